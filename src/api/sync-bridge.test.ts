@@ -4,13 +4,13 @@ import { syncBridge } from "./sync-bridge.ts";
 import type { SyncApi, SyncShape, SyncStart } from "./sync-api.ts";
 
 /**
- * The functions of a desktop client, and the calls that they make. A sync itself is in
+ * Tests which calls the functions for a desktop client make. A sync itself is tested in
  * `test/server/sync-command.long.test.ts`.
  */
 
 const UPSTREAM = "https://files.example.org";
 
-/** Records its calls, and keeps one sync for each that was started. */
+/** Records the calls that it gets, and keeps one sync for each call of `start`. */
 class Ledger implements Pick<SyncApi, "start" | "stop" | "status" | "list" | "resolve"> {
   readonly asked: unknown[] = [];
   readonly #all: SyncShape[] = [];
@@ -53,7 +53,7 @@ class Ledger implements Pick<SyncApi, "start" | "stop" | "status" | "list" | "re
 }
 
 function bridgeTo(ledger: Ledger) {
-  // Methods that a bridge never calls are missing.
+  // The ledger lacks only methods that a bridge never calls.
   return syncBridge({ syncs: ledger as unknown as SyncApi, upstream: `${UPSTREAM}/`, token: "t" });
 }
 
@@ -71,14 +71,14 @@ describe("a bridge", () => {
     await expect(bridge.start_sync("session-1", "/home/me/two")).rejects.toMatchObject({ code: "REFUSED" });
   });
 
-  it("starts, tells of and stops the folder of a session, known by the session's name or its workspace's id", async () => {
+  it("starts, reports and stops the sync of a session, and finds it by the session's name or the workspace's id", async () => {
     const ledger = new Ledger();
     const { start_sync, sync_status, stop_sync } = bridgeTo(ledger);
     await start_sync("session-1", "/home/me/one");
     expect(ledger.asked).toEqual([
       { upstream: `${UPSTREAM}/`, token: "t", workspace: "session-1", folder: "/home/me/one" },
     ]);
-    // As the store keeps it.
+    // The store keeps the address without the slash at the end.
     for (const one of await ledger.list()) one.upstream = UPSTREAM;
     const status = { state: "syncing", peer: `${UPSTREAM}/`, lag: 2, pending: 3, conflicts: 1 };
     expect(await sync_status("session-1")).toEqual(status);
@@ -87,7 +87,7 @@ describe("a bridge", () => {
     expect(await sync_status("session-1")).toMatchObject({ state: "stopped" });
   });
 
-  it("means the folder that is synced where a session had others before", async () => {
+  it("resolves a conflict in the folder that is synced now, if the session was synced to another folder before", async () => {
     const ledger = new Ledger();
     const bridge = bridgeTo(ledger);
     await bridge.start_sync("session-1", "/home/me/one");
@@ -99,7 +99,7 @@ describe("a bridge", () => {
     expect(ledger.asked.at(-1)).toEqual(["replica-2", "a.txt", { keep: "local" }]);
   });
 
-  it("has one folder for a session: another one is refused as long as that is synced", async () => {
+  it("refuses a second folder for a session while the first one is synced", async () => {
     const ledger = new Ledger();
     const bridge = bridgeTo(ledger);
     await bridge.start_sync("session-1", "/home/me/one");
@@ -114,7 +114,7 @@ describe("a bridge", () => {
     expect(ledger.asked).toHaveLength(3);
   });
 
-  it("settles conflicts by the client's words, and by no other", async () => {
+  it("resolves conflicts by the client's words, and refuses any other word", async () => {
     const ledger = new Ledger();
     const bridge = bridgeTo(ledger);
     await bridge.start_sync("s", "/home/me/one");

@@ -32,7 +32,7 @@ describe("the place of a store", () => {
     expect(storePlace({ ...config, home: pathToFileURL(base).href }, how)).toMatchObject({ home: base });
   });
 
-  it("is the memory of this process, with a folder for small files that goes at the end", () => {
+  it("is the memory of this process, with a folder for small files that `end` removes", () => {
     const { home, configFolder, end } = storePlace({ ...config, home: "memory:" }, how);
     expect(configFolder).toBe(`${home}/config`);
     expect(nodeDisk.lstat(home)).toMatchObject({ kind: "dir", mode: 0o700 });
@@ -40,7 +40,7 @@ describe("the place of a store", () => {
     expect(nodeDisk.lstat(home)).toBeUndefined();
   });
 
-  it("is nothing else", () => {
+  it("is refused if the address is of any other kind", () => {
     for (const home of ["s3://bucket/store", "memory:two"])
       expect(() => storePlace({ ...config, home }, how)).toThrow("there is no storage for");
   });

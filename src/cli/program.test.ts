@@ -129,8 +129,8 @@ describe("the table", () => {
   });
 });
 
-describe("what the hooks read of a command line", () => {
-  it("knows which options of a person's verbs take a value", () => {
+describe("the rules by which the hooks read a command line", () => {
+  it("list exactly those options of a person's verbs that take a value", () => {
     const specs = COMMANDS.filter(({ name }) => PERSONS_VERBS.has(name));
     expect(specs.map(({ name }) => name).toSorted()).toEqual([...PERSONS_VERBS.keys()].toSorted());
     const flags = [GLOBAL_OPTIONS, ...specs.map(({ options }) => options)].flat().map((option) => option.flags);
@@ -142,7 +142,7 @@ describe("what the hooks read of a command line", () => {
     expect(plain.filter((name) => CHRONICLE_VALUED.has(name))).toEqual([]);
   });
 
-  it("knows which options of the verbs that write to a named place take a value", () => {
+  it("list exactly those options that take a value, for each verb that writes to a named place", () => {
     for (const [name, { valued }] of WRITING_VERBS) {
       const options = COMMANDS.find((spec) => spec.name === name)?.options ?? [];
       const flags = options.map((option) => option.flags).filter((line) => line.includes("<"));
@@ -153,7 +153,7 @@ describe("what the hooks read of a command line", () => {
     }
   });
 
-  it("takes a value for one as the command line does, whatever it looks like", () => {
+  it("agree with the parser: the value of an option stays a value, even if it looks like another option", () => {
     expect(parse(["erase", "x", "-y", "--reason", "-n"]).options).toMatchObject({ reason: "-n" });
     expect(parse(["erase", "x", "-y", "--reason", "--help"])).toMatchObject({ name: "erase", printed: "" });
     expect(parse(["erase", "-y", "--", "--help"])).toMatchObject({ name: "erase", args: ["--help"], printed: "" });

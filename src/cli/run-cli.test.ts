@@ -56,7 +56,7 @@ describe("errors", () => {
     expect(JSON.parse(json.err)).toMatchObject({ error: { code: "LOCKED" } });
   });
 
-  it("of the system are told with their errno", async () => {
+  it("of the system are reported with their errno and a hint", async () => {
     const error = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
     expect(await failing(error, ["status"])).toEqual({
       code: 1,
@@ -68,7 +68,7 @@ describe("errors", () => {
     });
   });
 
-  it("that nobody foresaw are called a bug; the stack is shown only where it is wanted", async () => {
+  it("that are unexpected are called a bug, and their stack is shown only if CHRONICLE_DEBUG is set", async () => {
     const error = new TypeError("x is undefined");
     const { code, err } = await failing(error, ["status"]);
     expect(code).toBe(1);
@@ -89,7 +89,7 @@ describe("errors", () => {
     expect(off.err).toBe(plain.err);
   });
 
-  it("of usage come in JSON too, wherever --json stands", async () => {
+  it("of usage are JSON too, wherever --json is on the command line", async () => {
     for (const argv of [
       ["--json", "nonsense"],
       ["status", "--json", "--frob"],
@@ -101,7 +101,7 @@ describe("errors", () => {
     }
   });
 
-  it("a bare chronicle where nothing is recorded says how to begin", async () => {
+  it("`chronicle` without a command says how to begin if nothing is recorded", async () => {
     const error = new ChronicleError("NOT_FOUND", "no workspace here");
     const bare = await failing(error, []);
     expect(bare).toMatchObject({ code: 0, err: "" });
@@ -110,7 +110,7 @@ describe("errors", () => {
     expect(await failing(error, ["--json"])).toMatchObject({ code: 3, err: "" });
   });
 
-  it("of a command are told also where the store cannot be closed after it", async () => {
+  it("of a command are reported even if the store cannot be closed afterwards", async () => {
     const store = await openStore({ home: "memory:", configFolder: "/nowhere" });
     const close = store.close.bind(store);
     store.close = async () => {

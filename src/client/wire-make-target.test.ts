@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parseGivenPath } from "../engine/log/known-paths.ts";
 import { urlPath } from "./wire.ts";
 
-/** Reads the URL as its readers do: resolves steps first, then decodes each component once. */
+/** Reads a URL as a server does: it resolves `.` and `..` first, then decodes each component once. */
 function readFrom(path: string): string {
   const { pathname } = new URL(`http://x/v1/files/${path}`);
   expect(pathname.startsWith("/v1/files/")).toBe(true);
@@ -31,7 +31,7 @@ describe("urlPath", () => {
     ["./base64:x", "base64%3AYmFzZTY0Ong"],
   ])("%j", (given, url) => expect(urlPath(given)).toBe(url));
 
-  it("is taken for the path that was given, whatever it is", () => {
+  it("gives a URL that is read as the path that was given, whatever the path is", () => {
     const part = fc.oneof(
       fc.constantFrom("", ".", "..", "%2e%2e", "a", "history", "at", "base64:YQ==", "@lib:x", "a\\..\\b", " ", "%"),
       fc.string({ unit: "grapheme", maxLength: 6 }),
@@ -45,7 +45,7 @@ describe("urlPath", () => {
     );
   });
 
-  it("refuses text that has no bytes", () => {
+  it("refuses text that has no bytes in UTF-8", () => {
     expect(() => urlPath("a\udc80")).toThrow(expect.objectContaining({ code: "PATH_INVALID" }));
   });
 });

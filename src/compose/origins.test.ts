@@ -30,7 +30,7 @@ async function hosted(store: StoreApi) {
 }
 
 describe("a workspace that replicas follow", () => {
-  it("gives the contents that it names, at whatever time, and nobody else's", async () => {
+  it("gives each content that its history has ever named, and no content of another workspace", async () => {
     const { store, origins } = await scene();
     const { workspace } = await store.init({ roots: ["/proj"] });
     await workspace.putFile("a.txt", Buffer.from("written\n"));
@@ -44,7 +44,7 @@ describe("a workspace that replicas follow", () => {
     expect(await has("written\n")).toBe(true);
     expect(await has("of another workspace\n")).toBe(false);
     expect(await has("nobody's\n")).toBe(false);
-    // The base of the baseline, and the filter of its snapshot.
+    // It also gives the base of the baseline, and the filter of the baseline's snapshot.
     const [baseline] = (await workspace.log()).filter(({ record_id: id }) => id.startsWith("snapshot:"));
     for (const key of ["base", "filter"]) {
       const record = baseline?.record as Record<string, Hash> | undefined;
@@ -55,7 +55,7 @@ describe("a workspace that replicas follow", () => {
     expect(await has("later\n")).toBe(true);
   });
 
-  it("tells of no end that a crash has torn: what is torn is moved away first", async () => {
+  it("moves the torn end of a log away before it gives the events after a head", async () => {
     const { disk, store, origins } = await scene();
     const workspace = await hosted(store);
     await workspace.putFile("a", Buffer.from("here"));
@@ -76,7 +76,7 @@ describe("a workspace that replicas follow", () => {
     await expect(history.after(next ?? head, 1)).resolves.toEqual([]);
   });
 
-  it("looks up very many in slices: others have their turns meanwhile, whether they are there or not", async () => {
+  it("looks up very many contents in slices, so that other work has turns of the event loop meanwhile", async () => {
     const { store, origins } = await scene();
     const workspace = await hosted(store);
     await workspace.putFile("a", Buffer.from("here"));
@@ -102,7 +102,7 @@ describe("a workspace that replicas follow", () => {
     expect(read.turns).toBeGreaterThan(10);
   });
 
-  it("gives many at once, and of a block that others share only what is its own", async () => {
+  it("gives many contents at once, and only its own contents of a block that it shares with another workspace", async () => {
     const { store, origins } = await scene();
     const { workspace } = await store.init({ roots: ["/proj"] });
     const other = await hosted(store);
@@ -140,7 +140,7 @@ describe("a workspace that replicas follow", () => {
     expect(four.options.history).not.toBe(one.options.history);
   });
 
-  it("is opened anew after its folder was moved, and closed once the last session of before has ended", async () => {
+  it("is gone for earlier sessions after its folder was moved, and is opened in the new folder for later ones", async () => {
     const { disk, store, origins, clock } = await scene();
     const { workspace } = await store.init({ roots: ["/proj"] });
     const before = await origins.lease(workspace.id);
@@ -158,7 +158,7 @@ describe("a workspace that replicas follow", () => {
     await origins[Symbol.asyncDispose]();
   });
 
-  it("tells of what this process records, and of what another one does", async () => {
+  it("reports new events of this process and of another process", async () => {
     const { disk, store, origins, clock } = await scene();
     const workspace = await hosted(store);
     using lease = await origins.lease(workspace.id);
@@ -178,7 +178,7 @@ describe("a workspace that replicas follow", () => {
     expect((await history.head()).seq).toBeGreaterThan(seq);
   });
 
-  it("keeps the cursors of its replicas, a moment after they have moved, and when it is closed", async () => {
+  it("writes the cursors of its replicas a moment after they moved, and when it is closed", async () => {
     const { disk, store, origins, clock } = await scene();
     const workspace = await hosted(store);
     const lease = await origins.lease(workspace.id);
@@ -193,7 +193,7 @@ describe("a workspace that replicas follow", () => {
     expect(disk.content(file)?.toString()).toContain("r1 3");
   });
 
-  it("a workspace that is not there cannot be followed, and is not in the way of one that is made later", async () => {
+  it("cannot be followed if it does not exist, however often it is asked for", async () => {
     const { origins } = await scene();
     await expect(origins.lease("no-such-workspace")).rejects.toThrow();
     await expect(origins.lease("no-such-workspace")).rejects.toThrow();

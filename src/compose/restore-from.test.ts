@@ -6,7 +6,7 @@ import { restoreHere } from "../open.ts";
 import { givenOfShown } from "../core/text/shown-path.ts";
 import type { Source } from "./restore-from.ts";
 
-it("fills a folder with what a workspace had, links, modes, odd names, further roots and large files too", async () => {
+it("fills a folder with the files of a workspace, including links, modes, odd names and large files", async () => {
   await using project = new Project();
   const more = join(project.base, "more");
   mkdirSync(more);
@@ -26,7 +26,7 @@ it("fills a folder with what a workspace had, links, modes, odd names, further r
   expect(readdirSync(to).length).toBeGreaterThanOrEqual(5);
 });
 
-it("names that look as those of a further root do are names of the first one", async () => {
+it("names in the first root that look like paths of a further root stay names in the first root", async () => {
   await using project = new Project();
   const more = join(project.base, "todo");
   mkdirSync(more);
@@ -49,7 +49,7 @@ it("names that look as those of a further root do are names of the first one", a
   expect(readdirSync(part)).toEqual(["@todo: fix.md"]);
 });
 
-it("a content that is not what was promised is refused, and nothing stands there", async () => {
+it("a content that does not have the promised hash is refused and not written, and is skipped with `force`", async () => {
   await using project = new Project();
   project.write("a.txt", "one");
   project.write("large.bin", Buffer.alloc(600_000, 7));
@@ -74,7 +74,7 @@ it("a content that is not what was promised is refused, and nothing stands there
   }
 });
 
-it("a path that was not there then is not found", async () => {
+it("a path that did not exist at the moment is refused with NOT_FOUND", async () => {
   await using project = new Project();
   project.write("a.txt", "one");
   const workspace = await project.init();

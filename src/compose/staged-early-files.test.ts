@@ -93,7 +93,7 @@ function numbered(count: number): Buffer[] {
 }
 
 test.each(["threads", "here"] as const)(
-  "files are written once their blocks were found to be right: %s",
+  "files are staged with their contents and modes after their blocks were checked: %s",
   async (how) => {
     const { files, stage } = rig(how);
     const contents = numbered(300);
@@ -122,7 +122,7 @@ test.each(["threads", "here"] as const)(
 );
 
 test.each(["threads", "here"] as const)(
-  "of a block that lies nothing is written, nor kept of the others: %s",
+  "a block with false bytes is refused, and nothing is staged from it: %s",
   async (how) => {
     const { files, stage, staging } = rig(how);
     const contents = numbered(40);
@@ -137,7 +137,7 @@ test.each(["threads", "here"] as const)(
     await files.rest();
     expect(stage.take()?.files.size).toBe(40);
     stage.clear();
-    // The false block alone, of the expected ones.
+    // Now only the false block is given.
     files.expect(entriesOf(contents));
     await expect(files.check([{ ...block, bytes }])?.[0]).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
     await files.rest();
@@ -146,7 +146,7 @@ test.each(["threads", "here"] as const)(
   },
 );
 
-test("what cannot be written spoils it: everything goes, and it is not tried again", async () => {
+test("a file that cannot be written removes all staged files, and later blocks are not taken", async () => {
   const { files, stage, staging } = rig("threads");
   const contents = numbered(10);
   const blocks = await blocksOf(contents);
@@ -161,14 +161,14 @@ test("what cannot be written spoils it: everything goes, and it is not tried aga
   expect(files.check(blocks)).toBeUndefined();
 });
 
-test("a little is left to who asks", async () => {
+test("few and small files are left to the caller", async () => {
   const { files } = rig("threads", { files: 100, bytes: 1_000_000 });
   const contents = numbered(20);
   files.expect(entriesOf(contents));
   expect(files.check(await blocksOf(contents))).toBeUndefined();
 });
 
-test("what nobody has taken is gone when it is closed, and when another process begins", async () => {
+test("staged files that nobody has taken are removed on close", async () => {
   const { files, stage, staging } = rig("here");
   const contents = numbered(20);
   files.expect(entriesOf(contents));

@@ -7,15 +7,15 @@ import { describe, expect, it } from "vitest";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { agentProcess } from "./agent-process.ts";
 
-/** A process that waits until its stdin ends. */
+/** Starts a process that waits until its stdin ends. */
 async function waiting(command: string, args: readonly string[] = []): Promise<ChildProcess> {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   await once(child.stdout ?? child, "data");
   return child;
 }
 
-describe.runIf(existsSync("/proc/self/stat"))("the agent's process, found from what started a hook", () => {
-  it("is not a script around the hook, whatever it is called: that one ends with the call", async () => {
+describe.runIf(existsSync("/proc/self/stat"))("the agent's process, found from the process that started a hook", () => {
+  it("is not a script around the hook, whatever its name, because the script ends with the call", async () => {
     const folder = mkdtempSync(join(tmpdir(), "chronicle-wrapper-"));
     const wrapper = join(folder, "my-wrapper");
     writeFileSync(wrapper, "#!/bin/sh\necho ready\nread line\n");

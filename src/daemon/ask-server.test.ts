@@ -8,7 +8,7 @@ import { askServer } from "./ask-server.ts";
 test.each([
   ["a%20problem", "a problem"],
   ["%zz is no escape", "%zz is no escape"],
-])("the problem of an answer is decoded where that is possible: %s", async (header, problem) => {
+])("the problem of an answer is decoded if possible: %s", async (header, problem) => {
   const folder = mkdtempSync(join(tmpdir(), "chronicle-ask-"));
   const address = join(folder, "s");
   const server = createServer((_request, response) => {

@@ -12,7 +12,7 @@ function textOf(disk: SimDisk, path: string): string {
   return disk.content(path)?.toString("utf8") ?? "";
 }
 
-/** The disk of a process in which `meanwhile` happens right before its first rename. */
+/** Returns a disk that calls `meanwhile` right before its first rename. */
 function disturbed(disk: SimDisk, meanwhile: () => unknown): Disk {
   let isDone = false;
   const rename: Disk["rename"] = (from, to) => {
@@ -35,7 +35,7 @@ test("a file that is full is kept, and a new one is begun", () => {
   expect(textOf(disk, FILE)).toMatch(/^\S+ first\n$/);
 });
 
-test("two processes that find it full at once keep it, and the line of each", () => {
+test("two processes that find the file full at once keep it, and each writes its line to the new one", () => {
   const disk = SimDisk.fromTree({ [FILE]: FULL });
   const own = disturbed(disk, () => addDiagnostic(disk, FOLDER, "other"));
   expect(addDiagnostic(own, FOLDER, "own")).toBe(true);
@@ -44,7 +44,7 @@ test("two processes that find it full at once keep it, and the line of each", ()
   expect(disk.list(FOLDER)).toHaveLength(2);
 });
 
-test("a file that another process has just taken away is no obstacle", () => {
+test("a line is written even if another process has just renamed the full file", () => {
   const disk = SimDisk.fromTree({ [FILE]: FULL });
   const own = disturbed(disk, () => disk.rename(FILE, EARLIER));
   expect(addDiagnostic(own, FOLDER, "own")).toBe(true);
@@ -52,7 +52,7 @@ test("a file that another process has just taken away is no obstacle", () => {
   expect(textOf(disk, FILE)).toMatch(/^\S+ own\n$/);
 });
 
-test("a line that was torn off stays a line of its own", () => {
+test("a torn line at the end of the file stays a line of its own", () => {
   const disk = SimDisk.fromTree({ [FILE]: "2026-01-02T03:04:05.678Z hook claude: it wa" });
   addDiagnostic(disk, FOLDER, "hook codex: next");
   addDiagnostic(disk, FOLDER, "hook codex: last");

@@ -7,11 +7,11 @@ import { hashToken, newToken, type TokenRecord } from "../server/callers/token.t
 import { FileIdempotencyStore } from "./file-idempotency-store.ts";
 import { FileTokenStore } from "./file-token-store.ts";
 
-/** Books of a server in files: on disks that are full, and after what people do to files. */
+/** Tests a server's books of replies and of tokens, which are files: on full disks, and after files were renamed. */
 
 const PATH = "/home/me/replies.jsonl";
 
-/** A disk on which one operation on the book fails. */
+/** Returns a disk on which the n-th operation `name` on the book fails. The count starts with `arm`. */
 function failing(name: "write" | "sync", nth: number) {
   const state = { seen: 0, armed: false };
   const disk = SimDisk.fromTree({ "/home/me": { folder: 0o700 } });
@@ -26,7 +26,7 @@ function failing(name: "write" | "sync", nth: number) {
 describe("a book of replies", () => {
   const change = { caller: OWNER, key: "k", method: "POST", url: "/", ifMatch: undefined, body: undefined };
 
-  it.each(["write", "sync"] as const)("of which a %s fails lets the change be tried again", async (what) => {
+  it.each(["write", "sync"] as const)("lets a change be tried again after a %s of the book failed", async (what) => {
     const { disk, arm } = failing(what, 1);
     const book = new FileIdempotencyStore(disk, PATH);
     arm();
@@ -34,25 +34,25 @@ describe("a book of replies", () => {
     const work = () => Promise.resolve({ status: 200, value: (done += 1) });
     await expect(onlyOnce(book, change, work)).rejects.toMatchObject({ code: "ENOSPC" });
     expect(await onlyOnce(book, change, work)).toEqual({ status: 200, value: 1 });
-    // Half a line is no reason to forget the one behind it.
+    // The book may now have an incomplete line. A store that reads it still finds the reply in the line after that.
     const again = new FileIdempotencyStore(disk, PATH);
     expect(await onlyOnce(again, change, work)).toEqual({ status: 200, value: 1 });
     expect(done).toBe(1);
   });
 
-  it("whose end cannot be written down has done the change all the same", async () => {
+  it("gives the reply of a change even if the reply cannot be written to the book", async () => {
     const { disk, arm } = failing("write", 2);
     const book = new FileIdempotencyStore(disk, PATH);
     arm();
     expect(await onlyOnce(book, change, () => Promise.resolve({ status: 200, value: 1 }))).toMatchObject({ value: 1 });
-    // Another server cannot know how it ended, and does not do it again.
+    // Another server does not know how the change ended, and does not make it again.
     const again = new FileIdempotencyStore(disk, PATH);
     await expect(onlyOnce(again, change, () => Promise.resolve({ status: 200, value: 2 }))).rejects.toMatchObject({
       code: "REFUSED",
     });
   });
 
-  it("tells why a change was refused, also where that cannot be written down", async () => {
+  it("gives the reason for a refused change even if the reason cannot be written to the book", async () => {
     const { disk, arm } = failing("write", 2);
     const book = new FileIdempotencyStore(disk, PATH);
     arm();
@@ -60,7 +60,7 @@ describe("a book of replies", () => {
     await expect(onlyOnce(book, change, refuse)).rejects.toMatchObject({ message: "no" });
   });
 
-  it("holds so many bytes of replies and no more", () => {
+  it("keeps the newest replies up to a limit in bytes, and keeps of older ones only that they are done", () => {
     const book = new FileIdempotencyStore(SimDisk.fromTree({ "/home/me": { folder: 0o700 } }), PATH);
     const value = "x".repeat(200_000);
     for (let i = 0; i < 200; i += 1) {
@@ -68,7 +68,7 @@ describe("a book of replies", () => {
       book.end(`k${i}`, { status: 200, value });
     }
     const replies = Array.from({ length: 200 }, (_, i) => book.begin(`k${i}`, "p", 1_000));
-    // All of them are done, and none is done again; of the oldest only that is known.
+    // All changes are known to be done, so none is made again. The replies of the oldest are not kept.
     expect(replies.every(({ kind }) => kind === "done")).toBe(true);
     const whole = replies.filter((one) => one.kind === "done" && one.reply.value === value);
     expect(whole.length).toBe(41);
@@ -77,7 +77,7 @@ describe("a book of replies", () => {
   });
 });
 
-it("a book of replies with three bytes a character is rarely written anew", () => {
+it("a book of replies with three bytes a character is rewritten only three times for 60 long replies", () => {
   const disk = SimDisk.fromTree({ "/home/me": { folder: 0o700 } });
   let written = 0;
   disk.plan = ({ name }) => {
@@ -89,7 +89,7 @@ it("a book of replies with three bytes a character is rarely written anew", () =
     book.begin(`k${i}`, "p", 1_000);
     book.end(`k${i}`, { status: 200, value: "字".repeat(200_000) });
   }
-  // At the start, above 16 MiB, and at twice the size that it had then.
+  // It is rewritten at the start, above 16 MiB, and at twice the size that it has after that.
   expect(written).toBe(3);
   const again = new FileIdempotencyStore(disk, PATH);
   expect(again.begin("k59", "p", 1_000)).toMatchObject({ kind: "done", reply: { value: "字".repeat(200_000) } });
@@ -108,7 +108,7 @@ describe("a book of tokens", () => {
     };
   };
 
-  it("takes no token from a file that is not called as it is: nobody could revoke it", () => {
+  it("accepts a token from a renamed file only if the token can be revoked", () => {
     const disk = SimDisk.fromTree({ "/home/me": { folder: 0o700 } });
     const book = new FileTokenStore(disk, "/home/me", () => 0);
     const token = newToken();

@@ -6,7 +6,7 @@ import type { SessionNote } from "../hooks/session-note.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { FileNotes, KeptNotes } from "./file-notes.ts";
 
-it("removes the notes of sessions that never ended, and nothing else", () => {
+it("removes old notes of sessions that never ended, and no other notes", () => {
   const folder = mkdtempSync(join(tmpdir(), "chronicle-notes-"));
   const notes = new FileNotes(new NodeDisk(), folder);
   for (const session of ["old", "young"]) notes.put(session, { workspace: "/w", open: {} });
@@ -20,7 +20,7 @@ it("removes the notes of sessions that never ended, and nothing else", () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Notes of a process that keeps them, and of another one that answers a hook meanwhile. */
+/** Returns the notes of a process that keeps them in memory, and of another process that answers a hook meanwhile. */
 function twoProcesses() {
   const folder = mkdtempSync(join(tmpdir(), "chronicle-notes-"));
   const [kept, other] = [new KeptNotes(new FileNotes(new NodeDisk(), folder)), new FileNotes(new NodeDisk(), folder)];
@@ -39,7 +39,7 @@ it("takes over what another process has written meanwhile: a new turn, or the en
   expect(kept.get("s")).toBeUndefined();
 });
 
-it("writes the calls of a session with sub-agents: which one has begun them, the log does not know", () => {
+it("writes the open calls of a session with sub-agents, because the log does not say which sub-agent began them", () => {
   using processes = twoProcesses();
   const { kept } = processes;
   const note: SessionNote = { workspace: "/w", open: { " c1": "a0" } };
@@ -53,7 +53,7 @@ it("writes the calls of a session with sub-agents: which one has begun them, the
   }
 });
 
-it("writes what the log does not know, also where the note was changed in place, and nothing else", () => {
+it("writes only changes of a note that the log does not have, even if they were made in place", () => {
   using processes = twoProcesses();
   const { kept, other } = processes;
   const note: SessionNote = { workspace: "/w", open: {} };

@@ -8,7 +8,7 @@ function makeGarbage(): void {
   for (let i = 0; i < 200; i += 1) Array.from({ length: 50_000 }, () => ({}));
 }
 
-test("more watches than half of what the user may have are too much", () => {
+test("more than half of the watches that the user may have are too much", () => {
   let open = 100;
   using load = new ProcessLoad({ watchUse: () => ({ open, most: 100 }) }, Infinity);
   expect(load.isTooMuch).toBe(false);

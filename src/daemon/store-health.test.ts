@@ -11,7 +11,7 @@ function troubleAt(path: string, errno: string): ChronicleError {
   return new ChronicleError("IO", `cannot append to ${path}`, { data: { errno, path } });
 }
 
-test("a log that stays poisoned is told also after another error beside it", () => {
+test("a log that stays poisoned is reported even after a later error of another file", () => {
   const disk = SimDisk.fromTree({ "/store/workspaces/w": folder });
   const health = new StoreHealth({ disk, home: "/store", onHealed: () => expect.unreachable() });
   health.note(poisoned(LOG, { why: "it may be in the file", errno: "EIO", path: LOG, stays: true }));
@@ -19,7 +19,7 @@ test("a log that stays poisoned is told also after another error beside it", () 
   expect(health.look()).toMatchObject({ errno: "EIO", reason: expect.stringContaining("started anew") });
 });
 
-test("a folder that may not be looked at is no disk that fails", () => {
+test("a folder without permission is reported as refused by the system", () => {
   const tree = { "/store/workspaces": { folder: 0 }, "/store/workspaces/w": folder };
   const disk = SimDisk.fromTree(tree, { enforceModes: true });
   const health = new StoreHealth({ disk, home: "/store", onHealed: () => expect.unreachable() });
@@ -27,7 +27,7 @@ test("a folder that may not be looked at is no disk that fails", () => {
   expect(health.look()).toMatchObject({ errno: "EACCES", reason: "the system refuses it (EACCES)" });
 });
 
-test("a store that can be written again is told once", () => {
+test("a store that can be written again is reported once", () => {
   const disk = SimDisk.fromTree({ "/store/workspaces/w": folder });
   const healed: string[] = [];
   const health = new StoreHealth({ disk, home: "/store", onHealed: ({ errno }) => healed.push(errno) });

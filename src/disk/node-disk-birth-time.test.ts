@@ -7,7 +7,7 @@ import { birthTime } from "./node-disk.ts";
 const folder = mkdtempSync(join(tmpdir(), "chronicle-birth-"));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-it("stays with a folder whatever is done in it and to it; another one in its place has its own, also with its inode", async () => {
+it("the birth time of a folder survives changes and a rename, and a new folder in its place has another one", async () => {
   const [at, moved] = [join(folder, "a"), join(folder, "b")];
   mkdirSync(at);
   const birth = birthTime(at);
@@ -25,6 +25,6 @@ it("stays with a folder whatever is done in it and to it; another one in its pla
   expect(birthTime(moved), `inode ${ino}, now ${statSync(moved).ino}`).not.toBe(birth);
 });
 
-it("of what is not there nothing is known", () => {
+it("the birth time of a missing path is undefined", () => {
   expect(birthTime(join(folder, "none"))).toBeUndefined();
 });

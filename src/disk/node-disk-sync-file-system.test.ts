@@ -6,7 +6,7 @@ import { syncFileSystem, syncFileSystemBeside } from "./node-disk.ts";
 
 const canSync = process.platform === "linux" && existsSync("/usr/bin/sync");
 
-it.skipIf(!canSync)("syncs the file system of an open folder, whatever became of its name", async () => {
+it.skipIf(!canSync)("syncs the file system of an open folder, even if the folder was removed", async () => {
   const folder = mkdtempSync(join(tmpdir(), "chronicle-sync-"));
   const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
   rmSync(folder, { recursive: true });

@@ -4,7 +4,7 @@ import { folderOf, readFully, writeFileDurably, writeFully } from "./write-fully
 import { sweepCrashes } from "../testing/crash-sweep.ts";
 
 describe("writeFully and readFully", () => {
-  it("go on where a short write or read stopped", () => {
+  it("continue where a short write or read stopped", () => {
     const disk = SimDisk.fromTree({ "/f": "0123456789" }, { mostBytes: 3 });
     const fd = disk.open("/f", "update");
     writeFully(disk, fd, Buffer.from("abcdefgh"), 1);
@@ -18,7 +18,7 @@ describe("writeFully and readFully", () => {
     expect(readFully(disk, fd, into, null)).toBe(13);
   });
 
-  it("a disk that is full says so, and one that takes nothing is no endless loop", () => {
+  it("fail on a full disk, and on a disk that takes no bytes instead of looping", () => {
     const disk = SimDisk.fromTree({ "/f": "" }, { capacityBytes: 5 });
     const fd = disk.open("/f", "update");
     expect(() => writeFully(disk, fd, Buffer.from("too much"), 0)).toThrow(/ENOSPC/);
@@ -29,7 +29,7 @@ describe("writeFully and readFully", () => {
 });
 
 describe("writeFileDurably", () => {
-  it("shows the old content or the new one wherever it is cut off, and the new one once it returned", async () => {
+  it("leaves the old or the new content after a crash at any point, and the new one once it returned", async () => {
     const old = "old ".repeat(300);
     const fresh = "new ".repeat(400);
     const result = await sweepCrashes<string>({
@@ -52,7 +52,7 @@ describe("writeFileDurably", () => {
     expect(result.points).toBe(5);
   });
 
-  it("leaves no descriptor open and no leftover when it fails", () => {
+  it("leaves no open descriptor and no other file when it fails", () => {
     for (const name of ["write", "sync", "rename"]) {
       const disk = SimDisk.fromTree({ "/f": "old" });
       disk.plan = (operation) => (operation.name === name ? { errno: "EIO" } : "go");
@@ -63,7 +63,7 @@ describe("writeFileDurably", () => {
 });
 
 describe("folderOf", () => {
-  it("names the folder in the form of the path", () => {
+  it("gives the folder as text or as bytes, like the path", () => {
     expect(folderOf("/a/b")).toBe("/a");
     expect(folderOf("/a")).toBe("/");
     expect(folderOf(Buffer.from("/a/\xff", "latin1"))).toEqual(Buffer.from("/a"));

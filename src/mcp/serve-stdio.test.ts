@@ -37,11 +37,11 @@ test.each([
   ["first", `{"jsonrpc":"2.0","id":"é1","method":"m","params":{"a":"${LONG}"}}`],
   ["behind the method", `{"method":"m","id":"é1","params":{"a":"${LONG}"}}`],
   ["last", `{"method":"m","params":{"a":"${LONG}"},"jsonrpc":"2.0","id":"é1"}`],
-])("a message that is too long is refused by its id, which is %s", async (_, line) => {
+])("a message that is too long is refused with its id, which is %s", async (_, line) => {
   expect((await refusalsOf(`${line}\n`)).answers).toEqual([["é1", -32_600]]);
 });
 
-test("of a message that is too long, the id of an argument is not its own", async () => {
+test("the id of an argument is not taken for the id of a message that is too long", async () => {
   const { answers, reports } = await refusalsOf(`{"method":"m","params":{"id":5,"a":"${LONG}"}}\n`);
   expect([answers, reports.length]).toEqual([[], 1]);
 });
@@ -54,7 +54,7 @@ test.each([
   ["with its id in the middle", `{"method":"m","a":"${"x".repeat(9_000)}","id":5,"b":[},"c":"id"`, [[5, -32_700]]],
   ["a list of messages", '[{"id":5,"method":12}', []],
   ["not an object", '"id":5,}', []],
-])("a line that is not JSON, %s", async (_, line, expected) => {
+])("a line that is not JSON is reported, and is answered only if its id is certain: %s", async (_, line, expected) => {
   const { answers, reports } = await refusalsOf(`${line}\n`);
   expect(answers).toEqual(expected);
   expect(reports.join("\n")).not.toBe("");

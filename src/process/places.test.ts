@@ -22,7 +22,7 @@ describe("where things are kept", () => {
     [{ XDG_CONFIG_HOME: "relative" }, "/c", "$XDG_CONFIG_HOME"],
     [{}, "~/mine", "--store"],
     [{}, "", "--store"],
-  ])("%j with --store %j is refused, with the name of what is wrong", (env, store, named) => {
+  ])("%j with --store %j is refused, with the name of the wrong setting", (env, store, named) => {
     const wrong = expect.objectContaining({ code: "USAGE", message: expect.stringContaining(named) });
     expect(() => placesOf({ ...base, env, store })).toThrow(wrong);
   });
@@ -46,7 +46,7 @@ describe("where things are kept", () => {
     "file:///a%2Fb",
     "file:///a#b",
     "file:///a?b",
-  ])("--store %s is no folder, and refused with the schemes there are", (store) => {
+  ])("--store %s is refused, with the supported schemes in the hint", (store) => {
     for (const goesOn of [false, true]) {
       expect(() => placesOf({ ...base, store, goesOn })).toThrow(
         expect.objectContaining({ code: "USAGE", hint: expect.stringContaining("file: and memory:") }),
@@ -54,7 +54,7 @@ describe("where things are kept", () => {
     }
   });
 
-  it("--store memory: is for a command that goes on", () => {
+  it("--store memory: is only for a command that keeps running", () => {
     expect(placesOf({ ...base, store: "memory:", goesOn: true }).home).toBe("memory:");
     expect(() => placesOf({ ...base, store: "memory:" })).toThrow("--store memory: is gone when the command ends");
   });
@@ -63,7 +63,7 @@ describe("where things are kept", () => {
     expect(() => placesOf({ ...base, userHome })).toThrow("$HOME");
   });
 
-  it("keeps the key in the configuration folder", () => {
+  it("the configuration folder is in ~/.config, or in $XDG_CONFIG_HOME if that is set", () => {
     expect(placesOf(base).configFolder).toBe("/home/u/.config/chronicle");
     expect(placesOf({ ...base, env: { XDG_CONFIG_HOME: "/x" } }).configFolder).toBe("/x/chronicle");
   });

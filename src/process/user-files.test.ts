@@ -13,19 +13,22 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(folder, { recursive: true }));
 
 describe("a whole file that is read", () => {
-  it.runIf(process.platform === "linux")("is read to its end, if it says that it is empty", () => {
+  it.runIf(process.platform === "linux")("is read to its end, even if its size is given as 0", () => {
     expect(readWholeFile("/proc/version")).toEqual(fs.readFileSync("/proc/version"));
   });
 
-  it.skipIf(process.platform === "win32")("is no pipe: that is refused, and not taken for an empty file", () => {
-    const pipe = join(folder, "pipe");
-    execFileSync("mkfifo", [pipe]);
-    expect(() => readWholeFile(pipe)).toThrow("ENOTSUP");
-  });
+  it.skipIf(process.platform === "win32")(
+    "must not be a pipe: a pipe is refused, and not taken for an empty file",
+    () => {
+      const pipe = join(folder, "pipe");
+      execFileSync("mkfifo", [pipe]);
+      expect(() => readWholeFile(pipe)).toThrow("ENOTSUP");
+    },
+  );
 });
 
 describe("a whole file that is written", () => {
-  it("goes into a pipe or device that has its name, and does not replace it", () => {
+  it("is written into a pipe that has its name, and does not replace the pipe", () => {
     const fifo = join(folder, "fifo");
     execFileSync("mkfifo", [fifo]);
     expect(() => writeWholeFile(fifo, "nobody reads")).toThrow("ENXIO");
@@ -38,7 +41,7 @@ describe("a whole file that is written", () => {
     expect(fs.readdirSync(folder).toSorted()).toEqual(["fifo"]);
   });
 
-  it("replaces a file, and neither a link nor a folder", () => {
+  it("replaces a file, but neither a link nor a folder", () => {
     fs.writeFileSync(join(folder, "file"), "before\n");
     fs.symlinkSync("file", join(folder, "link"));
     fs.mkdirSync(join(folder, "sub"));

@@ -19,7 +19,7 @@ function pathsOf(folder: string): UserPaths {
 }
 
 test.each([
-  ["a file that exists or not", "link/ws/a.txt", "a.txt"],
+  ["a file that does not exist", "link/ws/a.txt", "a.txt"],
   ["a file in a deleted folder", "link/ws/gone/a.txt", "gone/a.txt"],
   ["a file in a deleted folder of a deleted folder", "link/ws/gone/too/a.txt", "gone/too/a.txt"],
 ])("a link above the workspace leads to %s", async (_, typed, inner) => {

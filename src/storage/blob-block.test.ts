@@ -45,8 +45,8 @@ function take(bytes: Uint8Array): void {
   for (const block of splitBlocks(bytes)) checkBlock(block);
 }
 
-describe("blocks on their way", () => {
-  it("are split where they begin, and hold what they say", () => {
+describe("received blocks", () => {
+  it("are split at their beginnings, and hold the contents that their tables name", () => {
     const contents = [TEXT, Buffer.alloc(0), Buffer.from([1, 2, 3]), Buffer.alloc(300 * KIB, 7)];
     const bytes = Buffer.concat([...packBlocks(contents)].map((block) => block.bytes));
     const blocks = splitBlocks(bytes);
@@ -59,7 +59,7 @@ describe("blocks on their way", () => {
     expect(splitBlocks(Buffer.alloc(0))).toEqual([]);
   });
 
-  it("a content over 8 MiB as its container", () => {
+  it("may be the container of a large content", () => {
     const content = Buffer.concat([Buffer.alloc(MIB, "ab"), Buffer.from("its end")]);
     const pieces = [encodePiece(MIB, zstd(content.subarray(0, MIB))), encodePiece(7, content.subarray(MIB))];
     const bytes = container(content, pieces);
@@ -74,24 +74,27 @@ describe("blocks on their way", () => {
 
   it.each<[string, () => Uint8Array]>([
     ["no block", () => Buffer.from("CBLK, but not really one: it goes on like this")],
-    ["half of one", () => whole.subarray(0, whole.length - 1)],
-    ["bytes behind it", () => Buffer.concat([whole, Buffer.from("x")])],
+    ["half of a block", () => whole.subarray(0, whole.length - 1)],
+    ["bytes after a block", () => Buffer.concat([whole, Buffer.from("x")])],
     [
-      "another content than its table says",
+      "a block with another content than its table names",
       () => forged(zstd(Buffer.from(TEXT).fill("x", 0, 1)), { rawLength: TEXT.length }),
     ],
     ["a frame that unpacks to more", () => forged(zstd(TEXT), { rawLength: TEXT.length - 1 })],
     ["a frame that unpacks to less", () => forged(zstd(TEXT), { rawLength: TEXT.length + 1 })],
-    ["8 MiB of nothing, said to be little", () => forged(zstd(Buffer.alloc(8 * MIB)), { rawLength: 2_000 })],
     [
-      "bytes behind its frame",
+      "a frame of 8 MiB of zeros that is announced as 2,000 bytes",
+      () => forged(zstd(Buffer.alloc(8 * MIB)), { rawLength: 2_000 }),
+    ],
+    [
+      "a block with bytes after its frame",
       () => forged(Buffer.concat([zstd(TEXT), Buffer.from("hidden")]), { rawLength: TEXT.length }),
     ],
-    ["two frames", () => forged(Buffer.concat([zstd(TEXT), zstd(TEXT)]), { rawLength: TEXT.length })],
+    ["a block with two frames", () => forged(Buffer.concat([zstd(TEXT), zstd(TEXT)]), { rawLength: TEXT.length })],
     ["a container of another content", () => container(TEXT, [encodePiece(TEXT.length, zstd(TEXT))], sha256("other"))],
     ["a container that ends too early", () => container(TEXT, [])],
     ["a container of 65 MiB", () => bomb(MAX_CONTAINER_CONTENT_BYTES + MIB)],
-  ])("refused: %s", (_, bytes) => {
+  ])("are refused: %s", (_, bytes) => {
     expect(() => take(bytes())).toThrow(VIOLATION);
   });
 });
@@ -109,11 +112,11 @@ function bomb(length: number): Buffer {
 describe("one zstd frame", () => {
   const C = constants;
   it.each<[string, Record<number, number>]>([
-    ["as it is", {}],
+    ["with default parameters", {}],
     ["of the highest level", { [C.ZSTD_c_compressionLevel]: 19 }],
     ["with a check sum", { [C.ZSTD_c_checksumFlag]: 1 }],
     ["without its length", { [C.ZSTD_c_contentSizeFlag]: 0 }],
-  ])("%s", (_, params) => {
+  ])("is recognised only if it is whole and alone: %s", (_, params) => {
     for (const raw of [Buffer.alloc(0), Buffer.from("a"), TEXT, Buffer.alloc(300 * KIB), Buffer.alloc(MIB, "xy")]) {
       const frame = zstd(raw, params);
       expect(isOneFrame(frame, raw.length)).toBe(true);
@@ -122,7 +125,7 @@ describe("one zstd frame", () => {
     }
   });
 
-  it("says another length, wants a dictionary, or memory without end: none", () => {
+  it("is not recognised if it has another length, or needs a dictionary or too much memory", () => {
     const frame = zstd(TEXT);
     expect(isOneFrame(frame, TEXT.length + 1)).toBe(false);
     const withDictionary = Buffer.from(frame);

@@ -8,7 +8,7 @@ import { identityAt, isFolderOf, isFolderStillAt } from "./folder-identity.ts";
 const folder = mkdtempSync(join(tmpdir(), "chronicle-identity-"));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-it("a folder on another device is still there by inode and birth, where the file system tells births; elsewhere it is another", () => {
+it("a folder on another device is still the same by inode and birth time, if the file system has birth times", () => {
   const disk = new NodeDisk();
   const { device, inode, born } = identityAt(disk, folder);
   const known = { device, inode, created: new Date(Date.now() + 1_000).toISOString(), ...(born && { born }) };

@@ -8,7 +8,7 @@ import { leftOpen } from "./left-open.ts";
 const folder = mkdtempSync(join(tmpdir(), "chronicle-left-open-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a database with a short write-ahead log is left as it is, one with a long log is closed", async () => {
+test("a database with a short write-ahead log is left open, and one with a long, an empty or no log is closed", async () => {
   const limit = 1024 * 1024;
   for (const [name, bytes] of Object.entries({ short: limit, long: limit + 1, empty: 0 })) {
     writeFileSync(join(folder, `${name}.db-wal`), Buffer.alloc(bytes));

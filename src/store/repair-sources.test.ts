@@ -13,7 +13,7 @@ function rig(): { readonly disk: SimDisk; readonly backends: ReturnType<typeof s
   return { disk, backends: simBackends(disk, { firstId: 0 }) };
 }
 
-test("the backends say what is a store: also one whose contents lie in no packs", async () => {
+test("the backends decide whether a folder is a store, also if its contents are not in packs", async () => {
   const { backends } = rig();
   async function* findContents(home: string): AsyncGenerator<FoundContent> {
     yield { hash, size: content.length, where: home, pieces: () => [content] };

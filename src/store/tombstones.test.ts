@@ -21,7 +21,7 @@ function names(disk: SimDisk): string[] {
     .sort();
 }
 
-/** The content of the first place that a note can have. */
+/** The first path that a note can have. */
 const FIRST = `/config/forgotten/${ID}.json`;
 function textAt(disk: SimDisk, path: string): string {
   const fd = disk.open(path, "read");
@@ -48,7 +48,7 @@ it.each([
   expect([notes.get(ID)?.path, names(disk).length]).toEqual(["/later", 2]);
 });
 
-it("a note is written in any case, whatever has the names", () => {
+it("a note is written even if another store's or a damaged note has its names", () => {
   const disk = SimDisk.fromTree({ "/config": { folder: 0o700 }, "/home": { folder: 0o700 }, [FIRST]: "{" });
   const notes = notesOf(disk, "/home");
   notes.put(stoneOf("/home"));

@@ -62,7 +62,7 @@ function tinySweep(options: { readonly sync: boolean; readonly syncFolder: boole
 }
 
 describe("sweepCrashes", () => {
-  it("passes a log that syncs, and counts what it did", async () => {
+  it("passes a log that syncs, and counts its points, runs and checks", async () => {
     const result = await sweepCrashes(tinySweep({ sync: true, syncFolder: true }));
     // One open that creates, five writes and syncs, one syncFolder.
     expect(result.points).toBe(12);
@@ -80,7 +80,7 @@ describe("sweepCrashes", () => {
     await expect(sweepCrashes(tinySweep({ sync: true, syncFolder: false }))).rejects.toThrow(/end.*forget/);
   });
 
-  it("catches a log that appends behind a failed write", async () => {
+  it("catches a log that appends after a failed write", async () => {
     const sweep = tinySweep({ sync: true, syncFolder: true });
     const run = (disk: SimDisk, acknowledge: (word: string) => void) => {
       const log = new TinyLog(disk);
@@ -113,7 +113,7 @@ describe("sweepCrashes", () => {
     await expect(failing).rejects.toThrow(/sync .*EIO/);
   });
 
-  it("tells what ran and what failed", async () => {
+  it("reports the mode, the operation and the error of each run", async () => {
     const seen: SweepContext<string>[] = [];
     const sweep = tinySweep({ sync: true, syncFolder: true });
     await sweepCrashes({ ...sweep, errnos: ["EIO"], only: 1, check: (_, context) => void seen.push(context) });
@@ -130,7 +130,7 @@ describe("sweepCrashes", () => {
     expect(reading.points).toBe(plain.points + 5 + 4);
   });
 
-  it("refuses a run that fails by itself, or is not the same each time", async () => {
+  it("refuses a run that fails by itself, or does not do the same each time", async () => {
     const sweep = tinySweep({ sync: true, syncFolder: true });
     const failing = sweepCrashes({ ...sweep, run: () => Promise.reject(new Error("by itself")) });
     await expect(failing).rejects.toThrow("undisturbed run failed");
@@ -139,7 +139,7 @@ describe("sweepCrashes", () => {
     await expect(changing).rejects.toThrow("must do the same each time");
   });
 
-  it("makes thousands of small runs in a second", async () => {
+  it("makes more than 500 small runs in a second", async () => {
     const began = performance.now();
     const { runs } = await sweepCrashes({ ...tinySweep({ sync: true, syncFolder: true }), check: () => undefined });
     const perSecond = (runs / (performance.now() - began)) * 1000;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ahead } from "./ahead.ts";
 
-it("keeps the order, and no more than so many going", async () => {
+it("yields the results in the order of the items, and runs at most the given number at once", async () => {
   let going = 0;
   let most = 0;
   const work = async (item: number): Promise<number> => {
@@ -16,7 +16,7 @@ it("keeps the order, and no more than so many going", async () => {
   expect(await Array.fromAsync(ahead([], 3, work))).toEqual([]);
 });
 
-it("fails where its work fails, after what came before", async () => {
+it("throws the error of its work after it has yielded the results before it", async () => {
   const seen: number[] = [];
   const work = (item: number): Promise<number> =>
     item === 3 ? Promise.reject(new Error("three")) : Promise.resolve(item);

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { addAll, greatestOf, leastOf } from "./long-lists.ts";
 
-/** More than a call takes as arguments. */
+/** More items than a function call takes as arguments. */
 const MANY = 300_000;
 
-it("appends, and finds the least and the greatest of, more items than a call takes arguments", () => {
+it("appends more items than a function call takes as arguments, and finds the least and the greatest of them", () => {
   const numbers = Array.from({ length: MANY }, (_, i) => i);
   expect(() => Math.max(...numbers)).toThrow(RangeError);
   const list = [-1];
@@ -13,6 +13,6 @@ it("appends, and finds the least and the greatest of, more items than a call tak
   expect([leastOf(list), greatestOf(list)]).toEqual([-1, MANY - 1]);
 });
 
-it("says of nothing what Math says of it", () => {
+it("gives the least and the greatest of no items as Math does", () => {
   expect([leastOf([]), greatestOf([])]).toEqual([Math.min(), Math.max()]);
 });

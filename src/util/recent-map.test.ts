@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { RecentMap } from "./recent-map.ts";
 
-test("what was put last is there, with the value that it was put with last", () => {
+test("the keys that were put last are there, each with its latest value", () => {
   const map = new RecentMap<number, string>(3);
   for (const key of [1, 2, 1, 3, 1, 4]) map.put(key, `${key}`);
   map.put(2, "new");
@@ -12,7 +12,7 @@ test("what was put last is there, with the value that it was put with last", () 
   expect([1, 3, 4].map((key) => map.get(key))).toEqual([undefined, undefined, undefined]);
 });
 
-test("it holds at least its size, and at most twice as much", () => {
+test("it holds at least as many of the latest keys as its size, and at most twice as many", () => {
   const map = new RecentMap<number, true>(100);
   for (let last = 0; last < 1_000; last += 1) {
     map.put(last, true);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type Leave, TurnQueue } from "./turn-queue.ts";
 
 describe("TurnQueue", () => {
-  test("one that gives up waiting lets those behind it through", async () => {
+  test("a caller that gives up waiting lets the callers behind it through", async () => {
     const queue = new TurnQueue();
     const first = await queue.enter(false, 0);
     const exclusive = queue.enter(true, 20);
@@ -27,7 +27,7 @@ describe("TurnQueue", () => {
     expect(await last).toBeDefined();
   });
 
-  test("a turn given back twice frees nothing of another's", async () => {
+  test("a turn that is given back twice does not free another caller's turn", async () => {
     const queue = new TurnQueue();
     const first = await queue.enter(true, 0);
     first?.();

@@ -4,7 +4,7 @@ import { TurnSlices } from "./yield-to-event-loop.ts";
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("TurnSlices", () => {
-  it("lets so many steps through in one turn, in order, and everybody in the end", async () => {
+  it("lets the given number of steps through in each turn, in order, and all of them in the end", async () => {
     const slices = new TurnSlices(3);
     const done: number[] = [];
     for (let i = 0; i < 8; i += 1) void slices.step().then(() => done.push(i));
@@ -16,7 +16,7 @@ describe("TurnSlices", () => {
     expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   });
 
-  it("whoever works without end does not keep the others from a turn", async () => {
+  it("a caller that steps without end does not keep others from a turn", async () => {
     const slices = new TurnSlices(2);
     let steps = 0;
     let isOver = false;
@@ -30,7 +30,7 @@ describe("TurnSlices", () => {
     await greedy;
   });
 
-  it("is free again once a turn has passed", async () => {
+  it("lets a step through at once again after a turn has passed", async () => {
     const slices = new TurnSlices(1);
     await slices.step();
     await turn();

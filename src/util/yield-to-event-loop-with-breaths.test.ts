@@ -19,7 +19,7 @@ async function turnsDuring(given: AsyncIterable<readonly number[]>): Promise<{ t
   return { turns, items };
 }
 
-it("gives back what is there; others have a turn where that is much, and only there", async () => {
+it("yields all items, and leaves turns to others only if the items are many", async () => {
   expect(await turnsDuring(batches(10, 100))).toEqual({ turns: 0, items: 1_000 });
   const much = await turnsDuring(batches(100, 512));
   expect(much.items).toBe(51_200);

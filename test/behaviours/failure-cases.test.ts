@@ -102,7 +102,7 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
   "R15 special modes": [["behaviours/restore-cases", "R15 set-id"]],
   "W1 short writes": [
     ["@storage/files/file-event-log", "the short write is cut back"],
-    ["@disk/write-fully", "go on where a short write or read stopped"],
+    ["@disk/write-fully", "continue where a short write or read stopped"],
   ],
   "W2 a failed fsync": [
     ["@storage/files/file-event-log", "a failed sync poisons"],
@@ -150,7 +150,7 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
   ],
   "W16 other forms of the same JSON": [
     ["behaviours/log-cases", "W16 a key twice"],
-    ["@core/values/canonical-json", "refuses every text that is not the one text of its value"],
+    ["@core/values/canonical-json", "refuses every text that is not the canonical text of its value"],
   ],
   "W17 framing": [["@core/log/chain", "refuses a framing that could stand for two payloads"]],
   "W18 events of another store": [

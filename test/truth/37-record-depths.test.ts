@@ -7,9 +7,9 @@ import { parseHash } from "../../src/core/values/hash.ts";
 import { Project } from "../helpers/project.ts";
 import { storeParts } from "../helpers/store-parts.ts";
 
-/** How deep in nested agents a record was made is part of it, whatever is dropped of the log. */
+/** A record keeps how deep in nested agents it was made, even if parts of the log are dropped. */
 
-/** The depths of users' records in the base on which the log goes on. */
+/** Returns the recursion depths of users' records in the base on which the log continues. */
 async function depthsIn(project: Project, { id }: WorkspaceApi): Promise<readonly (readonly [string, number])[]> {
   const log = readFileSync(join(project.home, "workspaces", id, "events.wal"), "utf8");
   const { base } = (JSON.parse(log.slice(0, log.indexOf("\n"))) as { record: { base: string } }).record;
@@ -24,7 +24,7 @@ async function depthsIn(project: Project, { id }: WorkspaceApi): Promise<readonl
 }
 
 describe("the recursion depth of records", () => {
-  it("is kept where a compaction drops the archive, also by the one after it", async () => {
+  it("is kept by a compaction that drops the archive, and by the next one", async () => {
     await using project = new Project();
     const workspace = await project.init();
     await workspace.records.upsert("deep", { n: 1 }, { recursionDepth: 3 });
@@ -41,7 +41,7 @@ describe("the recursion depth of records", () => {
     }
   });
 
-  it("is that of the log where the archive is there", async () => {
+  it("passes verify after a compaction that keeps the archive", async () => {
     await using project = new Project();
     const workspace = await project.init();
     await workspace.records.upsert("deep", { n: 1 }, { recursionDepth: 3 });

@@ -2,10 +2,10 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { RecordFolder } from "../helpers/record-folder.ts";
 
-/** What tells how long a record store's log was: that it is damaged or gone is said, by those who are asked. */
+/** `head.json` tells how long a record store's log was. `verify` reports if this file is damaged or missing. */
 
 describe("head.json of a record store", () => {
-  it("with any bit flipped is a problem, or says that the log is not the one that was recorded", async () => {
+  it("with a flipped bit in any of its bytes fails verify", async () => {
     await using records = new RecordFolder();
     await records.closed(3);
     rmSync(records.at("snapshot.json"), { force: true });
@@ -23,7 +23,7 @@ describe("head.json of a record store", () => {
     expect(silent).toEqual([]);
   });
 
-  it("that is not there is said, and is there again after the next close", async () => {
+  it("that is missing is noted by verify, and is written again by the next close", async () => {
     await using records = new RecordFolder();
     await records.closed(3);
     records.forgetBound();

@@ -5,14 +5,14 @@ import { Sandbox } from "../cli/sandbox.ts";
 
 const UNSAFE = { code: 6, value: { error: { code: "UNSAFE" } } };
 
-/** Folders in the sandbox's home, made. */
+/** Makes folders in the sandbox's home. */
 function inHome(box: Sandbox, ...names: string[]): void {
   for (const name of names) mkdirSync(join(box.folder, "home", name), { recursive: true });
 }
 
 describe("Truth 38: a person's own folders are not taken for a project", () => {
   test.each(["Desktop", "Documents", "Downloads"])(
-    "~/%s is refused like the home folder, and --force takes it",
+    "~/%s is refused as unsafe unless --force is given",
     async (name) => {
       using box = new Sandbox();
       inHome(box, name);
@@ -22,7 +22,7 @@ describe("Truth 38: a person's own folders are not taken for a project", () => {
     },
   );
 
-  test("so is what the desktop calls them in the person's language, and where a link leads there", async () => {
+  test("folders that user-dirs.dirs names in another language are refused, and so is the target of a link ~/Documents", async () => {
     using box = new Sandbox();
     inHome(box, "Schreibtisch", "Dokumente");
     mkdirSync(join(box.folder, "data", "Herunter geladenes"), { recursive: true });
@@ -42,7 +42,7 @@ describe("Truth 38: a person's own folders are not taken for a project", () => {
     expect(await box.json(["init"], { cwd: "data/files" })).toMatchObject(UNSAFE);
   });
 
-  test("the home folder is known by its real path where $HOME is a link", async () => {
+  test("the home folder is refused by its real path if $HOME is a link", async () => {
     using box = new Sandbox();
     mkdirSync(join(box.folder, "real-home"));
     symlinkSync(join(box.folder, "real-home"), join(box.folder, "linked"));
@@ -52,7 +52,7 @@ describe("Truth 38: a person's own folders are not taken for a project", () => {
     expect(`${ran.stdout}${ran.stderr}`).toContain("UNSAFE");
   });
 
-  test("a project in one of them is a project, and so is a single file that is named", async () => {
+  test("a folder within one of them is accepted as a project, and so is a single file that is named", async () => {
     using box = new Sandbox();
     inHome(box, "Documents/project", "Desktop");
     writeFileSync(join(box.folder, "home", "Desktop", "notes.md"), "notes");

@@ -7,13 +7,16 @@ import { Sandbox } from "../cli/sandbox.ts";
 import { chainedLines, hashOfLine, signedLine } from "../helpers/original-log.ts";
 import { Project } from "../helpers/project.ts";
 
-/** Logs of the original chronomemory that cannot be verified whole: what can come in does, and the rest is named. */
+/**
+ * Logs of the original chronomemory that cannot be verified as a whole. The verifiable part is imported, and the rest
+ * is reported.
+ */
 
 const record = (id: string, n: number, more = ""): Record<string, string> => {
   return { record_id: JSON.stringify(id), record: `{"id": "${id}", "n": ${n}${more}}` };
 };
 
-/** What the original's compaction leaves: its sentinel is event 51, and has nothing before it. */
+/** The log that the original's compaction leaves. Its sentinel is event 51, and no event is before it. */
 const COMPACTED = chainedLines(51, [
   { op: '"compact"', record_id: '"__compact__"', record: '{"label": "Compacted at seq=50"}' },
   record("b", 2),
@@ -45,7 +48,7 @@ async function imported(lines: readonly string[] | string, options: ImportOption
 }
 
 describe("a compacted log", () => {
-  it("is refused without its checkpoint, and the way out is named", async () => {
+  it("is refused without its checkpoint, and the hint names --accept-checkpoint", async () => {
     await expect(imported(COMPACTED)).rejects.toMatchObject({
       code: "REFUSED",
       data: { line: 1 },
@@ -53,7 +56,7 @@ describe("a compacted log", () => {
     });
   });
 
-  it("comes in with it: what no line vouches for is told apart", async () => {
+  it("is imported with its checkpoint, and the records that no line verifies are counted apart", async () => {
     const bytes = checkpoint(50, "0".repeat(64), ...HELD);
     const { shape, all, about, depths } = await imported(COMPACTED, { checkpoint: bytes });
     expect(all).toEqual({
@@ -64,11 +67,11 @@ describe("a compacted log", () => {
     const unverified = { checkpoint: { file_sha256: sha256(bytes), seq: 50, records: 2 } };
     expect(shape).toMatchObject({ events: 2, records: 3, unverified });
     expect(about).toMatchObject({ events: 2, seqs: [52, 53], unverified });
-    // Directly behind the import: those of the checkpoint, then the verified ones.
+    // The replay yields the records of the checkpoint first, then the verified ones.
     expect(depths).toEqual([2, 0, 0, 0]);
   });
 
-  it("with a checkpoint that was written later: records that lines tell of come from the lines", async () => {
+  it("takes a record from its line if a checkpoint that was written later holds it, too", async () => {
     const later = checkpoint(52, hashOfLine(COMPACTED[1] ?? ""), ...HELD);
     const { shape, all } = await imported(COMPACTED, { checkpoint: later });
     expect(all["b"]).toEqual({ id: "b", n: 2 });
@@ -79,10 +82,10 @@ describe("a compacted log", () => {
     ["of another log", checkpoint(52, "0".repeat(64)), "has the hash"],
     ["that leaves events out", checkpoint(49, ""), "ends with event 49, and the log begins with event 51"],
     ["that goes further than the log", checkpoint(54, ""), "ends with event 54, and the log with event 53"],
-    ["that is none", Buffer.from("[1]"), "not a JSON object"],
+    ["that is not one", Buffer.from("[1]"), "not a JSON object"],
     ["with a record twice", checkpoint(50, "", '{"id": "a"}', '{"id": "a"}'), "there twice"],
     ["with a number that JSON does not have", checkpoint(50, "", '{"id": "a", "n": NaN}'), "NaN"],
-  ])("with a checkpoint %s is refused, as it should be", async (_name, bytes, why) => {
+  ])("is refused with a checkpoint %s", async (_name, bytes, why) => {
     await expect(imported(COMPACTED, { checkpoint: bytes })).rejects.toMatchObject({
       code: "REFUSED",
       message: expect.stringContaining(why) as string,
@@ -100,7 +103,7 @@ describe("a torn log", () => {
   const lines = chainedLines(1, [record("a", 1), record("b", 2), record("c", 3)]);
   const torn = `${lines.slice(0, 2).join("\n")}\n${lines[2]?.slice(0, 40)}`;
 
-  it("is refused, and the way out is named", async () => {
+  it("is refused, and the hint names --up-to-tear", async () => {
     await expect(imported(torn)).rejects.toMatchObject({
       code: "INTEGRITY_VIOLATION",
       data: { line: 3 },
@@ -108,7 +111,7 @@ describe("a torn log", () => {
     });
   });
 
-  it("comes in up to the tear, which is told", async () => {
+  it("is imported up to the tear, and the tear is reported", async () => {
     const { shape, all, about } = await imported(torn, { upToTear: true });
     expect(Object.keys(all)).toEqual(["a", "b"]);
     const byte = Buffer.byteLength(`${lines.slice(0, 2).join("\n")}\n`);
@@ -127,7 +130,7 @@ describe("a torn log", () => {
     expect(about).toMatchObject({ unverified: { tear } });
   });
 
-  it("takes nothing behind the tear, however sound it looks, and counts it", async () => {
+  it("yields nothing from behind the tear, even if lines there are sound, and counts these lines", async () => {
     const glued = `${lines[0]}\n${lines[1]?.slice(0, 30)}${lines[2]}\n\n${lines[2]}\n`;
     const { shape, all } = await imported(glued, { upToTear: true });
     expect(Object.keys(all)).toEqual(["a"]);
@@ -138,7 +141,7 @@ describe("a torn log", () => {
     await expect(imported("{", { upToTear: true })).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
   });
 
-  it("and compacted: both are told", async () => {
+  it("that is compacted as well is reported with its checkpoint and its tear", async () => {
     const both = `${COMPACTED.slice(0, 2).join("\n")}\n{"seq"`;
     const { shape } = await imported(both, { upToTear: true, checkpoint: checkpoint(50, "", ...HELD) });
     expect(shape).toMatchObject({
@@ -149,30 +152,33 @@ describe("a torn log", () => {
   });
 });
 
-describe("what is not supported", () => {
+describe("a value that is not supported", () => {
   it.each([
     ["NaN", "NaN"],
     ["Infinity", "Infinity"],
     ["-Infinity", "-Infinity"],
     ["an integer beyond all doubles", `1${"0".repeat(400)}`],
     ["deep nesting", `${"[".repeat(400)}${"]".repeat(400)}`],
-  ])("%s is named as that, with the line, also with upToTear: no line is wrong", async (_name, value) => {
-    const deep = value.startsWith("[");
-    const [first = "", second = ""] = chainedLines(1, [record("a", 1), record("b", 2)]);
-    const odd = { seq: "2", prev_hash: `"${hashOfLine(first)}"`, record: `{"x": ${value}}` };
-    const line = deep ? second.replace('"n": 2', `"n": ${value}`) : signedLine(odd);
-    for (const upToTear of [false, true]) {
-      await expect(imported([first, line], { upToTear })).rejects.toMatchObject({
-        code: "REFUSED",
-        message: expect.stringMatching(/^line 2 is not supported: /) as string,
-        data: { line: 2 },
-      });
-    }
-  });
+  ])(
+    "%s is reported as not supported with its line, also with upToTear, because no line is wrong",
+    async (_name, value) => {
+      const deep = value.startsWith("[");
+      const [first = "", second = ""] = chainedLines(1, [record("a", 1), record("b", 2)]);
+      const odd = { seq: "2", prev_hash: `"${hashOfLine(first)}"`, record: `{"x": ${value}}` };
+      const line = deep ? second.replace('"n": 2', `"n": ${value}`) : signedLine(odd);
+      for (const upToTear of [false, true]) {
+        await expect(imported([first, line], { upToTear })).rejects.toMatchObject({
+          code: "REFUSED",
+          message: expect.stringMatching(/^line 2 is not supported: /) as string,
+          data: { line: 2 },
+        });
+      }
+    },
+  );
 });
 
 describe("chronicle import", () => {
-  it("--accept-checkpoint takes the snapshot.json beside the log; both options say what came in without proof", async () => {
+  it("--accept-checkpoint reads the snapshot.json beside the log, and what was not verified or imported is reported", async () => {
     using box = new Sandbox();
     const folder = join(box.folder, ".chronomemory");
     mkdirSync(folder);

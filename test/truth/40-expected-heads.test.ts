@@ -2,10 +2,13 @@ import { describe, expect, it } from "vitest";
 import { generateKey, signHead } from "../../src/core/log/signed-head.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 
-/** A head that somebody gives to be held to: a signature that nobody knows proves nothing, and no other text is the note. */
+/**
+ * A head that somebody expects. A signature by an unknown key proves nothing, and a text that differs from the note
+ * is refused.
+ */
 
 describe("verify --expect", () => {
-  it("is not 0 of a note that only an unknown key has signed, though every number is right", async () => {
+  it("fails for a note that only an unknown key has signed, although each number is right", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     await box.must(["init"]);
@@ -18,7 +21,7 @@ describe("verify --expect", () => {
     expect((await box.must(["verify", "--expect", "-"], { input: head })).code).toBe(0);
   });
 
-  it("takes a note that this history's key has signed, whoever has signed it besides", async () => {
+  it("accepts a note that this history's key has signed, whoever else has signed it", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     await box.must(["init"]);
@@ -28,7 +31,7 @@ describe("verify --expect", () => {
     expect((await box.must(["verify", "--expect", "-"], { input: head + further })).code).toBe(0);
   });
 
-  it("refuses a note with CRLF, and says what to do", async () => {
+  it("refuses a note with CRLF line ends, and says how to save it", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     await box.must(["init"]);

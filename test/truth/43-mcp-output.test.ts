@@ -1,4 +1,6 @@
-/** MCP tools declare what they answer, and answer that: in words that a client's program can rely on. */
+/**
+ * MCP tools declare schemas of their answers, and answer what these say, so that a client's program can rely on them.
+ */
 import { describe, expect, it } from "vitest";
 import { misfit } from "../helpers/mcp-client.ts";
 import { McpProject } from "../helpers/mcp-project.ts";
@@ -8,7 +10,7 @@ interface Listed {
   readonly outputSchema?: object;
 }
 
-/** Every tool, with arguments that it can answer in the project of the test; in this order. */
+/** Every tool with arguments that it can answer in the project of the test, in the order of the calls. */
 const CALLS: readonly (readonly [string, object])[] = [
   ["status", {}],
   ["take_snapshot", { message: "two" }],
@@ -27,7 +29,7 @@ const CALLS: readonly (readonly [string, object])[] = [
   ["list_transactions", {}],
   ["list_conflicts", {}],
   ["verify", {}],
-  // What is refused is an answer too.
+  // The calls from here on are refused. A refusal is an answer, too.
   ["show_action", { id: "00000000-0000-4000-8000-000000000000" }],
   ["rollback", { id: "00000000-0000-4000-8000-000000000000" }],
   ["commit_transaction", { id: "00000000-0000-4000-8000-000000000000" }],
@@ -43,18 +45,18 @@ async function schemas(mcp: McpProject): Promise<ReadonlyMap<string, Listed>> {
 }
 
 describe("MCP tools", { timeout: 120_000 }, () => {
-  it("declare a schema of what they answer: of an object, with all that is always there", async () => {
+  it("declare a schema of their answers: an object with summary, next, error and further fields", async () => {
     await using mcp = await McpProject.start();
     for (const [name, { outputSchema }] of await schemas(mcp)) {
       expect([name, outputSchema]).toEqual([name, expect.objectContaining({ type: "object" })]);
       const known = Object.keys((outputSchema as { properties?: object } | undefined)?.properties ?? {});
-      // Besides the sentence, the next steps and an error there is what the tool is for.
+      // Besides `summary`, `next` and `error` there is at least one field for what the tool is for.
       expect([name, known.length > 3]).toEqual([name, true]);
       expect([name, known]).toEqual([name, expect.arrayContaining(["summary", "next", "error"])]);
     }
   });
 
-  it("answer what their schemas say, errors as well", async () => {
+  it("answer what their schemas say, errors included", async () => {
     await using mcp = await McpProject.start((project) => project.write("a", "one\n"));
     mcp.project.write("a", "two\n");
     const tools = await schemas(mcp);
@@ -67,7 +69,7 @@ describe("MCP tools", { timeout: 120_000 }, () => {
     expect([...tools.keys()].filter((name) => !CALLS.some(([called]) => called === name))).toEqual([]);
   });
 
-  it("say no to what their schemas do not", async () => {
+  it("declare schemas that refuse incomplete answers", async () => {
     await using mcp = await McpProject.start();
     for (const [name, { outputSchema }] of await schemas(mcp)) {
       for (const answer of [{}, { summary: "done", next: [] }, { error: "no" }]) {

@@ -10,7 +10,7 @@ import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { DiskWorktree } from "../../src/worktree/disk/disk-worktree.ts";
 import { MountedDisk } from "../helpers/mounted-disk.ts";
 
-/** Takes no folder under the new name. */
+/** A disk that refuses to rename anything to `DIR`. */
 class Refusing extends NodeDisk {
   override rename(from: DiskPath, to: DiskPath): void {
     if (String(to).endsWith("/DIR")) throw Object.assign(new Error("not now"), { code: "EACCES" });
@@ -18,11 +18,11 @@ class Refusing extends NodeDisk {
   }
 }
 
-describe("Truth 45: a folder's new name of case only that cannot be made after all", () => {
+describe("Truth 45: a rename of a folder that changes only its case, and fails", () => {
   const whyNot = MountedDisk.whyNot("exfat");
 
   it.skipIf(whyNot !== undefined).each(["fail", "skip"] as const)(
-    "leaves the old one with all in it (%s)",
+    "leaves the folder under its old name, with its contents (%s)",
     async (onBlocked) => {
       using mounted = new MountedDisk("exfat");
       const root = mounted.home;

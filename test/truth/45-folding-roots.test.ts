@@ -8,7 +8,7 @@ import { MountedDisk } from "../helpers/mounted-disk.ts";
 const whyNot = MountedDisk.whyNot("exfat");
 
 describe.skipIf(whyNot !== undefined)("Truth 45: a single file on a disk that folds names", () => {
-  it("is tracked by the name that it has there, however it is spelled", async () => {
+  it("is tracked by the name that it has on the disk, whatever the case in the command", async () => {
     using disk = new MountedDisk("exfat");
     using box = new Sandbox();
     const file = join(disk.home, "notes.txt");
@@ -20,7 +20,7 @@ describe.skipIf(whyNot !== undefined)("Truth 45: a single file on a disk that fo
     writeFileSync(file, "two, longer\n");
     const at = (...args: string[]) => box.must(["-w", begun.workspace, ...args], { cwd: "." });
     await at("snapshot");
-    // Its case is changed later: it is that file still.
+    // The case of its name changes later, and it still is the same file.
     renameSync(file, join(disk.home, "NOTES.txt"));
     writeFileSync(file, "three, longer still\n");
     await at("snapshot");
@@ -31,7 +31,7 @@ describe.skipIf(whyNot !== undefined)("Truth 45: a single file on a disk that fo
     expect(readFileSync(file, "utf8")).toBe("three, longer still\n");
   });
 
-  it("no folder is tracked twice, by two spellings", async () => {
+  it("a folder is refused as a second root under another spelling", async () => {
     using disk = new MountedDisk("exfat");
     using box = new Sandbox();
     mkdirSync(join(disk.home, "proj/inner"), { recursive: true });
@@ -43,7 +43,9 @@ describe.skipIf(whyNot !== undefined)("Truth 45: a single file on a disk that fo
 });
 
 describe("Truth 45: one folder at two places", () => {
-  it("is tracked once: a bind mount leads to it (skipped where mounting is not permitted)", async ({ skip }) => {
+  it("is refused as a second root if a bind mount leads to it (skipped where mounting is not permitted)", async ({
+    skip,
+  }) => {
     using box = new Sandbox();
     const [one, two] = [join(box.folder, "one"), join(box.folder, "two")];
     mkdirSync(join(one, "inner"), { recursive: true });

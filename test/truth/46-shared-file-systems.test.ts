@@ -5,7 +5,7 @@ import { isSharedFileSystem } from "../../src/core/tree/folder-traits.ts";
 import { ended, Sandbox } from "../cli/sandbox.ts";
 import { MountedDisk } from "../helpers/mounted-disk.ts";
 
-/** Where other machines change a folder as well, the system here is told of nothing. */
+/** If other machines change a folder as well, this machine is not notified of their changes. */
 
 describe("Truth 46: a folder that other machines change", () => {
   it.each([
@@ -18,13 +18,13 @@ describe("Truth 46: a folder that other machines change", () => {
     ["overlay", false],
     ["fuseblk", false],
     ["fuse.fuse-overlayfs", false],
-  ])("%s: %s", (kind, isShared) => expect(isSharedFileSystem(kind)).toBe(isShared));
+  ])("%s is a shared file system: %s", (kind, isShared) => expect(isSharedFileSystem(kind)).toBe(isShared));
 
   const whyNot = MountedDisk.whyNot("nfs");
   it.skipIf(whyNot !== undefined)(
-    `is looked at as a whole by watch and status, which say so${whyNot === undefined ? "" : ` (${whyNot})`}`,
+    `is read as a whole by watch and status, and status says so${whyNot === undefined ? "" : ` (${whyNot})`}`,
     async () => {
-      // Otherwise what another machine has changed shows after up to a minute.
+      // Without this option, another machine's change shows only after up to a minute.
       using disk = new MountedDisk("nfs", ["-o", "actimeo=1"]);
       using box = new Sandbox();
       mkdirSync(join(disk.folder, "proj"));

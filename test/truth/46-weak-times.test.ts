@@ -4,11 +4,14 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 import { MountedDisk } from "../helpers/mounted-disk.ts";
 
-/** A disk whose time of change is the time of modification, which anybody sets: an edit that puts it back does not show in a stat. */
+/**
+ * On this disk, the time of change is the modification time, which anybody can set. An edit that sets it back does
+ * not show in a stat.
+ */
 
 const whyNot = MountedDisk.whyNot("exfat");
 
-/** As a tool does that keeps times: the same size, and the same time as before. */
+/** Edits as a tool does that keeps times: the new content has the old size and the old time. */
 function editUnseen(path: string, content: string): void {
   const { atime, mtime } = statSync(path);
   writeFileSync(path, content);
@@ -31,7 +34,7 @@ describe.skipIf(whyNot !== undefined)(`Truth 46: exFAT${whyNot === undefined ? "
   });
   const status = async () => (await box.json(["-C", disk.folder, "status"])).value;
 
-  it("tells of an edit that keeps size and time: status sees it, a run records it, restore takes it back", async () => {
+  it("status shows an edit that keeps size and time, snapshot records it, and restore and undo keep it", async () => {
     await box.must(["init", disk.folder]);
     expect(await status()).toMatchObject({ changes: [] });
     editUnseen(at("a.txt"), "two\n");
@@ -45,7 +48,7 @@ describe.skipIf(whyNot !== undefined)(`Truth 46: exFAT${whyNot === undefined ? "
     expect(readFileSync(at("a.txt"), "utf8")).toBe("six\n");
   });
 
-  it("finds what is new in a folder whose times do not tell of it", async () => {
+  it("status shows a new file even if the time of its folder was set back", async () => {
     await box.must(["init", disk.folder]);
     const { atime, mtime } = statSync(disk.folder);
     writeFileSync(at("new.txt"), "new\n");
@@ -53,7 +56,7 @@ describe.skipIf(whyNot !== undefined)(`Truth 46: exFAT${whyNot === undefined ? "
     expect(await status()).toMatchObject({ changes: [{ path: "new.txt" }] });
   });
 
-  it("says in status that such an edit may go unseen where the folder is too large to be read each time", async () => {
+  it("status notes that such an edit may go unseen if a folder is too large to be read each time", async () => {
     writeFileSync(at("large.bin"), Buffer.alloc(33 * 1024 ** 2, 7));
     utimesSync(at("large.bin"), new Date("2020-01-01"), new Date("2020-01-01"));
     await box.must(["init", disk.folder]);

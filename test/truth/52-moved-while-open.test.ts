@@ -16,7 +16,10 @@ import { LazyWorkspace } from "../../src/mcp/lazy-workspace.ts";
 import { openStore } from "../../src/open.ts";
 import { Serving } from "../server/serving.ts";
 
-/** A folder is moved while a process has its workspace open, a command there records that, and another project takes its place. */
+/**
+ * A folder is moved while a process has its workspace open. A command at the new place records the move, and another
+ * project takes the old place.
+ */
 class Moved implements AsyncDisposable {
   readonly base: string;
   readonly store: StoreApi;
@@ -37,7 +40,7 @@ class Moved implements AsyncDisposable {
     return made;
   }
 
-  /** The other project has nothing of the first one's. */
+  /** Moves the folder. The project that takes its place has no file of the first one. */
   async move(): Promise<void> {
     await moveBeside(this.base, this.old, this.now);
   }
@@ -67,7 +70,7 @@ async function moveBeside(base: string, old: string, now: string): Promise<void>
 }
 
 describe("Truth: a workspace that was opened before its folder was moved", () => {
-  it("neither looks at the old place nor writes there, and says where its folder is", async () => {
+  it("neither reads nor writes at the old place, and says where its folder is", async () => {
     await using made = await Moved.begin();
     const { workspace } = await made.store.init({ roots: [made.old] });
     writeFileSync(join(made.old, "a.txt"), "edited\n");
@@ -94,7 +97,7 @@ describe("Truth: a workspace that was opened before its folder was moved", () =>
     await again.close();
   });
 
-  it("is opened anew for the next call of an MCP client", async () => {
+  it("is opened at the new place for the next call of an MCP client", async () => {
     await using made = await Moved.begin();
     await (await made.store.init({ roots: [made.old] })).workspace.close();
     let folder = made.old;
@@ -108,7 +111,7 @@ describe("Truth: a workspace that was opened before its folder was moved", () =>
     await lazy.close();
   });
 
-  it("is served, and watched, where its folder is", async () => {
+  it("is served and watched at the new place", async () => {
     let id = "";
     const before = async (store: StoreApi, base: string): Promise<void> => {
       begun(join(base, "one"));

@@ -12,8 +12,8 @@ async function seqOf(box: Sandbox, id: string): Promise<number> {
   return ((await box.json(["-w", id, "head"], { cwd: "." })).value as { seq: number }).seq;
 }
 
-describe("Truth: a workspace of a single file is not that of the folder around it", () => {
-  it("neither while the file is there, nor when it is gone", async () => {
+describe("Truth: a workspace of a single file", () => {
+  it("is not the workspace of the folder around it, whether the file is there or gone", async () => {
     using box = new Sandbox();
     box.write("only.txt", "1\n");
     box.write("sub/b.txt", "1\n");
@@ -32,7 +32,7 @@ describe("Truth: a workspace of a single file is not that of the folder around i
     expect(await seqOf(box, single)).toBe(seq);
   });
 
-  it("which is recognised where the folder was moved with it", async () => {
+  it("is recognised if the folder around it was moved", async () => {
     using box = new Sandbox();
     box.write("only.txt", "1\n");
     await box.must(["init", "only.txt"]);
@@ -47,7 +47,7 @@ describe("Truth: a workspace of a single file is not that of the folder around i
   });
 });
 
-describe("Truth: init --adopt goes on with a history of the same kind", () => {
+describe("Truth: init --adopt continues only a history of the same kind", () => {
   it("refuses a file for a folder's history, a folder for a file's, and a file of another name", async () => {
     using box = new Sandbox();
     box.write("a.txt", "1\n");
@@ -88,7 +88,7 @@ describe("Truth: init with several places", () => {
     }
   }
 
-  it("refuses a further one that the history that stands there does not track", async () => {
+  it("refuses a further place that the existing history does not track", async () => {
     using box = new Sandbox();
     three(box);
     await box.must(["init", "a", "b"], { cwd: "." });
@@ -104,7 +104,7 @@ describe("Truth: init with several places", () => {
     expect(await seqOf(box, id)).toBe(seq);
   });
 
-  it("adopts no folder that was moved into, or around, another one that it tracks", async () => {
+  it("refuses a folder that was moved into another root, until it stands apart again", async () => {
     using box = new Sandbox();
     three(box);
     await box.must(["init", "a", "b"], { cwd: "." });

@@ -6,7 +6,7 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 import { Serving } from "../server/serving.ts";
 
-/** A write that finds everything as it asks for writes nothing, so nothing that a rule keeps out is recorded for it. */
+/** A write that finds its result in place writes nothing, so it records nothing that a rule keeps out. */
 
 async function ignoring(project: Project): Promise<WorkspaceApi> {
   project.write(".gitignore", "private/\n.env\n");
@@ -21,15 +21,21 @@ type Write = (on: WorkspaceApi) => Promise<FileWriteShape>;
 
 const NOTHING: readonly (readonly [string, Write])[] = [
   ["an ignored folder that is there", (on) => on.makeFolder("private")],
-  ["the same, with other permissions", (on) => on.makeFolder("private", { permissions: 0o700 })],
-  ["the same, as a request that is known again", (on) => on.makeFolder("private", { requestId: "one" })],
-  ["one that lies in it", (on) => on.makeFolder("private/deep")],
-  ["one that a person excluded", (on) => on.makeFolder("kept-out")],
-  ["a recorded one with an ignored file", (on) => on.makeFolder("src")],
+  ["an ignored folder, with other permissions", (on) => on.makeFolder("private", { permissions: 0o700 })],
+  ["an ignored folder, repeated with its request id", (on) => on.makeFolder("private", { requestId: "one" })],
+  ["a folder in an ignored folder", (on) => on.makeFolder("private/deep")],
+  ["a folder that a person excluded", (on) => on.makeFolder("kept-out")],
+  ["a recorded folder with an ignored file", (on) => on.makeFolder("src")],
   ["an ignored folder moved to where it is", (on) => on.moveFile("private", "private")],
-  ["the same, as a request that is known again", (on) => on.moveFile("private", "private", { requestId: "one" })],
+  [
+    "an ignored folder moved to where it is, repeated with its request id",
+    (on) => on.moveFile("private", "private", { requestId: "one" }),
+  ],
   ["an ignored file moved to where it is", (on) => on.moveFile("src/.env", "src/.env")],
-  ["the same, if it is there", (on) => on.moveFile("src/.env", "src/.env", { ifMatch: "*" })],
+  [
+    "an ignored file moved to where it is, if it is there",
+    (on) => on.moveFile("src/.env", "src/.env", { ifMatch: "*" }),
+  ],
   ["a recorded folder moved to where it is", (on) => on.moveFile("src", "src", { overwrite: true })],
 ];
 
@@ -43,14 +49,14 @@ describe("Truth: a write that changes nothing records nothing that a rule keeps 
     expect(await write(workspace)).toMatchObject({ changes: [], undo_id: null, file: told.file });
     const paths = before.files.map(({ path }) => path);
     expect((await workspace.files()).files.map(({ path }) => path)).toEqual(paths);
-    // Nor is it tracked from then on.
+    // Later captures do not take it either.
     for (const path of ["private/deep/key", "kept-out/key", "src/.env"]) project.write(path, "another\n");
     await workspace.snapshot();
     expect((await workspace.files()).files.map(({ path }) => path)).toEqual(paths);
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  it("a folder that no rule keeps out is answered as it is recorded, with all that is in it", async () => {
+  it("a folder that no rule keeps out is recorded with all that is in it, and the answer has it", async () => {
     await using project = new Project();
     const workspace = await ignoring(project);
     project.write("new/deep/a.txt", "a\n");
@@ -60,7 +66,7 @@ describe("Truth: a write that changes nothing records nothing that a rule keeps 
     await expect(workspace.moveFile("none", "none")).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("a file that is put as it is there is recorded: whoever puts it has its content", async () => {
+  it("a file put with the content that is on disk is recorded, because the caller has that content", async () => {
     await using project = new Project();
     const workspace = await ignoring(project);
     const { file, changes } = await workspace.putFile("private/deep/key", Buffer.from("secret\n"));
@@ -71,7 +77,7 @@ describe("Truth: a write that changes nothing records nothing that a rule keeps 
     ]);
   });
 
-  it("over HTTP, with an agent's token", async () => {
+  it("an agent's write over HTTP records nothing that a rule keeps out either", async () => {
     await using serving = await Serving.start({ folder: true });
     const project = join(serving.base, "project");
     const { default_workspace: id } = (await serving.ask("/v1/me")).json<{ default_workspace: string }>();
@@ -83,7 +89,7 @@ describe("Truth: a write that changes nothing records nothing that a rule keeps 
     const made = await serving.ask(`${base}/folders/private`, { ...sent, headers: { "idempotency-key": "one" } });
     expect([made.status, made.json()]).toMatchObject([200, { file: null, changes: [] }]);
     const moved = await serving.send(`${base}/move`, { from: "private", to: "private" }, { token });
-    // For an agent nothing is there.
+    // For an agent, the ignored folder does not exist.
     expect([moved.status, moved.json()]).toMatchObject([404, { code: "NOT_FOUND" }]);
     expect((await serving.ask(`${base}/files/private/key`, { token })).status).toBe(404);
     expect((await serving.ask(`${base}/log?prefix=file:private`, { token })).json()["items"]).toEqual([]);

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 
-/** What is made in a folder that is there, and that a rule keeps out of the history. */
+/** Writes into a folder that exists, and that a rule keeps out of the history. */
 
 async function sound(workspace: WorkspaceApi): Promise<void> {
   const { ok, problems } = await workspace.verify();
@@ -23,7 +23,7 @@ async function ignoring(project: Project): Promise<WorkspaceApi> {
 const recorded = async (workspace: WorkspaceApi): Promise<string[]> =>
   (await workspace.files()).files.map(({ path }) => path).filter((path) => path.startsWith("build"));
 
-describe("Truth: what is made in an ignored folder that is there", () => {
+describe("Truth: a write into an ignored folder that exists", () => {
   const writes: readonly (readonly [string, readonly string[], (on: WorkspaceApi) => Promise<unknown>])[] = [
     ["put", ["build", "build/new.txt"], (on) => on.putFile("build/new.txt", Buffer.from("1\n"))],
     [
@@ -34,7 +34,7 @@ describe("Truth: what is made in an ignored folder that is there", () => {
     ["move", ["build", "build/b.txt"], (on) => on.moveFile("src/a.txt", "build/b.txt")],
     ["folder", ["build", "build/sub"], (on) => on.makeFolder("build/sub")],
   ];
-  it.each(writes)("%s: its folders are recorded, and nothing else of them", async (_, paths, write) => {
+  it.each(writes)("%s: records the folders of its path, and nothing else in them", async (_, paths, write) => {
     await using project = new Project();
     const workspace = await ignoring(project);
     await write(workspace);
@@ -45,7 +45,7 @@ describe("Truth: what is made in an ignored folder that is there", () => {
     await sound(workspace);
   });
 
-  it("is looked at from then on", async () => {
+  it("makes status show later changes of its file", async () => {
     await using project = new Project();
     const workspace = await ignoring(project);
     await workspace.putFile("build/new.txt", Buffer.from("1\n"));
@@ -55,7 +55,7 @@ describe("Truth: what is made in an ignored folder that is there", () => {
     expect((await workspace.status()).changes).toMatchObject([{ path: "build/new.txt" }]);
   });
 
-  it("restore of a path: its folder is recorded with it", async () => {
+  it("restore of a path: records the folder of the path, too", async () => {
     await using project = new Project();
     project.write("build/a.txt", "once recorded\n");
     project.write("src/a.txt", "a\n");
@@ -97,7 +97,7 @@ describe("Truth: restore of a path whose folder is gone", () => {
     expect(Object.keys(project.tree())).not.toContain("src");
   });
 
-  it("refuses it where something else stands in the folder's place", async () => {
+  it("is refused if something else stands in the folder's place", async () => {
     await using project = new Project();
     project.write("src/main.ts", "main\n");
     const workspace = await project.init();

@@ -3,15 +3,15 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Project } from "../helpers/project.ts";
 
-/** What an operation stages in a folder within the tracked one, whose workspace or target that is. */
+/** Stages a file in a folder within the tracked one, as an operation does whose workspace or target is that folder. */
 
 function stage(project: Project, folder: string): void {
   project.write(`${folder}/.chronicle-tmp/TOKEN/new/17`, "KEY=secret\n");
   project.write(`${folder}/file.txt`, "a file\n");
 }
 
-describe("Truth: what is staged in a folder within a tracked one", () => {
-  it("is never captured, whether all is looked at, or what is hinted at", async () => {
+describe("Truth: staged files in a folder within a tracked one", () => {
+  it("are never captured, neither by a snapshot nor by a record of the folder", async () => {
     await using project = new Project();
     project.write("a.txt", "a\n");
     const workspace = await project.init();
@@ -22,7 +22,7 @@ describe("Truth: what is staged in a folder within a tracked one", () => {
     expect(paths).toEqual(["a.txt", "deep", "deep/old", "deep/old/file.txt"]);
   });
 
-  it("does not go with that folder: it stays, and is said", async () => {
+  it("are kept by a restore that would remove the folder, and the folder is listed as skipped", async () => {
     await using project = new Project();
     project.write("a.txt", "a\n");
     const workspace = await project.init();
@@ -35,7 +35,7 @@ describe("Truth: what is staged in a folder within a tracked one", () => {
     );
   });
 
-  it("says what is left of a `restore --to` that was cut off", async () => {
+  it("make a `restore --to` into that folder refuse, with a hint at `.chronicle-tmp`", async () => {
     await using project = new Project();
     project.write("a.txt", "a\n");
     const workspace = await project.init();

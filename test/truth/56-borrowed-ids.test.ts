@@ -6,7 +6,10 @@ import { sha256 } from "../../src/core/values/hash.ts";
 import { dialOrigin } from "../../src/replication/replica/dial-origin.ts";
 import { Serving } from "../server/serving.ts";
 
-/** An agent's work under the id of a person's run, of an action or of an operation: it would be listed and taken back as theirs. */
+/**
+ * An agent's work under the id of a person's run, of an action or of an operation. With such an id, it would be
+ * listed and undone as theirs.
+ */
 
 let serving: Serving;
 let id: string;
@@ -45,34 +48,37 @@ const ids = (): [string, string][] => [
   ["an operation", operation],
 ];
 
-/** What the changes of a session, or of an action, are said to be. */
+/** Returns the paths of the changes of a session or of an action. */
 async function pathsOf(by: "session" | "action", of: string): Promise<string[]> {
   const asked = await serving.ask(`/v1/workspaces/${id}/changes?${by}=${of}`);
   return (asked.json<{ changes?: { path: string }[] }>().changes ?? []).map(({ path }) => path);
 }
 
 describe("Truth 56: an agent's token over HTTP", () => {
-  it.each(["a run", "an action", "a transaction", "an operation"])("takes no id of %s as its session", async (what) => {
-    const taken = Object.fromEntries(ids())[what] ?? "";
-    expect(taken).not.toBe("");
-    const token = serving.token("agent");
-    const before = (await serving.ask(`/v1/workspaces/${id}`)).text;
-    const at = `/v1/workspaces/${id}`;
-    const sent = [
-      await serving.put(id, `forged.txt?session=${taken}`, "forged", { token }),
-      await serving.put(id, `mine.txt?session=${taken}`, "forged", { token }),
-      await serving.ask(`${at}/files/mine.txt?session=${taken}`, { method: "DELETE", token }),
-      await serving.send(`${at}/move`, { from: "mine.txt", to: "theirs.txt", session: taken }, { token }),
-      await serving.send(`${at}/sessions`, { id: taken }, { token }),
-      await serving.send(`${at}/actions`, { type: "write_file", payload: { path: "a" }, session: taken }, { token }),
-      await serving.send(`${at}/transactions`, { session: taken }, { token }),
-    ];
-    expect(sent.map(({ status }) => status)).toEqual(sent.map(() => 400));
-    expect(sent[0]?.json()["detail"]).toContain(`${taken} is `);
-    expect((await serving.ask(at)).text).toBe(before);
-    expect(await pathsOf("session", run)).toEqual(["mine.txt"]);
-    expect(await pathsOf("action", action)).toEqual(["acted.txt"]);
-  });
+  it.each(["a run", "an action", "a transaction", "an operation"])(
+    "is refused the id of %s as its session",
+    async (what) => {
+      const taken = Object.fromEntries(ids())[what] ?? "";
+      expect(taken).not.toBe("");
+      const token = serving.token("agent");
+      const before = (await serving.ask(`/v1/workspaces/${id}`)).text;
+      const at = `/v1/workspaces/${id}`;
+      const sent = [
+        await serving.put(id, `forged.txt?session=${taken}`, "forged", { token }),
+        await serving.put(id, `mine.txt?session=${taken}`, "forged", { token }),
+        await serving.ask(`${at}/files/mine.txt?session=${taken}`, { method: "DELETE", token }),
+        await serving.send(`${at}/move`, { from: "mine.txt", to: "theirs.txt", session: taken }, { token }),
+        await serving.send(`${at}/sessions`, { id: taken }, { token }),
+        await serving.send(`${at}/actions`, { type: "write_file", payload: { path: "a" }, session: taken }, { token }),
+        await serving.send(`${at}/transactions`, { session: taken }, { token }),
+      ];
+      expect(sent.map(({ status }) => status)).toEqual(sent.map(() => 400));
+      expect(sent[0]?.json()["detail"]).toContain(`${taken} is `);
+      expect((await serving.ask(at)).text).toBe(before);
+      expect(await pathsOf("session", run)).toEqual(["mine.txt"]);
+      expect(await pathsOf("action", action)).toEqual(["acted.txt"]);
+    },
+  );
 
   it("writes in a session of its own", async () => {
     const token = serving.token("agent");
@@ -90,7 +96,7 @@ interface Claim {
 
 let writes = 0;
 
-/** A replica writes files that name these; what the history says of each. */
+/** A replica writes files with these claims. Returns what the history says of each file. */
 async function written(token: string, claims: readonly Claim[]): Promise<Record<string, unknown>[]> {
   const url = `http://127.0.0.1:${serving.port}`;
   const channel = await dialOrigin({ url, token, workspace: id }, new AbortController().signal);
@@ -124,7 +130,7 @@ const whose = ({ session, turn, action: by }: Record<string, unknown>) => ({ ses
 
 describe("Truth 56: what a replica writes back", () => {
   it.each(["agent", "operator"] as const)(
-    "under ids of this history is nobody's, with the token of an %s",
+    "under ids of this history belongs to none of them, with the token of an %s",
     async (role) => {
       const claims = ids().flatMap(([, taken]) => [
         { session: taken, turn: "made up" },
@@ -139,7 +145,7 @@ describe("Truth 56: what a replica writes back", () => {
     },
   );
 
-  it("under ids of a person's run at another replica is nobody's, and under its own ids its own", async () => {
+  it("under ids of a person's run at another replica belongs to nobody, and under its own ids to these", async () => {
     const theirs = { session: randomUUID(), action: randomUUID() };
     const [person] = await written(serving.token("operator"), [{ actor: "human", ...theirs }]);
     expect(person).toMatchObject({ actor: "human", ...theirs });
@@ -152,12 +158,12 @@ describe("Truth 56: what a replica writes back", () => {
     expect([bySession, byAction].map((one) => whose(one ?? {}))).toEqual([NOBODYS, NOBODYS]);
     expect([own, again].map((one) => one?.["session"])).toEqual(["its-own", "its-own"]);
     expect((await pathsOf("session", theirs.session)).length).toBe(1);
-    // A conversation that goes on at another replica stays one.
+    // A conversation that continues at another replica stays one session.
     const [resumed] = await written(serving.token("agent"), [{ session: "its-own", turn: "t3" }]);
     expect(resumed?.["session"]).toBe("its-own");
   });
 
-  it("under the name of changes whose owner is not known is the token's, unless it is an operator's", async () => {
+  it("under the actor of ambiguous changes gets the token's name, unless the token is an operator's", async () => {
     const claims = [{ actor: "ambiguous" }, { actor: "Ambiguous", session: "its-own" }, { actor: "us\u212er" }];
     const token = serving.token("agent");
     const { name } = (await serving.ask("/v1/me", { token })).json<{ name: string }>();

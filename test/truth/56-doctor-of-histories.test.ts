@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 import { KeptHeads } from "../helpers/kept-heads.ts";
 
-/** `doctor` says it where the signing key is lost, and where a history is damaged or takes no writes. */
+/** `doctor` reports a lost signing key, and a history that is damaged or takes no writes. */
 
 interface Report {
   readonly ok: boolean;
@@ -40,7 +40,7 @@ async function recorded(): Promise<{ readonly box: Sandbox; readonly kept: KeptH
 }
 
 describe("Truth 56: doctor", () => {
-  it("finds nothing wrong where nothing is", async () => {
+  it("reports no problem in a sound store", async () => {
     using fresh = new Sandbox();
     expect(await bad(fresh)).toEqual({ code: 0, bad: {} });
     const { box } = await recorded();
@@ -50,8 +50,8 @@ describe("Truth 56: doctor", () => {
 
   it.each([
     ["the key", ["key.pem"]],
-    ["the folder of configuration", [""]],
-  ])("says it where %s is gone", async (_what, names) => {
+    ["the folder of the configuration", [""]],
+  ])("reports the lost signing key if %s is gone", async (_what, names) => {
     const { box } = await recorded();
     using _box = box;
     for (const name of names) rmSync(join(box.folder, "config", "chronicle", name), { recursive: true });
@@ -64,7 +64,7 @@ describe("Truth 56: doctor", () => {
     });
   });
 
-  it("says it where an older store was put back", async () => {
+  it("reports that an older copy of the store was put back", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     await box.must(["init"]);
@@ -78,7 +78,7 @@ describe("Truth 56: doctor", () => {
     expect(found).toMatchObject({ code: 1, bad: { history: expect.stringContaining("put back from an older copy") } });
   });
 
-  it("says it where the note of a contradiction is damaged, and still makes the other checks", async () => {
+  it("reports a damaged note of a contradiction, and still makes the other checks", async () => {
     const { box, kept } = await recorded();
     using _box = box;
     const upstream = join(dirname(kept.log), "upstream");
@@ -91,7 +91,7 @@ describe("Truth 56: doctor", () => {
   });
 
   it.each(["the last line", "the first line", "a line in the middle"])(
-    "says it where %s of a log is damaged",
+    "reports a damaged history if %s of a log is damaged",
     async (which) => {
       const { box, kept } = await recorded();
       using _box = box;

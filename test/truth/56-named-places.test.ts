@@ -4,10 +4,10 @@ import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 
-/** A head of another workspace is the wrong file, not damage; a folder that is not there is not found. */
+/** A head of another workspace is the wrong file and no damage. A folder that does not exist is not found. */
 
 describe("Truth 56: verify --expect", () => {
-  it("says of another workspace's head that nothing is proved, with both ids", async () => {
+  it("reports for another workspace's head that nothing is proved, with both ids", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     await box.must(["init"]);
@@ -31,7 +31,7 @@ describe("Truth 56: open", () => {
     ["a folder in a missing one", "gone/deep"],
     ["a path through a file", "file/in"],
     ["a link that leads nowhere", "link"],
-  ])("%s is not found, with what to do", async (_what, name) => {
+  ])("reports %s as not found, with what to do", async (_what, name) => {
     await using project = new Project();
     mkdirSync(join(project.base, "there"));
     writeFileSync(join(project.base, "file"), "");

@@ -6,7 +6,7 @@ import { checkMessage } from "../../src/replication/protocol/messages.ts";
 import { entryFromWire, entryToWire } from "../../src/replication/protocol/write-back-entries.ts";
 import { Serving } from "../server/serving.ts";
 
-/** Names of actors, and ids of sessions, turns and actions, that no terminal may be given, by way of a replica. */
+/** Names of actors, and ids of sessions, turns and actions, that must not reach a terminal through a replica. */
 
 const BAD = ["clau\u001b[31mde", "claude\u200b", "\u202eedualc", "a\nb", " ", "bell\u0007", "\u00a0", "tag\u{e0041}"];
 const FIELDS = ["actor", "session", "turn", "action"] as const;
@@ -21,11 +21,11 @@ describe("Truth 56: names that come from a replica", () => {
     expect(() => checkMessage(saying({ [field]: bad }))).toThrow(expect.objectContaining({ code: "USAGE" }));
   });
 
-  it.each(["claude", "Мария", "日本語", "agent (human)", "ambiguous", "unknown", "José"])("%j is taken", (good) => {
+  it.each(["claude", "Мария", "日本語", "agent (human)", "ambiguous", "unknown", "José"])("%j is accepted", (good) => {
     expect(() => checkMessage(saying(Object.fromEntries(FIELDS.map((field) => [field, good]))))).not.toThrow();
   });
 
-  it.each(BAD)("a replica writes %j out, and is not turned away for it", (bad) => {
+  it.each(BAD)("a replica escapes or drops %j, so that its message is accepted", (bad) => {
     const entry = { localSeq: 1, path: parsePath("x"), entry: undefined, seen: 0 };
     const wired = entryToWire({ ...entry, actor: bad, session: bad, turn: bad, action: bad }, undefined, {
       isExact: true,

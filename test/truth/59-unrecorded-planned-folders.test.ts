@@ -4,7 +4,10 @@ import { expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 
-/** A recorded folder was removed, and is on disk again, kept out by a rule that came meanwhile: it can be restored all the same. */
+/**
+ * A recorded folder was removed. It is on disk again, and a rule that came meanwhile keeps it out. It can still be
+ * restored.
+ */
 
 async function builtAgain(project: Project): Promise<{ workspace: WorkspaceApi; run: string }> {
   project.write("build/deep/a.txt", "once recorded\n");
@@ -26,7 +29,7 @@ const WAYS: readonly (readonly [string, (on: WorkspaceApi, run: string, dryRun: 
   ["undo of what removed it", (on, run, dryRun) => on.undo({ operation: run, dryRun })],
 ];
 
-it.each(WAYS)("%s", async (how, goBack) => {
+it.each(WAYS)("%s brings the recorded files back, and leaves the ignored one", async (how, goBack) => {
   await using project = new Project();
   const { workspace, run } = await builtAgain(project);
   const before = project.tree();
@@ -38,7 +41,7 @@ it.each(WAYS)("%s", async (how, goBack) => {
   const paths = (await workspace.files()).files.map(({ path }) => path).filter((path) => path.startsWith("build"));
   expect(paths).toEqual(["build", "build/b.txt", "build/deep", "build/deep/a.txt"]);
   expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
-  // Takes it back: what was undone is done again.
+  // Reverts that: a redo after an undo, otherwise an undo of the restore.
   await (how.startsWith("undo") ? workspace.redo() : workspace.undo());
   expect([existsSync(join(project.folder, "build/b.txt")), project.read("build/deep/out.o")]).toEqual([
     false,
@@ -47,7 +50,7 @@ it.each(WAYS)("%s", async (how, goBack) => {
   expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
 });
 
-it("what stands at a path in it, and is not recorded, is left and told", async () => {
+it("an unrecorded file at a path in the folder is left alone, and listed", async () => {
   await using project = new Project();
   const { workspace } = await builtAgain(project);
   project.write("build/b.txt", "another one\n");

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { UndoOptions } from "../../src/api/workspace-api.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 
-/** A file that the rules leave out comes back by every way of undo that takes along the work which has removed it. */
+/** A file that the rules leave out comes back by each kind of undo that includes the work that removed it. */
 
 const RM = { type: "run_command", payload: { command: "rm z.log; echo 2 > a.txt" } } as const;
 
@@ -55,7 +55,7 @@ describe("an ignored file that an action named and removed", () => {
     expect(all.isThere()).toBe(false);
   });
 
-  test("is as it was when it was named, where the action has written it", async () => {
+  test("gets its earlier content back if the action has overwritten it", async () => {
     const all = await begun();
     await using project = all.project;
     await all.workspace.action(RM, async () => {
@@ -67,7 +67,7 @@ describe("an ignored file that an action named and removed", () => {
     expect(project.read("z.log")).toBe("kept");
   });
 
-  test("goes again where the action has made it", async () => {
+  test("is removed again if the action has made it", async () => {
     const all = await begun();
     await using project = all.project;
     rmSync(join(project.folder, "z.log"));
@@ -80,7 +80,7 @@ describe("an ignored file that an action named and removed", () => {
   });
 });
 
-test("a file that came and went since stays away", async () => {
+test("an undo since a moment does not bring back a file that was made and removed after that moment", async () => {
   const all = await begun();
   await using project = all.project;
   project.write("new.txt", "new");

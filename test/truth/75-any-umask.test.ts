@@ -9,14 +9,14 @@ function modesIn(folder: string): (readonly [string, string])[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" }).flatMap((name) => {
     const stat = lstatSync(join(folder, name));
     const wanted = stat.isDirectory() ? 0o700 : 0o600;
-    // What was made for a moment without a right of its owner's could not be used by the next command.
+    // A mode without a right of the owner would keep the next command from using the file.
     return (stat.mode & 0o700) === (wanted & 0o700) && (stat.mode & 0o077) === 0 ? [] : [[name, stat.mode.toString(8)]];
   });
 }
 
-describe("Truth: whatever the umask, the store is its owner's", () => {
-  // One case: a process reads its umask once.
-  it("where it leaves the owner nothing", async () => {
+describe("Truth: under any umask, the store belongs to its owner alone", () => {
+  // There is one case only, because a process reads its umask once.
+  it("even if the umask leaves the owner no right", async () => {
     await using project = new Project();
     await asSomebody(project, async () => {
       project.write("f", "before\n");
@@ -38,7 +38,7 @@ describe("Truth: whatever the umask, the store is its owner's", () => {
     });
   });
 
-  it("a folder is made with its mode", async () => {
+  it("a folder is made with exactly the given mode", async () => {
     await using project = new Project();
     await asSomebody(project, async () => {
       const before = process.umask(0o777);

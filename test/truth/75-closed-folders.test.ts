@@ -43,7 +43,7 @@ describe.runIf(onLinux)("Truth: a folder that its owner has closed to himself", 
     });
   });
 
-  it("is not opened by the name of a link to it", async () => {
+  it("is not opened through a link to it", async () => {
     await using project = new Project();
     await asSomebody(project, async () => {
       mkdirSync(project.at("d"), { mode: 0 });
@@ -76,7 +76,7 @@ function worktreeOn(disk: SimDisk): DiskWorktree {
 describe("Truth: a closed folder on a disk that loses power", () => {
   const ways = MODES.flatMap((mode) => [0o755, 0o311].map((goal) => ({ mode, goal })));
   it.each(ways.filter(({ mode, goal }) => mode !== goal))(
-    "comes to its mode: $mode to $goal",
+    "gets its mode after each crash: $mode to $goal",
     async ({ mode, goal }) => {
       const changes: Change[] = [{ path: parsePath("d"), before: folder(mode), after: folder(goal) }];
       const contents = async function* (): AsyncGenerator<never> {};

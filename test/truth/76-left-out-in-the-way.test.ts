@@ -4,7 +4,7 @@ import { Project } from "../helpers/project.ts";
 
 const IGNORED = "what git ignores, and nobody has a copy of\n";
 
-/** A project whose files a run has removed, and where ignored paths have taken their places since. */
+/** Makes a project whose files a run removes, and in which ignored paths take their places later. */
 async function taken(project: Project) {
   for (const name of ["file", "folder/inside", "both"]) project.write(name, "before\n");
   project.write("other", "before\n");
@@ -25,8 +25,8 @@ const LEFT = [
   { path: "folder/inside", reason: "left-out", detail: expect.stringContaining("the place of folder") as unknown },
 ];
 
-describe("Truth 76: something that no capture takes is in the way", () => {
-  it("it is named as such, stays, and the same undo goes on once it is moved away", async () => {
+describe("Truth 76: an ignored path in the way of an undo or a restore", () => {
+  it("is named as such and stays, and the same undo continues once it is moved away", async () => {
     await using project = new Project();
     const workspace = await taken(project);
     expect((await workspace.undo({ dryRun: true })).skipped).toMatchObject(LEFT);
@@ -41,7 +41,7 @@ describe("Truth 76: something that no capture takes is in the way", () => {
     expect([again.skipped, project.read("folder/inside"), project.read("file")]).toEqual([[], "before\n", "before\n"]);
   });
 
-  it("a restore of that path alone is refused with that reason", async () => {
+  it("makes a restore of its path alone refuse with that reason", async () => {
     await using project = new Project();
     const workspace = await taken(project);
     await expect(workspace.restore("0", { paths: ["file"] })).rejects.toMatchObject({

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Project } from "../helpers/project.ts";
 
 describe("Truth 77: a run that makes git track an ignored file has not created it", () => {
-  it("its answer says so, as changes does, and undo leaves the file", async () => {
+  it("the run's answer and changes say so, and undo leaves the file", async () => {
     await using project = new Project();
     const git = (...args: string[]): void => void execFileSync("git", ["-C", project.folder, ...args]);
     git("init", "-q");
@@ -25,7 +25,7 @@ describe("Truth 77: a run that makes git track an ignored file has not created i
     expect(project.read("added.log")).toBe("before the run\n");
   });
 
-  it("a run that creates nothing of that kind has no notes", async () => {
+  it("a run that creates only a new file has no notes", async () => {
     await using project = new Project();
     project.write(".gitignore", "*.log\n");
     project.write("x.log", "ignored\n");

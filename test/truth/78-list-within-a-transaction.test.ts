@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Project } from "../helpers/project.ts";
 
 describe("Truth 78: the list while a transaction is open, and after it", () => {
-  it("counts what was done in it so far, and leads to before the edits that a snapshot has recorded", async () => {
+  it("counts the work done in it so far, and names the way back to before the recorded edits", async () => {
     await using project = new Project();
     project.write("a", "a\n");
     const workspace = await project.init();

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Project } from "../helpers/project.ts";
 
-it("Truth 79: an undo of what is left of an operation is called by the operation's words, and so is its redo", async () => {
+it("Truth 79: an undo of the rest of an operation has the operation's words as its title, and so has its redo", async () => {
   await using project = new Project();
   for (const name of ["a", "b"]) project.write(name, "before\n");
   const workspace = await project.init();

@@ -3,17 +3,17 @@ import { expect, it } from "vitest";
 import { asSomebody } from "../helpers/as-somebody.ts";
 import { Project } from "../helpers/project.ts";
 
-/** The bytes of a database with these last ones: an ingest looks at its header alone. */
+/** Returns the bytes of a database that is filled with `end`. A capture looks only at the header. */
 function database(end: string): Buffer {
   return Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(4_080, end)]);
 }
 
-/** A `-wal` with its header. */
+/** Returns the bytes of a `-wal` with its header. */
 function wal(end: string): Buffer {
   return Buffer.concat([Buffer.from("377f0682", "hex"), Buffer.alloc(28, end), Buffer.alloc(4_096, end)]);
 }
 
-it("Truth 80: a -wal that may not be read is not gone, and its database is not called complete", async () => {
+it("Truth 80: an unreadable -wal is not recorded as deleted, and the coverage is not complete", async () => {
   await using project = new Project();
   project.write("app.db", database("1"));
   project.write("app.db-wal", wal("1"));

@@ -5,7 +5,10 @@ import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 
-/** Begins a transaction whose work cannot be rolled back, because a folder holds what is not recorded; its owner dies. */
+/**
+ * Begins a transaction that cannot be rolled back, because a folder holds a file that is not recorded. Then kills its
+ * owner.
+ */
 async function abandoned(project: Project): Promise<{ workspace: WorkspaceApi; id: string; notes: string[] }> {
   project.write(".gitignore", "*.o\n");
   project.write("important", "precious\n");
@@ -25,7 +28,7 @@ async function abandoned(project: Project): Promise<{ workspace: WorkspaceApi; i
 }
 
 describe("Truth 81: a transaction whose owner is gone, and that cannot be rolled back", () => {
-  it("does not take a later restore back", async () => {
+  it("does not undo a later restore", async () => {
     await using project = new Project();
     const { workspace } = await abandoned(project);
     project.remove("important");
@@ -35,7 +38,7 @@ describe("Truth 81: a transaction whose owner is gone, and that cannot be rolled
     expect(project.read("important")).toBe("precious\n");
   });
 
-  it("does not take a later undo back", async () => {
+  it("does not undo a later undo", async () => {
     await using project = new Project();
     const { workspace } = await abandoned(project);
     await workspace.run({ command: ["sh", "-c", "echo mistake > important"], cwd: project.folder });
@@ -44,14 +47,14 @@ describe("Truth 81: a transaction whose owner is gone, and that cannot be rolled
     expect(project.read("important")).toBe("precious\n");
   });
 
-  it("is not advised to be forced again once it was forced", async () => {
+  it("is refused without a hint at --force if its rollback was forced", async () => {
     await using project = new Project();
     const { workspace, id } = await abandoned(project);
     const forced = { code: "REFUSED", hint: expect.not.stringContaining("--force") };
     await expect(workspace.rollbackTransaction(id, { force: true })).rejects.toMatchObject(forced);
   });
 
-  it("is ended by the next change, and says what it left", async () => {
+  it("is ended by the next change, which says what it left", async () => {
     await using project = new Project();
     const { workspace, id, notes } = await abandoned(project);
     await workspace.snapshot();
@@ -61,7 +64,7 @@ describe("Truth 81: a transaction whose owner is gone, and that cannot be rolled
     expect(existsSync(project.at("build/x.o"))).toBe(true);
     const { items } = await workspace.recent();
     expect(items.filter(({ undone }) => undone === true)).toEqual([]);
-    // Nothing is left in the way any more.
+    // Once the file in the way is gone, the rest can be undone.
     project.remove("build/x.o");
     expect((await workspace.undo()).changes.map(({ path }) => path)).toEqual(["build"]);
     expect(existsSync(project.at("build"))).toBe(false);

@@ -11,7 +11,7 @@ interface Ran {
   readonly seq: number;
 }
 
-/** A run changed `a` and made `b`. */
+/** Makes a run that changes `a` and makes `b`. */
 async function ran(project: Project): Promise<Ran> {
   project.write("a", "1\n");
   const workspace = await project.init();
@@ -25,7 +25,7 @@ async function isUndone(workspace: WorkspaceApi, id: string): Promise<boolean | 
   return (await workspace.operations()).find((one) => one.id === id)?.undone;
 }
 
-/** The ways in which the own changes of an undo are undone. The last step tells how it comes back. */
+/** The ways in which an undo is undone, and whether such a way can itself be undone. */
 const WAYS: readonly [string, (ran: Ran, step: () => Promise<unknown>) => Promise<void>, boolean][] = [
   [
     "the rollback of the transaction in which it was done",
@@ -47,7 +47,7 @@ const WAYS: readonly [string, (ran: Ran, step: () => Promise<unknown>) => Promis
 ];
 
 describe.each(WAYS)("Truth 82: an undo that was undone by %s", (_how, undoing, isRedoable) => {
-  it("is no longer in force: the work that is there again is not called undone, and can be undone", async () => {
+  it("is no longer in force: the work that is there again does not count as undone, and can be undone", async () => {
     await using project = new Project();
     const all = await ran(project);
     const { workspace, run } = all;
@@ -75,7 +75,7 @@ describe.each(WAYS)("Truth 82: an undo that was undone by %s", (_how, undoing, i
     expect(await isUndone(workspace, run)).toBe(true);
   });
 
-  it("does not leave a redo behind that has nothing to redo", async () => {
+  it("leaves nothing to change for a redo by its id", async () => {
     await using project = new Project();
     const all = await ran(project);
     const { workspace, run } = all;
@@ -89,7 +89,7 @@ describe.each(WAYS)("Truth 82: an undo that was undone by %s", (_how, undoing, i
     expect((await workspace.head()).seq).toBe(head.seq);
   });
 
-  it.runIf(isRedoable)("is in force again once the undo that undid it is redone", async () => {
+  it.runIf(isRedoable)("is in force again once the undo of it is undone", async () => {
     await using project = new Project();
     const all = await ran(project);
     const { workspace, run } = all;
@@ -101,7 +101,7 @@ describe.each(WAYS)("Truth 82: an undo that was undone by %s", (_how, undoing, i
     expect((await workspace.undo({ session: run })).changes).toEqual([]);
   });
 
-  it("is no longer in force where only one of its paths was brought back", async () => {
+  it("is no longer in force if only one of its paths was brought back", async () => {
     await using project = new Project();
     const all = await ran(project);
     const { workspace, run } = all;
@@ -113,7 +113,7 @@ describe.each(WAYS)("Truth 82: an undo that was undone by %s", (_how, undoing, i
     expect(project.read("a")).toBe("2\n");
   });
 
-  it("leaves a redo that was undone out of force, too", async () => {
+  it("may also be a redo: a redo that was undone that way is no longer in force", async () => {
     await using project = new Project();
     const { workspace, run } = await ran(project);
     await workspace.undo();
@@ -142,7 +142,7 @@ describe("Truth 82: an undo that undid an undo", () => {
   };
 
   it.each(["a rollback", "an undo since a moment"])(
-    "and the redo after it, by %s: undo takes the work back",
+    "and the redo after it, by %s: the next undo undoes the work",
     async (how) => {
       await using project = new Project();
       const { workspace, run, seq } = await begun(project);
@@ -160,7 +160,7 @@ describe("Truth 82: an undo that undid an undo", () => {
     },
   );
 
-  it("and the work with it: the work stays undone, and the redos lead back", async () => {
+  it("and its work, too: the work stays undone, and redos bring it back", async () => {
     await using project = new Project();
     const { workspace, run, seq } = await begun(project);
     const since = await seq();
@@ -175,7 +175,7 @@ describe("Truth 82: an undo that undid an undo", () => {
     expect([project.read("a"), project.read("y")]).toEqual(["2\n", "y\n"]);
   });
 
-  it("and the work with it, by the rollback of their transaction, or for one of two files", async () => {
+  it("and its work, by the rollback of their transaction or for one of two files: the work stays undone", async () => {
     await using project = new Project();
     const { workspace, run } = await begun(project);
     const { id } = await workspace.beginTransaction();
@@ -207,7 +207,7 @@ describe("Truth 82: an undo that undid an undo", () => {
     expect(project.read("a")).toBe("1\n");
   });
 
-  it("is not the end of an action that goes on: what it does later is not called undone", async () => {
+  it("does not end an action: an action that works on after its undo does not count as undone", async () => {
     await using project = new Project();
     const { workspace } = await begun(project);
     const action = await workspace.snapshotAction({ type: "run_command", payload: { command: "make" }, session: "s" });
@@ -223,7 +223,7 @@ describe("Truth 82: an undo that undid an undo", () => {
     expect((await workspace.operations()).find((one) => one.id === id)?.undone).toBe(true);
   });
 
-  it("costs little, however many there are", async () => {
+  it("can be there 40 times, and the list of operations is still fast", async () => {
     await using project = new Project();
     const { workspace, run, seq } = await begun(project);
     const since = await seq();

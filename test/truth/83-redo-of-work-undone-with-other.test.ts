@@ -14,7 +14,7 @@ async function undone(workspace: WorkspaceApi): Promise<readonly (readonly [stri
 }
 
 describe("Truth 83: a redo by the id of work that was undone by a selection", () => {
-  it("brings the work again, if the undo took nothing else", async () => {
+  it("brings the work back, if the undo took nothing else", async () => {
     await using project = new Project();
     project.write("a", "1\n");
     const workspace = await project.init();
@@ -30,7 +30,7 @@ describe("Truth 83: a redo by the id of work that was undone by a selection", ()
     expect(await undone(workspace)).toEqual([[run, true]]);
   });
 
-  it("is refused where the undo took other work, too, and names the redo that brings all of it", async () => {
+  it("is refused if the undo took other work, too, and names the redo that brings all of it back", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const { seq } = await workspace.head();
@@ -73,7 +73,7 @@ describe("Truth 83: a redo by the id of work that was undone by a selection", ()
     expect([project.read("a"), project.read("b")]).toEqual(["1\n", "2\n"]);
   });
 
-  it("brings the work again after an undo of the redo of its undo by selection", async () => {
+  it("brings the work back after an undo of the redo of its undo by selection", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a");
@@ -87,7 +87,7 @@ describe("Truth 83: a redo by the id of work that was undone by a selection", ()
     expect(await undone(workspace)).toEqual([[run, false]]);
   });
 
-  it("uses the last undo, where the work was undone by itself before", async () => {
+  it("uses the last undo, if the work was undone alone before", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a");
@@ -103,7 +103,7 @@ describe("Truth 83: a redo by the id of work that was undone by a selection", ()
     expect(await undone(workspace)).toEqual([[run, false]]);
   });
 
-  it("is refused where its undo was undone itself, and names the way", async () => {
+  it("is refused if its undo was itself undone with other work, and names that undo", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const { seq } = await workspace.head();
@@ -129,7 +129,7 @@ describe("Truth 83: a redo by the id of work that was undone by a selection", ()
     ]);
   });
 
-  it("is refused where the undo by selection was undone itself, until that is redone", async () => {
+  it("is refused if the undo by selection was itself undone, and names it once it is in force again", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const { seq } = await workspace.head();
@@ -147,7 +147,7 @@ describe("Truth 83: a redo by the id of work that was undone by a selection", ()
     expect([project.read("a"), project.read("b"), project.read("c")]).toEqual(["1\n", "2\n", "3\n"]);
   });
 
-  it("brings a part of a transaction that was undone alone before the transaction was", async () => {
+  it("brings back a part of a transaction that was undone alone before the transaction was", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const { id } = await workspace.beginTransaction();

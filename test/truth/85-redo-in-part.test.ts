@@ -21,7 +21,7 @@ async function openPaths(workspace: WorkspaceApi): Promise<string[]> {
 }
 
 describe("Truth 85: a redo that met a conflict", () => {
-  /** The work of a run is undone, and a file is written by hand in its place: the redo meets a conflict there. */
+  /** Undoes the work of a run, and writes a file by hand in its place, so that the redo meets a conflict there. */
   async function met(workspace: WorkspaceApi, project: Project, script: string) {
     const run = await ran(workspace, project, script);
     await workspace.undo({ session: run });
@@ -31,7 +31,7 @@ describe("Truth 85: a redo that met a conflict", () => {
     return run;
   }
 
-  it("does not call work done again of which nothing is there", async () => {
+  it("does not count work as redone if nothing of it is there", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const earlier = await ran(workspace, project, "echo 0 > z");
@@ -55,7 +55,7 @@ describe("Truth 85: a redo that met a conflict", () => {
     expect(await openPaths(workspace)).toEqual([]);
   });
 
-  it("is undone where it wrote something, without a further conflict, and that is redone", async () => {
+  it("can be undone if it wrote something, without a further conflict, and redone after that", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const earlier = await ran(workspace, project, "echo 0 > z");
@@ -76,7 +76,7 @@ describe("Truth 85: a redo that met a conflict", () => {
     ["undo", false, "1\n"],
     ["merged", false, "both\n"],
     ["current", true, "by hand\n"],
-  ] as const)("tells what is undone once the conflict is settled: %s", async (keep, undone, content) => {
+  ] as const)("makes the run count as undone or not, as the conflict is settled: %s", async (keep, undone, content) => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await met(workspace, project, "echo 1 > a");
@@ -90,7 +90,7 @@ describe("Truth 85: a redo that met a conflict", () => {
     expect([project.read("a"), await isUndone(workspace, run)]).toEqual([content, false]);
   });
 
-  it("brings back what is on disk already, and calls only the rest undone", async () => {
+  it("counts a file that is on disk already as redone", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a; echo 1 > c");
@@ -105,8 +105,8 @@ describe("Truth 85: a redo that met a conflict", () => {
   });
 });
 
-describe("Truth 85: a redo by its id of work of which only a part is undone", () => {
-  it("brings that part", async () => {
+describe("Truth 85: a redo by its id of work that is undone only in part", () => {
+  it("brings that part back", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
@@ -119,7 +119,7 @@ describe("Truth 85: a redo by its id of work of which only a part is undone", ()
     expect([existsSync(project.at("a")), project.read("b")]).toEqual([false, "1\n"]);
   });
 
-  it("brings what is left, where another part was redone", async () => {
+  it("brings back what is left, if another part was redone", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
@@ -168,25 +168,28 @@ describe("Truth 85: a redo by its id of work of which only a part is undone", ()
 });
 
 describe("Truth 85: a redo by its id of work whose undo undid an undo or redo of other work, too", () => {
-  it.each(["undo", "redo"] as const)("is refused, and names the redo of all: %s", async (verb) => {
-    await using project = new Project();
-    const workspace = await project.init();
-    const other = await ran(workspace, project, "echo 1 > a");
-    if (verb === "redo") await workspace.undo({ operation: other });
-    const { seq } = await workspace.head();
-    const run = await ran(workspace, project, "echo 1 > b");
-    await workspace[verb]({ operation: other });
-    await workspace.undo({ since: `seq:${seq}` });
-    const undo = await lastId(workspace);
-    expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([verb === "undo", false]);
-    await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
-      code: "REFUSED",
-      message: "this work was undone together with other work",
-      data: { undo },
-    });
-    await workspace.redo({ operation: undo });
-    expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([verb === "redo", true]);
-  });
+  it.each(["undo", "redo"] as const)(
+    "is refused, and names the undo whose redo brings all of it back: %s",
+    async (verb) => {
+      await using project = new Project();
+      const workspace = await project.init();
+      const other = await ran(workspace, project, "echo 1 > a");
+      if (verb === "redo") await workspace.undo({ operation: other });
+      const { seq } = await workspace.head();
+      const run = await ran(workspace, project, "echo 1 > b");
+      await workspace[verb]({ operation: other });
+      await workspace.undo({ since: `seq:${seq}` });
+      const undo = await lastId(workspace);
+      expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([verb === "undo", false]);
+      await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
+        code: "REFUSED",
+        message: "this work was undone together with other work",
+        data: { undo },
+      });
+      await workspace.redo({ operation: undo });
+      expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([verb === "redo", true]);
+    },
+  );
 
   it("is refused if that undo undid the same work with other work at the same path, and was undone itself", async () => {
     await using project = new Project();
@@ -228,8 +231,8 @@ describe("Truth 85: a redo by its id of work whose undo undid an undo or redo of
   });
 });
 
-describe("Truth 85: conflicts of a redo, as an attack found them", () => {
-  it("undoes the part of a file that the redo merged in", async () => {
+describe("Truth 85: further conflicts of a redo", () => {
+  it("an undo removes the part of a file that the redo merged in", async () => {
     await using project = new Project();
     const workspace = await project.init();
     project.write("m", "m0\n\nx\n\nn0\n");
@@ -245,7 +248,7 @@ describe("Truth 85: conflicts of a redo, as an attack found them", () => {
   });
 
   it.each(["take, then undo the rest", "undo the rest, then take"])(
-    "does not call work undone whose conflict was settled for the redo: %s",
+    "work with a conflict is in force only if the conflict is settled for the redo before the rest is undone: %s",
     async (order) => {
       await using project = new Project();
       const workspace = await project.init();
@@ -308,7 +311,7 @@ describe("Truth 85: conflicts of a redo, as an attack found them", () => {
     expect([await openPaths(workspace), project.read("a")]).toEqual([[], "by hand\n"]);
   });
 
-  it("redoes by its id work of which the file was undone twice", async () => {
+  it("redoes work by its id if its file was undone twice", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a");
@@ -319,7 +322,7 @@ describe("Truth 85: conflicts of a redo, as an attack found them", () => {
     expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
   });
 
-  it("leaves at a redo what another undo of the same work holds", async () => {
+  it("leaves undone what another undo of the same work still holds", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a");

@@ -3,10 +3,10 @@ import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 import { Serving } from "../server/serving.ts";
 
-/** What is refused to an agent by one verb is refused by every field that does the same. */
+/** What one verb refuses to an agent, every field with the same effect refuses as well. */
 
-describe("Truth: an agent keeps nothing from being pruned", () => {
-  it("by `snapshot --pin` no more than by `pin`, and the attempt is recorded", async () => {
+describe("Truth: a pin by an agent", () => {
+  it("is refused by `pin` and by `snapshot --pin`, and both attempts are recorded", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     await box.must(["init"]);
@@ -24,7 +24,7 @@ describe("Truth: an agent keeps nothing from being pruned", () => {
     await box.must(["snapshot", "--pin"]);
   });
 
-  it("by a request with an agent's token", async () => {
+  it("is refused in a request with an agent's token or role", async () => {
     await using serving = await Serving.start();
     const id = await serving.create("w");
     const path = `/v1/workspaces/${id}/snapshots`;
@@ -35,7 +35,7 @@ describe("Truth: an agent keeps nothing from being pruned", () => {
     expect((await serving.send(path, { pin: true })).status).toBe(201);
   });
 
-  it("nor by a workspace that is opened as a person's from a store of an agent's", async () => {
+  it("is refused in a workspace that is opened as a person's from an agent's store", async () => {
     await using project = new Project();
     project.write("a.txt", "one\n");
     await (await project.init()).close();
@@ -67,7 +67,7 @@ describe("Truth: a selection by actor says whose work is meant, not who asks", (
     expect((await serving.ask(`${base}/operations`)).text).not.toContain('"actor":"human"');
   });
 
-  it("while nobody acts under a person's name, wherever it is given", async () => {
+  it("does not let an agent act under a person's name, wherever the name is given", async () => {
     await using serving = await Serving.start();
     const id = await serving.create("w");
     const base = `/v1/workspaces/${id}`;

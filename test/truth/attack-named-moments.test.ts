@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 
-describe("Truth: what a message calls a moment or a snapshot is one", () => {
-  it("changes and undo since a moment name it so that it can be given again", async () => {
+describe("Truth: names of moments and snapshots in messages", () => {
+  it("changes since a moment names it in a form that can be given again", async () => {
     using box = new Sandbox();
     box.write("a", "0\n");
     await box.must(["init"]);
@@ -18,7 +18,7 @@ describe("Truth: what a message calls a moment or a snapshot is one", () => {
     expect(stdout).toContain("-0\n+3\n");
   });
 
-  it("pin says that there is neither a snapshot nor an action of that name", async () => {
+  it("pin says that no snapshot and no action has that name", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     const { code, stderr } = await box.call(["pin", "99"]);

@@ -27,7 +27,7 @@ describe("Truth: a path whose set-id or sticky bit is not brought back is named"
     expect(statSync(file).mode & 0o7777).toBe(0o755);
   });
 
-  it("a run that is rolled back does not say that all of it was taken back", async () => {
+  it("a run that is rolled back names it as not rolled back", async () => {
     using box = new Sandbox();
     box.write("tool", "#!\n");
     chmodSync(join(box.project, "tool"), 0o4755);

@@ -19,7 +19,7 @@ function replaced(box: Sandbox): string | undefined {
 const bears = new NodeDisk().birthOf(process.cwd()) !== undefined;
 
 describe("Truth: a new folder is not taken for the one whose inode it has", () => {
-  it.runIf(bears)("its history begins anew, and the removed folder's files stay out of it", async ({ skip }) => {
+  it.runIf(bears)("the new folder gets a history of its own, without the removed folder's files", async ({ skip }) => {
     using box = new Sandbox();
     box.write("secret", "of the first project\n");
     await box.must(["init"]);
@@ -33,7 +33,7 @@ describe("Truth: a new folder is not taken for the one whose inode it has", () =
     expect((await box.json(["diff", "0"], { cwd })).value).toMatchObject({ changes: [] });
     const { stdout } = await box.must(["manifest", "0"], { cwd });
     expect(stdout).not.toContain("secret");
-    // They are listed by their ids, which are random.
+    // The list is in the order of the ids, which are random.
     const listed = (await box.json(["workspaces"])).value as { path: string; present: boolean }[];
     expect(new Map(listed.map(({ path, present }) => [path, present]))).toEqual(
       new Map([
@@ -60,8 +60,8 @@ describe("Truth: a new folder is not taken for the one whose inode it has", () =
   });
 });
 
-describe("Truth: a folder that was removed and made again is there", () => {
-  it("workspaces says so, as commands in it mean its history", async () => {
+describe("Truth: a folder that was removed and made again", () => {
+  it("is listed as present by workspaces, and commands in it use its history", async () => {
     using box = new Sandbox();
     box.write("a", "one\n");
     await box.must(["init"]);
@@ -76,7 +76,7 @@ describe("Truth: a folder that was removed and made again is there", () => {
 });
 
 describe("Truth: a workspace without a folder", () => {
-  it("is not adopted; the hint puts its present files into a folder", async () => {
+  it("is not adopted, and the command in the hint restores its present files into a folder", async () => {
     using box = new Sandbox();
     const id = (await box.must(["workspaces", "create", "site"])).stdout.trim();
     await box.must(["-w", id, "put", "index.html", "-"], { input: "hi\n" });
@@ -87,8 +87,8 @@ describe("Truth: a workspace without a folder", () => {
   });
 });
 
-describe("Truth: a workspace of a single file is there as long as the file is", () => {
-  it("workspaces says so, whoever replaces the file", async () => {
+describe("Truth: a workspace of a single file", () => {
+  it("is listed as present as long as the file is there, even if the file is replaced", async () => {
     using box = new Sandbox();
     box.write("only.txt", "1\n");
     await box.must(["init", "only.txt"]);

@@ -7,7 +7,7 @@ import { Serving } from "../server/serving.ts";
 
 const BODY = `{"id": "late", "actor": "agent"}`;
 
-/** A request of which the server has the head and a part of the body, and of which the rest can be sent. */
+/** Begins a request: the server has its head and a part of its body. `rest` sends the rest of the body. */
 async function begun(
   serving: Serving,
   { method, path, token, body }: { method: string; path: string; token: string; body: string },
@@ -27,7 +27,7 @@ async function begun(
   socket.write(`${head.join("\r\n")}\r\n\r\n`);
   while (!heard.includes("100 Continue")) await once(socket, "data");
   socket.write(body.slice(0, 10));
-  // Whoever comes after it is let in after it: then it was let in.
+  // The server authorises requests in their order. This later one was authorised, so the first one was, too.
   expect((await serving.ask("/v1/me", { token })).status).toBe(200);
   return {
     rest: async () => {
@@ -40,8 +40,8 @@ async function begun(
   };
 }
 
-describe("Truth: a token that was revoked changes nothing any more", { timeout: 120_000 }, () => {
-  it("an upload that was begun before is refused, and nothing is written", async () => {
+describe("Truth: a request whose token is revoked before its body ends", { timeout: 120_000 }, () => {
+  it("is refused if it is an upload, and nothing is written", async () => {
     await using serving = await Serving.start({ folder: true });
     const token = serving.token("agent");
     const [{ id } = { id: "" }] = await serving.store.workspaces();
@@ -54,7 +54,7 @@ describe("Truth: a token that was revoked changes nothing any more", { timeout: 
     expect(answer).toContain("this token is not valid any more");
     expect(existsSync(join(serving.base, "project", "slow.txt"))).toBe(false);
     expect((await serving.ask(path)).status).toBe(404);
-    // Whose token still holds goes on as before.
+    // An upload whose token is still valid succeeds.
     const other = serving.token("agent");
     using second = await begun(serving, { method: "PUT", path, token: other, body: "y".repeat(40) });
     serving.token("reader");
@@ -62,7 +62,7 @@ describe("Truth: a token that was revoked changes nothing any more", { timeout: 
     expect(readFileSync(join(serving.base, "project", "slow.txt"), "utf8")).toBe("y".repeat(40));
   });
 
-  it("nor does a request of JSON change anything whose end comes later", async () => {
+  it("is refused if it is a request of JSON, and changes nothing", async () => {
     await using serving = await Serving.start({ folder: true });
     const token = serving.token("agent");
     const [{ id } = { id: "" }] = await serving.store.workspaces();
@@ -75,7 +75,7 @@ describe("Truth: a token that was revoked changes nothing any more", { timeout: 
     expect(await second.rest()).toMatch(/^HTTP\/1\.1 201 /);
   });
 
-  it("nor does one whose token lost rights meanwhile", async () => {
+  it("is refused if the token only loses rights", async () => {
     await using serving = await Serving.start({ folder: true });
     const token = serving.token("agent");
     const [{ id } = { id: "" }] = await serving.store.workspaces();

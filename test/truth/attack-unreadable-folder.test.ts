@@ -5,7 +5,7 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { asSomebody } from "../helpers/as-somebody.ts";
 import { Project } from "../helpers/project.ts";
 
-/** A change in a folder that cannot be read afterwards, and changes beside it. */
+/** Makes a change in a folder that cannot be read afterwards, and changes beside it. */
 async function lived(project: Project): Promise<void> {
   for (const path of ["d/x", "y", "z"]) project.write(path, "before\n");
   const workspace = await project.init();
@@ -22,14 +22,14 @@ const BACK: readonly (readonly [string, (workspace: WorkspaceApi, force: boolean
   ["restore", (workspace, force) => workspace.restore("0", { force })],
 ];
 
-describe("a folder that nobody may look into", () => {
-  it.each(BACK)("%s says what is in the way, and with force does the rest", async (_, back) => {
+describe("a changed folder that nobody may read", () => {
+  it.each(BACK)("makes %s refuse, and with force is left alone, while everything else comes back", async (_, back) => {
     await using project = new Project();
     await asSomebody(project, async () => {
       await lived(project);
       const folder = join(project.folder, "d");
       chmodSync(folder, 0);
-      // Whoever is told of open databases has them looked for.
+      // A store with `onNote` also looks for open databases.
       const store = await project.store({ onNote: () => undefined });
       const workspace = await store.open({ folder: project.folder });
       try {

@@ -9,7 +9,7 @@ it("life of a hosted workspace", async () => {
   const store = await project.store();
   const { workspace, result } = await store.create({ name: "session" });
   expect(result).toMatchObject({ created: true, path: "", snapshot: { number: 0, name: "baseline", changed: null } });
-  // The same events as a baseline's, and nothing beside its place.
+  // The log has the events of a baseline, and there is no folder beside the workspace's own.
   expect((await workspace.log()).map((one) => one.record_id.replace(/:.*/, ""))).toEqual([
     "workspace",
     "signer",

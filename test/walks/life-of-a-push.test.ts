@@ -15,7 +15,7 @@ import { openStore } from "../../src/open.ts";
 import { Project } from "../helpers/project.ts";
 import { storeParts } from "../helpers/store-parts.ts";
 
-/** A Unix socket on which one workspace is served to replicas. */
+/** Serves one workspace to replicas on a Unix socket. */
 async function serve(parts: StoreParts, id: string, path: string) {
   const origins = new Origins(parts);
   const sockets = new Set<Socket>();
@@ -67,7 +67,7 @@ it("life of a push", async () => {
   const { mirror } = hold;
   let talk = await follow(hold, socket);
 
-  // Everything that was recorded before, with its contents; then what this process, and what another one, records.
+  // The replica gets all earlier events with their contents, then those of this process, then those of another one.
   await talk.session.barrier();
   expect(mirrored()).toBe(log());
   expect(mirror.workspace).toBe(id);
@@ -84,7 +84,7 @@ it("life of a push", async () => {
   expect((await mirror.touched(file?.seq ?? 0, mirror.head.seq)).map(String)).toEqual(["new.txt"]);
   expect(await mirror.record(second.file?.seq ?? 0)).toMatchObject({ iteration: 1, cause: "write" });
 
-  // Cut off, and connected again: it goes on where it was.
+  // After a cut and a new connection, the replica continues where it was.
   served.cut();
   await talk.ended;
   await theirs.putFile("new.txt", Buffer.from("while nobody listened\n"));
@@ -95,7 +95,7 @@ it("life of a push", async () => {
   expect(await mirror.iterationAt(parsePath("small.txt"), mirror.head.seq)).toMatchObject({ entry: undefined });
   expect(await mirror.treeHash(ROOT)).toBe((await origin.status()).root);
 
-  // It opens as it was, and nobody else follows at the same time.
+  // Nobody else can open the replica while it follows. Opened later, its mirror is as it was.
   await expect(openReplica(there, replica.id)).rejects.toMatchObject({ code: "LOCKED" });
   await talk.end();
   const { head } = mirror;

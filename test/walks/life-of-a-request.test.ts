@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Serving } from "../server/serving.ts";
 
-/** Each step is asked for with all later ones wrong as well: the first that refuses is the one that answers. */
+/** Each request is wrong for all later steps as well, so that the answer shows which step refuses first. */
 it("life of a request", async () => {
   await using serving = await Serving.start();
   const { workspace } = await serving.store.create({ name: "session" });
@@ -19,7 +19,7 @@ it("life of a request", async () => {
   const nowhere = await serving.ask("/v1/nowhere", { method: "PUT", token: serving.token("reader") });
   expect(nowhere.status).toBe(404);
 
-  // Before the body is read: this one never ends.
+  // A reader may not write.
   const reader = serving.token("reader", ["session"]);
   const refused = await serving.ask("/v1/workspaces/session/files/a", { method: "PUT", token: reader, body: "a" });
   expect([refused.status, refused.json()]).toEqual([403, expect.objectContaining({ code: "FORBIDDEN" })]);
@@ -40,7 +40,7 @@ it("life of a request", async () => {
   const { hash } = await workspace.file("a");
   expect([read.status, read.text, read.headers["etag"]]).toEqual([200, "a\n", `"${hash}"`]);
 
-  // On the owner's socket nobody is asked for a token.
+  // The owner's socket needs no token.
   expect((await serving.ask("/v1/workspaces/session/files/a", { bySocket: true })).text).toBe("a\n");
   await workspace.close();
 });

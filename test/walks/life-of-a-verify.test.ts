@@ -18,7 +18,8 @@ it("life of a verify", async () => {
   expect(phases).toContain("verify");
   await workspace.close();
 
-  // Every authoritative file of this history, with one byte changed: each is found, and put back it is sound again.
+  // Changes one byte in each authoritative file of this history. Each change is found. The file is put back after
+  // that.
   const { folder, packs } = {
     folder: join(project.home, "workspaces", workspace.id),
     packs: join(project.home, "blobs/packs"),
@@ -46,7 +47,7 @@ it("life of a verify", async () => {
   const again = await project.open({ readOnly: true });
   expect(await again.verify({ expect: head.note })).toMatchObject({ ok: true, problems: [] });
 
-  // What the index says is not believed: an empty history elsewhere is not taken for this one.
+  // The head of this history is not accepted for an empty history elsewhere.
   const stranger = new Project();
   await using _disposed = stranger;
   mkdirSync(stranger.at("empty"));

@@ -45,7 +45,7 @@ it("life of a write-back", async () => {
   };
   const seqOf = async (file: string) => (await origin.file(file)).seq;
 
-  // On what it has seen: an edit, a large new file in a new folder, a folder that goes.
+  // From states that it has seen, the replica edits a file, makes a large file in a new folder, and deletes a folder.
   let talk = await follow();
   await talk.session.barrier();
   const large = "a line that is not alone\n".repeat(200_000);
@@ -61,7 +61,7 @@ it("life of a write-back", async () => {
   expect(Object.keys(project.tree()).filter((name) => name.startsWith("old"))).toEqual([]);
   expect((await origin.history("src/a.ts")).at(-1)).toMatchObject({ cause: "replica", actor: "agent", iteration: 2 });
 
-  // It comes back as events; and what was cut off goes on, once, however often it is sent.
+  // The writes come back as events. After a cut, writes that are sent again are applied once.
   await talk.session.barrier();
   expect(replica.bytes).toBe(readFileSync(join(project.home, "workspaces", origin.id, "events.wal"), "utf8"));
   for (const socket of sockets) socket.destroy();
@@ -72,7 +72,7 @@ it("life of a write-back", async () => {
   await settled();
   expect((await origin.history("src/a.ts")).map(({ iteration }) => iteration)).toEqual([1, 2, 3]);
 
-  // What somebody here has edited meanwhile stays; the replica's is kept.
+  // An edit at the origin that is not recorded yet stays, and the replica's late write is refused as stale.
   const seen = await seqOf("src/a.ts");
   project.write("src/a.ts", "somebody's, not recorded yet\n");
   const lost = journal.write("src/a.ts", "too late\n", seen);

@@ -9,7 +9,7 @@ it("life of a write", async () => {
   const { file } = await workspace.putFile("a.txt", Buffer.from("zero\n"));
   const [before] = await workspace.log({ reverse: true, limit: 1 });
 
-  // They come at once, and one of them is about a content that is not there any more.
+  // The writes come at once. One of them expects a content that has been replaced by then.
   const writes = await Promise.allSettled([
     workspace.putFile("a.txt", Buffer.from("one\n"), { ifMatch: file?.hash ?? "" }),
     workspace.putFile("a.txt", Buffer.from("lost\n"), { ifMatch: file?.hash ?? "" }),
@@ -21,16 +21,16 @@ it("life of a write", async () => {
   expect(lost).toMatchObject({ reason: { code: "PRECONDITION_FAILED" } });
   expect(again).toEqual(two);
 
-  // Each is an intent that opens, its files, and an intent that is done; the one that failed left nothing.
+  // Each write is an intent that opens, its files, and an intent that is done. The failed write has left no events.
   const events = (await workspace.log()).slice(before?.seq);
   expect(events.map(({ record_id }) => record_id.replace(/^intent:.*/, "intent"))).toEqual([
     ...["intent", "file:a.txt", "intent"],
     ...["intent", "file:src", "file:src/b.txt", "intent"],
   ]);
-  // One commit: the same moment.
+  // All events are in one commit, so they have the same time.
   expect(new Set(events.map(({ ts }) => ts)).size).toBe(1);
 
-  // Each is one thing to take back.
+  // Each write can be undone alone.
   if (one?.status !== "fulfilled") throw new Error("the first write was not done");
   await workspace.undo({ operation: one.value.undo_id ?? "" });
   expect(await text(await workspace.file("a.txt"))).toBe("zero\n");

@@ -10,7 +10,7 @@ it("life of an event", async () => {
   await workspace.putFile("before.txt", Buffer.from("before\n"));
   const [last] = await workspace.log({ reverse: true, limit: 1 });
 
-  // Two who follow from now on, and one from the beginning: each gets every event once, in their order.
+  // Two followers start now, and one starts at the beginning. Each gets each event once, in order.
   const ended = new AbortController();
   const heard: LogEventShape[][] = [];
   const followers = [undefined, last?.seq, 0].map(async (after, i) => {
@@ -20,7 +20,7 @@ it("life of an event", async () => {
   });
   await expect.poll(() => heard[2]?.length).toBe(last?.seq);
 
-  // A write of this server is told by a signal; what another process records is found in the log.
+  // The server signals its own write to the followers. It finds the write of another process in the log.
   const { file } = await workspace.putFile("one.txt", Buffer.from("one\n"));
   await expect.poll(() => heard[1]?.map(({ seq }) => seq)).toContain(file?.seq);
   const elsewhere = await openStore({ home: join(served.base, "store"), configFolder: join(served.base, "config") });
@@ -35,7 +35,7 @@ it("life of an event", async () => {
   expect(heard[1]).toEqual(heard[2]?.slice(last?.seq));
   expect(heard[0]).toEqual(heard[1]);
 
-  // Whoever was cut off goes on where that was.
+  // A follower that was cut off continues after the last event that it names.
   ended.abort();
   await Promise.all(followers);
   const again = new AbortController();

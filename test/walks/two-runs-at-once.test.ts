@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { Project } from "../helpers/project.ts";
 
-it("two runs at once: the undo of one takes back only what it certainly did; what either may have done belongs to nobody", async () => {
+it("two runs at once: an undo of one undoes only what it certainly did, and what either may have done belongs to nobody", async () => {
   await using project = new Project();
   project.write("a.txt", "a\n");
   project.write("b.txt", "b\n");
@@ -29,7 +29,7 @@ it("two runs at once: the undo of one takes back only what it certainly did; wha
   const longResult = await long;
 
   const paths = (changes: { path: string }[]): string[] => changes.map((change) => change.path);
-  // Before the second began, and after it ended, the first was the only one.
+  // Before the second run began, and after it ended, the first run was the only one.
   expect(paths(longResult.changes)).toEqual(["early.txt", "late.txt"]);
   expect(shortResult.changes).toEqual([]);
   expect(new Set(longResult.ambiguous)).toEqual(new Set(["b.txt", "while-both-run.txt"]));

@@ -9,7 +9,10 @@ import { decodeName, pathToBytes } from "../../src/core/values/path.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { DiskWorktree } from "../../src/worktree/disk/disk-worktree.ts";
 
-/** 150 rounds (20,000 verdicts, twice) were clean when this was written; a few are enough to keep it so. */
+/**
+ * 150 rounds (20,000 verdicts, twice) found no difference when this was written. A few rounds are enough in each run
+ * of the tests.
+ */
 const ROUNDS = Number(process.env["GIT_RULES_ROUNDS"] ?? 12);
 const FIRST = Number(process.env["GIT_RULES_FIRST"] ?? 1);
 
@@ -24,7 +27,7 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
-/** No two differ in case alone: where `core.ignoreCase` is set, git takes such files for one. */
+/** No two names differ only in case, because git takes such files for one if `core.ignoreCase` is set. */
 const NAMES = ["a", "B", "ab", "x.c", "Y.C", "\u00e9", "a\udcff", "build", "Z", "keep"];
 const FOLDERS = [
   "",
@@ -75,7 +78,7 @@ describe.skipIf(!hasGit)("where rules come from, against git (skipped where git 
   let base = "";
   let top = "";
   const all = [...FOLDERS, ...NESTED].flatMap((folder) => NAMES.map((name) => `${folder}${name}`));
-  // No folder has a file's name.
+  // No folder has the name of a file.
   const files = all.filter((path) => ![...FOLDERS, ...NESTED].some((folder) => folder === `${path}/`));
 
   function write(path: string, content: string): void {
@@ -121,7 +124,7 @@ describe.skipIf(!hasGit)("where rules come from, against git (skipped where git 
   });
   afterAll(() => rmSync(base, { recursive: true, force: true }));
 
-  /** Takes paths into the index of a repository, whatever its rules say; a part of them. */
+  /** Adds a part of the paths to the index of a repository, whatever its rules say. */
   function track(folder: string, next: (below: number) => number): void {
     const own = files.filter((path) => (folder === "" ? !path.includes("/nest/") : path.startsWith(folder)));
     const some = own.filter(() => next(6) === 0).map((path) => path.slice(folder.length));
@@ -183,7 +186,8 @@ describe.skipIf(!hasGit)("where rules come from, against git (skipped where git 
           cwd: top,
           env: { CI: "true", PATH: process.env["PATH"], HOME: base, XDG_CONFIG_HOME: join(base, "config") },
         }).status === 0;
-      // A folder that its repository leaves out as a whole is tracked all the same: git has nothing to compare that with.
+      // A folder that its repository leaves out as a whole is tracked all the same, so git has nothing to compare it
+      // with.
       if (hidden) return [];
       const theirs = gitSees(root);
       const { paths, filter } = await look(worktree);

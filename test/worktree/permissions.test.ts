@@ -58,7 +58,7 @@ function apply(worktree: DiskWorktree, changes: Change[]): ReturnType<DiskWorktr
   return worktree.apply({ token: "TOKEN", changes, contents, onBlocked: "fail" });
 }
 
-test("a folder that may not be read is listed; what is remembered in it stays", async () => {
+test("a folder that may not be read is listed, and what is remembered of files in it stays", async () => {
   const disk = plant({ "/base/open": "o", "/base/closed/inner": "i", "/base/closed": { folder: 0o755 } });
   const worktree = worktreeOn(disk);
   await scan(worktree);
@@ -80,7 +80,7 @@ test("a folder that may not be read is listed; what is remembered in it stays", 
 });
 
 test.each([0o000, 0o200, 0o400, 0o600])(
-  "a new folder that nobody may look into, with mode %o, keeps nothing else out",
+  "a new folder that nobody may look into, with mode %o, does not keep other paths from being recorded",
   async (mode) => {
     const disk = plant({ "/base/open": "o", "/base/closed/inner": "i", "/base/closed": { folder: mode } });
     const report = await scan(worktreeOn(disk));
@@ -109,7 +109,7 @@ test("nothing is applied in a folder that somebody has put where the record has 
   expect(disk.list("/base/d").map(({ name }) => name.toString())).toEqual(["deep", "other"]);
 });
 
-test("a folder that is away for a moment is not gone while a file in it stays", async () => {
+test("a folder that is missing for a moment does not count as gone while a file in it stays", async () => {
   const disk = plant({ "/base/d/deep/f": "edited" });
   const lstat = disk.lstat.bind(disk);
   let isAway = true;
@@ -131,7 +131,7 @@ test("a folder that is away for a moment is not gone while a file in it stays", 
   expect(report.blocked.map(({ path }) => path)).toEqual(["d/deep", "d/deep/f"]);
 });
 
-test("what was taken back is not gone because its folder was away for a moment", async () => {
+test("a deletion that was rolled back does not count as done because its folder is missing for a moment", async () => {
   const disk = plant({ "/base/a": "old", "/base/d/deep/f": "old" });
   const { lstat, rename } = { lstat: disk.lstat.bind(disk), rename: disk.rename.bind(disk) };
   const seen = { refused: false, away: false };
@@ -167,7 +167,7 @@ test("folders on other devices are not entered", async () => {
   expect(report.omitted).toMatchObject([{ path: "mounted", reason: "other-device" }]);
 });
 
-test("with the store on another device, staging lies in the root and is gone afterwards", async () => {
+test("with the store on another device, staging is in the root, and is removed afterwards", async () => {
   const disk = plant({ "/base/a": "old", "/store/staging": { folder: 0o700 } }, { mounts: ["/store"] });
   const worktree = worktreeOn(disk, "/store/staging");
   const report = await apply(worktree, [
@@ -180,7 +180,7 @@ test("with the store on another device, staging lies in the root and is gone aft
 });
 
 test.each(["/store/staging", undefined])(
-  "a read-only folder is opened for the moment and closed again (%s)",
+  "a read-only folder is opened for the change and closed again (%s)",
   async (staging) => {
     const disk = plant({
       "/base/ro": { folder: 0o555 },
@@ -201,7 +201,7 @@ test.each(["/store/staging", undefined])(
   },
 );
 
-test.each([0o000, 0o300, 0o500])("a folder that is closed again (%o) with what was in it taken away", async (mode) => {
+test.each([0o000, 0o300, 0o500])("a folder gets a closed mode (%o) after the changes in it", async (mode) => {
   const disk = plant({ "/base/closed": { folder: 0o755 }, "/base/closed/x": "old", "/base/closed/stays": "old" });
   const report = await apply(worktreeOn(disk), [
     { path: parsePath("closed"), before: folder("closed"), after: folder("closed", mode) },
@@ -212,7 +212,7 @@ test.each([0o000, 0o300, 0o500])("a folder that is closed again (%o) with what w
   expect(disk.lstat("/base/closed")?.mode).toBe(mode);
 });
 
-test("a folder of somebody else's: nothing at all is changed", async () => {
+test("nothing at all is changed if one file is in a folder that belongs to another user", async () => {
   const disk = plant({ "/base/mine": "old", "/base/theirs/x": "old" }, { enforceModes: true, uid: 1000 });
   const theirs = { ...file("theirs/x", "old") };
   const before = disk.lstat("/base/mine")?.ino;
@@ -227,7 +227,7 @@ test("a folder of somebody else's: nothing at all is changed", async () => {
   expect(disk.lstat("/base/mine")?.ino).toBe(before);
 });
 
-test("a check that is asked for permissions tells those that nobody can give himself, and no others", async () => {
+test("a check of permissions reports those that a user cannot give himself, and no others", async () => {
   const changes: Change[] = [
     { path: parsePath("own/a"), before: file("own/a", "old"), after: file("own/a", "new") },
     { path: parsePath("own/new"), before: undefined, after: folder("own/new") },
@@ -248,7 +248,7 @@ test("a check that is asked for permissions tells those that nobody can give him
   }
 });
 
-test("cut off anywhere, read-only folders are read-only again when it is finished", async () => {
+test("read-only folders are read-only again once an apply that was cut off anywhere is finished", async () => {
   const changes: Change[] = [
     { path: parsePath("ro/a"), before: file("ro/a", "old"), after: file("ro/a", "new") },
     { path: parsePath("ro/b"), before: file("ro/b", "old"), after: undefined },
@@ -271,7 +271,7 @@ test("cut off anywhere, read-only folders are read-only again when it is finishe
   });
 });
 
-test("beneath a folder where another file system is mounted nothing is changed, and everything else is", async () => {
+test("nothing is changed beneath a folder where another file system is mounted, and everything else is", async () => {
   const disk = plant(
     { "/base/b": "old", "/base/m": { folder: 0o755 }, "/base/m/f": "old", "/base/m/g": "old" },
     { mounts: ["/base/m"] },
@@ -297,7 +297,7 @@ test("beneath a folder where another file system is mounted nothing is changed, 
   expect(disk.lstat("/base/m/h")).toBeUndefined();
 });
 
-test("a folder goes although an apply that was cut off has staged something in it, and becomes a file", async () => {
+test("a folder in which an interrupted apply has staged something can be removed, or become a file", async () => {
   const staged = { "/base/d/.chronicle-tmp-OLD": { folder: 0o700 }, "/base/d/.chronicle-tmp-OLD/0": "half" };
   const disk = plant({ "/base/d": { folder: 0o755 }, ...staged, "/base/e": { folder: 0o755 } });
   disk.makeFolder("/base/e/.chronicle-tmp-OLD");
@@ -313,7 +313,7 @@ test("a folder goes although an apply that was cut off has staged something in i
   await worktree.close();
 });
 
-test("what is taken back comes back into a folder that is closed to its owner", async () => {
+test("a removal that is rolled back puts files back into a folder that is closed to its owner", async () => {
   const disk = plant({
     "/base/a": "old",
     "/base/other": "fresh",
@@ -326,7 +326,7 @@ test("what is taken back comes back into a folder that is closed to its owner", 
     const path = parsePath(name);
     changes.push({ path, before: await worktree.inspect(path), after: undefined });
   }
-  // Somebody saves a file by renaming, right before it is to go.
+  // Somebody saves a file by renaming, right before the file is to be removed.
   const begin = async (): Promise<void> => disk.rename("/base/other", "/base/a");
   const report = await worktree.apply({ token: "TOKEN", changes, contents, onBlocked: "fail", begin });
   expect(report).toMatchObject({ applied: [], blocked: [{ path: "a", reason: "changed" }] });
@@ -335,7 +335,7 @@ test("what is taken back comes back into a folder that is closed to its owner", 
 });
 
 test.each(["5", "{}", "[1]", "null", '[["open",1e9],["../out",448],[7,448]]', '[["open"'])(
-  "a note of modes that is none stops nothing: %s",
+  "an invalid note of modes stops nothing: %s",
   async (note) => {
     const disk = plant({
       "/base/open": { folder: 0o755 },
@@ -391,7 +391,7 @@ test.each([
   ["a large content of two files", Buffer.alloc(9 * 1024 * 1024, "x"), 2, [0o200, 0o200]],
   ["a large content, once of a file that may be read", Buffer.alloc(9 * 1024 * 1024, "x"), 2, [0o200, 0o640]],
   ["more files than are synced one by one", Buffer.from("new"), 300, [0o200, 0o000]],
-])("files that their maker may not read are put back: %s", async (_what, bytes, count, modes) => {
+])("files that their owner may not read are written: %s", async (_what, bytes, count, modes) => {
   const disk = plant({});
   const hash = sha256(bytes);
   const changes = Array.from({ length: count }, (_, i): Change => {

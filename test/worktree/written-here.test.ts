@@ -23,9 +23,9 @@ interface RigOptions {
   readonly startNs?: bigint;
   /** Called before each change of the disk is stamped. */
   readonly onStamp?: (wait: (ms: number) => unknown) => void;
-  /** The clock moves in steps of so many milliseconds. Default: it is exact. */
+  /** The clock moves in steps of this many milliseconds (default: it is exact). */
   readonly tickMs?: number;
-  /** Called when the new file has got its name, and nobody has looked at it yet. */
+  /** Called when the new file has its name, before anybody has looked at it. */
   readonly onNamed?: () => void;
 }
 
@@ -73,7 +73,7 @@ function rig({ startNs = 1_700_000_000_123_000_000n, tickMs, onStamp, onNamed }:
     writeFully(disk, fd, content ?? Buffer.alloc(0), 0);
     disk.close(fd);
   };
-  /** Writes the new content; so long after it was staged it gets its name. */
+  /** Writes the new content. The file gets its name `stagedMs` milliseconds after it was staged. */
   const apply = async (stagedMs: number) => {
     const path = parsePath("f");
     const entryOf = (content = OLD) => {
@@ -107,7 +107,7 @@ function rig({ startNs = 1_700_000_000_123_000_000n, tickMs, onStamp, onNamed }:
   return { disk, apply, look, wait, write };
 }
 
-test("what was written by an apply is not read again when it is looked at", async () => {
+test("a file that an apply has written is not read again by a scan", async () => {
   const { apply, look, wait } = rig();
   expect(await apply(30)).toMatchObject({ applied: ["f"], blocked: [] });
   expect(await look()).toEqual([]);
@@ -126,7 +126,7 @@ test("on a disk with fine times, one tick between the writing and the naming is 
 test.each([
   ["", { stagedMs: 30 }],
   [" on a disk with fine times", { stagedMs: TICK_MS, startNs: FINE_NS }],
-])("an edit of as many bytes in the very moment in which it got its name is seen%s", async (_where, given) => {
+])("an edit of the same size in the very moment of the naming is seen%s", async (_where, given) => {
   const { stagedMs, ...more } = given;
   const { apply, look, write } = rig(more);
   await apply(stagedMs);
@@ -144,14 +144,14 @@ test.each([
   ["it was staged in the tick of its naming", { stagedMs: 0, startNs: FINE_NS }],
   ["it was staged less than two ticks before, and the disk's times are milliseconds", { stagedMs: TICK_MS }],
   ["the disk's times are whole seconds", { stagedMs: 3_000, startNs: 1_700_000_000_000_000_000n }],
-])("where %s, it is read again", async (_why, { stagedMs, ...more }) => {
+])("a file is read again if %s", async (_why, { stagedMs, ...more }) => {
   const { apply, look, wait } = rig(more);
   await apply(stagedMs);
   wait(50);
   expect(await look()).toEqual(["f"]);
 });
 
-test("whatever moments edits of as many bytes come at, on a clock that ticks, each is seen", async () => {
+test("edits of the same size are seen at any moment, on a clock that ticks", async () => {
   let unread = 0;
   for (let seed = 1; seed <= 400; seed += 1) {
     const numbers = simRandom(seed);
@@ -173,6 +173,6 @@ test("whatever moments edits of as many bytes come at, on a clock that ticks, ea
     if (found === undefined) unread += 1;
     wait(1);
   }
-  // Else nothing was tried.
+  // Otherwise nothing was tested.
   expect(unread).toBeGreaterThan(100);
 });

@@ -5,7 +5,7 @@ import { meantByPath } from "./meant-by-path.ts";
 const bytes = new TextEncoder().encode("x");
 
 describe("meantByPath", () => {
-  it("tells a history from a file that is called so", async () => {
+  it("distinguishes a request for a file's history from a file whose path looks like such a request", async () => {
     await using project = new HostedProject();
     const ws = await project.create();
     await ws.putFile("file", bytes);
@@ -33,7 +33,7 @@ describe("meantByPath", () => {
     expect(await meant("folder/at/3", "iteration")).toBe("fileAtIteration folder 3");
   });
 
-  it("knows virtual paths by their exact forms alone", async () => {
+  it("recognises virtual paths only in their exact forms", async () => {
     await using project = new HostedProject();
     const ws = await project.create();
     await ws.putFile("file", bytes);

@@ -16,20 +16,20 @@ const bodyOf = (operation: string, given: unknown): Validated =>
   validate(rowOf(operation).body ?? z.undefined(), given, "body");
 
 describe("the table", () => {
-  it("names each operation once, and asks for each by a way of its own", () => {
+  it("names each operation once, and gives each a method and path of its own", () => {
     const names = ROUTES.map(({ operation }) => operation);
     expect(new Set(names).size).toBe(names.length);
     const ways = ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, "{}")}`);
     expect(new Set(ways).size).toBe(ways.length);
   });
 
-  it("lets a reader look, and nothing else", () => {
+  it("lets a reader use GET routes only", () => {
     for (const { operation, method, role } of ROUTES) {
       if (role === "reader") expect([operation, method]).toEqual([operation, "GET"]);
     }
   });
 
-  it("keeps what frees, gives up or administers from agents", () => {
+  it("reserves the operations that free, give up or administer something for operators", () => {
     const operators = ROUTES.filter(({ role }) => role === "operator").map(({ operation }) => operation);
     expect(operators.sort()).toEqual([
       "archiveWorkspace",
@@ -54,7 +54,7 @@ describe("the table", () => {
     ]);
   });
 
-  it("has rows about a workspace beneath it, and `{path}` where slashes may be", () => {
+  it("has the routes of a workspace beneath the workspace's path, and at most one `{path}` in each route", () => {
     for (const { on, path } of ROUTES) {
       expect(path.startsWith(on === "workspace" ? `${WORKSPACE}/` : "/v1/")).toBe(true);
       expect(path.match(/\{path\}/g)?.length ?? 0).toBeLessThanOrEqual(1);
@@ -62,7 +62,7 @@ describe("the table", () => {
   });
 });
 
-describe("what a row takes in", () => {
+describe("the input of a row", () => {
   const refused = (field: string) => ({ error: expect.objectContaining({ code: "USAGE", data: { field } }) });
 
   it.each<[string, Record<string, string | string[]>, string]>([
@@ -95,7 +95,7 @@ describe("what a row takes in", () => {
     expect(bodyOf(operation, given)).toEqual(refused(field));
   });
 
-  it("says no more of a huge value than it must", () => {
+  it("is refused in at most 400 characters, even if the name of an unknown field is huge", () => {
     const key = "k".repeat(100_000);
     const short = { error: expect.objectContaining({ message: expect.stringMatching(/^.{0,400}$/s) }) };
     expect(queryOf("status", { [key]: "1" })).toEqual(short);
@@ -118,7 +118,7 @@ describe("the halves of a row", () => {
   const text = { role: "reader", tag: "", summary: "" } as const;
   const shape = () => Promise.resolve({ hash: "", size: 1 });
 
-  it("must fit: the compiler sees it", () => {
+  it("must fit each other, which the compiler checks", () => {
     workspaceRoute(call, { ...text, query: z.strictObject({ size: z.number() }), answer: shape });
     // @ts-expect-error `ask` gives a number, and the schema takes a text.
     workspaceRoute(call, { ...text, query: z.strictObject({ size: z.string() }), answer: shape });

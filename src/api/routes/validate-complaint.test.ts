@@ -3,7 +3,7 @@ import * as z from "zod";
 import { complaintOf } from "./validate.ts";
 import { bits, count } from "./fields.ts";
 
-/** Complaints about a field are in plain words, not in the schema library's. */
+/** Complaints about a field are worded in plain English, not in the terms of the schema library. */
 
 const schema = z.strictObject({
   a: z.string().min(1).max(3),
@@ -42,7 +42,7 @@ it.each([
   expect(issue && complaintOf(issue)).toBe(words);
 });
 
-it("permissions are a number, or octal where they begin with 0", () => {
+it("permissions are a decimal number, or an octal number if they begin with 0", () => {
   const read = (p: string) => schema.parse({ a: "a", p }).p;
   expect([read("493"), read("0755"), read("0"), read("511")]).toEqual([493, 0o755, 0, 0o777]);
 });

@@ -6,7 +6,7 @@ import { Input } from "../../process/input.ts";
 import { CommandContext } from "../support/context.ts";
 import { testAgent } from "./test-agent.ts";
 
-it("a history that a hook made before another one failed is forgotten", async () => {
+it("a history that a hook began is forgotten if a later hook command fails", async () => {
   using box = new Sandbox();
   const io = innerIo([], { env: box.env(), userHome: box.env()["HOME"] ?? "", cwd: () => box.project, openStore });
   const context = new CommandContext(io, new Input({}, [], 0), []);

@@ -10,7 +10,7 @@ it.each([
   ["http://[::1]:7420", "secret", false],
   ["http://localhost", "secret", false],
   ["unix:/run/x.sock", "secret", false],
-])("a token to %s (%s) is told of: %s", (url, token, isTold) => {
+])("a note warns about a token for %s (token: %s): %s", (url, token, isTold) => {
   const note = bareTokenNote(url, token);
   expect(note !== undefined).toBe(isTold);
   expect(note ?? "").not.toContain("secret");

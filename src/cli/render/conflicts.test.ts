@@ -12,7 +12,7 @@ const conflict = {
 } as ConflictShape;
 
 describe("conflicts of a sync", () => {
-  it("say what differs, and of links where they lead", () => {
+  it("say what both sides changed: lines of a file, or where a link leads", () => {
     const link = { ...conflict, path: "link", current_kind: "symlink", undo_kind: "symlink" } as ConflictShape;
     expect(conflictLines([conflict, link], style)).toEqual([
       "  ! 0fd1a2b3 a     both edited the same or adjacent lines  here 3 B, upstream 4 B",
@@ -20,7 +20,7 @@ describe("conflicts of a sync", () => {
     ]);
   });
 
-  it("a long name has a line of its own, and the others stay narrow", () => {
+  it("a long name has a line of its own, and does not widen the lines of other conflicts", () => {
     const long = "x".repeat(200);
     const [first, second] = conflictLines([conflict, { ...conflict, path: long }], style);
     expect(first).toBe("  ! 0fd1a2b3 a  both edited the same or adjacent lines  here 3 B, upstream 4 B");

@@ -34,7 +34,7 @@ describe("changes", () => {
     expect(countsOf([])).toBe("nothing");
   });
 
-  it("are cut after the most that is wanted, and the rest is counted", () => {
+  it("are cut after `most` lines, and the rest is counted", () => {
     const many = Array.from({ length: 12 }, (_, i) => change(`f${i}`, "created"));
     expect(changeLines(many, { ...plain, most: 10 })).toHaveLength(11);
     expect(changeLines(many, { ...plain, most: 10 }).at(-1)).toBe("  … and 2 more");
@@ -48,7 +48,7 @@ describe("changes", () => {
 });
 
 describe("coverage", () => {
-  it("counts what was meant and names what is missing", () => {
+  it("counts the paths that were left out on purpose, and lists the paths that could not be recorded", () => {
     const omitted = [
       { path: "node_modules", reason: "excluded" },
       { path: "pipe", reason: "special" },
@@ -101,7 +101,7 @@ describe("the summary of a run", () => {
     expect(runSummary(runShape({ changes: [], undo_id: null }), brief)).toEqual(["chronicle: nothing tracked changed"]);
   });
 
-  it("says what undo would take back where nothing changed, and what was not looked at", () => {
+  it("says what undo would undo if the run changed nothing, and which paths were not covered", () => {
     const omitted = [".env", "a", "b", "c", "d", "e", "f"].map((path) => ({ path, reason: "excluded" }));
     const result = runShape({ changes: [], undo_id: null, coverage: { complete: true, omitted } });
     expect(runSummary(result, { ...brief, forPeople: true, undoTakes: "rm -rf src" })).toEqual([
@@ -110,7 +110,7 @@ describe("the summary of a run", () => {
     ]);
   });
 
-  it("says what two runs at once did without contradicting itself", () => {
+  it("names the paths that either of two simultaneous runs may have changed, instead of saying that nothing changed", () => {
     const result = runShape({ changes: [], undo_id: null, ambiguous: ["a", "b", "c", "d"] });
     expect(runSummary(result, brief)).toEqual([
       "chronicle: nothing changed that is only this run's",
@@ -165,7 +165,7 @@ describe("the summary of a run", () => {
     expect(full).toContain("compare each copy with its file, and remove the copies that you do not need");
   });
 
-  it("names ten paths for people, and where the rest is", () => {
+  it("names ten paths for people, and the command that shows the rest", () => {
     const many = Array.from({ length: 30 }, (_, i) => change(`f${i}`, "created"));
     const lines = runSummary(runShape({ changes: many }), { ...brief, forPeople: true });
     expect(lines).toHaveLength(13);
@@ -184,7 +184,7 @@ describe("patches", () => {
     expect(shown).not.toContain("\u001b");
   });
 
-  it("say what has no text", () => {
+  it("say that a file is binary, or that only its permissions changed, if there is no text to compare", () => {
     const style = { paint: paintFor(false), escape: false };
     expect(patchLines([change("x.png", "modified", { binary: true })], style)).toEqual([
       "diff --git a/x.png b/x.png",
@@ -198,7 +198,7 @@ describe("patches", () => {
     expect(statLines([text], plain)).toEqual(["  x  +2  -1"]);
   });
 
-  it("that are missing are not counted, with the reason", () => {
+  it("that are missing have the reason in place of the counts", () => {
     const why = (more: Partial<ChangeShape>): string | undefined =>
       statLines([change("x", "modified", more)], plain)[0]
         ?.trim()
@@ -212,7 +212,7 @@ describe("patches", () => {
     expect(why({})).toBe("modified");
   });
 
-  it("colour a line that looks like a header by what happened to it", () => {
+  it("colour an added or removed line as such, even if it looks like a header", () => {
     const paint = (format: unknown, given: string): string => `${String(format)} ${given}`;
     const shown = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n--- comment\n+++ i\n";
     expect(patchText(shown + shown, { paint, escape: false }).slice(6)).toEqual([
@@ -245,7 +245,7 @@ describe("small helpers", () => {
     expect(columns([["\u001b[31mab\u001b[39m", "x"]])).toEqual(["\u001b[31mab\u001b[39m  x"]);
   });
 
-  it("finds what was meant", () => {
+  it("finds the names that are closest to a mistyped one", () => {
     expect(distance("kitten", "sitting")).toBe(3);
     expect(distance("stauts", "status")).toBe(1);
     expect(closestTo("src/mian.ts", ["src/main.ts", "src/math.ts", "README.md"], 1)).toEqual(["src/main.ts"]);

@@ -25,11 +25,11 @@ const sync: SyncShape = {
   },
 };
 
-describe("what the origin has refused", () => {
+describe("the changes that the origin has refused", () => {
   const style = { paint: plain, shown: (path: string) => `./${path}`, worded: (text: string) => `<${text}>` };
   const one = { path: "a", reason: "filtered", why: "kept out", hint: "change it" };
 
-  it("is told with why and what to do, as far as it is known; how much more there is, too", () => {
+  it("are listed with the reason and the hint if these are known, and the rest is counted", () => {
     expect(keptLines({ ...sync, kept_back: 1, refused: [one] }, style)).toEqual([
       "  ! ./a  stays here: kept out",
       "    <change it>",
@@ -84,7 +84,7 @@ describe("a sync", () => {
     expect(stateText({ ...sync, ...some }, plain)).toBe(text);
   });
 
-  it("is a line, with the name that it was asked for by, and no folder's name moves the cursor", () => {
+  it("is one line with the name that was asked for, and a folder's name cannot move the cursor", () => {
     const named = {
       ...sync,
       asked: "project",
@@ -97,7 +97,7 @@ describe("a sync", () => {
     ]);
   });
 
-  it("whose origin has no other name is told by the beginning of its id", () => {
+  it("is shown with the beginning of the workspace's id if no name was asked for", () => {
     const workspace = "cbd672d1-e442-468b-b15a-d11b875c0fa8";
     expect(originOf({ ...sync, workspace })).toBe("https://host#cbd672d1");
     expect(originOf({ ...sync, workspace, asked: "project" })).toBe("https://host#project");
@@ -116,7 +116,7 @@ describe("a sync", () => {
     [{ kind: "conflict", path: "a\tb", state: "open" }, "! a\\tb: changed differently on both sides"],
     [{ kind: "conflict", path: "a", state: "settled" }, "✓ a: settled"],
     [{ kind: "degraded", reason: "too few watches" }, "note: too few watches"],
-  ])("tells of %j", (event, text) => {
+  ])("renders the event %j", (event, text) => {
     const whole = { seq: 1, id: sync.id, timestamp: "2026-01-01T00:00:00Z", ...event } as SyncEventShape;
     expect(eventText(whole, plain)).toBe(text);
   });

@@ -9,7 +9,7 @@ import { askProcess, reportEnd } from "./ask-process.ts";
 
 const request = "00000000-0000-4000-8000-000000000001";
 
-/** Runs `work` while a process answers at the store's socket with status 200 and this body. */
+/** Runs `work` while a process answers each request at the store's socket with status 200 and `body`. */
 async function answeredWith(body: string, work: (home: string) => Promise<void>): Promise<void> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-test-")));
   mkdirSync(join(home, "run"), { mode: 0o700 });
@@ -29,9 +29,9 @@ async function answeredWith(body: string, work: (home: string) => Promise<void>)
   }
 }
 
-describe("a reply of the store's process that is no valid answer", () => {
+describe("an invalid answer of the store's process", () => {
   it.each(["", "garbage\n", '{"code":0}\n', '{"code":0,"parts":[[1,5]'])(
-    "counts as begun, not as done: %j",
+    "means that the command may have begun, and not that it is done: %j",
     async (body) => {
       await answeredWith(body, async (home) => {
         const call = { request, argv: ["status"] } as unknown as CommandCall;

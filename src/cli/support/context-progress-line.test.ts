@@ -9,7 +9,7 @@ function lineAt() {
 }
 
 describe("a progress line", () => {
-  it("is quiet for a second, then says how far and how fast, in one line that is taken away", () => {
+  it("is empty for a second, then shows the count and the rate, and is erased by `clear`", () => {
     const { sink, clock, line } = lineAt();
     line.show({ phase: "scan", done: 1, total: 0, unit: "paths" });
     clock.now = 999;
@@ -24,7 +24,7 @@ describe("a progress line", () => {
     expect(sink.text.match(/\r/g)).toHaveLength(2);
   });
 
-  it("counts each phase's rate from its own beginning, and fits the width", () => {
+  it("computes the rate of each phase from the start of that phase, and fits into 80 columns", () => {
     const { sink, clock, line } = lineAt();
     line.show({ phase: "scan", done: 1, total: 0, unit: "paths" });
     clock.now = 5000;

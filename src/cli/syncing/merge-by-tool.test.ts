@@ -41,19 +41,19 @@ const nothingIsLeft = (): void => expect(readdirSync(base).filter((name) => name
 
 it.each([
   ["writes", 'cat "$LOCAL" "$UPSTREAM" "$BASE" > "$MERGED"', "ours\ntheirs\nboth\n"],
-  ["writes anew", 'cat "$UPSTREAM" > "$MERGED.new"; mv "$MERGED.new" "$MERGED"', "theirs\n"],
-  ["leaves as it was, and saves", 'cat "$LOCAL" > "$MERGED"', "ours\n"],
-])("takes what the tool %s", async (_, command, merged) => {
+  ["replaces", 'cat "$UPSTREAM" > "$MERGED.new"; mv "$MERGED.new" "$MERGED"', "theirs\n"],
+  ["saves unchanged", 'cat "$LOCAL" > "$MERGED"', "ours\n"],
+])("takes the file that the tool %s", async (_, command, merged) => {
   expect(Buffer.from(await merge(command)).toString()).toBe(merged);
   nothingIsLeft();
 });
 
 it.each([
-  ["has not touched it", "true"],
-  ["has removed it", 'rm "$MERGED"'],
-  ["has put a link to nothing in its place", 'ln -sf nowhere "$MERGED"'],
-  ["has removed the folder of the files", 'rm -r "$(dirname "$MERGED")"'],
-])("refuses where the tool %s, and says what to do", async (_, command) => {
+  ["has not touched the file", "true"],
+  ["has removed the file", 'rm "$MERGED"'],
+  ["has put a broken link in the file's place", 'ln -sf nowhere "$MERGED"'],
+  ["has removed the folder of its files", 'rm -r "$(dirname "$MERGED")"'],
+])("refuses the merge if the tool %s, and says what to do", async (_, command) => {
   await expect(merge(command)).rejects.toMatchObject({
     code: "REFUSED",
     hint: expect.stringContaining("have it save the result in `$MERGED`"),
@@ -61,11 +61,11 @@ it.each([
   nothingIsLeft();
 });
 
-it("refuses where the tool has made a folder of it", async () => {
+it("refuses the merge if the tool has put a folder in the file's place", async () => {
   await expect(merge('rm "$MERGED"; mkdir "$MERGED"')).rejects.toMatchObject({ code: "REFUSED" });
 });
 
-it("removes no file of a folder that the tool has put in the place of its own", async () => {
+it("removes no file of another folder if the tool has replaced the folder of its files with a link to it", async () => {
   const other = mkdtempSync(join(base, "other-"));
   writeFileSync(join(other, "mine"), "mine");
   const tool = `d="$(dirname "$MERGED")"; rm -r "$d"; ln -s '${other}' "$d"`;
@@ -76,8 +76,8 @@ it("removes no file of a folder that the tool has put in the place of its own", 
 it.each([
   ["a usual ending", "a.txt", ".txt"],
   ["no ending", "a", ""],
-  ["an ending that is as long as a name may be", `a.${"x".repeat(250)}`, ""],
-])("gives the tool files with the ending of the file, with %s", async (_, path, ending) => {
+  ["an ending that is too long, which is left out", `a.${"x".repeat(250)}`, ""],
+])("gives the tool files with the ending of the conflict's path: %s", async (_, path, ending) => {
   const told = join(base, "told");
   rmSync(told, { force: true });
   await merge(`printf %s "$UPSTREAM" > '${told}'; cat "$UPSTREAM" > "$MERGED"`, path);

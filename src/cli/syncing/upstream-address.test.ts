@@ -26,7 +26,7 @@ describe("an origin's address", () => {
     ["http://me:secret@host", "no user and no password"],
     ["unix:", "unix: has no path"],
     [`unix:/${"x".repeat(107)}`, "too long for a socket"],
-  ])("%s is none", (text, why) => {
+  ])("%s is refused", (text, why) => {
     expect(() => parseUpstream(text, "/home/me")).toThrow(why);
   });
 
@@ -35,11 +35,11 @@ describe("an origin's address", () => {
     ["./c.sock", "for a socket: unix:./c.sock"],
     ["localhost:7420", "http://localhost:7420, or https://localhost:7420"],
     ["what", "it is http"],
-  ])("of %s it is said what may be meant", (text, hint) => {
+  ])("%s is refused with a hint of what may be meant", (text, hint) => {
     expect(() => parseUpstream(text, "/")).toThrow(expect.objectContaining({ hint: expect.stringContaining(hint) }));
   });
 
-  it("never says a password again", () => {
+  it("is refused without a password in the message", () => {
     expect(() => parseUpstream("http://me:secret@host", "/")).toThrow(/^(?!.*secret)/);
   });
 });

@@ -6,7 +6,7 @@ function worded(options: Readonly<Record<string, string>>): (text: string) => st
 }
 
 describe("a command that is printed", () => {
-  it("is as it stands where nothing was chosen", () => {
+  it("is unchanged if no global option was given", () => {
     expect(worded({})("take it back: chronicle undo")).toBe("take it back: chronicle undo");
   });
 
@@ -38,7 +38,7 @@ describe("a command that is printed", () => {
       "chronicle: 3 changes; chronicle -h, chronicle completion bash, chronicle undone",
       "chronicle: 3 changes; chronicle -h, chronicle completion bash, chronicle undone",
     ],
-  ])("repeats %j", (options, text, expected) => {
+  ])("repeats the options %j where they apply", (options, text, expected) => {
     expect(worded(options)(text)).toBe(expected);
   });
 });

@@ -38,13 +38,13 @@ describe.skipIf(!hasGit)("git's configuration files, against git (skipped where 
     expect(damaged).toBeUndefined();
   });
 
-  it.each(REFUSED)("says of %j that git would refuse it", (text) => {
+  it.each(REFUSED)("reports %j as damaged, as git does", (text) => {
     expect(byGit(text)).toBeUndefined();
     expect(parseGitConfig(text).damaged).toBeGreaterThan(0);
   });
 
   it.each(["true", "Yes", "on", "1", "-1", "2k", "false", "No", "off", "0", ""])(
-    "takes %j for what git does",
+    "reads the boolean %j as git does",
     (word) => {
       const { stdout } = spawnSync("git", ["-c", `a.b=${word}`, "config", "--bool", "a.b"], { encoding: "utf8" });
       expect(isGitTrue(word)).toBe(stdout.trim() === "true");

@@ -55,7 +55,7 @@ describe("a git index", () => {
     ]);
   });
 
-  it("knows names of 4,095 bytes and more, and optional extensions", () => {
+  it("may have names of 4,095 bytes and more, and optional extensions", () => {
     const long = ["x".repeat(4094), "x".repeat(4095), "x".repeat(5000)];
     expect(
       names(
@@ -73,11 +73,11 @@ describe("a git index", () => {
     ["sparse", index([], [extension("sdir", 0)])],
     ["extension", index([], [extension("what")])],
     ["version 5", index([], [], 5)],
-  ])("says that it is %s", (what, bytes) => {
+  ])("is refused with the reason: %s", (what, bytes) => {
     expect(() => parseGitIndex(bytes, 20)).toThrow(what);
   });
 
-  it("takes no bytes for an index that are none: cut off anywhere, out of order, with a bit flipped", () => {
+  it("is refused if it is cut off or out of order, and gives no additional entries if a bit is flipped", () => {
     const sound = index([entry("a/b"), entry("c"), entry("d")], [extension("TREE")]);
     const whole = sealed(sound);
     expect(names(whole)).toEqual(["a/b", "c", "d"]);
@@ -97,7 +97,7 @@ describe("a git index", () => {
     }
   });
 
-  it("spends no memory on a small file that claims much", () => {
+  it("is refused if it claims more entries, or a longer common prefix of two names, than it has", () => {
     const packed = (gone: number, text: string): Buffer => {
       const head = Buffer.alloc(62);
       head.writeUInt32BE(0o100644, 24);

@@ -22,43 +22,58 @@ function isTracked(given: FilterSpec, path: string): boolean {
 describe("exclusions of the user", () => {
   const rows: [string, Partial<FilterOptions>, string[], string[]][] = [
     [
-      "a component, exactly",
+      "a pattern matches a whole component",
       { excludePatterns: ["node_modules"] },
       ["a/node_modules_2/x", "xnode_modules"],
       ["node_modules/", "a/node_modules/b/c"],
     ],
     [
-      "with a slash, a part of the path",
+      "a pattern with a slash matches a part of the path",
       { excludePatterns: ["src/gen"] },
       ["src/x", "a/gen"],
       ["src/gen/x", "a/src/gen", "src/generated.ts"],
     ],
-    ["a slash at the end: folders", { excludePatterns: ["out/"] }, ["out", "output/x"], ["out/", "a/out/b"]],
-    ["nothing excludes nothing", { excludePatterns: [], excludeGlobs: [] }, ["a", "b/", "b/c.tmp"], []],
+    [
+      "a pattern with a slash at the end matches folders only",
+      { excludePatterns: ["out/"] },
+      ["out", "output/x"],
+      ["out/", "a/out/b"],
+    ],
+    ["empty lists exclude nothing", { excludePatterns: [], excludeGlobs: [] }, ["a", "b/", "b/c.tmp"], []],
     ["an empty pattern and slashes alone exclude nothing", { excludePatterns: ["", "/", "//"] }, ["a", "b/c"], []],
     [
-      "a glob on the name",
+      "a glob matches a name",
       { excludeGlobs: ["*.tmp.[0-9]*.[0-9]*"] },
       ["file.tmp", ".tmp.backup.old"],
       ["file.tmp.12.34", "a/b/x.tmp.1.2"],
     ],
-    ["a glob at any depth", { excludeGlobs: ["**/*.pyc"] }, ["a.py"], ["a.pyc", "x/y/a.pyc"]],
-    ["a glob takes characters, not bytes", { excludeGlobs: ["?.txt"] }, ["ab.txt"], ["é.txt", "😀.txt"]],
+    ["a glob with **/ matches at any depth", { excludeGlobs: ["**/*.pyc"] }, ["a.py"], ["a.pyc", "x/y/a.pyc"]],
+    ["a ? in a glob matches a character, not a byte", { excludeGlobs: ["?.txt"] }, ["ab.txt"], ["é.txt", "😀.txt"]],
     ["a glob that cannot be read matches nothing", { excludeGlobs: ["[a"] }, ["a", "[a"], []],
-    ["force-include wins", { excludePatterns: ["out"], forceInclude: ["out"] }, ["out/", "out/a/b"], []],
     [
-      "force-include is a component, exactly",
+      "a force-include wins over an exclusion",
+      { excludePatterns: ["out"], forceInclude: ["out"] },
+      ["out/", "out/a/b"],
+      [],
+    ],
+    [
+      "a force-include matches a whole component",
       { excludePatterns: ["myapp"], forceInclude: ["app"] },
       ["myapp/app", "myapp/x/app/y"],
       ["myapp/x", "myapp/apple"],
     ],
     [
-      "force-include with a slash",
+      "a force-include with a slash matches a path",
       { excludePatterns: ["out"], forceInclude: ["out/keep"] },
       ["out/keep/", "out/keep/x/y"],
       ["out/", "out/x"],
     ],
-    ["force-include over a glob", { excludeGlobs: ["*.log"], forceInclude: ["a.log"] }, ["x/a.log"], ["x/b.log"]],
+    [
+      "a force-include wins over a glob",
+      { excludeGlobs: ["*.log"], forceInclude: ["a.log"] },
+      ["x/a.log"],
+      ["x/b.log"],
+    ],
     [
       ".git is left out at any depth",
       {},
@@ -66,13 +81,23 @@ describe("exclusions of the user", () => {
       [".git", ".git/config", "a/.git/", "a/.git/x/y"],
     ],
     [
-      "force-include of a folder does not open .git in it",
+      "a force-include of a folder does not include .git in it",
       { forceInclude: ["a", "config"] },
       ["a/x"],
       [".git/config", "a/.git/config"],
     ],
-    ["force-include of .git", { forceInclude: [".git"] }, [".git/", ".git/config", "a/.git/x"], []],
-    ["force-include in .git", { forceInclude: [".git/hooks"] }, [".git/hooks/pre-commit"], [".git/", ".git/config"]],
+    [
+      "a force-include of .git includes it at any depth",
+      { forceInclude: [".git"] },
+      [".git/", ".git/config", "a/.git/x"],
+      [],
+    ],
+    [
+      "a force-include of a path in .git includes only that path",
+      { forceInclude: [".git/hooks"] },
+      [".git/hooks/pre-commit"],
+      [".git/", ".git/config"],
+    ],
   ];
   it.each(rows)("%s", (_name, options, tracked, excluded) => {
     const given = spec(options);
@@ -80,7 +105,7 @@ describe("exclusions of the user", () => {
     expect(excluded.filter((path) => isTracked(given, path))).toEqual([]);
   });
 
-  it("come before ignore files, and force-include before both", () => {
+  it("take precedence over ignore files, and force-include over both", () => {
     const given = spec({ excludePatterns: ["b"], forceInclude: ["c"] }, rootRules("*\n!b\n!a"));
     expect(["a", "b", "c", "d", "a/b", "d/c"].map((path) => isTracked(given, path))).toEqual([
       true,
@@ -94,7 +119,7 @@ describe("exclusions of the user", () => {
 });
 
 describe("ignore files", () => {
-  it("are read with nested ones, the deepest decision first", () => {
+  it("are combined with nested ones, and the deepest one that matches decides", () => {
     const nested = { folder: "a", source: "a/.gitignore", text: "!x.log\n/only\n" };
     const given = spec(
       {},
@@ -116,7 +141,7 @@ describe("ignore files", () => {
     ]);
   });
 
-  it("cannot bring back what lies in an excluded folder", () => {
+  it("cannot include a path again that is in an excluded folder", () => {
     const given = spec({}, rootRules("out/\n!out/keep\n!keep"), {
       folder: "out",
       source: "out/.gitignore",
@@ -137,11 +162,11 @@ describe("ignore files", () => {
     expect(["a", "b  ", "c  ", "d\r", "e", "#e", "hi"].filter((path) => !isTracked(given, path))).toEqual([]);
   });
 
-  it("are not looked at when they are switched off", () => {
+  it("are ignored if `useGitignore` is off", () => {
     expect(isTracked(spec({ useGitignore: false }, rootRules("*")), "a")).toBe(true);
   });
 
-  it("take names whose bytes are not UTF-8", () => {
+  it("match names whose bytes are not UTF-8", () => {
     const given = spec(
       { excludePatterns: ["x\udcff"], excludeGlobs: ["y?"] },
       rootRules("a?\n\udcfe\n[\udc80-\udcff]b\n"),
@@ -150,7 +175,7 @@ describe("ignore files", () => {
     expect(paths.map((path) => isTracked(given, path))).toEqual([false, false, false, true, false, false, true, false]);
   });
 
-  it("say which line decided", () => {
+  it("give the line that decided", () => {
     const given = spec(
       { excludePatterns: ["p"], excludeGlobs: ["*.g"], forceInclude: ["f"] },
       rootRules("# x\n\n*.log \n!b.log\n"),
@@ -172,7 +197,7 @@ describe("ignore files", () => {
 describe("a walk", () => {
   const filter = compileFilter({ ...DEFAULT_FILTER, excludePatterns: ["out"] });
 
-  it("keeps the parent's scope where nothing changes", () => {
+  it("keeps the parent's scope for a folder where no rule changes", () => {
     const root = filter.enter(undefined, "", [rootRules("*.log\n/a/b\n")]);
     const other = filter.enter(root, "c", []);
     expect(filter.enter(other, "c/d", [])).toBe(other);
@@ -190,7 +215,7 @@ describe("a walk", () => {
     expect(walks(git.enter(undefined, "", []))).toEqual([true, true, true]);
   });
 
-  it("can begin inside, without the rules above", () => {
+  it("can begin in any folder, without the rule files above it", () => {
     const scope = filter.enter(undefined, "out/x", [{ folder: "out/x", source: "out/x/.gitignore", text: "!a" }]);
     expect(scope.judge("a", false)).toEqual({ tracked: false, rule: "exclude", pattern: "out" });
     expect(filter.enter(undefined, "a/b", [{ folder: "a/b", source: "", text: "/c" }]).tracks("c", false)).toBe(false);
@@ -276,7 +301,7 @@ describe("hostile rules", () => {
     expect(spent).toBeLessThan(2000);
   });
 
-  it("in their thousands cost nothing where they are plain", () => {
+  it("take little time in their thousands if they are plain", () => {
     const plain = Array.from({ length: 10_000 }, (_, i) => [`name${i}`, `*.e${i}`, `h${i}-*`, `/d/e/f${i}`]).flat();
     const given = compileSpec(spec({}, rootRules(plain.join("\n"))));
     expect(isTracked(spec({}, rootRules(plain.join("\n"))), "d/e/f9999")).toBe(false);
@@ -286,7 +311,7 @@ describe("hostile rules", () => {
     expect(spent).toBeLessThan(1000);
   });
 
-  it("beyond the limits are not applied, and that is said", () => {
+  it("beyond the limits are not applied, and are reported as a problem", () => {
     const filter = compileFilter(DEFAULT_FILTER);
     const large = rootRules(`*\n${"#".repeat(MAX_RULE_FILE_BYTES)}`);
     const wild = rootRules(`*\n${Array.from({ length: MAX_WILD_RULES + 1 }, (_, i) => `a*${i}*b`).join("\n")}`);
@@ -298,7 +323,7 @@ describe("hostile rules", () => {
     expect(isTracked(spec({}, rootRules(`${"a".repeat(5000)}*b*\n`)), "a")).toBe(true);
   });
 
-  it("and paths of thousands of folders do not exhaust the stack", () => {
+  it("do not exhaust the stack on a path of thousands of folders", () => {
     expect(isTracked(spec({}, rootRules("**/x/**/y")), `${"a/".repeat(8000)}x/y`)).toBe(false);
   });
 });

@@ -47,14 +47,14 @@ describe("names of secrets", () => {
     expect(holds(path)).toBe(false);
   });
 
-  test("a person's word counts before the table, the last one that matches", () => {
+  test("a person's patterns take precedence over the table, and the last one that matches decides", () => {
     expect(holds("secrets.json", ["secrets.*"])).toBe(true);
     expect(holds("secrets.md", ["secrets.*", "!*.md"])).toBe(false);
     expect(holds(".env", ["!.env"])).toBe(false);
     expect(new ProtectedNames(["a"]).added(parsePath(".env"))).toBeUndefined();
   });
 
-  test("a pattern is about one name", () => {
+  test("a pattern must be a valid glob for one name", () => {
     expect(["a", "!a", "*.x", "a b"].every(isNamePattern)).toBe(true);
     expect(["", "!", "a/b", "a\0", "[a"].some(isNamePattern)).toBe(false);
   });

@@ -50,7 +50,7 @@ describe("sealEvents", () => {
     );
   });
 
-  it("goes on from a head", () => {
+  it("continues from a head", () => {
     const head = { seq: 41, hash: "ab".repeat(32) as Hash };
     const [event] = sealEvents(head, [{ op: "delete", recordId: "user:a", record: {}, recursionDepth: 3 }], TS);
     expect(event).toMatchObject({ seq: 42, prevHash: head.hash, recursionDepth: 3, op: "delete" });
@@ -78,7 +78,7 @@ describe("sealEvents", () => {
     }
   });
 
-  it("refuses a record that no reader would take for its depth", () => {
+  it("refuses a record that is nested deeper than readers accept", () => {
     const nested = (depth: number): RecordBody =>
       JSON.parse(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`) as RecordBody;
     const deepest = sealOne(draft("user:a", nested(MAX_JSON_DEPTH - 1)));
@@ -136,7 +136,7 @@ describe("reading a line", () => {
 
   it.each([
     ["not-json", "not JSON", "{"],
-    ["not-json", "nothing", ""],
+    ["not-json", "an empty line", ""],
     ["not-json", "an array", "[]"],
     ["not-json", "a byte order mark", `\ufeff${forge(PAYLOAD)}`],
     ["not-json", "not UTF-8", Buffer.concat([Buffer.from(forge(PAYLOAD)), Buffer.from([0xff])])],
@@ -166,7 +166,7 @@ describe("reading a line", () => {
       "a seq that is deeply nested",
       `{"hash":"","op":"upsert","prev_hash":"","record":{},"record_id":"user:a","recursion_depth":0,"seq":${"[".repeat(50_000)}${"]".repeat(50_000)},"ts":"${TS}"}`,
     ],
-    ["bad-field", "half an event in depth", forge({ ...PAYLOAD, recursion_depth: 0.5 })],
+    ["bad-field", "a recursion depth that is a fraction", forge({ ...PAYLOAD, recursion_depth: 0.5 })],
     ["bad-field", "a time without milliseconds", forge({ ...PAYLOAD, ts: "2026-01-31T09:30:00Z" })],
     ["bad-field", "a delete with a record", forge({ ...PAYLOAD, op: "delete", record: { a: 1 } })],
     [
@@ -183,7 +183,7 @@ describe("reading a line", () => {
       forge(PAYLOAD).replace(/"hash":"([^"]+)"/, (_all, hex: string) => `"hash":"${hex.toUpperCase()}"`),
     ],
     ["bad-hash", "another record", forge({ ...PAYLOAD, record: { a: 1 } }).replace('"a":1', '"a":2')],
-  ] as const)("says %s for %s", (kind, _name, line) => {
+  ] as const)("reports %s for %s", (kind, _name, line) => {
     expect(faultOf(line)?.kind).toBe(kind);
     const bytes = typeof line === "string" ? Buffer.from(line) : line;
     expect(() => parseLine(bytes)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED", data: { kind } }));
@@ -205,7 +205,7 @@ describe("reading a line", () => {
     expect(faultOf(forge({ ...PAYLOAD, record: { a: [0.1, 1e21, -5e-324, 2 ** 53] } }))).toBeUndefined();
   });
 
-  it("readEventFast still refuses what is no event", () => {
+  it("readEventFast refuses text that is no event", () => {
     for (const line of ["{", "1", '{"seq":1}']) {
       expect(() => readEventFast(Buffer.from(line))).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
     }
@@ -216,7 +216,7 @@ describe("checkLine", () => {
   const events = sealEvents(EMPTY_HEAD, [draft("workspace:w"), draft("user:a"), draft("user:b")], TS);
   const [first, second, third] = events as [SealedEvent, SealedEvent, SealedEvent];
 
-  it("notices a gap, a repetition and a swap, and gives the event to go on from", () => {
+  it("notices a gap and a repetition, and gives the event together with the fault", () => {
     expect(faultOf(third.line, first)).toMatchObject({ kind: "bad-seq", detail: "seq is 3, expected 2" });
     expect(faultOf(second.line, second)?.kind).toBe("bad-seq");
     expect(faultOf(third.line, first)?.event?.hash).toBe(third.hash);

@@ -32,7 +32,7 @@ describe("the log tree", () => {
     );
   });
 
-  it("has the RFC 6962 root at every size, by every way to grow", () => {
+  it("has the RFC 6962 root at every size, in whichever way it grows", () => {
     const tree = new LogTree();
     let frontier: Hash[] = [];
     for (const size of SIZES) {
@@ -49,7 +49,7 @@ describe("the log tree", () => {
     expect(rootOf(0)).toBe(EMPTY_HASH);
   });
 
-  it("goes on from a frontier", () => {
+  it("continues from a frontier", () => {
     for (const size of SIZES)
       expect(grow(size, 64, new LogTree(grow(0, size).frontier(), size)).root()).toBe(rootOf(64));
   });
@@ -63,7 +63,7 @@ describe("the log tree", () => {
     }
   });
 
-  it("refuses to join where a segment does not fit, and takes an empty one anywhere", () => {
+  it("refuses to join a segment that does not fit its size, and joins an empty one at any size", () => {
     const tree = grow(0, 3);
     expect(() => tree.appendTree(grow(3, 5))).toThrow(expect.objectContaining({ code: "INTEGRITY_VIOLATION" }));
     tree.appendTree(new LogTree());
@@ -95,7 +95,7 @@ describe("inclusion proofs", () => {
     }
   });
 
-  it("are false for nonsense", () => {
+  it("are false for impossible sizes, indexes and hashes", () => {
     const claim = { leaf: rootOf(1), index: 0, size: 1, root: rootOf(1), proof: [] };
     expect(verifyInclusion(claim)).toBe(true);
     for (const bad of [{ size: 0 }, { index: -1 }, { index: 0.5 }, { size: Infinity }, { proof: ["x" as Hash] }]) {
@@ -121,7 +121,7 @@ describe("consistency proofs", () => {
     }
   });
 
-  it("are false for nonsense", () => {
+  it("are false for impossible sizes and a missing proof", () => {
     const claim = {
       first: 2,
       firstRoot: rootOf(2),

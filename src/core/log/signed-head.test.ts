@@ -91,7 +91,7 @@ describe("a signed head", () => {
     for (const one of bad) expect(() => encodeHead({ ...CONTENT, ...one })).toThrow(damaged);
   });
 
-  it("refuses keys and names that are none", () => {
+  it("refuses invalid keys and names", () => {
     const rsa = generateKeyPairSync("rsa", {
       modulusLength: 1024,
       publicKeyEncoding: { type: "spki", format: "pem" },
@@ -116,7 +116,7 @@ describe("parseExpected", () => {
     root: CONTENT.root,
   };
 
-  it("reads a note, and none with CRLF, which is another text than the one that was signed", () => {
+  it("reads a note, and refuses a note with CRLF, because the signed text has no carriage returns", () => {
     expect(parseExpected(NOTE)).toEqual({ ...CONTENT, note: NOTE });
     expect(() => parseExpected(NOTE.replaceAll("\n", "\r\n"))).toThrow("carriage returns");
   });

@@ -66,12 +66,15 @@ describe("what a tool is about to touch", () => {
     expect(targets(type, payload)).toEqual(expected);
   });
 
-  test.each(["a\0b", "", "x".repeat(70_000), "\ud800"])("no file can have the path %j", (path) => {
-    expect(() => targets("write_file", { path })).toThrow(expect.objectContaining({ code: "PATH_INVALID" }));
-    expect(targets("run_command", { command: `rm '${path}'` }).kind).toBe("workspace");
-  });
+  test.each(["a\0b", "", "x".repeat(70_000), "\ud800"])(
+    "a tool for files is refused the path %j, and a command is not",
+    (path) => {
+      expect(() => targets("write_file", { path })).toThrow(expect.objectContaining({ code: "PATH_INVALID" }));
+      expect(targets("run_command", { command: `rm '${path}'` }).kind).toBe("workspace");
+    },
+  );
 
-  test("a payload that lacks what the type needs is said", () => {
+  test("a payload that lacks a field of its type is refused", () => {
     expect(() => targets("write_file", {})).toThrow(expect.objectContaining({ code: "USAGE" }));
     expect(() => targets("move_file", { source: "a" })).toThrow(/lacks "destination"/);
   });

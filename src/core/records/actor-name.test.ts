@@ -17,7 +17,7 @@ describe("a name that is a person's, or looks like one", () => {
       "ꓧꓴꓟꓮꓠ",
     ],
     ...["h u m a n", "h*u*m*a*n", "hurnan", "🇭🇺🇲🇦🇳", "🅗🅤🅜🅐🅝", "һυmап", "ΗUMAN"],
-    // Letters by digits and signs, letters with strokes, of phonetics and of Coptic.
+    // These have digits or signs instead of letters, letters with strokes, and phonetic or Coptic letters.
     ...["hum4n", "HUM4N", "hum@n", "ħuman", "ɦumɑɳ", "ɦʊɱɑɳ", "hum∂n", "hu௱an"],
   ])("%j is human", (name) => expect(claimedName(name)).toBe("human"));
 
@@ -63,13 +63,13 @@ describe("a name that is a person's, or looks like one", () => {
       "*",
     ],
     ...["José", "Мария", "Владимир", "日本語", "ひらがなこ", "ユーザー", "Ελένη", "דוד", "محمد", "한국어"],
-  ])("%j is nobody's but its own", (name) => expect(claimedName(name)).toBeUndefined());
+  ])("%j is not taken for another name", (name) => expect(claimedName(name)).toBeUndefined());
 
-  it("an agent whose token is called so is told as an agent", () => {
+  it("an agent whose token has a reserved name is shown as an agent", () => {
     expect([agentName("claude"), agentName("operator")]).toEqual(["claude", "agent (operator)"]);
   });
 
-  it.each(["", " ", "a\u200bb", "a\nb", "a\u202eb", "ambiguous"])("nobody is called %j", (name) => {
+  it.each(["", " ", "a\u200bb", "a\nb", "a\u202eb", "ambiguous"])("%j is refused as a name", (name) => {
     expect(() => checkActorName(name)).toThrow(expect.objectContaining({ code: "USAGE" }));
     expect(() => checkActorName("claude")).not.toThrow();
   });

@@ -25,14 +25,14 @@ const conflict: ConflictRecord = {
   wanted: undefined,
 };
 
-it("a conflict goes there and back, settled too", () => {
+it("an open and a settled conflict are decoded as they were encoded", () => {
   expect(decodeConflict(encodeConflict(conflict))).toEqual(conflict);
   const settled: ConflictRecord = { ...conflict, state: "settled", settled: "merged" };
   expect(decodeConflict(encodeConflict(settled))).toEqual(settled);
   expect(() => decodeConflict({ ...encodeConflict(conflict), current: 3 })).toThrow(/not/);
 });
 
-it("an intent carries whose work it takes back, and its conflicts until it is closed", () => {
+it("an intent keeps its selection, the work that it undoes, and its conflicts", () => {
   const intent: IntentRecord = {
     kind: "undo",
     state: "open",

@@ -14,6 +14,6 @@ it.each([
   expect([...reasonsWith(trait)].toSorted()).toEqual(reasons.toSorted());
 });
 
-it("a reason that this version does not know is not intended", () => {
+it("an omission for a reason that this version does not know does not count as intended", () => {
   for (const reason of ["of-a-later-version", "constructor", "__proto__"]) expect(isMeant({ reason })).toBe(false);
 });

@@ -16,14 +16,14 @@ const at9 = (record: RecordBody) => erasureIn({ recordId: "erase:e1", seq: 9, re
 describe("the events by which an erasure leaves paths untracked", () => {
   it.each([
     ["those of its commit before it", 6, [[6, 8]]],
-    ["none where it is alone in its commit", 9, []],
-    ["none where it ends no commit", undefined, []],
+    ["none if it is alone in its commit", 9, []],
+    ["none if it ends no commit", undefined, []],
   ] as const)("are %s", (_, first, expected) => {
     const mark = first === undefined ? {} : { commit: { first } };
     expect(at9({ ...encodeErase(RECORD), ...mark }).untracked).toEqual(expected);
   });
 
-  it("are repeated by later events of the record", () => {
+  it("are kept in later events of the record, which add their own", () => {
     const erased = at9({ ...encodeErase(RECORD), commit: { first: 6 } });
     const withdrawn = encodeErase({ ...erased, state: "withdrawn" });
     const later = erasureIn({ recordId: "erase:e1", seq: 20, record: { ...withdrawn, commit: { first: 20 } } });
@@ -39,12 +39,12 @@ describe("the events by which an erasure leaves paths untracked", () => {
     ]);
   });
 
-  it("are not in the record where there are none", () => {
+  it("are not written to the record if there are none", () => {
     expect(Object.keys(encodeErase(RECORD))).not.toContain("untracked");
     expect(Object.keys(encodeErase({ ...RECORD, untracked: [] }))).not.toContain("untracked");
   });
 
-  it("are damage where they are no ranges", () => {
+  it("are reported as damage if they are not valid ranges", () => {
     const wrong = { ...encodeErase(RECORD), untracked: [[3, 2]] };
     expect(() => at9(wrong)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
   });

@@ -27,7 +27,7 @@ function through(body: RecordBody): RecordBody {
 }
 
 describe("file records", () => {
-  it.each(paths)("the id of %j goes there and back", (path) => {
+  it.each(paths)("the id of %j is decoded to the same path", (path) => {
     expect(pathOfRecordId(fileRecordId(path))).toBe(path);
   });
 
@@ -41,11 +41,11 @@ describe("file records", () => {
     expect(() => pathOfRecordId(id)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
   });
 
-  it("says nothing of other records", () => {
+  it("have no path if their id is that of another record", () => {
     expect(pathOfRecordId("snapshot:1")).toBeUndefined();
   });
 
-  it("goes through a line", () => {
+  it("are decoded from a line as they were encoded", () => {
     const states = [
       file(odd),
       undefined,
@@ -67,14 +67,14 @@ describe("file records", () => {
     { iteration: "1" },
     { class: "secret" },
     { class: "protected", kind: "symlink" },
-  ])("takes %j for damage", (wrong) => {
+  ])("are reported as damage with %j", (wrong) => {
     const body = { ...encodeFile({ entry: file(odd), iteration: 1, cause: "run", actor: "a" }), ...wrong };
     expect(() => decodeFile(odd, body)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
   });
 });
 
 describe("other records", () => {
-  it("go through a line", () => {
+  it("are decoded from a line as they were encoded", () => {
     const filter = { useGitignore: true, excludePatterns: ["a"], excludeGlobs: [], forceInclude: [] };
     const limits = { maxEntries: 1, maxBytes: 2, maxFileSize: 0 };
     const workspace = {
@@ -150,14 +150,14 @@ describe("other records", () => {
     expect(() => decodeSession(broken)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
   });
 
-  it("a workspace from the future is refused", () => {
+  it("a workspace of a later format is refused", () => {
     const body = { format: 3, created: "t", roots: [], device: "1", inode: "1" };
     expect(() => decodeWorkspace(body)).toThrow(expect.objectContaining({ code: "FORMAT_UNSUPPORTED" }));
   });
 });
 
 describe("plans", () => {
-  it("go through bytes, sorted; their inverse inverted is the plan", () => {
+  it("are decoded as they were encoded, and inverting one twice gives the same plan", () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.constantFrom(...paths)), fc.boolean(), (chosen, creates) => {
         const changes = chosen.flatMap(
@@ -171,7 +171,7 @@ describe("plans", () => {
     );
   });
 
-  it("a path that leaves the workspace is refused, and what is no list of changes", () => {
+  it("are refused if a path leaves the workspace, and if they are no list of changes", () => {
     for (const plan of ['[{"after":null,"before":null,"path":"../x"}]', "[null]", "[[]]", '["a"]', "{}"]) {
       const bytes = Buffer.from(plan);
       expect(() => decodePlan(bytes), plan).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));

@@ -9,7 +9,7 @@ function body(more: RecordBody): RecordBody {
   return { actor: "claude", cause: "replica", iteration: 1, kind: "absent", ...more };
 }
 
-it("is what files' events say that came from elsewhere, if they name whose it was", () => {
+it("remoteWorkIn groups file events from elsewhere by replica, session and turn, and skips those without a session", () => {
   const from = (id: string) => ({ replica: { id, local_seq: 1 } });
   const drafts = [
     ["file:a", body({ session: "s", turn: "t", ...from("r1") })],

@@ -42,46 +42,46 @@ describe("the limits", () => {
     expect(answer.states).toEqual([]);
   });
 
-  it("count actions only: a snapshot of a person is not pushed out by a flood of them", () => {
+  it("count actions only, so that a flood of them does not push out a person's snapshot", () => {
     const moments = [snapshot(0, { shield: "baseline" }), snapshot(1), ...[2, 3, 4, 5].map((n) => action(n))];
     const answer = answerPruning(ask(moments, { rules: { maxSnapshots: 2, maxAgeMs: 0 } }));
     expect(names(answer.pruned)).toEqual(["a2", "a3"]);
     expect(answer.states).toEqual([0, 10]);
   });
 
-  it("keep what is shielded, below the floor too, and half of them for what is not", () => {
+  it("keep shielded moments even below the floor, and leave half of the count to moments that are not shielded", () => {
     const moments = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => action(n, n <= 5 ? { shield: "first" } : {}));
     const answer = answerPruning(ask(moments, { rules: { maxSnapshots: 4, maxAgeMs: 0 } }));
     expect(names(answer.pruned)).toEqual(["a6"]);
     expect(answer.states).toEqual([10, 20, 30, 40, 50]);
   });
 
-  it("give up what is too old, snapshots too, whatever the number", () => {
+  it("prune moments that are too old, including snapshots, whatever their number", () => {
     const moments = [snapshot(1), action(2), action(3, { ts: START + 40 * DAY })];
     const answer = answerPruning(ask(moments));
     expect(names(answer.pruned)).toEqual(["1", "a2"]);
   });
 
-  it("protect what is young: a minimum age beats a maximum count", () => {
+  it("keep moments that are younger than the minimum age, even beyond the maximum count", () => {
     const moments = [1, 2, 3, 30, 31].map((n) => action(n));
     const answer = answerPruning(ask(moments, { rules: { maxSnapshots: 1, maxAgeMs: 0 }, minAgeMs: 24 * HOUR }));
     expect(names(answer.pruned)).toEqual(["a1", "a2", "a3"]);
   });
 
-  it("delete nothing because of a clock that jumped into the year 2100", () => {
+  it("prune nothing if the clock jumped into the year 2100", () => {
     const moments = [1, 2, 3].map((n) => action(n));
     const ts = Date.parse("2100-01-01T00:00:00Z");
     expect(answerPruning(ask(moments, { head: { seq: 99, ts } })).pruned).toEqual([]);
     expect(answerPruning(ask([...moments, action(4, { ts })], { head: { seq: 99, ts } })).pruned).toEqual([]);
   });
 
-  it("are none where they are 0", () => {
+  it("do not apply if they are 0", () => {
     const moments = [1, 2, 3].map((n) => action(n, { ts: START }));
     const late = { seq: 99, ts: START + 60 * DAY };
     expect(answerPruning(ask(moments, { rules: { maxSnapshots: 0, maxAgeMs: 0 }, head: late })).pruned).toEqual([]);
   });
 
-  it("leave everything from a state on that something unfinished needs", () => {
+  it("keep everything from the state on that unfinished work holds", () => {
     const moments = [1, 2, 3, 4, 5].map((n) => action(n));
     const answer = answerPruning(ask(moments, { rules: { maxSnapshots: 1, maxAgeMs: 0 }, hold: 20, states: [15] }));
     expect(names(answer.pruned)).toEqual(["a1"]);
@@ -97,7 +97,7 @@ describe("the rules of a person", () => {
     expect(names(answer.kept)).toEqual(["a30", "a50"]);
   });
 
-  it("each keep more", () => {
+  it("are combined, and each keeps further moments", () => {
     const moments = [0, 5, 23, 24, 30, 50].map((n) => action(n));
     const answer = answerPruning(ask(moments, { rules: { last: 1, withinMs: 21 * HOUR, yearly: 3 } }));
     expect(names(answer.kept)).toEqual(["a30", "a50"]);
@@ -119,7 +119,7 @@ describe("the rules of a person", () => {
     expect(names(answerPruning(ask(moments, { rules: { monthly: 9 } })).kept)).toEqual(["2030-01-31", "2030-02-01"]);
   });
 
-  it("keep nothing but what is shielded, if there are none", () => {
+  it("keep only shielded moments if no rule is given", () => {
     const moments = [action(1, { shield: "pinned" }), action(2)];
     const answer = answerPruning(ask(moments, { rules: {} }));
     expect(names(answer.kept)).toEqual(["a1"]);
@@ -158,13 +158,13 @@ const questions = fc
     });
   });
 
-/** Two actions cannot begin at one state: the first event of each follows it. Generated ones can. */
+/** Whether a kept action has the same state. Recorded actions never share one, but generated actions can. */
 function isShared(kept: readonly KeptMoment[], { state }: KeptMoment): boolean {
   return kept.some((one) => one.kind === "action" && one.state === state);
 }
 
-describe("whatever is asked", () => {
-  it("what is kept can be gone back to, and what is shielded, held or young is kept", () => {
+describe("for any question", () => {
+  it("the states of kept moments are kept, and shielded and held moments are never pruned", () => {
     fc.assert(
       fc.property(questions, (question) => {
         const answer = answerPruning(question);
@@ -182,7 +182,7 @@ describe("whatever is asked", () => {
     );
   });
 
-  it("no more than the limit stay that nothing shields", () => {
+  it("at most `maxSnapshots` moments are kept that nothing shields", () => {
     fc.assert(
       fc.property(questions, (question) => {
         const { rules } = question;

@@ -40,7 +40,7 @@ function eventWith(record: RecordBody): LogEvent {
 }
 
 describe("the sentinel", () => {
-  it("goes to JSON and back, and says what was before it", () => {
+  it("is decoded as it was encoded, and gives the head before it", () => {
     const event = eventWith(encodeSentinel(sentinel));
     expect(decodeSentinel(event)).toEqual(sentinel);
     expect(headBefore(event)).toEqual({ seq: 6, hash: head });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { undoStack } from "./undo-stack.ts";
 import type { OperationStep } from "./undo-stack.ts";
 
-/** `a` an operation, `-a` its undo, `+a` its redo. */
+/** Returns the steps of a text, in which `a` is an operation, `-a` its undo and `+a` its redo. */
 function steps(text: string): OperationStep[] {
   const words = text.split(" ").filter((word) => word !== "");
   return words.map((word, i) => {
@@ -25,15 +25,15 @@ describe("undoStack", () => {
     ["undo after redo", "a -a +a -a", "", "a"],
     ["an undo from the middle", "a b c -b", "ac", "b"],
     ["its redo puts it on top", "a b c -b +b", "acb", ""],
-    ["what is not there changes nothing", "a -x +y -a -a +a +a", "a", ""],
-    ["a named redo of what a new operation put out of reach puts it on top", "a -a b +a", "ba", ""],
-    ["a redo of what is not undone changes nothing", "a b +a", "ab", ""],
-    ["a second undo is what is redone next", "a b -a -b -a", "", "ba"],
+    ["an undo or redo of an unknown operation changes nothing", "a -x +y -a -a +a +a", "a", ""],
+    ["a named redo of an operation that `redo` no longer reaches puts it on top", "a -a b +a", "ba", ""],
+    ["a redo of an operation that is not undone changes nothing", "a b +a", "ab", ""],
+    ["an operation that is undone a second time is redone next", "a b -a -b -a", "", "ba"],
   ])("%s", (_name, text, undoable, redoable) => {
     expect(undoStack(steps(text))).toMatchObject({ undoable: [...undoable], redoable: [...redoable] });
   });
 
-  it("what is part of a greater operation is undone and redone by its id, and is never next to be undone", () => {
+  it("a part of a larger operation is undone and redone by its id, and is never next to be undone", () => {
     const part: OperationStep = { id: "p", seq: 1, kind: "operation", isPart: true };
     expect(undoStack([part, ...steps("a")])).toMatchObject({ undoable: ["a"], redoable: [] });
     expect(undoStack([part, ...steps("a -p")])).toEqual({
@@ -44,7 +44,7 @@ describe("undoStack", () => {
     expect(undoStack([part, ...steps("a -p +p")])).toEqual({ undoable: ["a"], redoable: [], undone: new Set() });
   });
 
-  it("an undo of selected work that changed nothing is not what is redone next, and passes what it passes", () => {
+  it("an undo of selected work that changed nothing is not redone next, and what it passes is not undone next", () => {
     const taken: OperationStep = { id: "u", seq: 3, kind: "undo", takes: ["b"] };
     const nothing: OperationStep = { id: "v", seq: 4, kind: "undo", takes: [], passes: ["a"], isNothing: true };
     expect(undoStack([...steps("a b"), taken, nothing])).toMatchObject({ undoable: [], redoable: ["u"] });
@@ -79,12 +79,12 @@ describe("undoStack", () => {
   });
 });
 
-describe("undos of somebody's work", () => {
+describe("undos of selected work", () => {
   const op = (id: string, seq: number): OperationStep => ({ id, seq, kind: "operation" });
   const take = (id: string, seq: number, ...takes: string[]): OperationStep => ({ id, seq, kind: "undo", takes });
   const redo = (target: string, seq: number): OperationStep => ({ id: `r${seq}`, seq, kind: "redo", target });
 
-  it("what it takes wholly is not undone next; it is redone as one, and then undone as one", () => {
+  it("operations that they undo completely are not undone next, and are redone and undone again as one", () => {
     const first = [op("a", 1), op("b", 2), op("c", 3), take("u", 4, "a", "c")];
     expect(undoStack(first)).toEqual({ undoable: ["b"], redoable: ["u"], undone: new Set(["a", "c"]) });
     const redone = [...first, redo("u", 5)];
@@ -94,12 +94,12 @@ describe("undos of somebody's work", () => {
     expect(undoStack([...again, redo("v", 7)])).toEqual({ undoable: ["b", "v"], redoable: [], undone: new Set() });
   });
 
-  it("one that takes nothing wholly can be redone too", () => {
+  it("can be redone even if they undo no operation completely", () => {
     expect(undoStack([op("a", 1), take("u", 2)])).toMatchObject({ undoable: ["a"], redoable: ["u"] });
     expect(undoStack([op("a", 1), take("u", 2), op("b", 3)])).toMatchObject({ undoable: ["a", "b"], redoable: [] });
   });
 
-  it("agrees with lists of what is in force, whatever is done", () => {
+  it("agree with plain lists of the operations in force, after any commands", () => {
     const commands = fc.array(fc.tuple(fc.constantFrom("do", "undo", "redo", "take"), fc.nat({ max: 7 })), {
       maxLength: 25,
     });

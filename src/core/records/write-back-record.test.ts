@@ -39,21 +39,21 @@ const VERSION: VersionRecord = {
 
 describe("the answers to a replica", () => {
   it.each([
-    ["all that there is", RECORD],
-    ["nothing", { settled: 1, accepted: [], rejected: [], going: [] }],
-  ])("%s comes back as it was", (_, record) => {
+    ["every field", RECORD],
+    ["no answer", { settled: 1, accepted: [], rejected: [], going: [] }],
+  ])("with %s are decoded as they were encoded", (_, record) => {
     const { op, recordId, record: body } = writeBackDraft("r1", record);
     expect([op, recordId, decodeWriteBack(body)]).toEqual(["upsert", "writeback:r1", record]);
   });
 
   it.each([
-    ["settled", { settled: "9" }],
+    ["a settled seq that is a text", { settled: "9" }],
     ["an accepted entry of two numbers", { accepted: [[1, 2]] }],
     ["an accepted entry with a text", { accepted: [[1, 2, "3"]] }],
     ["a rejected entry without a reason", { rejected: [{ local_seq: 1 }] }],
-    ["something kept that is no hash", { rejected: [{ local_seq: 1, reason: "stale", kept: { content_hash: "x" } }] }],
-    ["going with a text", { going: ["1"] }],
-  ])("%s is damage", (_, wrong) => {
+    ["a kept content that is no hash", { rejected: [{ local_seq: 1, reason: "stale", kept: { content_hash: "x" } }] }],
+    ["a going seq that is a text", { going: ["1"] }],
+  ])("are reported as damage with %s", (_, wrong) => {
     const { record } = writeBackDraft("r1", RECORD);
     expect(() => decodeWriteBack({ ...record, ...wrong })).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
   });
@@ -61,12 +61,12 @@ describe("the answers to a replica", () => {
 
 describe("a version", () => {
   it.each<[string, VersionRecord]>([
-    ["all that there is", VERSION],
+    ["every field", VERSION],
     [
       "a deletion by somebody without a session",
       { replica: "r1", localSeq: 1, path: PATH, entry: undefined, seen: 0, against: 0, actor: "a" },
     ],
-  ])("%s comes back as it was", (_, version) => {
+  ])("with %s is decoded as it was encoded", (_, version) => {
     const { recordId, record } = versionDraft(version);
     expect([recordId, decodeVersion(record)]).toEqual([`version:r1:${version.localSeq}`, version]);
   });

@@ -6,7 +6,7 @@ const find = (paths: readonly string[], rules: NameRules) => findCollisions(path
 const MACOS: NameRules = { caseInsensitive: true, normalise: true };
 
 describe("findCollisions", () => {
-  it("finds nothing where names are bytes", () => {
+  it("finds nothing if names are compared as bytes", () => {
     expect(find(["a", "A", "é", "e\u0301"], {})).toEqual([]);
   });
 
@@ -39,7 +39,7 @@ describe("findCollisions", () => {
     expect(find(["a\udcc9", "a\udce9", "A\udcc9"], MACOS)).toEqual([["A\udcc9", "a\udcc9"]]);
   });
 
-  it("takes a path given twice for one", () => {
+  it("counts a path that is given twice as one", () => {
     expect(find(["a", "a"], MACOS)).toEqual([]);
   });
 });

@@ -9,7 +9,7 @@ const child = (name: string, text: string): TreeChild => ({ name, kind: "file", 
 const sorted = (children: ReadonlyMap<string, TreeChild>): TreeChild[] =>
   [...children.values()].sort((a, b) => compareNames(a.name, b.name));
 
-it("after any changes its hash is that of the folder", () => {
+it("the hash of the leaves equals the hash of the folder after any changes", () => {
   const name = fc.integer({ min: 0, max: 30 }).map((n) => `f${n}`);
   const change = fc.tuple(name, fc.option(fc.string({ maxLength: 2 }), { nil: undefined }));
   fc.assert(

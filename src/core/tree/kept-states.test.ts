@@ -10,7 +10,7 @@ describe("what a pruning keeps", () => {
     expect(keepsState(undefined, 1)).toBe(true);
   });
 
-  it("keeps what was in force in a kept state", () => {
+  it("keeps a content that was in force in a kept state", () => {
     expect(keepsSpan(pruning, 3, 6)).toBe(true);
     expect(keepsSpan(pruning, 6, 11)).toBe(false);
     expect(keepsSpan(pruning, 6, 12)).toBe(true);
@@ -62,7 +62,7 @@ describe("the contents that a pruned history needs", () => {
     );
   });
 
-  it("are all that there ever were, where nothing was pruned", () => {
+  it("are all contents that there ever were if nothing was pruned", () => {
     const found: number[] = [];
     const needs = new NeededContents<number>(undefined, (content) => found.push(content));
     needs.set("a", 1, 1);
@@ -73,7 +73,7 @@ describe("the contents that a pruned history needs", () => {
   });
 });
 
-it("one pruning keeps all of another, or not", () => {
+it("keepsAllOf tells whether one pruning keeps all states of another", () => {
   const five = { floorSeq: 5, kept: [2] };
   expect(keepsAllOf({ floorSeq: 3, kept: [2] }, five)).toBe(true);
   expect(keepsAllOf({ floorSeq: 3, kept: [] }, five)).toBe(false);

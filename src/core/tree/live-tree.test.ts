@@ -29,7 +29,7 @@ function reachable(states: ReadonlyMap<WorkspacePath, Entry>): Entry[] {
     .sort((a, b) => comparePaths(a.path, b.path));
 }
 
-it("after any changes, in any order, its root is that of the manifest", () => {
+it("the root of a live tree equals the root of the manifest, after any changes in any order", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
       const tree = new LiveTree();
@@ -45,7 +45,7 @@ it("after any changes, in any order, its root is that of the manifest", () => {
         tree.set(at, entry);
         if (entry === undefined) states.delete(at);
         else states.set(at, entry);
-        // Computed in pieces or at once, the hashes are the same.
+        // The hashes are the same whether they are computed in pieces or at once.
         if (text === "") for (const _ of tree.computing(1)) expect(tree.root(["lib"])).toHaveLength(64);
         if (mode === 0o644) expect(tree.root(["lib"])).toBe(manifestRoot(reachable(states), ["lib"]).root);
       }

@@ -23,21 +23,21 @@ function sides(text: string): EntrySides {
 
 describe("mergeEntry", () => {
   it.each([
-    ["untouched since: as it was before", "f644b f644b f644a", "f644a", undefined],
-    ["created and untouched: gone", "f644b f644b -", "-", undefined],
-    ["deleted and still gone: back", "- - f644a", "f644a", undefined],
-    ["as it was before already", "f644b f644a f644a", "f644a", undefined],
-    ["only the mode was the work's, the content is another's", "f755a f755b f644a", "f644b", undefined],
-    ["only the content was the work's, the mode is another's", "f644b f755b f644a", "f755a", undefined],
-    ["both modes", "f600a f755a f644a", "f755a", "mode"],
-    ["a mode and a content of each", "f755b f700c f644b", "f700c", "mode"],
+    ["untouched since: gets the state before the work", "f644b f644b f644a", "f644a", undefined],
+    ["created and untouched since: is removed", "f644b f644b -", "-", undefined],
+    ["deleted and still absent: comes back", "- - f644a", "f644a", undefined],
+    ["already in the state before the work", "f644b f644a f644a", "f644a", undefined],
+    ["the work changed the mode, and another actor the content", "f755a f755b f644a", "f644b", undefined],
+    ["the work changed the content, and another actor the mode", "f644b f755b f644a", "f755a", undefined],
+    ["both changed the mode", "f600a f755a f644a", "f755a", "mode"],
+    ["both changed the mode, and the other actor the content", "f755b f700c f644b", "f700c", "mode"],
     ["deleted later", "f644b - f644a", "-", "deleted"],
     ["created, then edited", "f644b f644c -", "f644c", "edited"],
     ["deleted, then created anew", "- f644c f644a", "f644c", "created"],
-    ["a link instead", "f644b l777c f644a", "l777c", "kind"],
-    ["links", "l777b l777c l777a", "l777c", "content"],
-    ["a folder's mode", "d700 d700 d755", "d755", undefined],
-    ["both a folder's mode", "d700 d711 d755", "d711", "mode"],
+    ["replaced by a link later", "f644b l777c f644a", "l777c", "kind"],
+    ["a link that both made lead elsewhere", "l777b l777c l777a", "l777c", "content"],
+    ["a folder's mode that only the work changed", "d700 d700 d755", "d755", undefined],
+    ["a folder's mode that both changed", "d700 d711 d755", "d711", "mode"],
   ])("%s", (_name, given, wanted, conflict) => {
     expect(mergeEntry(sides(given), "ours")).toEqual({
       entry: entry(wanted),
@@ -49,14 +49,14 @@ describe("mergeEntry", () => {
     else expect(other).toEqual({ entry: sides(given).theirs, conflict });
   });
 
-  it("contents of files are left to be merged, with the mode that they get", () => {
+  it("two changed contents of a file are returned to be merged, with the mode of the result", () => {
     expect(mergeEntry(sides("f644b f755c f644a"), "ours")).toEqual({
       contents: sides("f644b f755c f644a"),
       mode: 0o755,
     });
   });
 
-  it("of any three: one that did not change gives the other; without a conflict nobody's preference counts", () => {
+  it("a side that equals the base gives the other side, and the preference matters only in conflicts", () => {
     const any = fc.constantFrom("f644a", "f644b", "f755a", "f755b", "l777a", "l777b", "d755", "d700", "-");
     fc.assert(
       fc.property(any, any, any, (base, ours, theirs) => {

@@ -12,7 +12,7 @@ describe("mergeText", () => {
   it.each([
     ["only ours", "a\nb\nc\n", "A\nb\nc\n", "a\nb\nc\n", "A\nb\nc\n", 0],
     ["only theirs", "a\nb\nc\n", "a\nb\nc\n", "a\nb\nC\n", "a\nb\nC\n", 0],
-    ["both, apart", "a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n", "A\nb\nC\n", 0],
+    ["both sides, apart", "a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n", "A\nb\nC\n", 0],
     ["both the same", "a\nb\nc\n", "a\nX\nc\n", "a\nX\nc\n", "a\nX\nc\n", 0],
     ["the same line", "a\nb\nc\n", "a\nX\nc\n", "a\nY\nc\n", "a\nX\nc\n", 1],
     ["adjacent lines", "a\nb\nc\nd\n", "a\nX\nc\nd\n", "a\nb\nY\nd\n", "a\nX\nc\nd\n", 1],
@@ -27,7 +27,7 @@ describe("mergeText", () => {
     ["from nothing", "", "X\n", "Y\n", "X\n", 1],
     ["to nothing", "a\nb\n", "", "a\nb\n", "", 0],
     [
-      "names of objects are lines like any other",
+      "names of object properties are lines like any other",
       "__proto__\nx\ny\n",
       "__proto__\nx\nY\n",
       "constructor\nx\ny\n",
@@ -44,7 +44,7 @@ describe("mergeText", () => {
     expect(merged(base, ours, theirs, "theirs")).toEqual({ text: "A\nb\nY\nd\nE\n", conflicts: 1 });
   });
 
-  it("what is no text is not merged", () => {
+  it("contents that are no text or too large are not merged", () => {
     expect(merged("a\n", "a\0\n", "b\n")).toBeUndefined();
     const bytes = { base: Uint8Array.of(0xff), ours: Buffer.from("a"), theirs: Buffer.from("b") };
     expect(mergeText(bytes, "ours")).toBeUndefined();
@@ -52,7 +52,7 @@ describe("mergeText", () => {
     expect(mergeText({ base: large, ours: large, theirs: large }, "ours")).toBeUndefined();
   });
 
-  it("large texts with edits at both ends merge fast; a text that is quite another is one edit", () => {
+  it("large texts with edits at both ends merge fast, and an entirely different text is one conflict", () => {
     const base = Array.from({ length: 200_000 }, (_, i) => `line ${i}\n`);
     const ours = base.with(0, "first\n").join("");
     const theirs = base.with(-1, "last\n").join("");
@@ -76,7 +76,7 @@ const edited = fc
 
 type Owner = "none" | "mine" | "theirs" | "gap";
 
-/** Follows every line by one that neither side changes. */
+/** Builds the text with the edits of `who`. After each line comes a line that neither side changes. */
 function build(owners: readonly Owner[], kinds: readonly string[], who: ReadonlySet<string>): string {
   const lines: string[] = ["start\n"];
   owners.forEach((owner, i) => {
@@ -90,7 +90,7 @@ function build(owners: readonly Owner[], kinds: readonly string[], who: Readonly
 }
 
 describe("properties of mergeText", () => {
-  it("undoing edits that touch nobody else's leaves the others' edits alone", () => {
+  it("undoing edits leaves the edits of others alone if they are not adjacent", () => {
     fc.assert(
       fc.property(edited, ([owners, kinds]) => {
         const before = build(owners, kinds, new Set());
@@ -106,7 +106,7 @@ describe("properties of mergeText", () => {
     .array(fc.constantFrom("a\n", "b\n", "c\r\n", "\n", "d"), { maxLength: 12 })
     .map((all) => all.join(""));
 
-  it("of any texts: one side that is the base gives the other, equal sides give that; without a conflict both agree", () => {
+  it("a side that equals the base gives the other, equal sides give themselves, and the preference matters only in conflicts", () => {
     fc.assert(
       fc.property(anyText, anyText, anyText, (base, ours, theirs) => {
         expect(merged(base, base, theirs)).toEqual({ text: theirs, conflicts: 0 });

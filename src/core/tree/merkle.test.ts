@@ -17,7 +17,7 @@ import { comparePaths, decodeName, ROOT, type WorkspacePath } from "../values/pa
 const sha = (...parts: Uint8Array[]): Buffer =>
   parts.reduce((h, part) => h.update(part), createHash("sha256")).digest();
 
-/** RFC 6962 §2.1, as it is written there. */
+/** Computes the tree hash exactly as RFC 6962 §2.1 defines it. */
 function mth(leaves: readonly Buffer[]): Buffer {
   if (leaves.length === 0) return sha();
   if (leaves.length === 1) return leaves[0] as Buffer;
@@ -67,7 +67,7 @@ describe("entryLeaf", () => {
 });
 
 describe("folderHash", () => {
-  it("is SHA-256 of nothing for an empty folder", () => {
+  it("is the SHA-256 of no bytes for an empty folder", () => {
     expect(folderHash([])).toBe(EMPTY_HASH);
   });
 
@@ -81,7 +81,7 @@ describe("folderHash", () => {
   });
 });
 
-/** The root computed the slow way: folder by folder from a map. */
+/** Computes the hash of a folder the slow way, from the list of all entries. */
 function slowFolder(entries: readonly Entry[], folder: string): Hash {
   const prefix = folder === "" ? "" : `${folder}/`;
   const own = entries.filter(
@@ -107,7 +107,7 @@ describe("manifestRoot", () => {
     expect(folders.get("a/d" as WorkspacePath)).toBe(EMPTY_HASH);
   });
 
-  it("is SHA-256 of nothing for nothing", () => {
+  it("is the SHA-256 of no bytes for no entries", () => {
     expect(manifestRoot([])).toEqual({ root: EMPTY_HASH, folders: new Map([["", EMPTY_HASH]]) });
   });
 
@@ -151,12 +151,12 @@ describe("manifestRoot", () => {
     ["names out of order", ["b", "a"]],
     ["a path twice", ["f", "f"]],
     ["a folder twice", ["d", "d"]],
-    ["a folder come back to", ["d", "d/x", "e", "d/y"]],
+    ["a folder that continues after another entry", ["d", "d/x", "e", "d/y"]],
     ["a root's own entry", [""]],
     ["a further root's own entry", ["\0lib"]],
     ["a further root after the first", ["a", "\0lib/x"]],
     ["further roots out of order", ["\0b/x", "\0a/x"]],
-    ["a further root come back to", ["\0a/x", "\0b/x", "\0a/y"]],
+    ["a further root that continues after another one", ["\0a/x", "\0b/x", "\0a/y"]],
   ])("refuses %s", (_name, paths) => {
     expect(() => manifestRoot(paths.map((path) => entry(path, /(^|\/)d$/.test(path) ? "dir" : "file")))).toThrow(
       refused,
@@ -187,7 +187,7 @@ describe("manifestRoot", () => {
     expect(get("")).toBe(manifestRoot([entry("a")]).root);
   });
 
-  it("counts a further root that holds nothing", () => {
+  it("covers a further root that is empty", () => {
     const alone = manifestRoot([entry("a")]);
     const withEmpty = manifestRoot([entry("a")], ["lib"]);
     expect(withEmpty.folders.get("\0lib" as WorkspacePath)).toBe(EMPTY_HASH);
@@ -195,7 +195,7 @@ describe("manifestRoot", () => {
     expect(withEmpty.root).not.toBe(alone.root);
   });
 
-  it("tells a folder's hash after everything beneath it", () => {
+  it("reports a folder's hash after the hashes of all folders beneath it", () => {
     const order: string[] = [];
     const hasher = new ManifestHasher((path) => order.push(path));
     for (const one of entries) hasher.add(one);

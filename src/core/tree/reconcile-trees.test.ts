@@ -94,12 +94,12 @@ function run(
 }
 
 describe("reconcileTrees", () => {
-  it("says nothing about equal trees, and notes what both did alike", () => {
+  it("gives no decision for equal trees, and `none` for changes that both sides made alike", () => {
     expect(run([{ d: { f: "1" } }, { d: { f: "1" } }, { d: { f: "1" } }]).said).toEqual([]);
     expect(run([{}, { d: { f: "1" } }, { d: { f: "1" } }]).said).toEqual(["d: none", "d/f: none"]);
   });
 
-  it("a folder that one side removed goes, but for what the other changed in it", () => {
+  it("a folder that one side removed is removed, except for the files that the other side changed in it", () => {
     const base = { d: { f: "1", g: "2", e: { h: "3" } } };
     const { said, local, remote } = run([base, {}, { d: { f: "changed", g: "2", e: { h: "3" } } }]);
     expect(said).toEqual(["d: take", "d/e: propose", "d/e/h: propose", "d/f: take", "d/g: propose"]);
@@ -113,7 +113,7 @@ describe("reconcileTrees", () => {
     expect(remote).toEqual(local);
   });
 
-  it("a folder that became a file, with an edit in it on the other side, is one conflict, and both sides stay", () => {
+  it("a folder that became a file on one side and was edited on the other is one conflict, and both sides stay", () => {
     const base = { d: { f: "1", g: "2" } };
     const { said, local, remote } = run([base, { d: "a file now" }, { d: { f: "changed", g: "2" } }]);
     expect(said).toEqual(["d: conflict folder", "d/f: held", "d/g: held"]);
@@ -121,7 +121,7 @@ describe("reconcileTrees", () => {
     expect(remote).toEqual(["d/", "d/f", "d/g"]);
   });
 
-  it("resolved: alpha has the whole folder, and what is lost by that is kept", () => {
+  it("two-way-resolved: alpha's state replaces the whole folder, and the replaced files are kept aside", () => {
     const base = { d: { f: "1" } };
     const remote = { d: { f: "changed", new: "3" } };
     const mine = run([base, { d: "a file now" }, remote], "two-way-resolved");
@@ -133,12 +133,12 @@ describe("reconcileTrees", () => {
     expect(theirs.decisions.flatMap((one) => settled(one).kept.map(({ path }) => path))).toEqual(["d"]);
   });
 
-  it("a rename here and an edit there: the edit stays under the old name", () => {
+  it("a file that one side renamed and the other edited keeps the edit under the old name", () => {
     const { said } = run([{ old: "1\n" }, { new: "1\n" }, { old: "2\n" }]);
     expect(said).toEqual(["new: propose", "old: take"]);
   });
 
-  it("one-way-safe: what beta has of its own stays, with the folders that it needs", () => {
+  it("one-way-safe: beta's own files stay, with the folders above them", () => {
     const { local, remote } = run([{ d: { f: "1" } }, {}, { d: { f: "1", own: "2" } }], "one-way-safe");
     expect(local).toEqual([]);
     expect(remote).toEqual(["d/", "d/own"]);
@@ -160,7 +160,7 @@ const options = fc.record({
 });
 
 describe("reconcileTrees, for any trees", () => {
-  it("leaves whole trees that are equal but for what is listed", () => {
+  it("leaves valid trees that are equal, except at conflicts and at paths that only beta has", () => {
     fc.assert(
       fc.property(trees, options, (given, how) => {
         const decisions = reconcileTrees(given, how);
@@ -186,7 +186,7 @@ describe("reconcileTrees, for any trees", () => {
     );
   });
 
-  it("never loses a content, and keeps aside only what it has to", () => {
+  it("never loses a content: each one is in a tree, is in the base, or is kept aside", () => {
     fc.assert(
       fc.property(trees, options, (given, how) => {
         const before = flat(given);
@@ -205,7 +205,7 @@ describe("reconcileTrees, for any trees", () => {
     );
   });
 
-  it("done once, there is nothing more to do but to say the same conflicts", () => {
+  it("changes nothing when it is done a second time, and reports the same conflicts", () => {
     fc.assert(
       fc.property(trees, options, (given, how) => {
         const first = reconcileTrees(given, how);
@@ -222,7 +222,7 @@ describe("reconcileTrees, for any trees", () => {
     );
   });
 
-  it("is its own mirror image, and the same whatever the order of the entries", () => {
+  it("gives the mirrored result if the sides are swapped, whatever the order of the entries", () => {
     fc.assert(
       fc.property(trees, options, ({ base, local, remote }, how) => {
         const here = applied({ base, local, remote }, reconcileTrees({ base, local, remote }, how));

@@ -42,7 +42,7 @@ function nameOf(entry: Entry | undefined): string {
   return same?.[0] ?? "?";
 }
 
-/** `take B`, `propose -`, `join A+x`, `conflict content`; `[B]` is kept aside, `!` says why alpha had to win. */
+/** Returns a decision such as `take B` or `join A+x`. `[B]` means that B is kept aside; `!` is why alpha had to win. */
 function shown(decision: Decision): string {
   if (decision.action === "merge") return `merge, else ${shown(decision.otherwise)}`;
   const { action, reason, kept, local, remote } = decision;
@@ -101,7 +101,7 @@ describe("reconcilePath", () => {
     return decision.action === "merge" ? decision.otherwise : decision;
   };
 
-  it.each(MODES)("%s: is the mirror image when the sides change places", (mode) => {
+  it.each(MODES)("%s: gives the mirrored decision if the sides are swapped", (mode) => {
     for (const { base, local, remote } of combinations) {
       const here = settled({ base, local, remote }, { mode, alpha: "local" });
       const there = settled({ base, local: remote, remote: local }, { mode, alpha: "remote" });
@@ -117,7 +117,7 @@ describe("reconcilePath", () => {
     }
   });
 
-  it.each(MODES)("%s: done once, there is nothing more to do; only a conflict is said again", (mode) => {
+  it.each(MODES)("%s: changes nothing when it is done a second time, and reports a conflict again", (mode) => {
     for (const sides of combinations) {
       const once = settled(sides, { mode });
       const twice = reconcilePath(once, { mode, mergeContents: false });
@@ -129,7 +129,7 @@ describe("reconcilePath", () => {
     }
   });
 
-  it.each(MODES)("%s: no content is lost: it stays, is the base's, or is kept", (mode) => {
+  it.each(MODES)("%s: loses no content: each one stays on a side, is in the base, or is kept aside", (mode) => {
     for (const sides of combinations) {
       const { base, local, remote, kept } = settled(sides, { mode });
       const somewhere = new Set([undefined, sides.base, base, local, remote, ...kept].map((entry) => entry?.hash));
@@ -137,11 +137,11 @@ describe("reconcilePath", () => {
     }
   });
 
-  it("two-way-safe never overwrites what was not recorded", () => {
+  it("two-way-safe replaces no content that has to be kept aside", () => {
     for (const sides of combinations) expect(settled(sides, { mode: "two-way-safe" }).kept).toEqual([]);
   });
 
-  it("one-way modes never change alpha; one-way-safe no content that beta changed itself", () => {
+  it("one-way modes never change alpha, and one-way-safe never changes a content that beta changed", () => {
     for (const mode of ["one-way-safe", "one-way-replica"] as const) {
       for (const sides of combinations) expect(settled(sides, { mode }).local).toBe(sides.local);
     }
@@ -167,7 +167,7 @@ describe("mergeContents", () => {
     return mergeContents(pending, bytes(base, local, remote));
   }
 
-  it("joins what the sides did in different places, with the changed permissions", () => {
+  it("joins the changes of both sides in different places, with the changed permissions", () => {
     const { decision, content } = merge("1\n2\n3\n", "one\n2\n3\n", "1\n2\nthree\n");
     expect(content?.toString()).toBe("one\n2\nthree\n");
     expect(decision).toMatchObject({
@@ -177,7 +177,7 @@ describe("mergeContents", () => {
     expect(decision.kept.map(({ hash }) => hash)).toEqual([sha256("one\n2\n3\n"), sha256("1\n2\nthree\n")]);
   });
 
-  it("is a conflict where both changed the same lines, and in resolved mode alpha's whole file", () => {
+  it("gives a conflict if both changed the same lines, and alpha's whole file in two-way-resolved mode", () => {
     expect(merge("1\n", "one\n", "eins\n")).toMatchObject({ decision: { action: "conflict", reason: "content" } });
     const resolved = merge("1\n", "one\n", "eins\n", "two-way-resolved");
     expect(resolved.content).toBeUndefined();
@@ -185,7 +185,7 @@ describe("mergeContents", () => {
     expect(resolved.decision.kept.map(({ hash }) => hash)).toEqual([sha256("eins\n")]);
   });
 
-  it("does not merge what is no text", () => {
+  it("does not merge binary files", () => {
     expect(merge("1\0", "one\0", "eins\0").decision).toMatchObject({ action: "conflict", reason: "binary" });
   });
 });

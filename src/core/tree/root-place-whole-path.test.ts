@@ -8,7 +8,7 @@ describe("a path that means one place", () => {
     ["/a//b/", "/a/b"],
     ["/a/./b/../c", "/a/c"],
     ["/a/~/b", "/a/~/b"],
-  ])("%s is %s", (given, whole) => {
+  ])("%s is normalised to %s", (given, whole) => {
     expect(wholePath("home", given)).toBe(whole);
   });
 
@@ -16,19 +16,19 @@ describe("a path that means one place", () => {
     ["", "home is empty"],
     ["a/b", 'home is no absolute path: "a/b"'],
     ["~/a", 'home is no absolute path: "~/a"'],
-  ])("%j: %s", (given, message) => {
+  ])("%j is refused: %s", (given, message) => {
     expect(() => wholePath("home", given)).toThrow(
       expect.objectContaining({ code: "USAGE", message: expect.stringContaining(message) }),
     );
   });
 
-  it("a program without types that gives nothing is told so", () => {
+  it("a missing value from a caller without types is reported as empty", () => {
     const nothing: Record<string, string> = {};
     expect(() => wholePath("home", nothing["home"] as string)).toThrow("home is empty");
   });
 
   it.each([[5], [null], [true], [{}], [["/a"]], [10n], [Symbol("a")], [Object.create(null)], [new URL("file:///a")]])(
-    "refuses what is no text, from callers without types: %o",
+    "a value that is no text, from a caller without types, is refused: %o",
     (given) => {
       expect(() => wholePath("home", given as string)).toThrow(
         expect.objectContaining({ code: "USAGE", message: expect.stringMatching(/^home is no absolute path/) }),

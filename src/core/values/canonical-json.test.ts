@@ -66,7 +66,7 @@ describe("canonicalJson", () => {
     ["a lone surrogate in a key", { "\udc80": 1 }],
     ["a lone surrogate among keys out of order", { b: 1, a: "\ud800" }],
     ["a cycle", cycle],
-    ["what is nested too deeply", JSON.parse(nested(MAX_JSON_DEPTH + 1))],
+    ["a value that is nested too deeply", JSON.parse(nested(MAX_JSON_DEPTH + 1))],
   ])("refuses %s", (_name, value) => {
     expect(() => canonicalJson(value as Json)).toThrow(refused);
   });
@@ -107,7 +107,7 @@ describe("parseCanonical", () => {
     ["an escaped pair", '"\\ud83d\\ude00"'],
     ["a byte order mark", '\ufeff"a"'],
     ["no JSON", "{"],
-    ["nothing", ""],
+    ["an empty text", ""],
     ["deep nesting", nested(100_000)],
   ])("refuses %s", (_name, text) => {
     expect(() => parseCanonical(text)).toThrow(refused);
@@ -131,7 +131,7 @@ describe("parseCanonical", () => {
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
   });
 
-  it("refuses every text that is not the one text of its value", () => {
+  it("refuses every text that is not the canonical text of its value", () => {
     const spaced = fc.tuple(fc.jsonValue({ maxDepth: 3 }), fc.integer({ min: 1, max: 4 }));
     fc.assert(
       fc.property(spaced, ([value, indent]) => {

@@ -12,7 +12,7 @@ import {
 const DAY = 86_400_000;
 const START = Date.parse("2030-01-10T00:00:00.000Z");
 
-/** Events 1, 2, 3 … at so many days. */
+/** Returns events 1, 2, 3 …, each at a number of days after START. */
 function at(...days: number[]): TimedEvent[] {
   return days.map((day, i) => ({ seq: i + 1, ts: new Date(START + day * DAY).toISOString() }));
 }
@@ -23,13 +23,13 @@ function daysOf(events: readonly TimedEvent[], now: number): number[] {
 }
 
 describe("the jumps of a clock", () => {
-  it("are where it went back", () => {
+  it("are the events where it went back, and only large ones are notable", () => {
     const jumps = clockJumpsIn(at(1, 2, 12, 3, 3, 2.9999, 4), undefined);
     expect(jumps.map(({ seq }) => seq)).toEqual([4, 6]);
     expect(notableJumps(jumps).map(({ seq }) => seq)).toEqual([4]);
   });
 
-  it("do not depend on how the events come in", () => {
+  it("are the same if the events come in two parts", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(9), { minLength: 1 }), fc.nat(40), (days, cut) => {
         const events = at(...days);
@@ -57,17 +57,17 @@ describe("the jumps of a clock", () => {
   });
 });
 
-describe("when an event was recorded", () => {
-  it("is what its clock said", () => {
+describe("the plausible time of an event", () => {
+  it("is the time of its clock if the clock did not jump", () => {
     expect(daysOf(at(1, 2, 3), 4)).toEqual([1, 2, 3]);
   });
 
-  it("is not after the present, nor after what follows", () => {
+  it("is not after the present, nor after later events", () => {
     expect(daysOf(at(1, 12, 3, 4), 5)).toEqual([1, 3, 3, 4]);
     expect(daysOf(at(1, 12), 5)).toEqual([1, 5]);
   });
 
-  it("is not before what was there already", () => {
+  it("is not before earlier events", () => {
     expect(daysOf(at(1, 2, -9000, 3), 4)).toEqual([1, 2, 2, 3]);
   });
 

@@ -32,7 +32,7 @@ describe("parseDuration", () => {
     "1H",
     "99999999999999w",
     "9".repeat(70) + "s",
-  ])("not %j", (text) => expect(parseDuration(text)).toBeUndefined());
+  ])("refuses %j", (text) => expect(parseDuration(text)).toBeUndefined());
 });
 
 describe("formatDuration", () => {
@@ -69,7 +69,7 @@ describe("formatAgo", () => {
     [-DAY, "in 1 day"],
   ])("%d ms before", (before, text) => expect(formatAgo(now - before, now)).toBe(text));
 
-  it("names what is no time", () => {
+  it("says that the time is unknown if it is no valid time", () => {
     const texts = [Number.NaN, Number.POSITIVE_INFINITY, 9e15].map((then) => formatAgo(then, now));
     expect(new Set([...texts, formatAgo(now, Number.NaN)])).toEqual(new Set(["at an unknown time"]));
   });
@@ -91,7 +91,7 @@ describe("formatBytes", () => {
   ])("%d", (bytes, text) => expect(formatBytes(bytes)).toBe(text));
 });
 
-it("a duration that is written in one unit is read back", () => {
+it("parseDuration reads a number with one unit as that many units", () => {
   const units = fc.constantFrom(["s", 1000] as const, ["m", MINUTE] as const, ["d", DAY] as const);
   fc.assert(fc.property(fc.nat(1000), units, (n, [unit, size]) => parseDuration(`${n}${unit}`) === n * size));
 });

@@ -18,18 +18,18 @@ it.each([
   ],
   [failed("EACCES", "permission denied", "open", "/store/key"), "no permission: /store/key cannot be opened (EACCES)"],
   [failed("EIO", "i/o error", "open", "/proc/self/fd/9/a"), "EIO: i/o error, open 'a'"],
-])("%s is told without the names of this process's descriptors", (error, message) => {
+])("%s is reported without the paths of this process's descriptors", (error, message) => {
   expect(codedError(error)).toMatchObject({ code: "IO", message, cause: error });
 });
 
-it("takes no error of Chronicle itself for one of the system, whatever its code looks like", () => {
+it("errnoOf gives no errno for a ChronicleError, even if its code looks like one", () => {
   expect(errnoOf(new ChronicleError("ERASED", "the content was erased"))).toBeUndefined();
   expect(errnoOf(new ChronicleError("IO", "the disk fails", { data: { errno: "EIO" } }))).toBeUndefined();
   expect(errnoOf(failed("ENOENT", "no such file", "open", "/x"))).toBe("ENOENT");
 });
 
 it.each(["ESTALE", "ENOTCONN", "ENODEV", "ENXIO", "ENOLINK", "ENOMEDIUM", "ESHUTDOWN"])(
-  "%s says that a disk is gone, which is a failure of the disk",
+  "%s is a failure of the disk, with the hint to mount it again",
   (errno) => {
     expect(hintOfErrno(errno)).toContain("mount it again");
     expect(isDiskFailure(errno)).toBe(true);

@@ -101,9 +101,9 @@ describe("isValidSnapshotName", () => {
     ".x",
     "a b",
     "e\u0301",
-  ])("not %j", (name) => expect(isValidSnapshotName(name)).toBe(false));
+  ])("refuses %j", (name) => expect(isValidSnapshotName(name)).toBe(false));
 
-  it("is true only of names that are read as themselves", () => {
+  it("is true only for names that parseMoment reads as names", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 8 }), (name) => {
         if (isValidSnapshotName(name))

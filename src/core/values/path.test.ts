@@ -49,7 +49,7 @@ describe("parsePath", () => {
 });
 
 describe("bytes", () => {
-  it("any name goes to text and back without loss, and no two become one", () => {
+  it("any name is the same after decoding and encoding, and no two names decode to the same text", () => {
     const name = fc
       .uint8Array({ minLength: 1, maxLength: 12 })
       .map((bytes) => bytes.map((b) => (b === 0 || b === 0x2f ? 0x61 : b)));
@@ -112,7 +112,7 @@ describe("comparePaths", () => {
 });
 
 describe("further roots", () => {
-  it("go there and back", () => {
+  it("are put into a path and split off again", () => {
     const path = pathInRoot("lib", parsePath("a/b"));
     expect(splitRoot(path)).toEqual({ root: "lib", path: "a/b" });
     expect(splitRoot(parsePath("a"))).toEqual({ root: undefined, path: "a" });
@@ -141,7 +141,7 @@ describe("several roots", () => {
     expect([ROOT, two, inTwo, first].map(isRoot)).toEqual([true, true, false, false]);
   });
 
-  it("the way up ends below, or at, the path's own root", () => {
+  it("foldersAbove ends below the path's own root, and foldersWith ends at it", () => {
     expect([first, inTwo, two, ROOT].map((path) => [...foldersAbove(path)])).toEqual([
       ["a/b", "a"],
       ["\0two/a"],
@@ -154,7 +154,7 @@ describe("several roots", () => {
     ]);
   });
 
-  it("in the one tree of an index further roots hang beneath the first", () => {
+  it("nodeAbove puts further roots beneath the first one, as in the tree of an index", () => {
     expect([inTwo, two, ROOT].map(nodeAbove)).toEqual(["\0two/a", ROOT, undefined]);
     expect(["\0two", "two"].map(isRootName)).toEqual([true, false]);
   });
@@ -172,12 +172,12 @@ describe("isWithin", () => {
 });
 
 describe("displayPath", () => {
-  it("escapes what would disturb a terminal or deceive a reader", () => {
+  it("escapes characters that would disturb a terminal or deceive a reader", () => {
     expect(displayPath(parsePath("a\u001b[2Jb\nc\u202ed"))).toBe("a\\u{1b}[2Jb\\nc\\u{202e}d");
     expect(displayPath(pathFromBytes(Buffer.from([0x61, 0xff])))).toBe("a\\xff");
   });
 
-  it("shows a name that begins like a mark as it must be given", () => {
+  it("shows a name that begins like a path with a mark in the form in which it must be typed", () => {
     expect(displayPath(parsePath("@lib:a"))).toBe("./@lib:a");
     expect(displayPath(parsePath("base64:eA"))).toBe("./base64:eA");
     expect(displayPath(pathInRoot("lib", parsePath("base64:eA")))).toBe("@lib:./base64:eA");

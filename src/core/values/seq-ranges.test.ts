@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { Json } from "./event.ts";
 import { decodeRanges, holdsSeq, rangesOf } from "./seq-ranges.ts";
 
-it("holds exactly the numbers that were given, in as few ranges as there are gaps", () => {
+it("ranges hold exactly the given numbers, and no two ranges are adjacent", () => {
   const numbers = fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 60 });
   fc.assert(
     fc.property(numbers, (given) => {
@@ -18,16 +18,16 @@ it("holds exactly the numbers that were given, in as few ranges as there are gap
 
 it.each<[string, Json]>([
   ["no list", {}],
-  ["a number", [3]],
-  ["backwards", [[3, 2]]],
+  ["a list of numbers", [3]],
+  ["a range that ends before it begins", [[3, 2]]],
   [
-    "out of order",
+    "ranges out of order",
     [
       [3, 4],
       [1, 2],
     ],
   ],
-  ["no whole numbers", [[1.5, 2]]],
-])("%s is damage", (_name, value) => {
+  ["a range of a fraction", [[1.5, 2]]],
+])("%s is refused", (_name, value) => {
   expect(() => decodeRanges(value)).toThrow(/not/);
 });

@@ -4,7 +4,7 @@ import { Project } from "../../../test/helpers/project.ts";
 const FORBIDDEN = { code: "FORBIDDEN", hint: expect.stringContaining("a person can") };
 
 describe("an agent", () => {
-  it("cannot give up, free, move or reconfigure, and every attempt is recorded", async () => {
+  it("cannot prune, pin, compact, collect, configure or rebuild, and every attempt is recorded", async () => {
     await using project = new Project();
     project.write("a.txt", "1");
     const workspace = await project.init();
@@ -28,7 +28,7 @@ describe("an agent", () => {
     await agent.close();
   });
 
-  it("can do its work, and take it back", async () => {
+  it("can do its work, and roll it back", async () => {
     await using project = new Project();
     project.write("a.txt", "1");
     await (await project.init()).close();
@@ -43,7 +43,7 @@ describe("an agent", () => {
     await agent.close();
   });
 
-  it("is what a store can be opened as: then nothing of it is collected or forgotten", async () => {
+  it("can be the role of a store, which then refuses to collect, forget and prune", async () => {
     await using project = new Project();
     await (await project.init()).close();
     const store = await project.store({ role: "agent" });

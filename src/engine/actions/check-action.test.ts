@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Project } from "../../../test/helpers/project.ts";
 
-test("the summary of a move says from where to where", async () => {
+test("the summary of a move names its source and its destination", async () => {
   await using project = new Project();
   for (const path of ["a", "b", "x", "y"]) project.write(path, path);
   project.link("link", "a");
@@ -22,7 +22,7 @@ test("the summary of a move says from where to where", async () => {
   expect(await summary("rename", { source: "y", destination: "b" })).toBe("rename: y → b");
 });
 
-test.each([0, -1, 1.5, Number.NaN])("%d is the id of no process", async (pid) => {
+test.each([0, -1, 1.5, Number.NaN])("%d is refused as the id of a process", async (pid) => {
   await using project = new Project();
   project.write("a", "1");
   const workspace = await project.init();

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { Project } from "../../../test/helpers/project.ts";
 
 describe("what an action keeps", () => {
-  test("a write, and what it left; finishing twice is finishing once", async () => {
+  test("a write has its change, and finishing it twice gives the same answer", async () => {
     await using project = new Project();
     project.write("main.go", "package main\n");
     const workspace = await project.init();
@@ -22,7 +22,7 @@ describe("what an action keeps", () => {
     ]);
   });
 
-  test("what git ignores is kept aside where it is named", async () => {
+  test("files that git ignores are kept aside if the action names them", async () => {
     await using project = new Project();
     project.write(".gitignore", "*.env\nbuild/\n");
     project.write("a.env", "KEY=1");
@@ -42,7 +42,7 @@ describe("what an action keeps", () => {
     expect([project.read("a.env"), project.read("build/out/x"), project.read("build/y")]).toEqual(["KEY=1", "x", "y"]);
   });
 
-  test("a command's forecast paths too: rm -rf of an ignored folder can be taken back", async () => {
+  test("the paths that a command will probably change are kept, so that `rm -rf` of an ignored folder can be undone", async () => {
     await using project = new Project();
     project.write(".gitignore", "data/\n");
     project.write("data/precious", "p");
@@ -63,7 +63,7 @@ describe("what an action keeps", () => {
     expect(Object.keys(project.tree())).not.toContain("made");
   });
 
-  test("what is there and cannot be kept is not taken for nothing", async () => {
+  test("a path that exists but cannot be kept stops the action, or is listed as omitted", async () => {
     await using project = new Project({ storeInside: true });
     project.write("a", "x");
     const first = await project.init();
@@ -87,7 +87,7 @@ describe("what an action keeps", () => {
     expect(await workspace.snapshotAction({ type: "delete_file", payload: { path: "no-such" } })).toBeNull();
   });
 
-  test("what cannot be kept stops the action, or is told", async () => {
+  test("a file that is too large stops the action, or is listed as too large", async () => {
     await using project = new Project();
     project.write("big", "x");
     const first = await project.init();
@@ -105,7 +105,7 @@ describe("what an action keeps", () => {
     expect(warned?.coverage).toMatchObject({ complete: false, omitted: [{ path: "big", reason: "too-large" }] });
   });
 
-  test("where nothing more may be kept: stopped, or begun with a receipt that says so", async () => {
+  test("an action is stopped if the store is full, or begins with an incomplete coverage", async () => {
     await using project = new Project();
     project.write("a", "1");
     await (await project.init()).close();
@@ -120,7 +120,7 @@ describe("what an action keeps", () => {
     await workspace.close();
   });
 
-  test("what a tool reaches through a link is kept where it is", async () => {
+  test("a file that a tool reaches through a link is recorded under its own path", async () => {
     await using project = new Project();
     project.write("real/a", "1");
     symlinkSync("real", project.at("way"));
@@ -136,7 +136,7 @@ describe("what an action keeps", () => {
     expect(project.read("real/a")).toBe("2");
   });
 
-  test("a link that leads to nothing: what is made at its end is taken away again", async () => {
+  test("a file that is made through a broken link is removed again by a rollback", async () => {
     await using project = new Project();
     project.link("new", "later/made");
     project.link("twice", "new");
@@ -157,14 +157,14 @@ describe("what an action keeps", () => {
     expect(loop?.files_backed_up).toEqual(["loop"]);
   });
 
-  test("a summary that is given shows no secrets either", async () => {
+  test("a summary that the caller gives shows no secrets", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const request = { type: "run_command", payload: { command: "make" }, summary: "API_TOKEN=abcdef0123456789 make" };
     expect((await workspace.snapshotAction(request))?.action_summary).toBe("API_TOKEN=*** make");
   });
 
-  test("a bad request is refused with what to do", async () => {
+  test("an invalid request is refused", async () => {
     await using project = new Project();
     project.write("a", "1");
     const workspace = await project.init();
@@ -189,7 +189,7 @@ describe("what an action keeps", () => {
 });
 
 describe("the chain of actions", () => {
-  test("goes on between two that have the workspace open, and over what was pruned", async () => {
+  test("continues between two processes that have the workspace open, and across pruned actions", async () => {
     await using project = new Project();
     project.write("a", "0");
     const one = await project.init();
@@ -211,7 +211,7 @@ describe("the chain of actions", () => {
 });
 
 describe("an action outside of a run is an operation", () => {
-  test("undo, redo, and the moment before it", async () => {
+  test("undo and redo include it, and its id names the moment before it", async () => {
     await using project = new Project();
     project.write("a", "1");
     const workspace = await project.init();
@@ -238,7 +238,7 @@ describe("an action outside of a run is an operation", () => {
 });
 
 describe("rollback", () => {
-  test("a dry run changes nothing; what others put into a made folder stays", async () => {
+  test("a dry run changes nothing, and a rollback leaves what others put into a folder of the action", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "made/a" } });
@@ -254,7 +254,7 @@ describe("rollback", () => {
     expect(Object.keys(project.tree())).toEqual(["made", "made/b"]);
   });
 
-  test("an action that goes on: a folder that it made, and that is not recorded yet, goes as well", async () => {
+  test("an open action's folder that is not recorded yet is removed as well", async () => {
     await using project = new Project();
     project.write("dir/keep", "keep");
     const workspace = await project.init();
@@ -268,7 +268,7 @@ describe("rollback", () => {
     expect(dry.changes).toEqual(done.changes);
   });
 
-  test("a file comes back with the folder that is gone by now", async () => {
+  test("a file comes back together with its folder, which was removed since", async () => {
     await using project = new Project();
     project.write("dir/sub/a", "1");
     const workspace = await project.init();

@@ -6,14 +6,14 @@ import type { WatchHandle, WatchHint } from "../../worktree/worktree.ts";
 import { DirtyPaths } from "../log/dirty-paths.ts";
 import { HintedCapture } from "./hinted-capture.ts";
 
-/** A folder that is watched and scanned by the test. */
+/** A simulated folder, whose hints and scans the test controls. */
 class Folder {
   readonly clock = new VirtualClock();
   readonly dirty = new DirtyPaths({
     watch: (onHint) => this.#watch(onHint),
     isUnchanged: (path) => this.own.has(path),
   });
-  /** Each scan with its time, each watch, and the errors that were told. */
+  /** Each scan with its time, each watch, and each error that was reported. */
   readonly log: unknown[] = [];
   /** Files that Chronicle itself has just written. */
   readonly own = new Set<string>();
@@ -29,7 +29,7 @@ class Folder {
   onRead: () => void = () => undefined;
   scanMs = 0;
   turnMs = 0;
-  /** The number of scans that were told of as done. */
+  /** The number of scans that were reported as done. */
   told = 0;
   /** The number of turns that were waited for. */
   turns = 0;
@@ -66,7 +66,7 @@ class Folder {
     });
   }
 
-  /** Starts to watch and to follow hints. All that is there was recorded before. */
+  /** Starts to watch and to follow hints. Everything in the folder counts as recorded. */
   async start(): Promise<void> {
     await this.dirty.start();
     await this.dirty.take();
@@ -111,7 +111,7 @@ class Folder {
     return { degraded: false, settled, close: async () => void (this.#onHint = () => undefined) };
   }
 
-  /** Scans as a capture does: one of everything takes what is dirty itself. */
+  /** Scans as a capture does. A scan of everything takes the dirty paths itself. */
   async #scan(only: readonly WorkspacePath[] | undefined): Promise<{ readonly coverage: Coverage }> {
     const taken = only ?? (await this.dirty.take()) ?? "all";
     this.log.push([this.clock.now, only === undefined && taken !== "all" ? ["all of", ...taken] : taken]);
@@ -160,7 +160,7 @@ describe("a path that is hinted at", () => {
     ]);
   });
 
-  it("… also if that is known only when the scan begins", async () => {
+  it("is not scanned while it is being written, even if this is known only when the scan begins", async () => {
     folder.hint("a", "b");
     folder.late.push("b");
     await folder.until(1_000);
@@ -170,7 +170,7 @@ describe("a path that is hinted at", () => {
     ]);
   });
 
-  it("is scanned after the longest wait though it is being written", async () => {
+  it("is scanned after five seconds even if it is still being written", async () => {
     for (let at = 0; at < 5_100; at += 20) {
       folder.hint("log");
       await folder.until(at + 20);
@@ -178,7 +178,7 @@ describe("a path that is hinted at", () => {
     expect(folder.log).toEqual([[5_000, ["log"]]]);
   });
 
-  it("… which the caller may set", async () => {
+  it("is scanned after the longest wait that the caller has set, even if it is still being written", async () => {
     await folder.captureWith({ mostMs: 60 });
     for (let at = 0; at < 180; at += 20) {
       folder.hint("log");
@@ -191,12 +191,12 @@ describe("a path that is hinted at", () => {
     ]);
   });
 
-  it("stays late until it is scanned, though it becomes quiet and is written again", async () => {
+  it("stays late until it is scanned, even if it becomes quiet and is written again", async () => {
     await folder.captureWith({ mostMs: 60 });
     folder.capture.rest(300);
     folder.hint("log");
     await folder.until(40);
-    // Late at 60, quiet at 120, written again at 290.
+    // The path is late at 60, quiet at 120, and written again at 290.
     folder.hint("log");
     await folder.until(70);
     folder.hint("log");
@@ -206,14 +206,14 @@ describe("a path that is hinted at", () => {
     expect(folder.log).toEqual([[300, ["log"]]]);
   });
 
-  it("is everything, where hints were lost", async () => {
+  it("counts as everything if hints were lost", async () => {
     folder.hint("a");
     folder.hintEverywhere();
     await folder.until(1_000);
     expect(folder.log).toEqual([[50, "all"]]);
   });
 
-  it("is not scanned, nor is a turn waited for, if Chronicle itself has just written it", async () => {
+  it("is not scanned, and waits for no turn, if Chronicle itself has just written it", async () => {
     folder.own.add("a");
     folder.turnMs = 10;
     folder.hint("a");
@@ -247,7 +247,7 @@ describe("a scan", () => {
     folder.hint("b");
     await folder.until(149);
     expect(folder.log).toEqual([]);
-    // Begun at 50, its turn comes at 150: it takes both.
+    // The scan is due at 50, and its turn comes at 150. It takes both paths.
     await folder.until(1_000);
     expect(folder.log).toEqual([[150, ["a", "b"]]]);
     expect([folder.turns, folder.told]).toEqual([1, 1]);
@@ -257,7 +257,7 @@ describe("a scan", () => {
     await folder.until(1_200);
     folder.onRead = () => undefined;
     await folder.until(3_000);
-    // Over at 1,220, then a rest of 210, then a turn.
+    // The scan is over at 1,220. A rest of 210 and a turn of 100 follow.
     expect(folder.log.slice(1)).toEqual([
       [1_150, ["a"]],
       [1_530, ["c"]],
@@ -269,7 +269,7 @@ describe("a scan", () => {
     folder.scanMs = 1_000;
     await folder.until(1_040);
     folder.hint("b");
-    // Over at 1,050.
+    // The scan is over at 1,050.
     await folder.until(4_049);
     expect(folder.log).toEqual([[50, ["a"]]]);
     folder.scanMs = 60_000;
@@ -282,7 +282,7 @@ describe("a scan", () => {
     expect(folder.log.slice(2)).toEqual([[74_050, ["c"]]]);
   });
 
-  it("that fails is told, and the next one is a full scan, when something is hinted at", async () => {
+  it("that fails is reported, and the next hint causes a full scan", async () => {
     const error = new Error("no disk");
     folder.scanErrors.push(error);
     folder.hint("a");
@@ -296,7 +296,7 @@ describe("a scan", () => {
     expect(folder.log.slice(3)).toEqual([[2_050, ["b"]]]);
   });
 
-  it("… at once, where something became quiet before it failed", async () => {
+  it("that fails is followed at once by a full scan if a path became quiet before that", async () => {
     const error = new Error("closed");
     folder.turnErrors.push(error);
     folder.turnMs = 100;
@@ -307,7 +307,7 @@ describe("a scan", () => {
     expect(folder.log).toEqual([error, [250, "all"]]);
   });
 
-  it("watches anew, then scans everything, where other folders are tracked", async () => {
+  it("watches anew and then scans everything if other folders are tracked", async () => {
     folder.isOther = true;
     folder.hint("a");
     await folder.until(1_000);
@@ -317,7 +317,7 @@ describe("a scan", () => {
     expect(folder.log.slice(2)).toEqual([[1_050, ["b"]]]);
   });
 
-  it("… and is not followed by a rest, as what it has found may be watched only then", async () => {
+  it("is not followed by a rest if other folders are tracked, because they may be watched only then", async () => {
     folder.isOther = true;
     folder.scanMs = 1_000;
     folder.hint("a");
@@ -327,14 +327,14 @@ describe("a scan", () => {
     expect(folder.log).toEqual(["watch", [50, "all"], [1_100, "all"]]);
   });
 
-  it("… and does so with the next scan if they cannot be watched yet", async () => {
+  it("watches other folders with the next scan if they cannot be watched yet", async () => {
     const error = new Error("no watches left");
     folder.watchErrors.push(error);
     folder.isOther = true;
     folder.hint("a");
     await folder.until(1_000);
     expect(folder.log).toEqual(["watch", error]);
-    // No hint comes, as nothing is watched.
+    // No hint comes, because nothing is watched.
     folder.capture.want();
     await folder.until(2_000);
     folder.hint("b");
@@ -342,7 +342,7 @@ describe("a scan", () => {
     expect(folder.log.slice(2)).toEqual(["watch", [1_000, "all"], [2_050, ["b"]]]);
   });
 
-  it("that is wanted takes what was hinted at before anything was followed", async () => {
+  it("that is asked for takes the paths of hints from before the start", async () => {
     await folder.capture.stop();
     folder.hint("a");
     await folder.until(100);
@@ -366,7 +366,7 @@ describe("a scan", () => {
 });
 
 describe("a scan of all", () => {
-  it("takes at once what is being written, and is not followed by a rest", async () => {
+  it("takes paths that are being written at once, and is not followed by a rest", async () => {
     folder.scanMs = 100;
     folder.hint("a");
     const scanned = folder.capture.scanAll();
@@ -380,7 +380,7 @@ describe("a scan of all", () => {
     ]);
   });
 
-  it("is followed at once by what became quiet meanwhile", async () => {
+  it("is followed at once by a scan of the paths that became quiet meanwhile", async () => {
     folder.scanMs = 100;
     const scanned = folder.capture.scanAll();
     await folder.until(20);
@@ -406,7 +406,7 @@ describe("a scan of all", () => {
     ]);
   });
 
-  it("includes whoever calls before its turn comes", async () => {
+  it("serves all callers that call before its turn comes", async () => {
     folder.turnMs = 100;
     const first = folder.capture.scanAll();
     await folder.until(50);
@@ -417,7 +417,7 @@ describe("a scan of all", () => {
     expect(folder.log).toEqual([[100, ["all of", "a"]]]);
   });
 
-  it("rejects if it fails, and is done again by whoever else waits", async () => {
+  it("rejects if it fails, and is repeated for another caller that waits", async () => {
     folder.scanMs = 100;
     const error = new Error("no room");
     folder.scanErrors.push(error);
@@ -434,7 +434,7 @@ describe("a scan of all", () => {
 });
 
 describe("once it is stopped", () => {
-  it("nothing is scanned, and what was hinted at is still to be scanned", async () => {
+  it("nothing is scanned, and the hinted paths are still to be scanned", async () => {
     folder.hint("a");
     await folder.until(40);
     await folder.capture.stop();
@@ -445,7 +445,7 @@ describe("once it is stopped", () => {
     expect(folder.dirty.left).toEqual(["a", "b"]);
   });
 
-  it("the scan that runs comes to its end first, and none follows", async () => {
+  it("the running scan ends first, and no scan follows", async () => {
     folder.scanMs = 100;
     folder.hint("a");
     await folder.until(60);
@@ -462,7 +462,7 @@ describe("once it is stopped", () => {
     expect(folder.dirty.left).toEqual(["b"]);
   });
 
-  it("it can be started again, and waits for nothing from before", async () => {
+  it("it can be started again, and hints from before the stop cause no scan", async () => {
     folder.hint("a");
     folder.capture.rest(500);
     await folder.until(70);
@@ -476,7 +476,7 @@ describe("once it is stopped", () => {
     expect(folder.log).toEqual([[250, ["a", "b", "c"]]]);
   });
 
-  it("… nor is it put off for what was said while it was stopped", async () => {
+  it("a rest that is asked for while it is stopped has no effect after a new start", async () => {
     await folder.capture.stop();
     folder.capture.rest(500);
     folder.capture.start();
@@ -485,7 +485,7 @@ describe("once it is stopped", () => {
     expect(folder.log).toEqual([[50, ["a"]]]);
   });
 
-  it("… and a path that was late then is waited for anew", async () => {
+  it("a path that was late before the stop is waited for anew after a new start", async () => {
     await folder.captureWith({ mostMs: 60 });
     folder.capture.rest(500);
     folder.hint("log");
@@ -500,7 +500,7 @@ describe("once it is stopped", () => {
     expect(folder.log).toEqual([[120, ["log"]]]);
   });
 
-  it("… nor for what a scan has left that was running when it was stopped", async () => {
+  it("an unstable path of the scan that ran at the stop causes no scan after a new start", async () => {
     folder.scanMs = 100;
     folder.unstable.add("a");
     folder.hint("a");

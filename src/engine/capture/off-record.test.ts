@@ -19,7 +19,7 @@ async function expectOver(project: Project, workspace: WorkspaceApi): Promise<vo
   expect((await workspace.status()).notes.join("\n")).not.toContain("going on");
 }
 
-test("an end that cannot be noted is noted later, and says so: recording goes on then", async () => {
+test("an end that cannot be noted is reported and noted later, and then recording continues", async () => {
   await using project = new Project();
   await using workspace = await opened(project);
   let lock: HeldLock | undefined;
@@ -32,7 +32,7 @@ test("an end that cannot be noted is noted later, and says so: recording goes on
   await expectOver(project, workspace);
 });
 
-test("why the work failed is not lost, where its end cannot be noted either", async () => {
+test("the error of the work is not lost if the end of the work cannot be noted either", async () => {
   await using project = new Project();
   await using workspace = await opened(project);
   let lock: HeldLock | undefined;
@@ -46,7 +46,7 @@ test("why the work failed is not lost, where its end cannot be noted either", as
   await expectOver(project, workspace);
 });
 
-test("another process notes the end, where the folder was not there to be looked at", async () => {
+test("another process notes the end if the folder was missing at the end", async () => {
   await using project = new Project();
   await using workspace = await opened(project);
   await using other = await project.open();
@@ -65,7 +65,7 @@ test.each([
   ["before the work", "is found to be over"],
   ["meanwhile", "ends"],
   ["meanwhile", "is found to be over"],
-])("what an action begun %s has declared is recorded where the work %s", async (when, how) => {
+])("the declared path of an action that was begun %s is recorded if the work %s", async (when, how) => {
   await using project = new Project();
   await using workspace = await opened(project);
   const away = `${project.folder}-away`;
@@ -83,14 +83,14 @@ test.each([
   expect(changes.map(({ path }) => path)).toEqual(["a.txt"]);
   expect(await workspace.history("a.txt")).toHaveLength(2);
   await expect(workspace.history("secret.txt")).rejects.toMatchObject({ code: "NOT_FOUND" });
-  // What was there before an action that is begun meanwhile may be off the record: no undo goes back to it.
+  // The state before an action that was begun meanwhile may be off the record. Therefore no undo restores it.
   const { skipped } = await workspace.rollback(id);
   expect(skipped.map(({ reason }) => reason)).toEqual(when === "meanwhile" ? ["unseen"] : []);
   expect(project.read("a.txt")).toBe(when === "meanwhile" ? "2\n" : "1\n");
   expect(project.read("secret.txt")).toBe("x\n");
 });
 
-test("an action that is begun after the work leaves out what it left, though it declares that", async () => {
+test("an action that is begun after the work does not record the work's change, even if it declares the path", async () => {
   await using project = new Project();
   await using workspace = await opened(project);
   const away = `${project.folder}-away`;

@@ -4,7 +4,7 @@ import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
 /**
- * A call of `onQuiet`: when, for which paths (`undefined`: everything), and whether these were waited for long enough.
+ * A call of `onQuiet`: its time, its paths (`undefined` for everything), and whether they have waited the longest time.
  */
 type Given = readonly [at: number, paths: readonly string[] | undefined, isLate: boolean];
 
@@ -28,7 +28,7 @@ async function until(at: number): Promise<void> {
 }
 
 describe("paths that are being written", () => {
-  it("are given out once they were quiet, each by itself", async () => {
+  it("are given out when they have become quiet, each on its own", async () => {
     hint("a", "b");
     await until(30);
     hint("b");
@@ -39,13 +39,13 @@ describe("paths that are being written", () => {
     ]);
   });
 
-  it("may be named twice at once", async () => {
+  it("are given out once if they are named twice", async () => {
     hint("a", "a");
     await until(500);
     expect(given).toEqual([[50, ["a"], false]]);
   });
 
-  it("are given out after a while where they never become quiet, and are waited for anew", async () => {
+  it("are given out after the longest wait if they never become quiet, and are then waited for anew", async () => {
     for (let at = 0; at < 300; at += 20) {
       hint("log", ...(at === 100 ? ["b"] : []));
       await until(at + 20);
@@ -58,7 +58,7 @@ describe("paths that are being written", () => {
     ]);
   });
 
-  it("are held until then, and given back where nobody waits any more", async () => {
+  it("are held until then, and are given back by `clear`", async () => {
     hint("a");
     expect(quiet.holds("a" as WorkspacePath)).toBe(true);
     quiet.hint(undefined);
@@ -76,7 +76,7 @@ describe("paths that are being written", () => {
     expect(given).toEqual([[90, undefined, false]]);
   });
 
-  it("are waited for five seconds, or 20 times as long as they must be quiet", () => {
+  it("are waited for at most five seconds, or 20 times the quiet time if that is longer", () => {
     expect([5, 50, 1_000].map(longestWaitMs)).toEqual([5_000, 5_000, 20_000]);
   });
 });

@@ -13,7 +13,7 @@ import { Recorder } from "./recorder.ts";
 
 const FOLDER = { folder: 0o755 };
 
-/** A context whose folder is watched by the test: it says itself what was seen. */
+/** Returns a context whose watcher the test replaces: the test gives the hints itself. */
 function watchedByHand(context: Context): { readonly context: Context; readonly hint: (hint: WatchHint) => void } {
   let onHint: (hint: WatchHint) => void = () => undefined;
   const watch: Worktree["watch"] = (given) => {
@@ -33,7 +33,7 @@ function watchedByHand(context: Context): { readonly context: Context; readonly 
   return { context: { ...context, worktree, waitMs: 10_000 }, hint: (hint) => onHint(hint) };
 }
 
-/** A folder with the files `a` and `b`, recorded and watched by the test. */
+/** Makes a recorded folder with the files `a` and `b`, to whose recorder the test gives the hints. */
 async function recordedFolder() {
   const files = { "/proj/a": "1", "/proj/b": "1" };
   const disk = SimDisk.fromTree({ ...files, "/store": FOLDER, "/config": FOLDER, "/root": FOLDER });
@@ -48,7 +48,7 @@ async function recordedFolder() {
 const contents = async (context: Context, path: string): Promise<(string | undefined)[]> =>
   (await historyOf(context, path)).map(({ hash }) => hash);
 
-test("what was hinted at before a capture that failed is recorded with the next one, not only at the end", async () => {
+test("the paths of a failed capture are recorded with the next capture, not only at the end", async () => {
   await using folder = await recordedFolder();
   const { disk, context, hint } = folder;
   const recorder = new Recorder({ ...context, waitMs: 50 }, { cause: "run" });
@@ -66,7 +66,7 @@ test("what was hinted at before a capture that failed is recorded with the next 
   await recorder.stop();
 });
 
-test("states on the way of a file that is written on and on are recorded", async () => {
+test("intermediate states of a file that is written continuously are recorded", async () => {
   await using folder = await recordedFolder();
   const { disk, context, hint } = folder;
   const recorder = new Recorder(context, { cause: "run" });
@@ -82,7 +82,7 @@ test("states on the way of a file that is written on and on are recorded", async
   expect((await contents(context, "a")).at(-1)).toBe(sha256(text));
 });
 
-test("what no hint tells of is recorded at the end", async () => {
+test("a change without a hint is recorded at the end", async () => {
   await using folder = await recordedFolder();
   const { disk, context, hint } = folder;
   const recorder = new Recorder(context, { cause: "run" });
@@ -96,7 +96,7 @@ test("what no hint tells of is recorded at the end", async () => {
   expect(await contents(context, "b")).toHaveLength(2);
 });
 
-test("once it is stopped, nothing is looked at any more, also where hints came during its last look", async () => {
+test("a stopped recorder captures nothing more, even if hints came during its last capture", async () => {
   await using folder = await recordedFolder();
   const { disk, context, hint } = folder;
   const recorder = new Recorder(context, { cause: "run" });
@@ -104,7 +104,7 @@ test("once it is stopped, nothing is looked at any more, also where hints came d
   const held = await context.lock.exclusive(1_000);
   put(disk, "/proj/a", "2");
   hint({ paths: [parsePath("a")] });
-  // Its look waits for the lock.
+  // The recorder's capture waits for the lock.
   await pass(200);
   hint({ paths: [parsePath("b")] });
   const stopped = recorder.stop();

@@ -6,15 +6,15 @@ import { Project } from "../../../test/helpers/project.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 
 /**
- * The remembered states of the disk are kept with the event up to which the worktree was told of the record, whoever
- * closes last.
+ * The remembered states of the disk (`stat.cache`) are kept with the last event that the worktree knew. Tests that
+ * later changes are found, whichever process closes the workspace last.
  */
 
 async function paths(workspace: WorkspaceApi): Promise<string[]> {
   return Object.keys((await workspace.manifest("latest")).files);
 }
 
-test("one whose memory was lost, and that never looked at the disk, does not vouch for what it was not told", async () => {
+test("deletions are found even if the remembered states were lost, and the next process did not scan the disk", async () => {
   await using project = new Project();
   project.write("kept", "1");
   project.write("gone/x", "2");
@@ -33,7 +33,7 @@ test("one whose memory was lost, and that never looked at the disk, does not vou
   expect(project.read("gone/x")).toBe("2");
 });
 
-test("one that closes after another has recorded something does not vouch for that", async () => {
+test("a deletion is found even if a process that did not know the file closed last", async () => {
   await using project = new Project();
   project.write("kept", "1");
   const early = await project.init();
@@ -48,8 +48,8 @@ test("one that closes after another has recorded something does not vouch for th
   expect(await paths(next)).toEqual(["kept"]);
 });
 
-test("one that looked before another log was accepted does not vouch for that one", async () => {
-  // By its clock, no file was written so shortly before it was read that it must be read again.
+test("a change is found even if a process that scanned before another log was accepted closed last", async () => {
+  // By the clock of this project, no file is read so soon after it was written that it must be read again.
   await using project = new ClockedProject();
   project.write("a", "1");
   const first = await project.init();

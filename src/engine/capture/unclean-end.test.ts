@@ -30,7 +30,7 @@ async function readAgain(project: ClockedProject, { id }: WorkspaceApi): Promise
   return [...(unclean?.recent ?? [])];
 }
 
-test("what was recorded within ten minutes before an unclean end", async () => {
+test("files that were recorded within ten minutes before an unclean end are read again", async () => {
   await using project = new ClockedProject();
   const workspace = await project.init();
   for (const [path, minutes] of [
@@ -43,19 +43,22 @@ test("what was recorded within ten minutes before an unclean end", async () => {
   expect(await readAgain(project, workspace)).toEqual(["b", "c", "d"]);
 });
 
-test.each([false, true])("also before a compaction (dropped: %s)", async (dropArchive) => {
-  await using project = new ClockedProject();
-  const workspace = await project.init();
-  await record(project, workspace, "a", 0);
-  await record(project, workspace, "b", 20);
-  await workspace.compact({ dropArchive });
-  await record(project, workspace, "c", 4);
-  expect(await readAgain(project, workspace)).toEqual(["b", "c"]);
-  await record(project, workspace, "d", 20);
-  expect(await readAgain(project, workspace)).toEqual(["d"]);
-});
+test.each([false, true])(
+  "such files are read again even if they were recorded before a compaction (archive dropped: %s)",
+  async (dropArchive) => {
+    await using project = new ClockedProject();
+    const workspace = await project.init();
+    await record(project, workspace, "a", 0);
+    await record(project, workspace, "b", 20);
+    await workspace.compact({ dropArchive });
+    await record(project, workspace, "c", 4);
+    expect(await readAgain(project, workspace)).toEqual(["b", "c"]);
+    await record(project, workspace, "d", 20);
+    expect(await readAgain(project, workspace)).toEqual(["d"]);
+  },
+);
 
-test("a clock that was behind for a while does not hide what was recorded then", async () => {
+test("files that were recorded while the clock was behind are read again", async () => {
   await using project = new ClockedProject();
   const workspace = await project.init();
   await record(project, workspace, "a", 0);
@@ -65,7 +68,7 @@ test("a clock that was behind for a while does not hide what was recorded then",
   expect(await readAgain(project, workspace)).toEqual(["b", "c"]);
 });
 
-test("where the clock was behind at the end, the times before count", async () => {
+test("files from shortly before the clock went back are read again if it was behind at the end", async () => {
   await using project = new ClockedProject();
   const workspace = await project.init();
   await record(project, workspace, "a", 0);
@@ -76,7 +79,7 @@ test("where the clock was behind at the end, the times before count", async () =
   expect(await readAgain(project, workspace)).toEqual(["b", "c", "d"]);
 });
 
-test("after a clock that was ahead, only what was recorded since it was set right can be judged", async () => {
+test("after a clock that was ahead, only files that were recorded since it was set right are considered", async () => {
   await using project = new ClockedProject();
   const workspace = await project.init();
   await record(project, workspace, "a", 0);

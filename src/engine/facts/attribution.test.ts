@@ -42,7 +42,7 @@ describe("whose work a change is", () => {
     expect(rest).toEqual([first.id, baseline, second.id]);
   });
 
-  test("two agents in one folder: each has its own, also where one runs a command", async () => {
+  test("two agents in one folder have their own changes, even if one of them runs a command", async () => {
     await using project = new Project();
     project.write("a", "0");
     project.write("b", "0");
@@ -58,7 +58,7 @@ describe("whose work a change is", () => {
     expect((await authors(workspace, "b")).at(-1)).toBe(two.id);
   });
 
-  test("two commands at once: a change is ambiguous, with its candidates, and neither's", async () => {
+  test("a change during two commands is ambiguous, with both as candidates, and belongs to neither", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -75,7 +75,7 @@ describe("whose work a change is", () => {
     expect(await workspace.changes({ file: "a" })).toMatchObject({ changes: [{ path: "a" }], ambiguous: [] });
   });
 
-  test("two actions that name one path: ambiguous", async () => {
+  test("a change of a path that two open actions declare is ambiguous", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -99,7 +99,7 @@ describe("whose work a change is", () => {
   });
 
   test.each([false, true])(
-    "sub-agents of either of two calls at once: neither call's; within another call: %s",
+    "a change by sub-agents of two calls at once belongs to neither call (within another call: %s)",
     async (isWithin) => {
       await using project = new Project();
       project.write("a", "0");
@@ -120,7 +120,7 @@ describe("whose work a change is", () => {
     },
   );
 
-  test("an action within a run is the run's too: undoing the run takes it along", async () => {
+  test("an action within a run is part of the run, and an undo of the run undoes it", async () => {
     await using project = new Project();
     project.write("a", "0");
     project.write("b", "0");
@@ -142,7 +142,7 @@ describe("whose work a change is", () => {
     expect([project.read("a"), project.read("b")]).toEqual(["0", "0"]);
   });
 
-  test("in a transaction: what no action did is the transaction's", async () => {
+  test("a change in a transaction that no action made belongs to the transaction", async () => {
     await using project = new Project();
     project.write("a", "0");
     project.write("b", "0");
@@ -162,7 +162,7 @@ describe("whose work a change is", () => {
 });
 
 describe("actions that nobody finishes", () => {
-  test("one whose process is gone is abandoned by the next; finished late, it is done", async () => {
+  test("an action whose process is gone is abandoned by the next one, and is done if it is finished late", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -174,7 +174,7 @@ describe("actions that nobody finishes", () => {
     expect(late).toMatchObject({ action: { state: "done", changed: 1 }, changes: [{ path: "a" }] });
   });
 
-  test("a new turn abandons those of earlier turns, with what they did; other sessions' go on", async () => {
+  test("a new turn abandons the actions of earlier turns with their changes, and leaves other sessions alone", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -200,7 +200,7 @@ describe("actions that nobody finishes", () => {
     expect(await workspace.startSession({ id: "s" })).toMatchObject({ session_id: "s", state: "running", ended: null });
   });
 
-  test("a turn that has ended: its ids are told", async () => {
+  test("abandoning the actions of a turn returns the ids of those that were open", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -212,7 +212,7 @@ describe("actions that nobody finishes", () => {
     expect(await workspace.showAction(second.id)).toMatchObject({ state: "abandoned", reason: "stopped" });
   });
 
-  test("a session id that is none is refused", async () => {
+  test("a session id that is invalid, or that names a run, is refused", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();

@@ -9,7 +9,7 @@ import { prune } from "../upkeep/prune.ts";
 import { takeSnapshot } from "../read/snapshot.ts";
 import { verify } from "../upkeep/verify.ts";
 
-/** Makes a replica with two edits behind the beginning of its sync; the origin has answered up to `settled`. */
+/** Makes a replica with three edits after the beginning of its sync. The origin has answered none of them. */
 async function edited(): Promise<ReplicaRig> {
   const replica = await ReplicaRig.open({ a: "0" });
   await replica.apply({ applied: 1 });
@@ -22,8 +22,8 @@ async function edited(): Promise<ReplicaRig> {
 
 const NOTHING_KEPT = { keepWithinMs: 0, keepPinned: false, now: true };
 
-describe("what an origin has not answered", () => {
-  it("is not pruned; what it has answered is", async () => {
+describe("edits that an origin has not answered", () => {
+  it("are not pruned, and answered edits are", async () => {
     await using replica = await edited();
     await prune(replica.context, NOTHING_KEPT);
     await replica.context.store.collect();
@@ -39,7 +39,7 @@ describe("what an origin has not answered", () => {
     expect((await verify(replica.context)).problems).toEqual([]);
   });
 
-  it("is not removed with the archive, unless the sync was stopped", async () => {
+  it("prevent the removal of the archive, unless the sync was stopped", async () => {
     await using replica = await edited();
     await expect(compact(replica.context, { dropArchive: true })).rejects.toMatchObject({ code: "REFUSED" });
     await replica.apply({ record: replicaRecord({ applied: 2, settled: await replica.head() }) });
@@ -52,7 +52,7 @@ describe("what an origin has not answered", () => {
   });
 });
 
-it("what a replica of this workspace has written is not removed either before the origin has answered", async () => {
+it("changes by a replica of this workspace also prevent the removal of the archive until the origin has answered", async () => {
   await using replica = await ReplicaRig.open({ a: "0" });
   await replica.apply({ applied: 1 });
   const entry = await replica.file("a", "of a replica");
@@ -64,8 +64,8 @@ it("what a replica of this workspace has written is not removed either before th
   await compact(replica.context, { dropArchive: true });
 });
 
-describe("behind a compaction", () => {
-  it("the archive goes on to be read", async () => {
+describe("after a compaction", () => {
+  it("the archive is still read", async () => {
     await using replica = await edited();
     const before = await replica.journal();
     await compact(replica.context);
@@ -75,7 +75,7 @@ describe("behind a compaction", () => {
     expect((await replica.journal(before.upTo)).entries).toHaveLength(1);
   });
 
-  it("without the archive the sync goes on from what the base says of it", async () => {
+  it("the sync continues from the base if the archive was dropped", async () => {
     await using replica = await edited();
     replica.upstream("a", await replica.file("a", "u"), 5);
     const settled = await replica.head();

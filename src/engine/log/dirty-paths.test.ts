@@ -15,21 +15,21 @@ async function watched() {
   return { dirty, timers };
 }
 
-it("scans files with several links each time: a write through another link is not reported", async () => {
+it("takes files with several links each time, because a write through another link is not reported", async () => {
   const { dirty } = await watched();
   expect(await dirty.take()).toBeUndefined();
   dirty.looked({ only: undefined, omitted: [], linked: links("a", "d/b") });
   dirty.hint(paths("c"));
   expect(await dirty.take()).toEqual(paths("c", "a", "d/b"));
-  // One of them has a single link by now, and another file has several.
+  // `a` has a single link by now, and `c` has several.
   dirty.looked({ only: paths("c", "a", "d"), omitted: [], linked: links("c", "d/b") });
   expect(await dirty.take()).toEqual(paths("c", "d/b"));
-  // It is not known of this scan.
+  // This scan does not say which files have several links.
   dirty.looked({ only: paths("c"), omitted: [] });
   expect(await dirty.take()).toEqual(paths("c", "d/b"));
 });
 
-it("scans everything ten minutes after the last full scan: a write through a memory map is not reported", async () => {
+it("takes everything ten minutes after the last full scan, because a write through a memory map is not reported", async () => {
   const { dirty, timers } = await watched();
   await dirty.take();
   dirty.looked({ only: undefined, omitted: [], linked: [] });
@@ -37,14 +37,14 @@ it("scans everything ten minutes after the last full scan: a write through a mem
   expect(await dirty.take()).toEqual([]);
   timers.now = 600_001;
   expect(await dirty.take()).toBeUndefined();
-  // If that scan fails, it is still to be done.
+  // If that scan fails, everything is still to be scanned.
   dirty.giveBack(undefined);
   expect(await dirty.take()).toBeUndefined();
   dirty.looked({ only: undefined, omitted: [], linked: [] });
   expect(await dirty.take()).toEqual([]);
 });
 
-it("knows files with several links by their inodes: another file with the same name may have other names", async () => {
+it("knows files with several links by their inodes, because another file with the same name may have other names", async () => {
   const { dirty } = await watched();
   dirty.looked({ only: undefined, omitted: [], linked: links("a") });
   expect(dirty.areNewLinks(links("a"))).toBe(false);

@@ -8,7 +8,7 @@ const recorded = async (workspace: WorkspaceApi): Promise<string[]> =>
   Object.keys((await workspace.manifest("now")).files).sort();
 
 describe("a watch whose settings are changed by another process", () => {
-  it("keeps out what is to be kept out, and looks into folders that it did not watch", async () => {
+  it("leaves out paths that are excluded now, and watches folders that were excluded before", async () => {
     await using project = new Project();
     project.write("seen", "1");
     project.write("out/deep/old", "old");
@@ -21,7 +21,7 @@ describe("a watch whose settings are changed by another process", () => {
     project.write("seen", "2");
     const both = ["out", "out/deep", "out/deep/old", "seen"];
     await vi.waitFor(async () => expect(await recorded(other)).toEqual(both), { timeout: 5_000 });
-    // The current manifest reads the disk itself: the watch may be behind it.
+    // The current manifest reads the disk itself, so the watch may be behind it.
     await vi.waitFor(() => expect(onSettings).toHaveBeenCalledTimes(1), { timeout: 5_000 });
     project.write("out/deep/new", "new");
     await vi.waitFor(async () => expect(await recorded(other)).toContain("out/deep/new"), { timeout: 5_000 });
@@ -30,7 +30,7 @@ describe("a watch whose settings are changed by another process", () => {
     expect(onSettings).toHaveBeenCalledTimes(1);
   });
 
-  it("keeps to limits that are written into config.yaml meanwhile; what cannot be understood is told, once", async () => {
+  it("applies limits that are written into config.yaml meanwhile, and reports an invalid limit once", async () => {
     await using project = new Project();
     project.write("a", "1");
     const notes: string[] = [];

@@ -30,7 +30,7 @@ function needsOf(drafts: readonly (EventDraft | undefined)[], pruning?: KeptStat
   return needed;
 }
 
-describe("what a replica's write that lost has left", () => {
+describe("the content of a rejected write of a replica", () => {
   const version = versionDraft({
     replica: "r",
     localSeq: 3,
@@ -45,8 +45,8 @@ describe("what a replica's write that lost has left", () => {
   const inBase = { ...version, op: "upsert", seq: 2, ts: "2030-01-01T00:00:00.000Z" } as const;
 
   it.each<[string, KeptStates | undefined, boolean]>([
-    ["is needed where nothing is pruned", undefined, true],
-    ["is needed behind the floor", { floorSeq: 1, kept: [] }, true],
+    ["is needed if nothing is pruned", undefined, true],
+    ["is needed after the floor", { floorSeq: 1, kept: [] }, true],
     ["is needed by the floor's own state", { floorSeq: 2, kept: [] }, true],
     ["is not needed below the floor", { floorSeq: 3, kept: [] }, false],
     ["is needed by its kept state", { floorSeq: 4, kept: [2] }, true],
@@ -56,10 +56,10 @@ describe("what a replica's write that lost has left", () => {
   });
 
   it.each<[string, KeptStates | undefined, boolean]>([
-    ["is needed where nothing is pruned", undefined, true],
+    ["is needed if nothing is pruned", undefined, true],
     ["is needed by its kept state", { floorSeq: 4, kept: [2] }, true],
     [
-      "is not needed below the floor: a compaction does not bring back what was freed",
+      "is not needed below the floor, because a compaction does not bring back freed contents",
       { floorSeq: 3, kept: [] },
       false,
     ],
@@ -73,7 +73,7 @@ describe("what a replica's write that lost has left", () => {
     expect(needed.has(sha256("lost"))).toBe(isNeeded);
   });
 
-  it("in a base it is given up by a pruning whose line was dropped with the archive", () => {
+  it("in a base it is not needed after a pruning whose line was dropped with the archive", () => {
     const needed = new Set<Hash>();
     const needs = new HistoryNeeds({}, ({ hash }) => needed.add(hash));
     const event = { ...other, seq: 9 } as unknown as LogEvent;
@@ -86,7 +86,7 @@ describe("what a replica's write that lost has left", () => {
   });
 });
 
-it("in a base, an erasure counts for the rows and the records before it, also for those that are read first", () => {
+it("in a base, an erasure applies to the rows and records before it, even to those that are read first", () => {
   const needed = new Set<Hash>();
   const needs = new HistoryNeeds({}, ({ hash }) => needed.add(hash));
   const event = { op: "compact", recordId: "compact:w", record: {}, seq: 9 } as unknown as LogEvent;
@@ -106,7 +106,7 @@ it("in a base, an erasure counts for the rows and the records before it, also fo
   expect(needed).toEqual(new Set([sha256("later")]));
 });
 
-it("what a step of a replica puts there is needed until it is done", () => {
+it("the contents that a step of a replica writes are needed until the step is done", () => {
   const intent: IntentRecord = {
     kind: "replica",
     state: "open",
@@ -128,7 +128,7 @@ it("what a step of a replica puts there is needed until it is done", () => {
   expect(needsOf([draft(intent), draft({ ...done, state: "done" })])).toEqual(new Set());
 });
 
-it("of what could not be written, the origin's side is not needed: it may never have come", () => {
+it("the origin's side of a blocked conflict is not needed, because it may never have come", () => {
   const sync = { origin: "o", baseSeq: 1, upstreamSeq: 2 };
   const sides = { base: file("base"), current: file("current"), wanted: file("wanted") };
   const record = { path: "a", state: "open", undo: "", met: "2030-01-01T00:00:00.000Z", sync, ...sides } as const;

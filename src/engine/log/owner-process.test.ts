@@ -13,7 +13,7 @@ import { isHere } from "./owner-process.ts";
 
 const FOLDER = { folder: 0o755 };
 
-/** Kills a process at its work; another process, which opens the workspace, then has its number. */
+/** Kills a process during `work`. Another process, which has the same number, then opens the workspace. */
 async function takenOver(
   work: (workspace: WorkspaceApi, disk: SimDisk) => Promise<unknown>,
 ): Promise<{ readonly disk: SimDisk; readonly workspace: WorkspaceApi }> {
@@ -25,7 +25,7 @@ async function takenOver(
   return { disk, workspace: await store.open({ folder: "/proj" }) };
 }
 
-it("an action is abandoned, and what comes later is not its", async () => {
+it("the action of a killed process is abandoned, and later changes do not belong to it", async () => {
   const { disk, workspace } = await takenOver((killed) =>
     killed.snapshotAction({ type: "run_command", payload: { command: "make" }, session: "s" }),
   );
@@ -34,13 +34,13 @@ it("an action is abandoned, and what comes later is not its", async () => {
   expect(await workspace.list()).toMatchObject([{ state: "abandoned", changed: 0 }]);
 });
 
-it("a watch is closed", async () => {
+it("the watch of a killed process is abandoned", async () => {
   const { workspace } = await takenOver((killed) => killed.watch());
   await workspace.snapshot();
   expect(await workspace.sessions()).toMatchObject([{ state: "abandoned" }]);
 });
 
-it("a transaction is rolled back, without what comes later", async () => {
+it("the transaction of a killed process is rolled back, without later changes", async () => {
   const { disk, workspace } = await takenOver(async (killed, before) => {
     await killed.beginTransaction();
     put(before, "/proj/a.txt", "half\n");
@@ -53,7 +53,7 @@ it("a transaction is rolled back, without what comes later", async () => {
   expect((await workspace.diff("0", "latest")).changes.map(({ path }) => path)).toEqual(["b.txt"]);
 });
 
-it("work off the record ends, and what comes later is recorded", async () => {
+it("the work off the record of a killed process ends, and later changes are recorded", async () => {
   const { disk, workspace } = await takenOver(async (killed) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     void killed.offRecord(() => {
@@ -74,16 +74,16 @@ const BACKENDS: readonly (readonly [string, Processes])[] = [
   ["a simulated machine's", simBackends(SimDisk.fromTree({}), { firstId: 0 }).processes],
 ];
 
-it.for(BACKENDS)("%s processes: this one is there, and keeps its mark", ([, processes]) => {
+it.for(BACKENDS)("%s processes: the present process is alive, and keeps its mark", ([, processes]) => {
   const { pid } = processes;
   expect([processes.isAlive(pid), processes.markOf(pid)]).toEqual([true, processes.markOf(pid)]);
 });
 
-it.for(BACKENDS)("%s processes: what is recorded without the number of one is nobody's", ([, processes]) => {
+it.for(BACKENDS)("%s processes: a record without the number of a process belongs to no process", ([, processes]) => {
   for (const pid of [0, -1]) expect(isHere({ processes }, { pid })).toBe(false);
 });
 
-it.skipIf(!existsSync("/proc/self/stat"))("processes that start at one moment have marks of their own", async () => {
+it.skipIf(!existsSync("/proc/self/stat"))("processes that start at the same moment have different marks", async () => {
   const processes = nodeProcesses(new NodeDisk());
   const children = Array.from({ length: 20 }, () => spawn("sleep", ["60"]));
   await Promise.all(children.map((child) => once(child, "spawn")));
@@ -91,7 +91,7 @@ it.skipIf(!existsSync("/proc/self/stat"))("processes that start at one moment ha
   for (const child of children) child.kill("SIGKILL");
 });
 
-it.skipIf(!existsSync("/proc/self/stat"))("processes have marks of their own, as long as they are there", async () => {
+it.skipIf(!existsSync("/proc/self/stat"))("a process has a mark of its own as long as it is alive", async () => {
   const processes = nodeProcesses(new NodeDisk());
   const child = spawn("sleep", ["60"]);
   await once(child, "spawn");

@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 const REFUSED = { code: "LIMIT_EXCEEDED", message: expect.stringContaining("max_store_bytes") };
 
 describe("the quota", () => {
-  it("keeps the old and refuses the new, loudly; going back still works", async () => {
+  it("refuses new contents and keeps the old ones, so that rollback and undo still work", async () => {
     await using project = new Project();
     project.write("a.bin", randomBytes(MIB));
     const before = project.read("a.bin");
@@ -47,7 +47,7 @@ describe("the quota", () => {
     await workspace.close();
   });
 
-  it("counts what is stored, not what is read: what compresses well has room", async () => {
+  it("counts the stored bytes, so that contents that compress well have room", async () => {
     await using project = new Project();
     await (await project.init()).close();
     const store = await project.store({ retention: { max_store_bytes: 4 * MIB } });
@@ -59,7 +59,7 @@ describe("the quota", () => {
     await workspace.close();
   });
 
-  it("is asked for what lies outside of the workspace: the action is stopped, and what was kept comes back", async () => {
+  it("applies to files outside of the workspace: the action is stopped, and what was kept before comes back", async () => {
     await using project = new Project();
     const outside = join(project.base, "conf.bin");
     writeFileSync(outside, randomBytes(MIB));
@@ -84,7 +84,7 @@ describe("the quota", () => {
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  it("is asked by the records: new ones are refused, and can be deleted", async () => {
+  it("applies to user records: large ones are refused, and records can still be deleted", async () => {
     await using project = new Project();
     await (await project.init()).close();
     const store = await project.store({ retention: { max_store_bytes: 2 * MIB } });
@@ -98,7 +98,7 @@ describe("the quota", () => {
     expect(await workspace.records.all()).toEqual([]);
   });
 
-  it("does not take away what a tool gave back, where its caller only wants a warning", async () => {
+  it("does not replace the answer of a tool if its caller only wants a warning", async () => {
     await using project = new Project();
     await (await project.init()).close();
     const store = await project.store({ retention: { max_store_bytes: MIB } });
@@ -124,7 +124,7 @@ describe("the quota", () => {
     expect(end.coverage).toMatchObject({ complete: false, omitted: [{ path: "a.bin" }] });
   });
 
-  it("answers a request that was done before, however long its content, when there is no room any more", async () => {
+  it("does not prevent the answer to a request that was done before, whatever the length of its content", async () => {
     await using project = new HostedProject();
     const { id } = await project.create();
     const store = await project.store({ retention: { max_store_bytes: 5 * MIB } });

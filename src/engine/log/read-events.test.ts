@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Project } from "../../../test/helpers/project.ts";
 
-test("a torn tail of several lines behind the head is no damage to what is read up to the head", async () => {
+test("a torn tail of several lines after the head does not disturb a read up to the head", async () => {
   await using project = new Project();
   project.write("f", "1\n");
   const workspace = await project.init();

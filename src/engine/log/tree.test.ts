@@ -19,7 +19,7 @@ async function entriesOf(index: MemoryIndexStore, seq: number): Promise<Entry[]>
 }
 
 /**
- * Applies the steps, so many at once, and asks for the root each time. Returns the last root, and the stored hashes.
+ * Applies the steps, `atOnce` at a time, and asks for the root each time. Returns the last root and the stored hashes.
  */
 async function rootAfter(steps: readonly Step[], atOnce: number, stored: readonly WorkspacePath[]) {
   const index = new MemoryIndexStore();
@@ -38,8 +38,8 @@ async function rootAfter(steps: readonly Step[], atOnce: number, stored: readonl
 }
 
 /**
- * Asks for each root before the index knows the steps; so many steps in between come without a root. `keeps`: the
- * proved folders are kept from one root to the next.
+ * Asks for each root before the index knows the steps. After each root come `unrooted` steps without a root. If `keeps`
+ * is true, the proved folders are kept from one root to the next.
  */
 async function rootsBehind(steps: readonly Step[], atOnce: number, { unrooted, keeps }: Behind) {
   const index = new MemoryIndexStore();
@@ -96,7 +96,7 @@ test("the root is that of the manifest, whether it is asked for after each chang
   ]);
 });
 
-test("the root behind changes that the index does not know yet is that of the manifest", async () => {
+test("the root after changes that the index does not know yet is that of the manifest", async () => {
   const more: Step[] = [
     ["a/b/c", "file:3"],
     ["a/x", "file:1"],
@@ -113,7 +113,7 @@ test("the root behind changes that the index does not know yet is that of the ma
   }
 });
 
-test("what lies in a folder that is gone is in no tree, and is back with the folder", async () => {
+test("entries of a deleted folder are in no tree, and come back with the folder", async () => {
   const steps: Step[] = [
     ["d", "dir"],
     ["d/e", "dir"],
@@ -134,7 +134,7 @@ test("what lies in a folder that is gone is in no tree, and is back with the fol
   expect(root).toBe(manifestRoot(await entriesOf(index, 6)).root);
 });
 
-test("what was emptied, and filled anew, has no hash of what is gone", async () => {
+test("a folder that was deleted and made again has no stored hashes of its earlier folders", async () => {
   const steps: Step[] = [
     ["d", "dir"],
     ["d/e", "dir"],
@@ -150,7 +150,7 @@ test("what was emptied, and filled anew, has no hash of what is gone", async () 
   expect(each.hashes.map((hash) => hash !== undefined)).toEqual([true, true, false]);
 });
 
-test("the root is right whatever folders come and go above what is recorded in them", async () => {
+test("the root is right, whatever folders are deleted and made above recorded entries", async () => {
   const path = fc.constantFrom("d", "d", "d/e", "d/e", "d/e/f", "d/e/f", "d/g", "d/e/f/h", "x");
   const state = fc.constantFrom<Step[1]>("dir", "dir", "deleted", "deleted", "symlink:to", "file:1", "file:2");
   const commits = fc.array(fc.array(fc.tuple(path, state), { minLength: 1, maxLength: 4 }), { maxLength: 8 });

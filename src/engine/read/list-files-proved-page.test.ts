@@ -25,10 +25,14 @@ async function pageOf(
 const ALL = { folder: undefined, depth: undefined, after: undefined };
 
 it.each([
-  ["what lies before it", ["d/b", "d/c", "e", "e/f"], { ...ALL, after: parsePath("d/b") }],
-  ["the path behind which it begins", ["d/c", "e", "e/f"], { ...ALL, after: parsePath("d/c") }],
-  ["what is in another folder", ["d/b", "d/c", "e/f"], { ...ALL, folder: parsePath("d") }],
-  ["what lies deeper than was asked for", ["a", "d", "d/b", "e"], { ...ALL, depth: 1 }],
+  [
+    "the first path of a folder, after which it begins",
+    ["d/b", "d/c", "e", "e/f"],
+    { ...ALL, after: parsePath("d/b") },
+  ],
+  ["the last path of a folder, after which it begins", ["d/c", "e", "e/f"], { ...ALL, after: parsePath("d/c") }],
+  ["a path in another folder", ["d/b", "d/c", "e/f"], { ...ALL, folder: parsePath("d") }],
+  ["a path that is deeper than was asked for", ["a", "d", "d/b", "e"], { ...ALL, depth: 1 }],
 ])("a page that holds %s is refused", async (_, paths, page) => {
   await using replica = await ReplicaRig.open(FILES);
   await expect(provePage(replica.context, await pageOf(replica, paths, page))).rejects.toMatchObject({
@@ -37,8 +41,8 @@ it.each([
 });
 
 it.each([
-  ["all", ["a", "d", "d/b", "d/c", "e", "e/f"], ALL],
-  ["what lies behind a path", ["d/c", "e", "e/f"], { ...ALL, after: parsePath("d/b") }],
+  ["all paths", ["a", "d", "d/b", "d/c", "e", "e/f"], ALL],
+  ["the paths after another path", ["d/c", "e", "e/f"], { ...ALL, after: parsePath("d/b") }],
   ["a folder", ["d/b", "d/c"], { ...ALL, folder: parsePath("d") }],
   ["one level", ["a", "d", "e"], { ...ALL, depth: 1 }],
 ])("a page that holds %s is proved", async (_, paths, page) => {
@@ -47,7 +51,7 @@ it.each([
 });
 
 it.each([
-  ["number", { iteration: 2 }],
+  ["iteration", { iteration: 2 }],
   ["event", { seq: -125 }],
   ["later event", { seq: 4 }],
 ])("a page on which a file of the baseline has another %s is refused", async (_, other) => {

@@ -6,14 +6,14 @@ import type { ListFilesOptions } from "../../api/file-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { sha256 } from "../../core/values/hash.ts";
 
-/** Files of a moment, and contents: by path, by iteration, by hash. */
+/** Tests lists of the files of a moment, and reads of contents by path, by iteration and by hash. */
 
 const put = (workspace: WorkspaceApi, path: string, content: string) => workspace.putFile(path, Buffer.from(content));
 
 const listed = async (workspace: WorkspaceApi, options: ListFilesOptions = {}): Promise<string[]> =>
   (await workspace.files(options)).files.map((one) => one.path);
 
-test("a listing: whole, direct children, a folder, a page after another, an earlier moment", async () => {
+test("a listing gives all files, direct children, a folder, or one page after another, also of an earlier moment", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   for (const path of ["b/x/1", "b/x/2", "b/y", "a", "c"]) await put(workspace, path, path);
@@ -44,7 +44,7 @@ test("a listing: whole, direct children, a folder, a page after another, an earl
   await expect(workspace.files({ path: "../x" })).rejects.toMatchObject({ code: "PATH_INVALID" });
 });
 
-test("names that look like something else go round by the cursor", async () => {
+test("pages give each name, even names that look like marked paths", async () => {
   await using project = new Project();
   const names = ["base64:eA==", "@lib:x", "./dot".slice(2), "a b", "é", ".hidden"];
   for (const name of names) project.write(name, name);
@@ -61,7 +61,7 @@ test("names that look like something else go round by the cursor", async () => {
   expect(met.sort()).toEqual(shown.sort());
 });
 
-test("a file: what it is, as it was, what is not there, and a folder without content", async () => {
+test("a file is read as it is or was, a folder has no content, and a missing state is refused", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   await put(workspace, "d/a", "one");
@@ -89,7 +89,7 @@ test("a file: what it is, as it was, what is not there, and a folder without con
     await expect(workspace.file("d/a", options)).rejects.toMatchObject({ code: "USAGE" });
 });
 
-test("a content by its hash: only who has or had it at a path gets it", async () => {
+test("a content is given by its hash only to a workspace that has or had it at a path", async () => {
   await using project = new HostedProject();
   const [one, other] = [await project.create(), await project.create()];
   await put(one, "secret", "only one has it");
@@ -105,7 +105,7 @@ test("a content by its hash: only who has or had it at a path gets it", async ()
   expect(await text(await other.blob(hash))).toBe("only one has it");
 });
 
-test("a content that was pruned is said to be", async () => {
+test("a content that was pruned is refused with PRUNED", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   await put(workspace, "a", "old");
@@ -120,7 +120,7 @@ test("a content that was pruned is said to be", async () => {
   expect((await workspace.history("a")).map((one) => one.pruned_by === undefined)).toEqual([false, true]);
 });
 
-test("pages of a history, the last one empty", async () => {
+test("the history of a file is given in pages, and the page after the last iteration is empty", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   for (let i = 1; i <= 7; i += 1) await put(workspace, "a", `${i}`);

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { Project } from "../../../test/helpers/project.ts";
 
-/** The beginning of an id may look like a number or a length of time: what lists show of it means it all the same. */
+/** The beginning of an id, as lists show it, may look like a number or a duration. It names the work all the same. */
 
 test.each([
   ["eight digits", "40217365"],
   ["seven digits and a d", "4021736d"],
-])("the beginning of an id that is %s", async (_what, shown) => {
+])("the beginning of an id names the work even if it is %s", async (_what, shown) => {
   await using project = new Project();
   project.write("a", "first");
   const workspace = await project.init();
@@ -21,7 +21,7 @@ test.each([
   expect(project.read("a")).toBe("before");
 });
 
-test("a number that is a snapshot's means that, also where an id begins with it", async () => {
+test("the number of a snapshot names the snapshot, even if an id begins with it", async () => {
   await using project = new Project();
   project.write("a", "first");
   const workspace = await project.init();
@@ -31,7 +31,7 @@ test("a number that is a snapshot's means that, also where an id begins with it"
   expect((await workspace.diff("0", "now")).from).toBe("snapshot 0");
 });
 
-test("a number that is no snapshot's is not the beginning of an id: there is no such moment, and nothing to pin", async () => {
+test("a number that is no snapshot's is not the beginning of an id, and is refused by diff, restore and pin", async () => {
   await using project = new Project();
   project.write("a", "first");
   const workspace = await project.init();

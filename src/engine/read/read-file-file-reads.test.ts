@@ -7,12 +7,12 @@ import { text } from "../../../test/helpers/content-text.ts";
 import { HostedProject } from "../../../test/helpers/hosted-project.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 
-/** Reads of the last state, which are kept at hand for as long as the log is as it was. */
+/** Tests reads of the last state, which are cached as long as the log does not change. */
 
 const put = (workspace: WorkspaceApi, path: string, content: string) => workspace.putFile(path, Buffer.from(content));
 const read = async (workspace: WorkspaceApi, path: string): Promise<string> => text(await workspace.file(path));
 
-/** From here on no content can be read from the store any more. */
+/** Empties all packs, so that no content can be read from the store any more. */
 async function emptyPacks({ home }: HostedProject): Promise<void> {
   const packs = join(home, "blobs", "packs");
   const all = await readdir(packs, { recursive: true, withFileTypes: true });
@@ -20,7 +20,7 @@ async function emptyPacks({ home }: HostedProject): Promise<void> {
 }
 
 describe("a file that is read again", () => {
-  test("is at hand from its second reading on; one that was read once is not", async () => {
+  test("is cached from its second read on, and a file that was read once is not", async () => {
     await using project = new HostedProject();
     const workspace = await project.create();
     await put(workspace, "often", "asked for again and again");
@@ -36,7 +36,7 @@ describe("a file that is read again", () => {
     await expect(read(await project.open(workspace.id), "once")).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
   });
 
-  test("is as it was written last, by whomever, once that is acknowledged", async () => {
+  test("has the content of the last acknowledged write, whichever process made it", async () => {
     await using project = new HostedProject();
     const workspace = await project.create();
     await put(workspace, "a", "0");
@@ -51,7 +51,7 @@ describe("a file that is read again", () => {
     await expect(workspace.file("a")).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  test("read while it is being written, is never older than what was acknowledged before", async () => {
+  test("is never older than the last acknowledged write, even while it is being written", async () => {
     await using project = new HostedProject();
     const workspace = await project.create();
     await put(workspace, "n", "0");
@@ -76,7 +76,7 @@ describe("a file that is read again", () => {
     for (const reads of await Promise.all(readers)) expect(reads).toBeGreaterThan(0);
   });
 
-  test("is a copy for each: what one does to its bytes nobody else sees", async () => {
+  test("is a copy for each reader, so that no reader sees another one's changes of the bytes", async () => {
     await using project = new HostedProject();
     const workspace = await project.create();
     await put(workspace, "a", "mine");
@@ -88,7 +88,7 @@ describe("a file that is read again", () => {
     }
   });
 
-  test("takes bounded memory: more than is kept is read as ever", async () => {
+  test("is right even if there are more files than the cache holds", async () => {
     await using project = new HostedProject();
     const workspace = await project.create();
     const contents = Array.from({ length: 12 }, (_, i) => String.fromCodePoint(97 + i).repeat(60_000));

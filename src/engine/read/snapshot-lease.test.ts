@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { ReplicaRig } from "../../testing/replica-rig.ts";
 import { takeSnapshot } from "./snapshot.ts";
 
-it("what a snapshot refers to is protected from the collector until the snapshot is recorded", async () => {
+it("the contents of a snapshot are protected from the collector until the snapshot is recorded", async () => {
   await using replica = await ReplicaRig.open({ a: "1" });
   const { context } = replica;
   let leases = 0;

@@ -10,7 +10,7 @@ const host: RecordHost = {
   verify: () => expect.unreachable(),
 };
 
-test.each([false, true])("nobody appends or compacts while the records of a workspace are copied", async (readOnly) => {
+test.each([false, true])("the lock of a workspace is held while its records are copied", async (readOnly) => {
   await using rig = await ReplicaRig.open({ a: "A" });
   const context = { ...rig.context, readOnly };
   const names: string[] = [];
@@ -27,7 +27,7 @@ test.each([false, true])("nobody appends or compacts while the records of a work
   (await context.lock.exclusive(0)).release();
 });
 
-test("the head of a verification is covered by it", async () => {
+test("the head that a verification returns is the last event that it has verified", async () => {
   await using rig = await ReplicaRig.open({ a: "A" });
   const { context } = rig;
   const verified = (await context.index.head()).seq;

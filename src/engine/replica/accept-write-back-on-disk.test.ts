@@ -4,7 +4,7 @@ import type { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../testing/sim-store.ts";
 import { WriteBackRig } from "../../testing/write-back-rig.ts";
 
-/** Checks what an origin with a folder does beside what every origin does (`accept-write-back.test.ts`). */
+/** Tests what an origin with a folder does in addition to what every origin does (`accept-write-back.test.ts`). */
 
 function put(disk: SimDisk, path: string, text: string): void {
   if (disk.lstat(path) !== undefined) disk.unlink(path);
@@ -13,7 +13,7 @@ function put(disk: SimDisk, path: string, text: string): void {
   disk.close(fd);
 }
 
-/** Somebody else is at work in the folder right before and after files are changed there. */
+/** Calls `before` and `after` right before and after files are changed in the folder, as if others worked there. */
 function aroundApply(
   { context: { worktree } }: WriteBackRig,
   { before, after }: { readonly before: (time: number) => unknown; readonly after?: () => void },
@@ -35,8 +35,8 @@ function chmod(disk: SimDisk, path: string, mode: number): void {
   disk.close(fd);
 }
 
-describe("a folder that nobody may look into", () => {
-  it("keeps what is written in it from being taken, and nothing else", async () => {
+describe("a folder that may not be read", () => {
+  it("has the writes in it rejected, and no others", async () => {
     const modes = { enforceModes: true, uid: 1000 };
     await using origin = await WriteBackRig.create({ "closed/a": "a", b: "b" }, undefined, modes);
     const [a, b] = [await origin.seqOf("closed/a"), await origin.seqOf("b")];
@@ -54,8 +54,8 @@ describe("a folder that nobody may look into", () => {
   });
 });
 
-describe("what nobody has recorded yet", () => {
-  it("is recorded first: an edit that the replica has not seen stays", async () => {
+describe("an unrecorded change in the folder", () => {
+  it("is recorded first, and stays, because the replica has not seen it", async () => {
     await using origin = await WriteBackRig.create({ a: "one" });
     const seen = await origin.seqOf("a");
     put(origin.disk, "/proj/a", "somebody's edit");
@@ -80,7 +80,7 @@ describe("what nobody has recorded yet", () => {
     expect(await origin.files()).toEqual({ d: "/", "d/new": "somebody's" });
   });
 
-  it("… and a batch that makes the folder anew, once that can go, is decided behind what was decided before", async () => {
+  it("that is gone by the next batch lets the folder's deletion be decided first, and then that batch", async () => {
     await using origin = await WriteBackRig.create({ "d/a": "a" });
     const [d, a] = [await origin.seqOf("d"), await origin.seqOf("d/a")];
     put(origin.disk, "/proj/d/new", "somebody's");
@@ -98,7 +98,7 @@ describe("what nobody has recorded yet", () => {
     expect(await origin.files()).toEqual({ d: "/" });
   });
 
-  it("… nor is what the rules keep out: it is not recorded, and that it is of no use to ask again is said", async () => {
+  it("that the rules leave out is neither recorded nor deleted with its folder, whose deletion is rejected for good", async () => {
     await using origin = await WriteBackRig.create({ ".gitignore": "*.log\n", "d/x.log": "kept" });
     const answer = await origin.accept([await origin.entry(1, "d", undefined, { seen: await origin.seqOf("d") })]);
     expect(await origin.seqOf("d/x.log")).toBe(0);
@@ -106,7 +106,7 @@ describe("what nobody has recorded yet", () => {
     expect(origin.disk.content("/proj/d/x.log")?.toString()).toBe("kept");
   });
 
-  it("… nor what comes into it in the last moment", async () => {
+  it("is not deleted with its folder even if it comes in the last moment", async () => {
     await using origin = await WriteBackRig.create({ "d/a": "a" });
     const [d, a] = [await origin.seqOf("d"), await origin.seqOf("d/a")];
     await origin.accept([await origin.entry(1, "d/a", undefined, { seen: a })]);
@@ -116,7 +116,7 @@ describe("what nobody has recorded yet", () => {
     expect(await origin.files()).toEqual({ d: "/", "d/new": "somebody's" });
   });
 
-  it("… nor what is never found to be recorded: that it is of no use to ask again is said", async () => {
+  it("that is never there to be recorded has the deletion of its folder rejected for good", async () => {
     await using origin = await WriteBackRig.create({ "d/a": "a" });
     const [d, a] = [await origin.seqOf("d"), await origin.seqOf("d/a")];
     await origin.accept([await origin.entry(1, "d/a", undefined, { seen: a })]);
@@ -129,7 +129,7 @@ describe("what nobody has recorded yet", () => {
     expect(await origin.files()).toEqual({ d: "/" });
   });
 
-  it("is the same as what comes: nothing is written", async () => {
+  it("with the replica's content is recorded, and nothing is written", async () => {
     await using origin = await WriteBackRig.create({ a: "one" });
     const seen = await origin.seqOf("a");
     put(origin.disk, "/proj/a", "two");
@@ -141,8 +141,8 @@ describe("what nobody has recorded yet", () => {
   });
 });
 
-describe("what must not be written", () => {
-  it("a repository's own state, and what the rules keep out is written all the same", async () => {
+describe("writes of a replica", () => {
+  it("are rejected in a repository's own state, and are accepted for paths that the rules leave out", async () => {
     await using origin = await WriteBackRig.create({ ".gitignore": "*.log\n", ".git/config": "[core]\n" });
     const answer = await origin.accept([
       await origin.entry(1, ".git/hooks/post-commit", "#!/bin/sh\n", { mode: 0o755 }),
@@ -154,7 +154,7 @@ describe("what must not be written", () => {
     expect(origin.disk.content("/proj/build.log")?.toString()).toBe("named by the replica");
   });
 
-  it("nothing through a link", async () => {
+  it("do not go through a link", async () => {
     await using origin = await WriteBackRig.create({ "outside.txt": "kept" });
     origin.disk.symlink(Buffer.from("/root"), "/proj/link");
     const answer = await origin.accept([await origin.entry(1, "link/a", "a")]);
@@ -164,7 +164,7 @@ describe("what must not be written", () => {
 });
 
 describe("many states of a path", () => {
-  it("that ends as it was: each of them is an iteration", async () => {
+  it("are an iteration each, even if the path ends as it was", async () => {
     await using origin = await WriteBackRig.create({ a: "0" });
     const seen = await origin.seqOf("a");
     const texts = ["1", "0", "2", undefined, "0", "0 again", "0"];
@@ -181,7 +181,7 @@ describe("many states of a path", () => {
     expect(await origin.accept([...entries, await origin.entry(9, "b", "b")])).toEqual(answer);
   });
 
-  it("hundreds: with a plan instead of changes in the intent", async () => {
+  it("are accepted in a batch of hundreds of entries", async () => {
     await using origin = await WriteBackRig.create({});
     const entries = [];
     for (let i = 1; i <= 300; i += 1) entries.push(await origin.entry(i, `d${i % 3}/f${i % 100}`, `text ${i}`));
@@ -192,7 +192,7 @@ describe("many states of a path", () => {
   });
 });
 
-it("what replicas wrote is no step of undo: that goes past it, to what was done here", async () => {
+it("undo passes over the writes of replicas, and undoes the last work at the origin", async () => {
   const origin = await WriteBackRig.create({ a: "one", b: "one" });
   await origin.write("b", "two");
   const seen = await origin.seqOf("a");

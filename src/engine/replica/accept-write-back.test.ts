@@ -15,7 +15,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
     const ours = { eventHash: sha256("ours") };
     const theirs = { eventHash: sha256("theirs") };
 
-    it("what the other one sends under numbers that were decided meanwhile is refused, and nothing of it is done", async () => {
+    it("entries of the other copy under numbers that are decided already are refused, and not done", async () => {
       await using origin = await WriteBackRig.create(files);
       await origin.accept([await origin.entry(3, "a", "ours", ours)], { after: 0 });
       const { seq } = await origin.context.index.head();
@@ -39,8 +39,8 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
     });
   });
 
-  describe("what is based on the present state becomes it", () => {
-    it("a new file, with its folders, as the replica's work", async () => {
+  describe("entries that are based on the present state", () => {
+    it("make a new file with its folders, as the replica's work", async () => {
       await using origin = await WriteBackRig.create(files);
       const whose = { session: "s1", turn: "t1", action: "a1" };
       const answer = await origin.accept([await origin.entry(7, "src/lib/a.ts", "one", whose)]);
@@ -54,7 +54,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       ]);
     });
 
-    it("an edit and a deletion of what the replica has seen", async () => {
+    it("edit and delete what the replica has seen", async () => {
       await using origin = await WriteBackRig.create(files);
       const a = await origin.write("a", "one");
       const b = await origin.write("b", "one");
@@ -67,7 +67,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect((await origin.iterations("a")).map(({ entry }) => entry?.mode)).toEqual([0o644, 0o755]);
     });
 
-    it("links and folders; what Chronicle never sets on a disk is not recorded", async () => {
+    it("make links and folders, without mode bits that Chronicle never sets on a disk", async () => {
       await using origin = await WriteBackRig.create(files);
       const { rejected } = await origin.accept([
         await origin.entry(1, "dir", "", { kind: "dir", mode: 0o700 }),
@@ -79,7 +79,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect(modes.map(([one]) => one?.entry?.mode)).toEqual([0o700, 0o777, 0o755]);
     });
 
-    it("what an earlier entry of the batch has made so is that one's event, whatever follows", async () => {
+    it("are answered with the event of an earlier entry of the batch if that has made the same state", async () => {
       await using origin = await WriteBackRig.create(files);
       const texts = ["1", "1", "2", "2", "1"];
       const entries = await Promise.all(texts.map((text, i) => origin.entry(i + 1, "a", text)));
@@ -94,7 +94,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       ]);
     });
 
-    it("what is so already makes no event, whoever made it so", async () => {
+    it("make no event if the path has their state already", async () => {
       await using origin = await WriteBackRig.create(files);
       const a = await origin.write("a", "same");
       const { accepted, rejected } = await origin.accept([
@@ -111,7 +111,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect(await origin.iterations("a")).toHaveLength(1);
     });
 
-    it.each([["in one batch"], ["in batches"]])("a replica goes on from its own work, %s", async (how) => {
+    it.each([["in one batch"], ["in batches"]])("continue from the replica's own work, %s", async (how) => {
       await using origin = await WriteBackRig.create(files);
       const seen = await origin.write("a", "0");
       const all = [
@@ -135,8 +135,8 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
     });
   });
 
-  describe("what is based on an earlier state is kept as a version", () => {
-    it("the present state stays, and the replica learns what it lost against", async () => {
+  describe("entries that are based on an earlier state", () => {
+    it("are kept as versions, and the answer names the event that they lost against", async () => {
       await using origin = await WriteBackRig.create(files);
       const seen = await origin.write("a", "one");
       const now = await origin.write("a", "the host's");
@@ -162,7 +162,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       });
     });
 
-    it("a deletion of what was edited, and what follows from it", async () => {
+    it("may be a deletion of an edited file, and the entry that follows it", async () => {
       await using origin = await WriteBackRig.create(files);
       const seen = await origin.write("a", "one");
       const now = await origin.write("a", "two");
@@ -178,13 +178,13 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect(await origin.files()).toEqual({ a: "two" });
     });
 
-    it("of two replicas the first one's is the state, the second one's a version", async () => {
+    it("are those of the second of two replicas, whose state becomes a version", async () => {
       await using origin = await WriteBackRig.create(files);
       const seen = await origin.write("a", "one");
       const first = await origin.accept([await origin.entry(1, "a", "r1", { seen })], { replica: "r1" });
       const second = await origin.accept([await origin.entry(1, "a", "r2", { seen })], { replica: "r2" });
       expect([first.accepted.length, second.rejected.map((one) => one.reason)]).toEqual([1, ["stale"]]);
-      // The first one does not go on over what somebody else did meanwhile.
+      // The first replica's next entry does not replace what somebody else did meanwhile.
       const back = await origin.write("a", "one");
       const third = await origin.accept([await origin.entry(2, "a", "r1 again", { seen })], { replica: "r1" });
       expect(third.rejected).toMatchObject([{ reason: "stale", currentSequence: back }]);
@@ -192,7 +192,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
   });
 
   describe("folders", () => {
-    it("a folder goes with what was in it: its deletion stands before theirs", async () => {
+    it("a folder is deleted with its contents, although its entry comes before theirs", async () => {
       await using origin = await WriteBackRig.create(files);
       const a = await origin.write("d/e/a", "1");
       const b = await origin.write("d/b", "2");
@@ -209,12 +209,12 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       const seqs = new Map(gone.map(({ recordId, seq }) => [recordId, seq]));
       const paths = ["file:d", "file:d/b", "file:d/e", "file:d/e/a"];
       expect(answer.accepted.map((one) => one.sequence)).toEqual(paths.map((id) => seqs.get(id)));
-      // Without an intent, what is in a folder goes first: whatever a crash leaves of it, nothing is without its folder.
+      // Without an intent, the contents of a folder are deleted first. A crash then leaves nothing without its folder.
       if (files === undefined) expect([...seqs.keys()]).toEqual(["file:d/e/a", "file:d/e", "file:d/b", "file:d"]);
       expect(await origin.files()).toEqual({});
     });
 
-    it("one whose contents go in the next batches goes with the last of them", async () => {
+    it("a folder whose contents are deleted in later batches is deleted with the last of them", async () => {
       await using origin = await WriteBackRig.create(files);
       const seen: number[] = [];
       for (const name of ["a", "b", "c"]) seen.push(await origin.write(`d/${name}`, name));
@@ -237,7 +237,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect((await origin.context.index.records("version:")).length).toBe(0);
     });
 
-    it("… but not after the replica has done something else", async () => {
+    it("such a folder is not deleted after the replica has done something else", async () => {
       await using origin = await WriteBackRig.create(files);
       const a = await origin.write("d/a", "a");
       const d = await origin.seqOf("d");
@@ -247,7 +247,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect(await origin.files()).toEqual({ d: "/", e: "e" });
     });
 
-    it("one that holds what the replica has not seen stays, with all that is on the way to it, and it is said which event to wait for", async () => {
+    it("a folder with an unseen file stays, with the folders between, and the answer names the event to wait for", async () => {
       await using origin = await WriteBackRig.create(files);
       const a = await origin.write("d/e/a", "1");
       const [d, e] = [await origin.seqOf("d"), await origin.seqOf("d/e")];
@@ -262,12 +262,12 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
         [2, "stale", unseen],
       ]);
       expect(await origin.files()).toEqual({ d: "/", "d/e": "/", "d/e/new": "2" });
-      // The kept versions stand against the folder's own event.
+      // The kept versions are against the folders' own events.
       const versions = await origin.events("version:");
       expect(versions.map(({ record }) => record["against"])).toEqual([e, d]);
     });
 
-    it("one that holds what the same batch has put into it stays: that is no event to wait for", async () => {
+    it("a folder into which the same batch has put a file stays, and that file's event is not one to wait for", async () => {
       await using origin = await WriteBackRig.create(files);
       await origin.write("d/a", "1");
       const [d, a] = [await origin.seqOf("d"), await origin.seqOf("d/a")];
@@ -296,7 +296,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect(await origin.files()).toEqual({ d: "now a file", f: "/", "f/a": "3" });
     });
 
-    it("nothing is put beneath what has become a file", async () => {
+    it("a file beneath a folder that has become a file is rejected", async () => {
       await using origin = await WriteBackRig.create(files);
       const file = await origin.write("d", "a file");
       const { rejected } = await origin.accept([await origin.entry(1, "d/a", "1")]);
@@ -321,7 +321,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect(await settledWriteBack(origin.context, "r2")).toEqual({ upTo: 0, last: { accepted: [], rejected: [] } });
     });
 
-    it("a batch of which some are new: each is answered", async () => {
+    it("are answered together with the new entries of their batch", async () => {
       await using origin = await WriteBackRig.create(files);
       const one = await origin.entry(1, "a", "1");
       const two = await origin.entry(2, "b", "2");
@@ -331,7 +331,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect(await origin.iterations("a")).toHaveLength(1);
     });
 
-    it("of long ago are left out of the answer, and not done", async () => {
+    it("of an earlier batch are left out of the answer, and not done", async () => {
       await using origin = await WriteBackRig.create(files);
       const one = await origin.entry(1, "a", "1");
       await origin.accept([one]);
@@ -341,12 +341,12 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
     });
   });
 
-  describe("what cannot be", () => {
+  describe("an entry that cannot be accepted", () => {
     it.each<[string, (now: { a: number; b: number; head: number }) => number, number]>([
       ["an event to come", ({ head }) => head + 1, 0],
       ["an event of another path", ({ b }) => b, 0],
       ["an event that was not sent to it", ({ a }) => a, 1],
-    ])("to have seen %s is a lie: nothing is kept", async (_, seenOf, behind) => {
+    ])("is rejected as a causal lie if it claims to have seen %s, and is not kept", async (_, seenOf, behind) => {
       await using origin = await WriteBackRig.create(files);
       const a = await origin.write("a", "1");
       const b = await origin.write("b", "1");
@@ -358,7 +358,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
     });
 
     it.each([".git/hooks/post-commit", "sub/.GIT/config", ".chronicle-tmp/x", "d/.chronicle-tmp"])(
-      "%s is nobody's to write",
+      "is rejected if its path is %s",
       async (path) => {
         await using origin = await WriteBackRig.create(files);
         const { rejected } = await origin.accept([await origin.entry(1, path, "#!/bin/sh")]);
@@ -366,7 +366,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       },
     );
 
-    it("a folder that is filtered is not deleted either", async () => {
+    it("is rejected if it deletes a folder that is filtered", async () => {
       await using origin = await WriteBackRig.create(files);
       const filter = new DirectionalFilter().addPattern(new FilterPattern("build/"), "from-replica");
       const seen = await origin.write("build/x", "x");
@@ -380,7 +380,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect(await origin.files()).toEqual({ build: "/", "build/x": "x" });
     });
 
-    it("is refused with its reason, and the others are taken", async () => {
+    it("is rejected with its reason, and the other entries are accepted", async () => {
       await using origin = await WriteBackRig.create(files);
       const filter = new DirectionalFilter().addPattern(new FilterPattern("*.log"), "from-replica");
       const entries = [

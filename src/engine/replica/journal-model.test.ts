@@ -7,8 +7,9 @@ import { rebuildFromLog } from "../log/catch-up.ts";
 import { compact } from "../upkeep/compact.ts";
 
 /**
- * The journal against a model that notes each change as it is made: any history of edits, steps, merges, conflicts, proposals
- * and compactions, read whole, in pages, from anywhere on, and by an index that is made anew.
+ * Tests the journal against a model that notes each change as it is made. The histories consist of edits, steps,
+ * merges, conflicts, proposals and compactions. The journal is read whole, in pages, from any event on, and after a
+ * rebuild of the index.
  */
 
 const PATHS = ["a", "b", "c"] as const;
@@ -127,7 +128,7 @@ async function told(replica: ReplicaRig, after = 0, limit = 1_000): Promise<Note
   return entries.map((one) => ({ path: one.path, seen: one.seen, hash: one.entry?.hash }));
 }
 
-it("says what was changed, and on what each change is based", async () => {
+it("the journal has each change, and the origin's event on which the change is based", async () => {
   const history = fc.tuple(fc.array(step, { minLength: 1, maxLength: 25 }), fc.nat(), fc.integer({ min: 1, max: 5 }));
   await fc.assert(
     fc.asyncProperty(history, async ([steps, from, limit]) => {

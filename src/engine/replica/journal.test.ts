@@ -27,8 +27,8 @@ function conflict({ path, baseSeq, since, base }: Sides, settled?: ConflictRecor
 const seen = async (replica: ReplicaRig, after = 0): Promise<(string | number)[][]> =>
   (await replica.journal(after)).entries.map((one) => [one.path, one.seen]);
 
-describe("what is changed in the folder is journaled", () => {
-  it("from the event on with which it became a replica", async () => {
+describe("a change in the folder is journaled", () => {
+  it("from the event on with which the folder became a replica", async () => {
     await using replica = await ReplicaRig.open({ a: "1" });
     await replica.edit("a", "2");
     expect(await replica.journal()).toEqual({ entries: [], upTo: await replica.head() });
@@ -41,7 +41,7 @@ describe("what is changed in the folder is journaled", () => {
     expect(deleted).toMatchObject({ path: "a", entry: undefined, localSeq: await replica.head() });
   });
 
-  it("based on what the origin had of the path when the folder was last reconciled before it", async () => {
+  it("as based on the origin's state of the path at the last reconciliation before the change", async () => {
     await using replica = await ReplicaRig.open({ a: "1", b: "1" });
     for (const seq of [3, 7]) replica.upstream("a", await replica.file("a", `${seq}`), seq);
     await replica.apply({ applied: 5 });
@@ -56,7 +56,7 @@ describe("what is changed in the folder is journaled", () => {
     ]);
   });
 
-  it("a merge is a change of its own, based on what it was merged with", async () => {
+  it("as a change of its own if it is a merge, based on what it was merged with", async () => {
     await using replica = await ReplicaRig.open({ a: "1" });
     replica.upstream("a", await replica.file("a", "u"), 4);
     await replica.apply({ applied: 1 });
@@ -72,7 +72,7 @@ describe("what is changed in the folder is journaled", () => {
     ]);
   });
 
-  it("with whose work it is", async () => {
+  it("with its actor, turn and action", async () => {
     await using replica = await ReplicaRig.open({ a: "1" });
     await replica.apply({ applied: 1 });
     const request = { type: "write_file", payload: { path: "a" }, turn: "t7", actor: "agent" };
@@ -82,7 +82,7 @@ describe("what is changed in the folder is journaled", () => {
     expect(entries).toMatchObject([{ actor: "agent", turn: "t7", action: action?.id }]);
   });
 
-  it("a merge with whose work it was that was merged", async () => {
+  it("with the actor, turn and action of the merged edit if it is a merge", async () => {
     await using replica = await ReplicaRig.open({ a: "1" });
     replica.upstream("a", await replica.file("a", "u"), 4);
     await replica.apply({ applied: 1 });
@@ -97,7 +97,7 @@ describe("what is changed in the folder is journaled", () => {
     expect(entry).toMatchObject({ actor: "agent", turn: "t7", action: action?.id, entry: { hash: merged.hash } });
   });
 
-  it("not what was changed before the sync was begun anew", async () => {
+  it("only if it was made after the sync was begun anew", async () => {
     await using replica = await ReplicaRig.open({ a: "1" });
     await replica.apply({ applied: 1 });
     await replica.edit("a", "2");
@@ -106,7 +106,7 @@ describe("what is changed in the folder is journaled", () => {
     expect((await replica.journal()).entries.map(({ entry }) => entry?.hash)).toEqual([await replica.keep("3")]);
   });
 
-  it("by pages, and from any of them on", async () => {
+  it("in pages, and from any page on", async () => {
     await using replica = await ReplicaRig.open({ a: "0" });
     replica.upstream("a", await replica.file("a", "u"), 2);
     await replica.apply({ applied: 2 });
@@ -123,7 +123,7 @@ describe("what is changed in the folder is journaled", () => {
 });
 
 describe("conflicts", () => {
-  it("while one is open its base counts, and again the folder's once it is settled", async () => {
+  it("the base of an open conflict counts, and the folder's base counts again once the conflict is settled", async () => {
     await using replica = await ReplicaRig.open({ a: "1" });
     for (const seq of [2, 6]) replica.upstream("a", await replica.file("a", `${seq}`), seq);
     await replica.apply({ applied: 6, conflicts: [conflict({ path: "a", baseSeq: 2 })] });
@@ -140,7 +140,7 @@ describe("conflicts", () => {
     expect(await seen(replica, between)).toEqual(both.slice(1));
   });
 
-  it("beneath one about a folder, what the folder was reconciled with before it", async () => {
+  it("beneath a conflict about a folder, the state before the conflict counts as the base", async () => {
     await using replica = await ReplicaRig.open({ "d/a": "1" });
     for (const seq of [2, 6]) replica.upstream("d/a", await replica.file("d/a", `${seq}`), seq);
     await replica.apply({ applied: 6, conflicts: [conflict({ path: "d", baseSeq: 1, since: 3 })] });
@@ -148,7 +148,7 @@ describe("conflicts", () => {
     expect(await seen(replica)).toEqual([["d/a", 2]]);
   });
 
-  it("what is kept of the folder's side is proposed on what the origin has, as whose work it is", async () => {
+  it("the folder's side, if it is kept, is proposed as a change of the origin's state, with its actor", async () => {
     await using replica = await ReplicaRig.open({ a: "1" });
     for (const seq of [2, 6]) replica.upstream("a", await replica.file("a", `${seq}`), seq);
     await replica.apply({ applied: 2 });
@@ -163,7 +163,7 @@ describe("conflicts", () => {
     ]);
   });
 
-  it("a proposal of what was there from the beginning, and of a deletion", async () => {
+  it("a proposal may be a file that was there from the beginning, or a deletion", async () => {
     await using replica = await ReplicaRig.open({ a: "1", b: "1" });
     await replica.apply({ applied: 1 });
     await replica.edit("b", undefined);
@@ -177,7 +177,7 @@ describe("conflicts", () => {
   });
 });
 
-it("knows which of its own events wrote a path: a copy of it, or one that was put back, has others there", async () => {
+it("hasWritten tells whether the replica's event with a seq wrote a path", async () => {
   await using replica = await ReplicaRig.open({ a: "1" });
   await replica.apply({ applied: 1 });
   await replica.edit("b", "2");
@@ -191,7 +191,7 @@ it("knows which of its own events wrote a path: a copy of it, or one that was pu
   expect(await has((await replica.head()) + 1, "b")).toBe(false);
 });
 
-it("is quick where nothing is new, whatever was before", async () => {
+it("the journal is read quickly if nothing is new, however many events are before", async () => {
   await using replica = await ReplicaRig.open();
   const changes = [];
   for (let i = 0; i < 3_000; i += 1) changes.push(await replica.change(`f${i}`, replica.folder(`f${i}`)));

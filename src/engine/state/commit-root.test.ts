@@ -8,7 +8,7 @@ import { nearestRoot } from "./stated-root.ts";
 import { rootAtHead } from "../log/tree.ts";
 import { verify } from "../upkeep/verify.ts";
 
-it("the nearest root at or before an event is that of its own line, and right", async () => {
+it("the nearest root at or before the last event of a commit is stated by that event, and is right", async () => {
   await using replica = await ReplicaRig.open({ a: "A", "d/b": "B" });
   const { context } = replica;
   const begun = await replica.head();
@@ -54,7 +54,7 @@ it("at least one commit in 1,000 events states the root, and each one knows its 
   expect((await verify(context)).problems).toEqual([]);
 });
 
-it("folder hashes are stored also where a reader brought the events of the commit into the index first", async () => {
+it("folder hashes are stored even if a reader put the events of the commit into the index first", async () => {
   await using replica = await ReplicaRig.open({ "d/a": "A", "e/b": "B" });
   const { context } = replica;
   const append = context.log.append.bind(context.log);
@@ -83,7 +83,7 @@ it("folder hashes are stored also where a reader brought the events of the commi
   expect(await context.index.treeHashAt(parsePath("d"), await replica.head())).toBe(stored);
 });
 
-it("an index that was made anew in between is not said to have all folder hashes", async () => {
+it("an index that was made anew in between gives the right root", async () => {
   await using replica = await ReplicaRig.open({ "d/a": "A", "e/b": "B" });
   const { context } = replica;
   const write = async (path: string, text: string): Promise<void> => {

@@ -10,7 +10,7 @@ import { verify } from "../upkeep/verify.ts";
 
 const ID = "22222222-2222-4222-8222-222222222222";
 
-/** A file that both have made something else of since event 2 of the origin; up to event 6 the folder is reconciled. */
+/** Makes a replica, reconciled up to the origin's event 6, whose file `a` both have changed since event 2. */
 async function disputed(files: Readonly<Record<string, string>> = { a: "mine" }): Promise<ReplicaRig> {
   const replica = await ReplicaRig.open(files);
   const [base, wanted] = [await replica.file("a", "base"), await replica.file("a", "theirs")];
@@ -24,8 +24,8 @@ async function disputed(files: Readonly<Record<string, string>> = { a: "mine" })
   return replica;
 }
 
-describe("a conflict of a sync, settled without it", () => {
-  it("the folder's side is proposed, on what the origin has", async () => {
+describe("a conflict of a sync, settled outside of the sync", () => {
+  it("the folder's side is proposed as a change of the origin's state", async () => {
     await using replica = await disputed();
     const at = await replica.head();
     const done = await resolveConflict(replica.context, "a", { keep: "current" });
@@ -36,7 +36,7 @@ describe("a conflict of a sync, settled without it", () => {
     expect(await listConflicts(replica.context)).toEqual([]);
   });
 
-  it("the origin's side comes into the folder, whatever was edited since; an undo opens it again", async () => {
+  it("the origin's side replaces the folder's, whatever was edited since, and an undo opens the conflict again", async () => {
     await using replica = await disputed();
     replica.write("a", "mine, and more");
     await resolveConflict(replica.context, ID, { keep: "undo" });
@@ -53,7 +53,7 @@ describe("a conflict of a sync, settled without it", () => {
     expect((await verify(replica.context)).problems).toEqual([]);
   });
 
-  it("a content that is given is a change on what the origin has, also where the folder has it already", async () => {
+  it("a given content is a change of the origin's state, even if the folder has it already", async () => {
     await using replica = await disputed();
     const at = await replica.head();
     await resolveConflict(replica.context, "a", { keep: "merged", content: Buffer.from("both") });
@@ -67,7 +67,7 @@ describe("a conflict of a sync, settled without it", () => {
     expect((await same.journal(before)).entries).toMatchObject([{ seen: 6, entry: { hash: await same.keep("mine") } }]);
   });
 
-  it("one about a folder is the sync's to settle", async () => {
+  it("a conflict about a folder is refused, because only the sync settles it", async () => {
     await using replica = await disputed();
     const sync = { origin: ORIGIN, baseSeq: 0, upstreamSeq: 3, since: 2 };
     const states = { path: "d" as never, base: undefined, current: replica.folder("d"), wanted: undefined };
@@ -87,8 +87,8 @@ describe("a conflict of a sync, settled without it", () => {
   });
 });
 
-describe("what a sync brings is no step of undo", () => {
-  it("an undo takes back what was done here before it, as far as the sync has not changed it", async () => {
+describe("changes that a sync brings are no steps of undo", () => {
+  it("an undo undoes the last work here before them, and leaves them alone", async () => {
     await using replica = await disputed({ a: "mine", b: "1" });
     await resolveConflict(replica.context, "a", { keep: "merged", content: Buffer.from("both") });
     await replica.apply({ applied: 9, changes: [await replica.change("b", await replica.file("b", "2"))] });
@@ -96,7 +96,7 @@ describe("what a sync brings is no step of undo", () => {
     expect(replica.files()).toEqual({ a: "mine", b: "2" });
   });
 
-  it("a step that was cut off is finished by an undo, which then goes on", async () => {
+  it("an interrupted step is finished by an undo, which then continues", async () => {
     await using replica = await disputed();
     await resolveConflict(replica.context, "a", { keep: "merged", content: Buffer.from("both") });
     const change = await replica.change("b", await replica.file("b", "new"));

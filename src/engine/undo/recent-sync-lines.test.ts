@@ -7,13 +7,13 @@ import { recentWork } from "./recent.ts";
 import { restore } from "./restore.ts";
 import { takeSnapshot } from "../read/snapshot.ts";
 
-describe("recent work has a line for what a sync brought", () => {
-  it("at a replica: what came in a row is one, unless something was done in between", async () => {
+describe("a line of recent work for what a sync brought", () => {
+  it("at a replica: steps in a row are one line, unless something was done in between", async () => {
     await using replica = await ReplicaRig.open({ a: "1" });
     await replica.apply({ applied: 1, changes: [await replica.change("b", await replica.file("b", "2"))] });
     const both = [await replica.change("a", undefined), await replica.change("c", await replica.file("c", "3"))];
     await replica.apply({ applied: 2, changes: both });
-    // A step that brings nothing is none.
+    // A step that brings nothing has no line.
     await replica.apply({ applied: 3, changes: [] });
     await takeSnapshot(replica.context, { name: "mine" });
     await replica.apply({ applied: 4, changes: [await replica.change("d", await replica.file("d", "4"))] });
@@ -25,13 +25,14 @@ describe("recent work has a line for what a sync brought", () => {
       ["baseline", 1],
     ]);
     expect(items[0]?.back).toMatch(/^chronicle restore seq:\d+$/);
-    // There is no way to before the folder was filled: what filled it would stay, and only one's own edits would go.
+    // There is no way back to before the folder was filled. A restore would leave the files that filled it, and would
+    // remove only the person's own edits.
     expect(items[2]).toMatchObject({ id: ORIGIN, back: "" });
     expect(items[2]?.summary).toMatch(/^from /);
     expect((await recentWork(replica.context, 1)).items).toEqual(items.slice(0, 1));
   });
 
-  it("at a replica: an edit of one's own in between ends the line, and the way back to before the next one keeps it", async () => {
+  it("at a replica: an edit in between ends the line, and the way back to before the next line keeps the edit", async () => {
     await using replica = await ReplicaRig.open();
     const bring = async (applied: number, path: string): Promise<void> => {
       const upstream = { seq: applied, iteration: 1 };
@@ -94,7 +95,7 @@ describe("recent work has a line for what a sync brought", () => {
   it.each([
     ["without a folder", undefined],
     ["with a folder", {}],
-  ])("at an origin %s: what a replica wrote", async (_, files) => {
+  ])("at an origin %s: the writes of a replica are one line", async (_, files) => {
     await using origin = await WriteBackRig.create(files);
     const a = await origin.write("a", "one");
     const head = (await origin.context.index.head()).seq;

@@ -12,7 +12,7 @@ import { rollback } from "./restore.ts";
 
 const FOLDER = { folder: 0o755 };
 
-/** A context in which no outside path can be replaced, because this error is thrown. */
+/** Returns a context in which no outside path can be replaced, because `error` is thrown. */
 function failing(context: Context, error: Error): Context {
   const replace = (): Promise<never> => Promise.reject(error);
   const outside = new Proxy(context.outside, {
@@ -24,7 +24,7 @@ function failing(context: Context, error: Error): Context {
   return { ...context, outside };
 }
 
-/** The engine of a workspace, on a disk with some files outside of it. */
+/** Opens the engine of a workspace on a disk with these files outside of the workspace. */
 async function opened(outside: Readonly<Record<string, string>>) {
   const tree = { ...outside, "/proj/a": "1", "/store": FOLDER, "/config": FOLDER, "/root": FOLDER };
   const disk = SimDisk.fromTree(tree);
@@ -37,7 +37,7 @@ async function opened(outside: Readonly<Record<string, string>>) {
   return { disk, context, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() };
 }
 
-test("a rollback of outside paths that fails ends its action with the reason for which it failed", async () => {
+test("a rollback of outside paths that fails ends its action with the reason for the failure", async () => {
   await using machine = await opened({ "/etc/conf": "was" });
   const { disk, context } = machine;
   const action = await snapshotAction(context, { type: "write_file", payload: { path: "/etc/conf" } });
@@ -50,7 +50,7 @@ test("a rollback of outside paths that fails ends its action with the reason for
   expect(own).toMatchObject({ type: "restore_outside", state: "failed", reason: "a defect of Chronicle's" });
 });
 
-test("a dry run names what is there and beyond the limits, and only that", async () => {
+test("a dry run lists exactly the existing files beyond the limits as skipped", async () => {
   const names = ["a", "b", "c", "d", "e"];
   await using machine = await opened(Object.fromEntries(names.map((name) => [`/etc/d/${name}`, "was"])));
   const { disk, context } = machine;
@@ -70,7 +70,7 @@ test("a dry run names what is there and beyond the limits, and only that", async
   expect(skipped.map(({ path }) => path)).toEqual(["/etc/d/c", "/etc/d/d"]);
 });
 
-test("a file outside that comes back without its setuid bit is named, and then nothing else is left to do", async () => {
+test("a file outside that comes back without its setuid bit is listed as skipped, and then nothing else is left to do", async () => {
   await using machine = await opened({ "/etc/tool": "was" });
   const { disk, context } = machine;
   const fd = disk.open("/etc/tool", "read");

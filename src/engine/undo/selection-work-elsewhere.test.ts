@@ -25,8 +25,8 @@ async function withAgent(files?: Record<string, string>): Promise<WriteBackRig> 
 describe.each<[string, Record<string, string> | undefined]>([
   ["without a folder", undefined],
   ["with a folder", {}],
-])("what was done in a replica, at an origin %s", (_, files) => {
-  it("is taken back by its session, by the beginning of that, too", async () => {
+])("work in a replica, at an origin %s", (_, files) => {
+  it("is undone by its session, which may be named by the beginning of its id", async () => {
     await using origin = await withAgent(files);
     const { changes, selection } = await undoSelection(origin.context, { session: "session-" });
     expect(selection).toBe("session session-1");
@@ -35,7 +35,7 @@ describe.each<[string, Record<string, string> | undefined]>([
     await expect(undoSelection(origin.context, { session: "another" })).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("is told and taken back by its turn; the last one is the last turn of the workspace", async () => {
+  it("is listed and undone by its turn, and its last turn is the last turn of the workspace", async () => {
     await using origin = await withAgent(files);
     expect(await changesOfSelection(origin.context, {})).toMatchObject({
       selection: "turn turn-2",
@@ -48,7 +48,7 @@ describe.each<[string, Record<string, string> | undefined]>([
   });
 });
 
-it("is found in the index: the log is not read for it", async () => {
+it("work in a replica is found in the index, without reading the log", async () => {
   await using origin = await withAgent();
   const { context } = origin;
   let reads = 0;
@@ -61,7 +61,7 @@ it("is found in the index: the log is not read for it", async () => {
   expect(reads).toBe(0);
 });
 
-it("is there after the index was built anew, and counted once", async () => {
+it("work in a replica is the same after the index was built anew, and is counted once", async () => {
   await using origin = await withAgent();
   const before = await replicaSessions(origin.context);
   expect(before).toMatchObject([{ session_id: "session-1", kind: "replica", replica: "r1", changed: 2 }]);
@@ -69,7 +69,7 @@ it("is there after the index was built anew, and counted once", async () => {
   expect(await replicaSessions(origin.context)).toEqual(before);
 });
 
-it("at a replica the last turn is not the origin's; asked for by name it is found", async () => {
+it("the last turn of a replica is not one of the origin's, which are found by their ids only", async () => {
   await using replica = await ReplicaRig.open({ a: "1" });
   const by = { actor: "claude", session: "s", turn: "t" };
   const change = await replica.change("a", await replica.file("a", "2"), { by, upstream: { seq: 2, iteration: 2 } });
@@ -79,7 +79,7 @@ it("at a replica the last turn is not the origin's; asked for by name it is foun
   expect((await changesOfSelection(replica.context, { session: "s" })).changes).toMatchObject([{ path: "a" }]);
 });
 
-it("a replica of which every own turn is passed does not ask for the origin's turns", async () => {
+it("a replica whose own turns are all passed over takes none of the origin's turns", async () => {
   await using replica = await ReplicaRig.open({ a: "1", b: "1" });
   const by = { actor: "claude", session: "s", turn: "t" };
   const change = await replica.change("a", await replica.file("a", "2"), { by, upstream: { seq: 2, iteration: 2 } });

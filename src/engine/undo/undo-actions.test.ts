@@ -6,11 +6,11 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 const LINES = ["one", "two", "three", "four", "five", "six", "seven"];
 const BASE = LINES.map((line) => `${line}\n`).join("");
 
-/** The base with some lines replaced. */
+/** Returns the base with some lines replaced. */
 const text = (...now: readonly (readonly [string, string])[]): string =>
   now.reduce((all, [from, to]) => all.replace(`${from}\n`, `${to}\n`), BASE);
 
-/** A tool call that replaces something in a file. Its id. */
+/** Makes a tool call that replaces something in a file. Returns its id. */
 async function edit(
   project: Project,
   workspace: WorkspaceApi,
@@ -24,7 +24,7 @@ async function edit(
 }
 
 describe("undo of actions", () => {
-  it("one in the middle is undone alone, by its id, a prefix or the agent's own id of the call", async () => {
+  it("an action in the middle is undone alone, by its id, a prefix or the agent's own id of the call", async () => {
     for (const name of ["id", "prefix", "call"] as const) {
       await using project = new Project();
       project.write("f", BASE);
@@ -45,7 +45,7 @@ describe("undo of actions", () => {
     }
   });
 
-  it("an agent's own id of a call is that call, whatever other ids begin with", async () => {
+  it("an agent's own id of a call names that call, even if another id begins with it", async () => {
     await using project = new Project();
     project.write("f", BASE);
     const workspace = await project.init();
@@ -55,7 +55,7 @@ describe("undo of actions", () => {
     expect((await workspace.undo({ action: first.slice(0, 8), dryRun: true })).selection).toBe(`action ${first}`);
   });
 
-  it("changes shows nothing of what a human did between two edits of the turn", async () => {
+  it("`changes` shows nothing of a person's edit between two edits of the turn", async () => {
     await using project = new Project();
     project.write("f", BASE);
     project.write("g", "g\n");
@@ -78,7 +78,7 @@ describe("undo of actions", () => {
     ]);
   });
 
-  it("the last turn: all its actions and nothing of the turn before; changes tells the same", async () => {
+  it("the last turn is undone with all its actions and nothing of the turn before, as `changes` shows it", async () => {
     await using project = new Project();
     project.write("f", BASE);
     project.write("g", "g\n");
@@ -116,7 +116,7 @@ describe("undo of actions", () => {
     expect([project.read("f"), project.read("g")]).toEqual([BASE, "G\n"]);
   });
 
-  it("where no turn changed anything, the last is the one that ended last", async () => {
+  it("if no turn changed anything, the last turn is the one that ended last", async () => {
     await using project = new Project();
     project.write("g", "g\n");
     const workspace = await project.init();
@@ -125,7 +125,7 @@ describe("undo of actions", () => {
     expect((await workspace.changes({})).selection).toBe("turn t2");
   });
 
-  it("two agents in one folder: undoing one leaves the other's work, in one file too", async () => {
+  it("undoing one agent's work leaves another agent's work, even in the same file", async () => {
     await using project = new Project();
     project.write("shared", BASE);
     const workspace = await project.init();
@@ -145,7 +145,7 @@ describe("undo of actions", () => {
     expect(project.read("shared")).toBe(text(["one", "codex 1"], ["four", "claude 1"], ["seven", "codex 2"]));
   });
 
-  it("a shell's rm -rf of a whole folder is taken back while the next action stays", async () => {
+  it("a shell's rm -rf of a whole folder is undone while the next action stays", async () => {
     await using project = new Project();
     project.write("src/a", "a\n");
     project.write("src/deep/b", "b\n", 0o755);
@@ -162,7 +162,7 @@ describe("undo of actions", () => {
     expect(project.tree()).toEqual(before);
   });
 
-  it("what may be several's is taken along by none of them, but by file and since", async () => {
+  it("an ambiguous change is not undone with a turn, session or actor, but with its file", async () => {
     await using project = new Project();
     project.write("f", "f\n");
     const workspace = await project.init();
@@ -179,7 +179,7 @@ describe("undo of actions", () => {
     expect(project.read("f")).toBe("f\n");
   });
 
-  it("what only calls of one turn can have made is the turn's and the session's, also where one of them never ran", async () => {
+  it("a change that only calls of one turn can have made belongs to the turn and session, even if one call never ran", async () => {
     for (const selection of [{ turn: "last" }, { session: "s" }]) {
       await using project = new Project();
       project.write("f", "f\n");
@@ -201,7 +201,7 @@ describe("undo of actions", () => {
     }
   });
 
-  it("an action of a run goes alone; the undo of the run then takes the rest", async () => {
+  it("an action of a run is undone alone, and the undo of the run then undoes the rest", async () => {
     await using project = new Project();
     project.write("f", BASE);
     const workspace = await project.init();
@@ -215,7 +215,7 @@ describe("undo of actions", () => {
     expect(project.read("f")).toBe(BASE);
   });
 
-  it("what was taken back already is not taken back again, by either kind of undo", async () => {
+  it("work that was undone already is not undone again, by either kind of undo", async () => {
     await using project = new Project();
     project.write("f", BASE);
     const workspace = await project.init();
@@ -234,7 +234,7 @@ describe("undo of actions", () => {
     expect(project.read("f")).toBe(text(["one", "uno"]));
   });
 
-  it("an undo that was made longer by a kept file takes the rest when it is asked again", async () => {
+  it("an undo that left a folder because of a person's file removes the folder when it is asked again", async () => {
     await using project = new Project();
     project.write("a", "a\n");
     const workspace = await project.init();

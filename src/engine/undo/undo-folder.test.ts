@@ -2,8 +2,8 @@ import { mkdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Project } from "../../../test/helpers/project.ts";
 
-describe("undo where somebody removed the folder", () => {
-  it("brings it back with what was in it; redo takes both", async () => {
+describe("undo after somebody removed the folder", () => {
+  it("brings the folder back with the file that was in it, and redo removes both again", async () => {
     await using project = new Project();
     project.write("dir/deep/f", "f\n", 0o600);
     project.write("keep", "keep\n");
@@ -28,7 +28,7 @@ describe("undo where somebody removed the folder", () => {
     expect(project.tree()).toEqual(before);
   });
 
-  it("redo leaves a folder that was brought back and holds something by then", async () => {
+  it("redo keeps a folder that undo brought back, if the folder holds another file by then", async () => {
     await using project = new Project();
     project.write("dir/f", "f\n");
     const workspace = await project.init();
@@ -40,7 +40,7 @@ describe("undo where somebody removed the folder", () => {
     expect(Object.keys(project.tree())).toEqual(["dir", "dir/mine"]);
   });
 
-  it("a redo brings the folder as well", async () => {
+  it("a redo brings the removed folder back as well", async () => {
     await using project = new Project();
     project.write("dir/f", "f\n");
     const workspace = await project.init();
@@ -51,7 +51,7 @@ describe("undo where somebody removed the folder", () => {
     expect(Object.keys(project.tree())).toEqual(["dir", "dir/new"]);
   });
 
-  it("a file where the folder was is not overwritten: it refuses, and says so", async () => {
+  it("is refused if a file is in the folder's place, and does not overwrite the file", async () => {
     await using project = new Project();
     project.write("dir/f", "f\n");
     const workspace = await project.init();
@@ -62,7 +62,7 @@ describe("undo where somebody removed the folder", () => {
     expect(project.read("dir")).toBe("a file\n");
   });
 
-  it("a rollback brings the folder as well", async () => {
+  it("a rollback brings the removed folder back as well", async () => {
     await using project = new Project();
     project.write("dir/f", "f\n");
     const workspace = await project.init();
@@ -76,7 +76,7 @@ describe("undo where somebody removed the folder", () => {
     expect(project.read("dir/f")).toBe("f\n");
   });
 
-  it("a folder in the place of a file that cannot be merged is told as a conflict, also if it stays for what it holds", async () => {
+  it("a folder in a file's place is reported as a conflict, also if it stays because it holds a person's file", async () => {
     await using project = new Project();
     project.write("f", "first\n");
     const workspace = await project.init();

@@ -8,13 +8,13 @@ async function write(project: Project, workspace: WorkspaceApi, path: string, co
   await workspace.action({ type: "write_file", payload: { path }, ...TURN }, () => project.write(path, content));
 }
 
-/** A turn of six actions, of which the limits leave the first of the session and the last two. */
+/** Makes a turn of six actions. The limits prune all but the first action of the session and the last two. */
 async function flooded(project: Project): Promise<WorkspaceApi> {
   for (const n of [0, 1, 2, 3, 4, 5]) project.write(`f${n}`, "base\n");
   const store = await project.store({ retention: { max_snapshots: 3 } });
   const { workspace } = await store.init({ roots: [project.folder] });
   await write(project, workspace, "f0", "new\n");
-  // Neither the baseline nor a kept action has this state of it.
+  // Neither the baseline nor the snapshot of a kept action holds this content of f1.
   project.write("f1", "draft\n");
   for (const n of [1, 2, 3, 4, 5]) await write(project, workspace, `f${n}`, "new\n");
   await workspace.gc();
@@ -27,9 +27,9 @@ async function flooded(project: Project): Promise<WorkspaceApi> {
 const read = (project: Project): string[] => [0, 1, 2, 3, 4, 5].map((n) => project.read(`f${n}`).trim());
 
 describe.each([{ turn: "t1" }, { session: "s" }, { actor: "claude" }])(
-  "undo of %o, of which a part was pruned",
+  "undo of %o, a part of which was pruned",
   (work) => {
-    it("is refused with what cannot be taken back; nothing is changed", async () => {
+    it("is refused with the paths that cannot be undone, and changes nothing", async () => {
       await using project = new Project();
       const workspace = await flooded(project);
       const error: unknown = await workspace.undo(work).catch((caught: unknown) => caught);
@@ -49,7 +49,7 @@ describe.each([{ turn: "t1" }, { session: "s" }, { actor: "claude" }])(
       await workspace.close();
     });
 
-    it("with force takes all the rest back, of pruned actions too, and lists what stays, in a dry run as well", async () => {
+    it("with force undoes all other paths, also those of pruned actions, and lists the skipped path, also in a dry run", async () => {
       await using project = new Project();
       const workspace = await flooded(project);
       const skipped = [{ path: "f1", reason: "content-missing", detail: expect.stringContaining("pruned by event") }];
@@ -64,7 +64,7 @@ describe.each([{ turn: "t1" }, { session: "s" }, { actor: "claude" }])(
   },
 );
 
-it("the undo of a session, or an actor, says what was compacted away with the archive", async () => {
+it("a dry run of undo notes that earlier work of the session or actor was compacted away with the archive", async () => {
   await using project = new Project();
   project.write("a", "a\n");
   const workspace = await project.init();

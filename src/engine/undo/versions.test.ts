@@ -10,7 +10,7 @@ import { listVersions, restoreVersion } from "./versions.ts";
 const R1 = "11111111-aaaa";
 const R2 = "11111111-bbbb";
 
-/** An origin where two replicas have lost: `a` was edited there, `d/b` was deleted by one of them. */
+/** Makes an origin that has kept a version of each of two replicas: an edit of `a` and a deletion of `d/b`. */
 async function rig(files: Record<string, string> | undefined): Promise<WriteBackRig> {
   const origin = await WriteBackRig.create(files);
   const a = await origin.write("a", "one");
@@ -27,7 +27,7 @@ describe.each([
   ["without a folder", undefined],
   ["with a folder", {}],
 ])("versions of an origin %s", (_, files) => {
-  it("are listed with whose they are and what they lost to, of all paths or one", async () => {
+  it("are listed with their replica, actor and the iteration that they lost to, for all paths or one path", async () => {
     await using origin = await rig(files);
     const [first, second, ...more] = await listVersions(origin.context);
     expect(more).toEqual([]);
@@ -55,7 +55,7 @@ describe.each([
     await expect(openBlob(origin.context, sha256("somebody else's"))).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("are so by now only where kind, content and permissions are", async () => {
+  it("are marked as present only if the path has their permissions as well as their content", async () => {
     await using origin = await WriteBackRig.create(files);
     const a = await origin.write("a", "text");
     await origin.write("a", "else");
@@ -67,12 +67,12 @@ describe.each([
     expect((await listVersions(origin.context))[0]?.is_present).toBe(true);
   });
 
-  it("become what the file is, and undo takes that back", async () => {
+  it("can be restored to their paths, and undo inverts that", async () => {
     await using origin = await rig(files);
     const done = await restoreVersion(origin.context, "11111111-a:4");
     expect(done).toMatchObject({ version: { path: "a" }, changes: [{ path: "a", change_type: "modified" }] });
     expect(await origin.files()).toMatchObject({ a: "the replica's" });
-    // Again: it is so already.
+    // A second restore changes nothing, because the path has the state of the version already.
     expect(await restoreVersion(origin.context, `${R1}:4`)).toMatchObject({ changes: [], undo_id: null });
     await restoreVersion(origin.context, `${R2}:4`);
     expect(Object.keys(await origin.files())).toEqual(expect.not.arrayContaining(["d/b"]));
@@ -81,7 +81,7 @@ describe.each([
     expect(await origin.files()).toMatchObject({ a: "the host's", "d/b": "edited" });
   });
 
-  it("say what is not there, not clear, or in the way", async () => {
+  it("are not restored if the id is unknown or ambiguous, or if a folder is in the way", async () => {
     await using origin = await rig(files);
     const asked = (id: string) => restoreVersion(origin.context, id);
     for (const id of ["", "4", ":4", `${R1}:5`, `${R1}`])
@@ -93,7 +93,7 @@ describe.each([
     expect(await origin.files()).toMatchObject({ "a/inside": "a folder now" });
   });
 
-  it("say into what the replica has merged them, where nothing of them is missing", async () => {
+  it("name the iteration into which their replica merged all of their changes", async () => {
     await using origin = await WriteBackRig.create(files);
     const seen = await origin.write("a", "1\n2\n3\n4\n5\n");
     await origin.write("a", "one\n2\n3\n4\n5\n");
@@ -101,7 +101,7 @@ describe.each([
     await origin.accept([lost], { replica: R1 });
     const listed = async () => (await listVersions(origin.context))[0];
     expect(await listed()).not.toHaveProperty("merged_in");
-    // Another's work with the same lines is no merge of it, and neither is what lacks some of them.
+    // This state is no merge of the version: the replica did not make it, and it lacks the version's line "five".
     await origin.write("a", "one\n2\n3\n4\nfive!\n");
     expect(await listed()).not.toHaveProperty("merged_in");
     const merged = await origin.entry(2, "a", "one\n2\n3\n4\nfive\n", { seen: await origin.seqOf("a") });
@@ -111,7 +111,7 @@ describe.each([
     expect(await listed()).toMatchObject({ merged_in: { iteration: 4 } });
   });
 
-  it("that a replica gave up are lost, whatever it writes next", async () => {
+  it("that a replica gave up are never listed as merged, whatever the replica writes next", async () => {
     await using origin = await rig(files);
     const seen = await origin.seqOf("a");
     await origin.accept([await origin.entry(5, "a", "the host's, and more", { seen })], { replica: R1 });
@@ -119,7 +119,7 @@ describe.each([
     expect([first, second].map((one) => one?.merged_in)).toEqual([undefined, undefined]);
   });
 
-  it("that were pruned say so; those that were not are kept by the collector", async () => {
+  it("are kept by the collector until they are pruned, and are refused with PRUNED after that", async () => {
     await using origin = await rig(files);
     const { context } = origin;
     await context.store.collect();
@@ -131,7 +131,7 @@ describe.each([
     const gone = expect.objectContaining({ code: "PRUNED", message: expect.stringContaining("11111111 made of a") });
     await expect(openBlob(context, sha256("the replica's"))).rejects.toMatchObject({ code: "PRUNED" });
     await expect(restoreVersion(context, `${R1}:4`)).rejects.toEqual(gone);
-    // One without a content is there for ever.
+    // A version without content, such as this deletion, can always be restored.
     expect(await listVersions(context)).toHaveLength(2);
     expect(await restoreVersion(context, `${R2}:4`)).toMatchObject({ changes: [{ change_type: "deleted" }] });
   });

@@ -68,7 +68,7 @@ const [FOLDER, FILE, GONE] = ENTRIES as [BaseEntry, BaseEntry, BaseEntry];
 const [OWN, SESSION] = RECORDS as [BaseRecord, BaseRecord];
 
 describe("checkBase", () => {
-  it("finds nothing wrong with a base that is what the index knows", async () => {
+  it("finds no fault in a base that equals the index", async () => {
     expect(await faultsOf(ENTRIES, RECORDS)).toEqual([]);
   });
 
@@ -83,11 +83,11 @@ describe("checkBase", () => {
     ["a record too many", ENTRIES, [...RECORDS, { ...SESSION, recordId: "session:t", seq: 4 }], ["session:t"]],
     ["an older record", ENTRIES, [OWN, { ...SESSION, seq: 2 }], ["session:s"]],
   ];
-  it.each(wrong)("names %s", async (_, entries, records, where) => {
+  it.each(wrong)("reports %s", async (_, entries, records, where) => {
     expect(await faultsOf(entries, records)).toEqual(where);
   });
 
-  it("holds the base to a root that is stated elsewhere, and knows a missing one", async () => {
+  it("compares the base with a given root, and returns undefined if the base is missing", async () => {
     const { blobs, base, root } = await written(ENTRIES, RECORDS);
     expect(await checkBase(blobs, base, { root })).toEqual([]);
     expect(await checkBase(blobs, base, { root: sha256("other") })).toMatchObject([{ where: "root" }]);

@@ -10,7 +10,7 @@ import { MemoryIndexStore } from "../../storage/memory/memory-index-store.ts";
 import { IndexAudit } from "./index-audit.ts";
 import { eventRow } from "../log/project.ts";
 
-/** Half of what a workspace may hold by default; more than a call takes as arguments. */
+/** Half of the paths that a workspace may hold by default, and more than a function call takes as arguments. */
 const PATHS = 150_000;
 
 function bigBase(): BaseEntry[] {
@@ -22,7 +22,7 @@ function bigBase(): BaseEntry[] {
   });
 }
 
-it("holds a base of 150,000 paths against the index, and names the one that is missing there", async () => {
+it("compares a base of 150,000 paths with the index, and names the path that the index lacks", async () => {
   const base = bigBase();
   const events = sealEvents(
     EMPTY_HEAD,
@@ -48,7 +48,7 @@ it("holds a base of 150,000 paths against the index, and names the one that is m
   ]);
 });
 
-it("tells folder hashes of a moment before the first event", async () => {
+it("reports folder hashes that the index holds for a negative event number", async () => {
   const index = new MemoryIndexStore();
   await index.putTreeHashes(-123, { hashes: [[ROOT, sha256("one")]], after: 0 });
   const audit = await IndexAudit.begin(index);

@@ -29,7 +29,7 @@ describe.each([
   const flipped = Buffer.from(content);
   flipped[100] = (flipped[100] ?? 0) ^ 1;
 
-  it("is stored where it is what it says", async () => {
+  it("is stored if its bytes have its hash", async () => {
     const { stored, blobs } = await taken([offerOf(content, () => [content])]);
     expect(stored).toEqual([sha256(content)]);
     expect((await blobs.get(sha256(content)))?.equals(content)).toBe(true);
@@ -37,30 +37,30 @@ describe.each([
 
   it.each<[string, OfferedContent]>([
     ["other bytes", offerOf(content, () => [flipped])],
-    ["more than was said", offerOf(content, () => [content, Buffer.from("more")])],
-    ["endlessly much", offerOf(content, endless)],
+    ["more bytes than its size", offerOf(content, () => [content, Buffer.from("more")])],
+    ["endless bytes", offerOf(content, endless)],
     ["an error", offerOf(content, failing)],
-    ["less than was said", offerOf(content, () => [content.subarray(1)])],
-  ])("stores nothing where it is %s", async (_what, offer) => {
+    ["fewer bytes than its size", offerOf(content, () => [content.subarray(1)])],
+  ])("is not stored if the offer gives %s", async (_what, offer) => {
     const { stored, blobs } = await taken([offer]);
     expect(stored).toEqual([]);
     expect(await Array.fromAsync(blobs.list())).toEqual([]);
   });
 
-  it("is taken from the next one where the first is wrong", async () => {
+  it("is taken from the next offer if the first one is wrong", async () => {
     const { stored } = await taken([offerOf(content, () => [flipped]), offerOf(content, () => [content])]);
     expect(stored).toEqual([sha256(content)]);
   });
 });
 
-it("stores nothing of a large content that changes between two looks", async () => {
+it("a large content that changes between its two reads is not stored", async () => {
   let looks = 0;
   const offer = offerOf(LARGE, () => ((looks += 1) === 1 ? [LARGE] : [someBytes(LARGE.length, 3)]));
   const { stored, blobs } = await taken([offer]);
   expect([looks, stored, await Array.fromAsync(blobs.list())]).toEqual([2, [], []]);
 });
 
-it("does not take what goes wrong with the store for a fault of what is offered", async () => {
+it("an error of the store is thrown, and not taken for a fault of the offered content", async () => {
   const blobs = new MemoryBlobStore();
   await blobs.close();
   const anew = new StoreAnew(blobs, () => undefined);

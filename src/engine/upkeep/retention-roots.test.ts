@@ -13,14 +13,14 @@ async function beginning(workspace: WorkspaceApi): Promise<number> {
   return first?.seq ?? 0;
 }
 
-it("a pruning keeps the state at which an open run began, under the number that is shown", async () => {
+it("a pruning keeps the state at which an open run began, so that the run can be undone", async () => {
   await using project = new Project();
   project.write("a.txt", "0");
   const workspace = await project.init();
   await write(project, workspace, "before");
   const going = workspace.run({ command: ["sh", "-c", "echo b > b.txt; until test -e go; do sleep 0.05; done"] });
   await vi.waitUntil(() => existsSync(project.at("b.txt")), { timeout: 20_000 });
-  // An operation of the same handle would wait for the run.
+  // A second handle is used, because an operation of the same handle would wait for the run.
   const other = await project.open();
   const began = await beginning(other);
   for (const text of ["1", "2", "3"]) await write(project, other, text);
@@ -40,7 +40,7 @@ it("a pruning keeps the state at which an open run began, under the number that 
   await workspace.close();
 });
 
-it("a pruning keeps the state at which an open watch began, and lists its way back", async () => {
+it("a pruning keeps the state at which an open watch began, and `recent` lists the command that restores it", async () => {
   await using project = new Project();
   project.write("a.txt", "0");
   const workspace = await project.init();

@@ -8,7 +8,7 @@ import { compact } from "./compact.ts";
 import { verify } from "./verify.ts";
 import { presentOf } from "./verify-copy.ts";
 
-/** Makes a replica in conflict with an origin that had freed its side before it came. */
+/** Makes a replica with a conflict. The origin freed its content of the conflict before the replica had it. */
 async function disputed(): Promise<{ readonly replica: ReplicaRig; readonly withhold: (entry: Entry) => void }> {
   const replica = await ReplicaRig.open({ a: "mine" });
   const wanted: Entry = { ...(await replica.file("a", "mine")), hash: sha256("freed") };
@@ -23,7 +23,7 @@ async function disputed(): Promise<{ readonly replica: ReplicaRig; readonly with
   return { replica, withhold: ({ hash }) => list.add(hash === undefined ? [] : [hash]) };
 }
 
-it("a conflict's side that the origin had freed before it came is missing by right, and only then", async () => {
+it("verify accepts a missing content of a conflict only if the origin is known to have withheld it", async () => {
   const { replica, withhold } = await disputed();
   await using _rig = replica;
   expect((await verify(replica.context)).problems).toMatchObject([{ kind: "blob-missing" }]);
@@ -31,7 +31,7 @@ it("a conflict's side that the origin had freed before it came is missing by rig
   expect((await verify(replica.context)).problems).toEqual([]);
 });
 
-it("such a side is in no way of a compaction that drops its archive, and only then", async () => {
+it("a compaction that drops its archive accepts a missing content of a conflict only if the origin withheld it", async () => {
   const { replica, withhold } = await disputed();
   await using _rig = replica;
   await expect(compact(replica.context, { dropArchive: true })).rejects.toThrow(/blob-missing/);
@@ -40,7 +40,7 @@ it("such a side is in no way of a compaction that drops its archive, and only th
   expect((await verify(replica.context)).problems).toEqual([]);
 });
 
-it("what the replica has recorded itself is missed, though the origin's was left out", async () => {
+it("a content that the replica recorded itself stays needed, even if the origin withheld it", async () => {
   const { replica, withhold } = await disputed();
   await using _rig = replica;
   const own = await replica.file("a", "mine");

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { HostedProject } from "../../../test/helpers/hosted-project.ts";
 import { text } from "../../../test/helpers/content-text.ts";
 
-/** Files of a workspace without a folder: put, read, listed, moved, deleted, taken back. */
+/** Files of a hosted workspace: put, read, listed, deleted, undone and redone. */
 
-test("what is put is read, listed and in the history; a deletion is an iteration", async () => {
+test("a file that was put can be read and listed and is in the history; its deletion is an iteration", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   const first = await workspace.putFile("src/a.ts", Buffer.from("one"));
@@ -30,7 +30,7 @@ test("what is put is read, listed and in the history; a deletion is an iteration
   expect((await workspace.verify()).problems).toEqual([]);
 });
 
-test("each write is one operation: undo, redo, by its id, by its actor and its session", async () => {
+test("each write is one operation: it can be undone as the last one or by its id, actor or session, and redone", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   await workspace.putFile("a", Buffer.from("1"), { actor: "mina", session: "s1" });

@@ -5,12 +5,12 @@ import { Project } from "../../../test/helpers/project.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { sha256 } from "../../core/values/hash.ts";
 
-/** Writes where there is a folder: on disk, recorded, beside people who edit the same files. */
+/** Writes in a workspace with a folder, in which people edit the same files. */
 
 const put = (workspace: WorkspaceApi, path: string, content: string, options = {}) =>
   workspace.putFile(path, Buffer.from(content), options);
 
-test("a put is on disk and recorded; undo takes it back there too", async () => {
+test("a put is on disk and recorded, and undo inverts it on disk, too", async () => {
   await using project = new Project();
   project.write("kept", "kept");
   const workspace = await project.init();
@@ -34,7 +34,7 @@ test("a put is on disk and recorded; undo takes it back there too", async () => 
   expect((await workspace.verify()).problems).toEqual([]);
 });
 
-test("a write that would give an erased content out again is refused alone", async () => {
+test("of several writes at once, only the one that would bring back an erased content is refused", async () => {
   await using project = new Project();
   project.write("left-out.key", "erased");
   const workspace = await project.init();
@@ -49,7 +49,7 @@ test("a write that would give an erased content out again is refused alone", asy
   expect(codes).toEqual(["done", "ERASED", "done"]);
 });
 
-test("what somebody edited is recorded first, as theirs, and a condition is about what is on disk", async () => {
+test("an edit on disk is recorded first, as a human's, and `ifMatch` is compared with what is on disk", async () => {
   await using project = new Project();
   project.write("a", "recorded");
   const workspace = await project.init();
@@ -67,7 +67,7 @@ test("what somebody edited is recorded first, as theirs, and a condition is abou
   ]);
 });
 
-test("a folder goes with what nobody recorded, and comes back with it", async () => {
+test("the deletion of a folder includes its unrecorded files, and undo brings them all back", async () => {
   await using project = new Project();
   project.write(".gitignore", "ignored\n");
   project.write("d/a", "a");
@@ -97,7 +97,7 @@ test("a put over a file with setuid, and a move of one, record the mode that is 
   expect((await workspace.status()).changes).toEqual([]);
 });
 
-test("a move takes mode and content along, on disk and in the record", async () => {
+test("a move of a folder moves all that is in it and keeps the modes, and undo moves it back", async () => {
   await using project = new Project();
   project.write("d/run.sh", "echo", 0o755);
   project.link("d/link", "run.sh");
@@ -128,7 +128,7 @@ test("nothing is written through a link, into git's state, into the staging fold
   expect(existsSync(project.at("sub"))).toBe(false);
 });
 
-test("what cannot be read is not replaced", async () => {
+test("a folder with a part that cannot be read is not deleted", async () => {
   await using project = new Project();
   project.write("d/a", "a");
   const workspace = await project.init();
@@ -136,14 +136,14 @@ test("what cannot be read is not replaced", async () => {
   project.write("d/locked/x", "x");
   chmodSync(project.at("d/locked"), 0o000);
   const isRoot = process.getuid?.() === 0;
-  // Nothing keeps root out.
+  // Root can read every folder.
   if (!isRoot) await expect(workspace.deleteFile("d")).rejects.toMatchObject({ code: "REFUSED" });
   chmodSync(project.at("d/locked"), 0o755);
   rmSync(project.at("d"), { recursive: true });
   await expect(workspace.deleteFile("d")).rejects.toMatchObject({ code: "NOT_FOUND" });
 });
 
-test("many at once: each is done, those to one path in their order", async () => {
+test("many writes at once are all done, and those to one path in the order of their calls", async () => {
   await using project = new Project();
   const workspace = await project.init();
   const all = Array.from({ length: 20 }, (_, i) => put(workspace, i % 2 === 0 ? "same" : `d/${i}`, `${i}`));

@@ -5,7 +5,7 @@ import { encodeMessage } from "../protocol/codec.ts";
 import { encodeFrame } from "../protocol/frame.ts";
 import { FramedChannel } from "./framed-channel.ts";
 
-it("a peer that says why it goes, and stays all the same, keeps no connection open", async () => {
+it("a peer that sends a fatal error and does not close the connection is disconnected after a while", async () => {
   const farewell = encodeMessage({ type: "Error", code: "LIMIT_EXCEEDED", message: "so much", fatal: true });
   const closes: string[] = [];
   const wire: Wire = {

@@ -8,7 +8,7 @@ import { memoryChannels, memoryWires, type LinkFrame } from "./memory-wire.ts";
 
 channelSuite("channels in memory", () => memoryWires());
 
-/** A clock that only goes when it is told to. */
+/** A clock that advances only in `runAll`. */
 class VirtualClock {
   readonly #due: { readonly at: number; readonly order: number; readonly run: () => void }[] = [];
   #now = 0;
@@ -18,7 +18,7 @@ class VirtualClock {
     this.#due.push({ at: this.#now + afterMs, order: this.#order++, run });
   };
 
-  /** Goes on until nothing is due any more; what runs may add to it. */
+  /** Runs all that is due, in the order of time, until nothing is left. What runs may add more. */
   async runAll(): Promise<void> {
     for (;;) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -62,7 +62,7 @@ async function sendAll(seed: number, weather: Omit<Parameters<typeof linkWeather
 describe("a simulated network", () => {
   const sent = Array.from({ length: 200 }, (_, i) => i);
 
-  it("loses, repeats and delays as it is told, and the same for the same seed", async () => {
+  it("loses, repeats and delays frames as configured, and in the same way for the same seed", async () => {
     expect(await sendAll(1, {})).toEqual(sent);
     const lossy = await sendAll(1, { loss: 0.2 });
     expect(lossy.length).toBeGreaterThan(120);
@@ -96,7 +96,7 @@ describe("a simulated network", () => {
   });
 
   it.each([1, 2, 3, 4, 5, 6, 7, 8])(
-    "seed %i: credit comes back though frames and grants are lost and repeated",
+    "seed %i: credit is granted again, although frames and grants are lost and repeated",
     async (seed) => {
       const clock = new VirtualClock();
       const deliver = linkWeather({ seed, loss: 0.15, duplication: 0.15, delayMs: 20 });
@@ -113,7 +113,7 @@ describe("a simulated network", () => {
       });
       let isDone = false;
       void Promise.all(pieces).then(() => (isDone = true));
-      // Heartbeats are what finds the losses.
+      // Heartbeats reveal the losses.
       for (let beat = 0; beat < 200 && !isDone; beat += 1) {
         await a.send(heartbeat(beat));
         await clock.runAll();
@@ -123,19 +123,19 @@ describe("a simulated network", () => {
     },
   );
 
-  it("damage ends the channel, and is never taken for a message", async () => {
+  it("a damaged frame is never taken for a message", async () => {
     for (let seed = 1; seed <= 20; seed += 1) {
       const clock = new VirtualClock();
       const { a, b } = memoryChannels({ deliver: linkWeather({ seed, corruption: 1 }), later: clock.later });
       const got = listen(b);
       await a.send(heartbeat(seed));
       await clock.runAll();
-      // A length that was damaged may be one for which more bytes are awaited: then it takes a heartbeat's timeout.
+      // The channel may still be open: if the damage made a length larger, it awaits more bytes until a timeout.
       expect(got).toEqual([]);
     }
   });
 
-  it("a reliable channel ends where a frame is lost, repeated or late", async () => {
+  it("a reliable channel ends if a frame is lost, repeated or late", async () => {
     const content = {
       type: "ContentFetchResponse",
       content_hash: sha256(""),

@@ -30,19 +30,19 @@ async function connect() {
 
 channelSuite("channels over WebSockets", connect);
 
-it("what came before the peer closed in peace is read, whatever is written meanwhile", async () => {
+it("bytes that came before the peer closed gently are read, even after a write that is too late", async () => {
   const { a, b, client } = await connect();
   await a.write(Buffer.from("the last word"));
   a.close("gently");
   await once(client, "close");
-  // As on a socket, it goes nowhere.
+  // As on a socket, bytes that are written after the close are dropped without an error.
   await b.write(Buffer.from("too late"));
   const read: string[] = [];
   for await (const piece of b.read()) read.push(Buffer.from(piece).toString());
   expect(read).toEqual(["the last word"]);
 });
 
-it("over a connection that was cut nothing is written", async () => {
+it("reads and writes on a connection that was cut fail with the close code 1006", async () => {
   const { b, cut } = await connect();
   cut();
   await expect(Array.fromAsync(b.read())).rejects.toThrow("1006");

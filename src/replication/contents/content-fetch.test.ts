@@ -8,7 +8,7 @@ import { ContentFetch } from "./content-fetch.ts";
 const CONTENT = Buffer.from("0123456789");
 const HASH = sha256(CONTENT);
 
-/** A fetch, and the requests that reach the other side. The answers are the test's. */
+/** Makes a fetch, and collects the requests that reach the other side. The test gives the answers. */
 function fetching() {
   const clock = new VirtualClock();
   const { a: here, b: there } = memoryChannels({ timers: clock });
@@ -24,7 +24,7 @@ function piece(offset: number, length: number): MessageOf<"ContentFetchResponse"
   return { type: "ContentFetchResponse", content_hash: HASH, content, size: CONTENT.length, offset };
 }
 
-it("two who ask for the same at once have both the answer, and one question is sent", async () => {
+it("equal requests at the same time are sent once, and all of them get the answer", async () => {
   const { clock, fetch, requests } = fetching();
   const asked = [fetch.get(HASH), fetch.get(HASH)];
   const pieces = [fetch.get(HASH, { offset: 2, length: 3 }), fetch.get(HASH, { offset: 2, length: 3 })];
@@ -47,7 +47,7 @@ it("pieces of different lengths at one offset are asked for one after the other"
   expect([(await short)?.content.length, (await long)?.content.length]).toEqual([3, 5]);
 });
 
-it("where there is no such content, and where the conversation ends, everybody is told", async () => {
+it("all callers are told if there is no such content, or if the fetch ends", async () => {
   const { fetch } = fetching();
   const asked = [fetch.get(HASH), fetch.get(HASH), fetch.get(HASH, { offset: 0, length: 2 })];
   fetch.took({ type: "ContentNotFound", content_hash: HASH });

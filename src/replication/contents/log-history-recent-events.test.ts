@@ -8,7 +8,7 @@ const at = (seq: number) => EVENTS[seq - 1] ?? EMPTY_HEAD;
 const seqs = (events: readonly SealedEvent[]) => events.map(({ seq }) => seq);
 
 describe("RecentEvents", () => {
-  it("gives what follows an event, page by page", () => {
+  it("gives the events after an event, page by page", () => {
     const recent = new RecentEvents();
     expect(recent.after(EMPTY_HEAD, 1_000)).toEqual([]);
     recent.add(EVENTS.slice(0, 2));
@@ -21,26 +21,26 @@ describe("RecentEvents", () => {
     expect(recent.after(at(21), 1_000)).toEqual([]);
   });
 
-  it("knows nothing of what follows another event than its own", () => {
+  it("gives nothing after an event with another hash than its own", () => {
     const recent = new RecentEvents();
     recent.add(EVENTS.slice(0, 20));
     expect(recent.after({ seq: 10, hash: at(11).hash }, 1_000)).toEqual([]);
   });
 
-  it("keeps what goes on without a gap: others write, too", () => {
+  it("keeps only events without a gap, because other processes write, too", () => {
     const recent = new RecentEvents();
     recent.add(EVENTS.slice(0, 10));
     recent.add(EVENTS.slice(12, 14));
     expect(recent.after(at(5), 1_000)).toEqual([]);
     expect(recent.after(at(10), 1_000)).toEqual([]);
     expect(seqs(recent.after(at(12), 10 ** 6))).toEqual([13, 14]);
-    // Told late: it is past that.
+    // These events come late, and are ignored.
     recent.add(EVENTS.slice(10, 12));
     expect(recent.head.seq).toBe(14);
     expect(seqs(recent.after(at(12), 10 ** 6))).toEqual([13, 14]);
   });
 
-  it("holds only so much, and the last of it", () => {
+  it("holds at most 256 KiB of lines, and always the last event", () => {
     const recent = new RecentEvents();
     const length = (events: readonly SealedEvent[]) => events.reduce((sum, { line }) => sum + line.length, 0);
     expect(length(EVENTS)).toBeGreaterThan(512 * 1024);

@@ -38,7 +38,7 @@ describe("LogHistory", () => {
     );
   });
 
-  it("says that an operation is over a moment later, or with the next event", async () => {
+  it("signals the end of an operation a moment later, or with the next event", async () => {
     const clock = new VirtualClock();
     const others = { holdOff: () => memoryLocks()("lock").exclusive(0), timers: clock };
     const history = new LogHistory("w1", new MemoryEventLog(emptyMemoryLog()), { others });
@@ -57,7 +57,7 @@ describe("LogHistory", () => {
     expect(told).toBe(1);
     await clock.run(clock.now + 60);
     expect(told).toBe(2);
-    // Nothing of it is new.
+    // None of these events is new.
     history.recorded(events.slice(0, 3));
     await clock.run(clock.now + 60);
     expect(told).toBe(2);
@@ -65,7 +65,7 @@ describe("LogHistory", () => {
     expect(told).toBe(3);
   });
 
-  it("gives at least one event, however long", async () => {
+  it("gives at least one event, however long its line is", async () => {
     const { history } = await logOf(3);
     expect((await history.after(EMPTY_HEAD, 1)).map(({ seq }) => seq)).toEqual([1]);
   });
@@ -77,12 +77,12 @@ describe("LogHistory", () => {
     expect(await history.hashAt(601)).toBeUndefined();
   });
 
-  it("refuses to go on from another event", async () => {
+  it("refuses to continue after an event with another hash", async () => {
     const { history } = await logOf(600);
     await expect(history.after({ seq: 5, hash: at(6).hash }, 100)).rejects.toMatchObject({ code: "LOG_DAMAGED" });
   });
 
-  it("goes on through the archive, and begins behind it where that was dropped", async () => {
+  it("reads through the archive, and begins after it once it was dropped", async () => {
     const { log, history } = await logOf(600);
     expect(await history.hashAt(400)).toBe(at(400).hash);
     const [next] = EVENTS.slice(600);
@@ -108,7 +108,7 @@ describe("LogHistory", () => {
     );
   });
 
-  it("forgets where lines were once the archive is gone, also where it had looked just before that", async () => {
+  it("forgets the places of lines once the archive is dropped, even if it read a line just before", async () => {
     const { log, history } = await logOf(600);
     expect(await history.hashAt(400)).toBe(at(400).hash);
     const [next] = EVENTS.slice(600);
@@ -123,7 +123,7 @@ describe("LogHistory", () => {
     await expect(history.after(at(520), 1_000)).rejects.toMatchObject({ code: "LOG_DAMAGED" });
   });
 
-  it("finds the lines of a short log whose archive is dropped without another sealing", async () => {
+  it("finds the lines of a short log after its archive was dropped", async () => {
     const { log, history } = await logOf(10);
     const [next] = EVENTS.slice(10);
     if (next !== undefined) await log.rotate(next);
@@ -136,7 +136,7 @@ describe("LogHistory", () => {
     expect(await history.hashAt(9)).toBeUndefined();
   });
 
-  it("tells of lines that others wrote only after a look with nobody at it", async () => {
+  it("reports lines of other processes only after a read while no process holds the lock", async () => {
     const state = emptyMemoryLog();
     const writer = new MemoryEventLog(state);
     const lock = memoryLocks()("lock");
@@ -162,7 +162,7 @@ describe("LogHistory", () => {
       await writer.append(EVENTS.slice(30, 40));
       expect(await history.after(at(30), 1_000)).toEqual([]);
     }
-    // A moment later nobody writes any more.
+    // A moment later, no process holds the lock.
     await timers.run(200);
     expect(told).toBe(2);
     expect((await history.after(at(30), 10_000)).at(-1)).toMatchObject({ seq: 40 });
@@ -170,7 +170,7 @@ describe("LogHistory", () => {
     expect(await history.head()).toMatchObject({ seq: 50 });
   });
 
-  it("never falls back behind what replicas were given, however long others are at the log", async () => {
+  it("never reports a head before the one that replicas were given, however long others hold the lock", async () => {
     const state = emptyMemoryLog();
     const writer = new MemoryEventLog(state);
     const lock = memoryLocks()("lock");
@@ -184,12 +184,12 @@ describe("LogHistory", () => {
     expect((await history.after(at(10), 10_000)).at(-1)).toMatchObject({ seq: 12 });
     using _writing = await lock.exclusive(0);
     await writer.append(EVENTS.slice(12, 20));
-    // A replica that comes back with event 12 would take an end before it for another history, and halt for good.
+    // A replica that comes back with event 12 would take an earlier head for another history, and halt for good.
     expect(await history.head()).toMatchObject({ seq: 12, hash: at(12).hash });
     expect(await history.hashAt(12)).toBe(at(12).hash);
   });
 
-  it("takes the place of a line from elsewhere, and finds it itself where that is wrong", async () => {
+  it("takes the place of a line from `locate`, and finds the line itself if that place is wrong", async () => {
     const state = emptyMemoryLog();
     await new MemoryEventLog(state).append(EVENTS);
     const asked: number[] = [];

@@ -22,7 +22,7 @@ describe("FileReplicaCursors", () => {
     ]);
   });
 
-  it("keep who holds a replica, at once, whoever that is, and through later moves", () => {
+  it("keep the holder of a replica at once, whatever the holder's name, and when the cursor moves", () => {
     const disk = newDisk();
     const late = { timers: new VirtualClock(), ms: 1_000 };
     const cursors = new FileReplicaCursors(disk, PATH, { delay: late });
@@ -37,11 +37,11 @@ describe("FileReplicaCursors", () => {
       undefined,
     ]);
     again.advance("r1", 9);
-    // The most recently seen one is last.
+    // The replica that was seen most recently is last.
     expect(again.list().at(-1)).toEqual(["r1", { sequence: 9, holder: "oidc:mina müller\n%" }]);
   });
 
-  it("of a holder who comes with ever new ones those are forgotten that were not here for the longest time, and nobody else's", () => {
+  it("forget the replicas of a holder with too many that were not seen for the longest time, and no other holder's", () => {
     const disk = newDisk();
     const told: string[] = [];
     const late = { timers: new VirtualClock(), ms: 1_000 };
@@ -49,7 +49,7 @@ describe("FileReplicaCursors", () => {
     cursors.hold("theirs", "token:2");
     for (let i = 0; i < MOST_HELD; i += 1) cursors.hold(`r${i}`, "token:1");
     expect(told).toEqual([]);
-    // It is here, and as far as it was.
+    // The replica is seen, but its cursor does not move.
     cursors.advance("r0", 0);
     for (const id of ["new1", "new2"]) cursors.hold(id, "token:1");
     expect(told).toEqual(["token:1"]);
@@ -57,13 +57,13 @@ describe("FileReplicaCursors", () => {
     const holders = ["theirs", "r0", "r1", "r2", "r3", "new1", "new2"].map((id) => again.holder(id));
     expect(holders).toEqual(["token:2", "token:1", undefined, undefined, "token:1", "token:1", "token:1"]);
     expect(again.list()).toHaveLength(MOST_HELD + 1);
-    // An older file holds more of them, and is cut with the next write.
+    // Cursors that were read from the file are limited with the next write, too.
     again.hold("r1", "token:1");
     expect(again.list()).toHaveLength(MOST_HELD + 1);
     expect(again.holder("r3")).toBeUndefined();
   });
 
-  it("one that moves to another holder counts there", () => {
+  it("count a replica that moves to another holder for that holder", () => {
     const cursors = new FileReplicaCursors(newDisk(), PATH, { delay: { timers: new VirtualClock(), ms: 1_000 } });
     for (let i = 0; i < MOST_HELD; i += 1) cursors.hold(`r${i}`, "token:1");
     cursors.hold("other", "token:2");
@@ -71,7 +71,7 @@ describe("FileReplicaCursors", () => {
     expect([cursors.holder("r0"), cursors.holder("other")]).toEqual([undefined, "token:1"]);
   });
 
-  it("reads what was written before there were holders", () => {
+  it("read a file that was written before there were holders", () => {
     const content = Buffer.from("chronicle replica cursors 1\nr1 5\n");
     const disk = SimDisk.fromTree({ "/o": { folder: 0o700 }, [PATH]: { content, mode: 0o600 } });
     const cursors = new FileReplicaCursors(disk, PATH);
@@ -80,7 +80,7 @@ describe("FileReplicaCursors", () => {
     expect(new FileReplicaCursors(disk, PATH).list()).toEqual([["r1", { sequence: 5, holder: "owner" }]]);
   });
 
-  it("what could not be written on a full disk is, once there is room; nobody is turned away for that", async () => {
+  it("write what a full disk refused once there is room, and fail no caller meanwhile", async () => {
     const disk = newDisk();
     const clock = new VirtualClock();
     const failures: unknown[] = [];
@@ -98,7 +98,7 @@ describe("FileReplicaCursors", () => {
     expect(new FileReplicaCursors(disk, PATH).get("r1")).toBe(6);
   });
 
-  it("what was acknowledged is there, wherever it stops", async () => {
+  it("keep every acknowledged move after a crash at any point", async () => {
     await sweepCrashes<number>({
       prepare: newDisk,
       run: (disk, acknowledge) => {
@@ -120,7 +120,7 @@ describe("FileReplicaCursors", () => {
     "chronicle replica cursors 1\nr1 x\n",
     "chronicle replica cursors 2\nr1 5 %zz\n",
     "chronicle replica cursors 1\nr1 5",
-  ])("refuses a file that is none: %j", (content) => {
+  ])("refuse a file that is not a whole file of cursors: %j", (content) => {
     const disk = SimDisk.fromTree({
       "/o": { folder: 0o700 },
       [PATH]: { content: Buffer.from(content), mode: 0o600 },

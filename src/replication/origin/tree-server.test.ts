@@ -10,7 +10,7 @@ import { TreeServer, type ListedChild, type TreeSource } from "./tree-server.ts"
 
 const HASH = sha256("of some event");
 
-/** A state after event 9, with so many bytes of erasures, in which each folder has these children. */
+/** Returns a state after event 9 with these erasures, in which each folder has these children. */
 function stateWith(erasures: Buffer, children: readonly ListedChild[] = []): TreeSource {
   const record = {
     recordId: "workspace:w1",
@@ -55,20 +55,20 @@ describe("the erasures of a state", () => {
     expect(Buffer.concat(came).equals(erasures)).toBe(true);
   });
 
-  it("may be none", async () => {
+  it("may be empty", async () => {
     const { server, next } = await serving(Buffer.alloc(0));
     server.ask(ask(0));
     expect(await next()).toMatchObject({ type: "ErasuresResponse", offset: 0, total: 0, rows: Buffer.alloc(0) });
   });
 
-  it("are not given from behind their end, and not of another state", async () => {
+  it("are refused at an offset beyond their end, and for another state", async () => {
     const { server, ended } = await serving(randomBytes(5));
     expect(() => server.ask(ask(0, 8))).toThrow(expect.objectContaining({ code: "USAGE" }));
     server.ask(ask(6));
     expect((await ended).error).toMatchObject({ code: "USAGE" });
   });
 
-  it("are not given any more to a replica that is done", async () => {
+  it("are not sent to a replica that has ended its fetch", async () => {
     const { server, next } = await serving(randomBytes(5));
     server.end(9);
     server.ask(ask(0));
@@ -77,7 +77,7 @@ describe("the erasures of a state", () => {
     expect(await next()).toMatchObject({ offset: 5 });
   });
 
-  it("are not taken for those of a later state, if a request of the replica comes twice", async () => {
+  it("are not answered for an earlier state once a later one has begun, and neither are its folders", async () => {
     let seq = 9;
     const views: number[] = [];
     const { server, next } = await serving(randomBytes(5), (state) => ({
@@ -107,7 +107,7 @@ describe("the erasures of a state", () => {
     expect(views).toEqual([9, 12]);
   });
 
-  it("are not asked for without end", async () => {
+  it("are refused if a replica has too many open requests", async () => {
     const { server } = await serving(randomBytes(5));
     const flood = (): void => {
       for (let i = 0; i < 100; i += 1) server.ask(ask(0));

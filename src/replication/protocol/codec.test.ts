@@ -38,7 +38,7 @@ const sampleOf = (type: MessageType): Message => {
   return found;
 };
 
-/** A sample's head as JSON, changed. */
+/** Returns a sample's head as JSON, with these changes. */
 function changed(type: MessageType, change: object): unknown {
   const { head } = encodeMessage(sampleOf(type));
   return { ...(JSON.parse(Buffer.from(head).toString()) as object), ...change };
@@ -46,7 +46,7 @@ function changed(type: MessageType, change: object): unknown {
 
 describe("messages in frames", () => {
   it.each(PROTOCOL_SAMPLES.map((message, i) => [`${i} ${message.type}`, message] as const))(
-    "%s comes back",
+    "%s is the same after encoding and decoding",
     (_, message) => {
       const [frame, ...more] = read(frameOf(message, 77));
       expect(more).toEqual([]);
@@ -55,12 +55,12 @@ describe("messages in frames", () => {
     },
   );
 
-  it("has a sample of each of the twelve messages of the original, and of ours", () => {
+  it("have samples of all 27 types", () => {
     expect([...new Set(PROTOCOL_SAMPLES.map(({ type }) => type))]).toHaveLength(27);
   });
 
-  // The checksum is Python's: zlib.crc32 of the first 24 bytes and the JSON.
-  it("writes exactly these bytes", () => {
+  // The checksum was computed with Python: zlib.crc32 of the first 24 bytes and the JSON.
+  it("are written as exactly these bytes", () => {
     expect(frameOf({ type: "Ack", up_to_sequence: 9 }, 258).toString("hex")).toBe(
       "43485202" +
         "01000000" +
@@ -72,7 +72,7 @@ describe("messages in frames", () => {
     );
   });
 
-  it("comes out of a stream however that is cut", () => {
+  it("come out of a stream, however the stream is cut", () => {
     const whole = Buffer.concat(PROTOCOL_SAMPLES.map((message) => frameOf(message)));
     fc.assert(
       fc.property(fc.array(fc.nat(whole.length), { maxLength: 60 }), (cuts) => {
@@ -85,7 +85,7 @@ describe("messages in frames", () => {
     expect(read(...Array.from(whole, (byte) => Uint8Array.of(byte))).map(decodeMessage)).toEqual(PROTOCOL_SAMPLES);
   });
 
-  it("knows whether a stream ended between two frames", () => {
+  it("are read by a reader that knows whether the stream ended between two frames", () => {
     const reader = new FrameReader();
     const frame = frameOf({ type: "Ack", up_to_sequence: 9 });
     expect([...reader.push(frame)]).toHaveLength(1);
@@ -94,7 +94,7 @@ describe("messages in frames", () => {
     expect(reader.isBetween).toBe(false);
   });
 
-  it("refuses to send what the other side would refuse", () => {
+  it("are not sent if the other side would refuse them", () => {
     expect(code(() => encodeMessage({ type: "Ack", up_to_sequence: -1 }))).toBe("USAGE");
     expect(code(() => encodeMessage({ ...sampleOf("Rename"), to: { filepath: "../x" } } as Message))).toBe(
       "PATH_INVALID",
@@ -143,7 +143,7 @@ describe("hostile frames", () => {
     ).toBe(expected);
   });
 
-  it("takes no memory for what is only announced", () => {
+  it("take no memory for bytes that are only announced", () => {
     const header = patched((frame) => {
       frame.writeUInt32BE(MAX_HEAD_BYTES, 8);
       frame.writeUInt8(2, 4);
@@ -155,7 +155,7 @@ describe("hostile frames", () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * 1024 ** 2);
   });
 
-  it("is never more than refused, whatever the bytes are", () => {
+  it("cause no error but a ChronicleError, whatever their bytes are", () => {
     const whole = Buffer.concat(PROTOCOL_SAMPLES.map((message) => frameOf(message)));
     const flips = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { maxLength: 5 });
     fc.assert(
@@ -188,7 +188,7 @@ describe("hostile messages", () => {
     "x".repeat(70_000),
     "x".repeat(100_000),
     "\ud800",
-  ])("the path %j", (filepath) => {
+  ])("with the path %j are refused", (filepath) => {
     expect(code(() => decodeMessage(notification({ filepath })))).toBe("PATH_INVALID");
   });
   it.each<[string, object]>([
@@ -201,18 +201,18 @@ describe("hostile messages", () => {
     ],
     ["in other Base64", { filepath: undefined, filepath_b64: " Yf8=" }],
     ["with a root that is none", { root: "../r" }],
-  ])("a path: %s", (_, change) => {
+  ])("with a wrong path are refused: %s", (_, change) => {
     expect(code(() => decodeMessage(notification(change)))).toBe("PATH_INVALID");
   });
   it.each<[string, unknown]>([
     ["the root", { filepath: "" }],
     ["a number", { filepath: 5 }],
-  ])("a path that is %s", (_, change) => {
+  ])("with a path that is %s are refused", (_, change) => {
     expect(code(() => decodeMessage(notification(change as object)))).toBe("USAGE");
   });
 
   // P3
-  it("deep JSON, many parts, and what looks like them in strings", () => {
+  it("of deep JSON or many parts are refused, but not those with similar characters in strings", () => {
     const nested = (depth: number) => ({ head: Buffer.from("[".repeat(depth) + "]".repeat(depth)), body: undefined });
     expect(code(() => decodeMessage(nested(65)))).toBe("LIMIT_EXCEEDED");
     expect(code(() => decodeMessage(nested(100_000)))).toBe("LIMIT_EXCEEDED");
@@ -222,19 +222,19 @@ describe("hostile messages", () => {
     const message: Message = { type: "Error", code: "IO", message: '[{"\\'.repeat(300), fatal: false };
     expect(decodeMessage(encodeMessage(message))).toEqual(message);
   });
-  it.each([0, 31, 33, 10_001 * 32])("a request for contents whose hashes take %i bytes", (length) => {
+  it.each([0, 31, 33, 10_001 * 32])("that ask for contents with hashes of %i bytes are refused", (length) => {
     const asked = payloadOf({ type: "BlocksRequest", hashes: length }, Buffer.alloc(length));
     expect(code(() => decodeMessage(asked))).toBe("USAGE");
   });
   it.each<[string, object, number]>([
-    ["longer than all of them may be", {}, 3_670_017],
-    ["with a hash that is none", { absent: ["abc"] }, 0],
-    ["with more hashes than go in one", { apart: Array(4_001).fill(sha256("")) }, 0],
-  ])("blocks %s", (_, change, length) => {
+    ["that are too long together", {}, 3_670_017],
+    ["and a hash that is invalid", { absent: ["abc"] }, 0],
+    ["and more hashes than fit in one message", { apart: Array(4_001).fill(sha256("")) }, 0],
+  ])("with blocks %s are refused", (_, change, length) => {
     const message = { type: "BlocksResponse", blocks: length, absent: [], apart: [], ...change };
     expect(code(() => decodeMessage(payloadOf(message, Buffer.alloc(length))))).toBe("USAGE");
   });
-  it.each([-1, 1.5, 1e308, "5", null, 2 ** 53, [], {}])("the number %j", (size) => {
+  it.each([-1, 1.5, 1e308, "5", null, 2 ** 53, [], {}])("with the number %j are refused", (size) => {
     expect(code(() => decodeMessage(notification({ size })))).toBe("USAGE");
     expect(code(() => decodeMessage(payloadOf({ type: "Ack", up_to_sequence: size })))).toBe("USAGE");
     expect(
@@ -253,17 +253,17 @@ describe("hostile messages", () => {
     "[]",
     '"a"',
     "5",
-  ])("the JSON %j", (text) => {
+  ])("with the JSON %j are refused", (text) => {
     const head = Buffer.from(
       text.startsWith("{") || text.length < 3 ? text : `{"type":"Ack","up_to_sequence":${text}}`,
     );
     expect(code(() => decodeMessage({ head, body: undefined }))).toBe("USAGE");
   });
-  it("a head that is not UTF-8", () => {
+  it("with a head that is not UTF-8 are refused", () => {
     const head = Buffer.from('{"type":"Ack","up_to_sequence":1,"a":"\xff"}', "latin1");
     expect(code(() => decodeMessage({ head, body: undefined }))).toBe("USAGE");
   });
-  it("keys that nobody asked for", () => {
+  it("with an unknown key or an unknown type are refused", () => {
     expect(code(() => decodeMessage(payloadOf({ type: "Ack", up_to_sequence: 1, more: 1 })))).toBe("USAGE");
     const proto = Buffer.from('{"type":"Ack","up_to_sequence":1,"__proto__":{"polluted":1}}');
     code(() => decodeMessage({ head: proto, body: undefined }));
@@ -272,7 +272,7 @@ describe("hostile messages", () => {
       expect(code(() => decodeMessage(payloadOf({ type })))).toBe("USAGE");
     }
   });
-  it("too many entries, folders, chunks", () => {
+  it("with too many entries or folders, or with entries out of order, are refused", () => {
     const writeBack = sampleOf("WriteBack");
     if (writeBack.type !== "WriteBack") throw new Error("another sample");
     const [entry] = writeBack.entries;
@@ -283,7 +283,7 @@ describe("hostile messages", () => {
     expect(code(() => decodeMessage(payloadOf({ type: "TreeRequest", sequence: 1, since: 0, folders })))).toBe("USAGE");
   });
 
-  it("bytes whose lengths do not agree", () => {
+  it("whose body has another length than announced are refused", () => {
     const body = Buffer.from("content");
     const head = changed("Notification", {}) as { inline_content: number };
     expect(code(() => decodeMessage(payloadOf(head, body)))).toBe("none");
@@ -296,7 +296,7 @@ describe("hostile messages", () => {
     expect(code(() => decodeMessage(payloadOf(changed("WriteBack", { entries: 5 }), body)))).toBe("USAGE");
   });
 
-  it("states that contradict themselves", () => {
+  it("with a state that contradicts itself are refused", () => {
     for (const change of [
       { is_deletion: true },
       { kind: "absent" },
@@ -314,7 +314,7 @@ describe("hostile messages", () => {
     }
   });
 
-  it("a manifest whose chunks are not the content", () => {
+  it("with a manifest whose chunks do not make up the content are refused", () => {
     const response = sampleOf("ContentFetchResponse");
     const hash = "content_hash" in response ? response.content_hash : null;
     const chunks = [
@@ -331,7 +331,7 @@ describe("hostile messages", () => {
     expect(code(() => decodeMessage(with_(good, 11)))).toBe("USAGE");
   });
 
-  it("never more than refused, whatever stands in a field", () => {
+  it("cause no error but a ChronicleError, whatever value a field has", () => {
     const any = fc.oneof(fc.jsonValue(), fc.constantFrom<unknown>(-1, 0, 7, "", "..", true, null));
     const samples = fc.constantFrom(...PROTOCOL_SAMPLES);
     fc.assert(

@@ -52,7 +52,7 @@ describe("notificationOf", () => {
     expect(notified(event(4096), Buffer.alloc(4096)).inline_content).toBeUndefined();
   });
 
-  it("leaves to Events what is no file's, too long, or has a path that peers refuse", () => {
+  it("makes no notification of an event that is not a file's, or whose path peers refuse", () => {
     expect(notificationOf(userEvent(EMPTY_HEAD, 5))).toBeUndefined();
     expect(notificationOf(fileEvent(EMPTY_HEAD, "C:\\x", "a"))).toBeUndefined();
   });
@@ -85,7 +85,7 @@ describe("openNotification", () => {
     expect(() => openNotification(lie, EMPTY_HEAD)).toThrow(violation);
   });
 
-  it("refuses a line that does not go on from the last one", () => {
+  it("refuses a line that does not continue the last event", () => {
     expect(() => openNotification(notified(third), first)).toThrow(violation);
     expect(() => openNotification(notified(first), first)).toThrow(violation);
     const forged = fileEvent({ seq: 1, hash: sha256("other") }, "x", "y");
@@ -94,7 +94,7 @@ describe("openNotification", () => {
 });
 
 describe("renames", () => {
-  it("are a deletion and a creation next to each other, and come back as both", () => {
+  it("are made of a deletion and a creation in a row, and are opened as these two events", () => {
     const message = renameOf(second, third);
     expect(message).toMatchObject({ sequence: 2, from: { filepath: "src/a.ts" }, to: { filepath: "src/b.ts" } });
     if (message === undefined) throw new Error("no rename");
@@ -104,7 +104,7 @@ describe("renames", () => {
     expect(() => openRename({ ...back, lines: [second.line, second.line] }, first)).toThrow(violation);
   });
 
-  it("are nothing else", () => {
+  it("are made of no other events", () => {
     expect(renameOf(first, second)).toBeUndefined();
     expect(renameOf(second, fileEvent(third, "src/c.ts", "x"))).toBeUndefined();
     expect(renameOf(second, fileEvent(second, "src/a.ts", "x"))).toBeUndefined();
@@ -112,7 +112,7 @@ describe("renames", () => {
 });
 
 describe("Events", () => {
-  it("carry lines exactly, as many as go into one", () => {
+  it("carry lines exactly, as many as fit into one message", () => {
     const messages = [...eventsOf([first, second, third])];
     expect(messages).toMatchObject([{ first_sequence: 1, last_sequence: 3 }]);
     const [message] = messages.map((one) => decodeMessage(encodeMessage(one)) as typeof one);
@@ -124,7 +124,7 @@ describe("Events", () => {
     expect(() => openEvents(message, first)).toThrow(violation);
   });
 
-  it("are split where they grow too long, and a line longer than one goes in parts", () => {
+  it("are split if they grow too long, and a line that is longer than one message goes in parts", () => {
     const a = userEvent(EMPTY_HEAD, 1_500_000);
     const b = userEvent(a, 1_500_000);
     const long = userEvent(b, 5_000_000);
@@ -146,7 +146,7 @@ describe("Events", () => {
 });
 
 describe("states", () => {
-  it("come back from their fields", () => {
+  it("are the same after encoding to fields and decoding", () => {
     const entry = { path: "a" as never, kind: "file", mode: 0o644, size: 3, mtimeMs: 7, hash: sha256("one") } as const;
     expect(stateFromFields({ ...stateToFields(entry.path, entry), mtime_ms: 7 })).toEqual({ path: "a", entry });
     expect(stateFromFields({ ...stateToFields(entry.path, undefined), mtime_ms: 7 })).toEqual({

@@ -71,13 +71,13 @@ function* fieldsOf(schema: Schema, place: string): Generator<Field> {
   }
 }
 
-/** The same, as the code checks them. */
+/** The fields of all messages, as the code checks them. */
 function fieldsOfCode(): Field[] {
   const { oneOf = [] } = z.toJSONSchema(MESSAGE, { unrepresentable: "any", io: "input" }) as Schema;
   return oneOf.flatMap((one) => [...fieldsOf(one, `${one.properties?.["type"]?.const} `)]);
 }
 
-/** The page's type, as coarse as the schema can say it. */
+/** Returns the page's type, as coarsely as the schema can express it. */
 function coarse(type: string): string {
   if (type.startsWith("list of ")) return "array";
   return type === "signed integer" ? "integer" : type;
@@ -101,14 +101,14 @@ it("docs/protocol.md names every field, and says whether it may be absent or nul
   }
 });
 
-it("docs/protocol.md names the fields whose bytes stand in the body, and those alone", () => {
+it("docs/protocol.md names exactly the fields whose bytes are in the body", () => {
   for (const [place, type] of fieldsOfPage()) {
     const [message = "", path = ""] = place.split(" ");
     expect(type === "bytes", place).toBe(bytesFieldOf(message) === path.split(".").at(-1));
   }
 });
 
-it("docs/protocol.md names what needs credit", () => {
+it("docs/protocol.md names the messages that need credit", () => {
   const credited = /^(.*) are \*credited\*/m.exec(page)?.[1] ?? "";
   for (const { type } of PROTOCOL_SAMPLES) expect(credited.includes(`\`${type}\``), type).toBe(isCredited(type));
 });
@@ -119,7 +119,7 @@ it("docs/protocol.md has the example's bytes", () => {
   expect(page.replaceAll(" ", "")).toContain(header);
 });
 
-it("docs/protocol.md has the limits", () => {
+it("the limits of the protocol have the values that docs/protocol.md states", () => {
   const mib = 1024 ** 2;
   expect(limits).toMatchObject({
     PROTOCOL_VERSION: 2,

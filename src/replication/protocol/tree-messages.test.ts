@@ -35,7 +35,7 @@ describe("names in listings", () => {
     expect(refusal(listing({ name }))).toMatch(/^(USAGE|PATH_INVALID)$/);
   });
 
-  it("so is what has no name, two of them, or Base64 of what is UTF-8 or leaves the folder", () => {
+  it("no name, two names, and Base64 of UTF-8 text or of a path out of the folder are refused", () => {
     const base64 = (text: string): string => Buffer.from(text).toString("base64");
     for (const fields of [
       {},
@@ -48,18 +48,18 @@ describe("names in listings", () => {
     }
   });
 
-  it("what is a name is taken, whatever Windows would make of it", () => {
+  it("every valid name is accepted, also one that means a path on Windows", () => {
     for (const name of ["a", "C:\\x", "\\\\server", "é", "a b"]) expect(refusal(listing({ name }))).toBeUndefined();
     expect(refusal(listing({ name_b64: Buffer.from([0x61, 0xff]).toString("base64") }))).toBeUndefined();
   });
 
-  it("what is absent has no hash, and what is there has one", () => {
+  it("an absent child has no hash, and a present one has a hash", () => {
     expect(refusal(listing({ name: "a", kind: "absent" }))).toBe("USAGE");
     expect(refusal(listing({ name: "a", hash: null }))).toBe("USAGE");
     expect(refusal(listing({ name: "a", kind: "absent", hash: null }))).toBeUndefined();
   });
 
-  it("come back as they were", () => {
+  it("are the same after encoding and decoding", () => {
     const names = ["a", "C:\\x", "é"];
     expect(names.map((name) => nameFromFields(nameToFields(name)))).toEqual(names);
   });

@@ -11,7 +11,7 @@ describe("errors as messages", () => {
     expect(errorFromMessage(message)).toMatchObject({ code: "FORBIDDEN", hint: "ask", data: { peer: true } });
   });
 
-  it("take a code of a later version for IO, and say which it was", () => {
+  it("with a code of a later version become IO, with that code in their data", () => {
     for (const code of ["NEW_TROUBLE", "TO_STRING"]) {
       const message = { type: "Error", code, message: "?", fatal: false } as const;
       expect(errorFromMessage(message)).toMatchObject({ code: "IO", data: { code } });
@@ -24,7 +24,7 @@ describe("errors as messages", () => {
     ["BLOB_CORRUPT", {}, "a content in the store is damaged"],
     ["LOG_DAMAGED", {}, "a log in the store is damaged, or cannot be read"],
     ["READ_ONLY", { errno: "EROFS" }, "the store's file system is read-only (EROFS)"],
-  ] as const)("say a failure of this side without its paths: %s %o", (code, data, words) => {
+  ] as const)("describe a failure of this side without its paths: %s %o", (code, data, words) => {
     const error = new ChronicleError(code, "writing /home/me/0.pack", { hint: "look at /home/me", data });
     const said = errorToMessage(error, true, "ID");
     expect(said.message).toBe(`${words}; the diagnostics there say more under ID`);
@@ -32,7 +32,7 @@ describe("errors as messages", () => {
     expect(JSON.stringify(said)).not.toContain("/home");
   });
 
-  it("are cut to what a message holds, in the middle of a character too", () => {
+  it("are cut to the length that a message holds, also in the middle of a character", () => {
     const error = new ChronicleError("USAGE", `x${"\u{1F600}".repeat(5000)}`, { hint: "y".repeat(5000) });
     const message = errorToMessage(error, false);
     expect(decodeMessage(encodeMessage(message))).toEqual(message);

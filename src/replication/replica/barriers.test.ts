@@ -3,7 +3,7 @@ import type { Channel } from "../channel.ts";
 import type { Message } from "../protocol/messages.ts";
 import { Barriers } from "./barriers.ts";
 
-/** Barriers on a channel of which only what is sent matters. */
+/** Makes barriers on a channel that only collects what is sent. */
 function barriers(isWelcome = true) {
   const sent: Message[] = [];
   const channel: Pick<Channel, "send"> = {
@@ -20,7 +20,7 @@ function barriers(isWelcome = true) {
   return { made, sent, answer };
 }
 
-test("a caller that asks while the origin looks gets an answer of its own: that look may be past its edits", async () => {
+test("a caller that asks while an equal request is open is answered only by a request of its own", async () => {
   const { made, sent, answer } = barriers();
   const first = made.ask(7);
   const second = made.ask(7);
@@ -36,7 +36,7 @@ test("a caller that asks while the origin looks gets an answer of its own: that 
   expect(await second).toBe(9);
 });
 
-test("answers to repeated requests are of old looks: a later caller is not answered by any of them", async () => {
+test("a later caller is not answered by answers to requests that were repeated before it asked", async () => {
   const { made, sent, answer } = barriers();
   const first = made.ask(7);
   made.beat();
@@ -65,7 +65,7 @@ test("a caller that waits behind answers that never come is answered after as ma
   expect(await later).toBe(9);
 });
 
-test("requests made before the origin has admitted this replica are sent then, once", async () => {
+test("requests made before the origin admits this replica are sent only after that", async () => {
   const { made, sent, answer } = barriers(false);
   const asked = [made.ask(7), made.ask(7)];
   made.beat();
@@ -78,7 +78,7 @@ test("requests made before the origin has admitted this replica are sent then, o
   expect(await asked[1]).toBe(8);
 });
 
-test("an unanswered request is sent again with a heartbeat, one that waits for it is not", () => {
+test("an unanswered request is sent again with a heartbeat, and a request that waits behind it is not sent", () => {
   const { made, sent } = barriers();
   const asked = [made.ask(7), made.ask(7), made.ask(8)];
   made.beat();

@@ -10,7 +10,7 @@ const messages = [...eventsOf([long, next])];
 const [first, second, third, last] = messages as [never, never, never, never];
 const violation = expect.objectContaining({ code: "INTEGRITY_VIOLATION" });
 
-it("a line comes back from its parts, and what is whole as it is", () => {
+it("a line is put together from its parts, and a whole line is passed on unchanged", () => {
   const parts = new LineParts();
   const whole = messages.map((message) => parts.add(message));
   expect(whole.slice(0, 2)).toEqual([undefined, undefined]);
@@ -20,18 +20,24 @@ it("a line comes back from its parts, and what is whole as it is", () => {
 });
 
 it.each([
-  ["one that is missing", [first, third]],
-  ["one that comes twice", [first, first]],
-  ["one that is not the first", [second]],
+  ["a line with a missing part", [first, third]],
+  ["a part that comes twice", [first, first]],
+  ["a line without its first part", [second]],
   ["another message in between", [first, last]],
-  ["another line's", [first, { ...(second as object), first_sequence: 2, last_sequence: 2 } as never]],
-  ["another total", [first, { ...(second as object), part: { offset: 2 * 1024 ** 2, total: 4_500_000 } } as never]],
+  [
+    "a part of another line in between",
+    [first, { ...(second as object), first_sequence: 2, last_sequence: 2 } as never],
+  ],
+  [
+    "a part with another total",
+    [first, { ...(second as object), part: { offset: 2 * 1024 ** 2, total: 4_500_000 } } as never],
+  ],
 ])("refuses %s", (_, given) => {
   const parts = new LineParts();
   expect(() => given.map((message) => parts.add(message))).toThrow(violation);
 });
 
-it("begins anew after it was cleared", () => {
+it("accepts another line after it was cleared", () => {
   const parts = new LineParts();
   parts.add(first);
   parts.clear();

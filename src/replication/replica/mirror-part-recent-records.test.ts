@@ -3,7 +3,7 @@ import { EMPTY_HEAD } from "../../core/values/event.ts";
 import { fileEvent, userEvent } from "../../testing/protocol-samples.ts";
 import { RecentRecords } from "./mirror-part.ts";
 
-it("remembers what the last events recorded of files, and no more than that", () => {
+it("remembers the file records of the last events, and forgets those of earlier events", () => {
   const recent = new RecentRecords();
   const file = { ...fileEvent(EMPTY_HEAD, "a/b.txt", "content"), seq: 7 };
   recent.add([file, { ...userEvent(EMPTY_HEAD, 10), seq: 8 }]);

@@ -20,7 +20,7 @@ import { ReplicaSession } from "./replica-session.ts";
 const ID = "11111111-1111-4111-8111-111111111111";
 const TS = "2026-01-31T09:30:00.000Z";
 
-/** Lets a new replica in, as an origin with so many events would. */
+/** Admits a new replica, as an origin with this head would. */
 async function welcome(origin: Channel, head: { readonly seq: number; readonly hash: string }): Promise<void> {
   await origin.send({
     type: "HelloAck",
@@ -37,7 +37,7 @@ async function send(origin: Channel, ...events: SealedEvent[]): Promise<void> {
   for (const message of eventsOf(events)) await origin.send(message);
 }
 
-/** Reads what comes, and does nothing about it. */
+/** Reads all messages, and ignores them. */
 async function listen(channel: Channel): Promise<void> {
   for await (const _message of channel.receive());
 }
@@ -73,7 +73,7 @@ async function turns(count: number): Promise<void> {
 }
 
 describe("a replica's session", () => {
-  it("stores what comes in the very moment in which it is done with what came before", async () => {
+  it("stores events that come just as it finishes the events before", async () => {
     const first = userEvent(EMPTY_HEAD, 10);
     const second = userEvent(first, 10);
     const left: number[] = [];
@@ -96,7 +96,7 @@ describe("a replica's session", () => {
     expect(left).toEqual([]);
   });
 
-  it("does not take an origin for gone while it is busy with what that has sent", async () => {
+  it("does not take the origin for gone while it is busy with the origin's messages", async () => {
     const { a: origin, b: own } = memoryChannels();
     const clock = new VirtualClock();
     const replica = await RigReplica.start(RigReplica.emptyDisk());
@@ -105,14 +105,14 @@ describe("a replica's session", () => {
       replica.options(clock),
     );
     const running = session.run();
-    // It ends with an error, which is checked below.
+    // The connection ends with an error, which is checked below.
     listen(origin).catch(() => undefined);
     await welcome(origin, EMPTY_HEAD);
     for (let beat = 1; beat <= 8; beat += 1) {
       await clock.run(beat * 1_000);
       await origin.send({ type: "Heartbeat", agent_sequence: 0, agent_iteration: 0 });
     }
-    // It has received one message; from here on nothing comes any more.
+    // The session has received one message. From here on, no message comes.
     let end: ChannelEnd | undefined;
     void running.then((one) => (end = one));
     await clock.run(10_000);
@@ -121,7 +121,7 @@ describe("a replica's session", () => {
     expect(end).toMatchObject({ by: "us", error: { code: "UNAVAILABLE" } });
   });
 
-  it("says that it knows renames, and takes one as the deletion and the creation that it is, without asking for the content", async () => {
+  it("announces renames, and stores a rename as a deletion and a creation, without asking for the content", async () => {
     const made = fileEvent(EMPTY_HEAD, "a", "content");
     const gone = fileEvent(made, "a", undefined);
     const again = fileEvent(gone, "b", "content");
@@ -148,7 +148,7 @@ describe("a replica's session", () => {
     await Promise.all([running, listening]);
   });
 
-  it("ends when a reconciliation that it had begun has come to its end, also one that began while it stored", async () => {
+  it("ends only after the end of a reconciliation that began while it stored events", async () => {
     const root = { id: null, folder: "", filter: EVERYTHING, limits: DEFAULT_LIMITS };
     const record = encodeWorkspace({ format: 2, created: TS, roots: [root], device: "0", inode: "0" });
     const [first] = sealEvents(EMPTY_HEAD, [{ op: "upsert", recordId: `workspace:${ID}`, record }], TS);

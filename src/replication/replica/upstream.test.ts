@@ -18,7 +18,7 @@ describe("Upstream", () => {
     ["a line without its end", `${LINES[0]}${LINES[1]}${LINES[2]?.slice(0, 40)}`, 2],
     ["a line of zeros", `${LINES[0]}${"\0".repeat(200)}\n`, 1],
     ["a line that was half written", `${LINES[0]}${LINES[1]?.slice(0, 60)}${"\0".repeat(50)}\n\0\0`, 1],
-  ])("what a crash left is moved away: %s", async (_, content, whole) => {
+  ])("the remains of a crash are moved away: %s", async (_, content, whole) => {
     const disk = diskWith(content);
     const upstream = await Upstream.open(new FileEventLog(disk, PATHS));
     expect(upstream.head.seq).toBe(whole);
@@ -31,7 +31,7 @@ describe("Upstream", () => {
   it.each([
     ["a byte in the middle", LINES.join("").replace('"text":"x"', '"text":"y"')],
     ["a line that is missing", `${LINES[0]}${LINES[2]}`],
-  ])("what no crash does is damage, and nothing is cut: %s", async (_, content) => {
+  ])("what no crash can leave is refused as damage, and nothing is cut: %s", async (_, content) => {
     const disk = diskWith(content);
     await expect(Upstream.open(new FileEventLog(disk, PATHS))).rejects.toMatchObject({ code: "LOG_DAMAGED" });
     expect(disk.content(PATHS.log)?.toString()).toBe(content);
@@ -52,7 +52,7 @@ describe("Upstream", () => {
 describe("FileWitnessNotes", () => {
   const note = { workspace: "w1", sequence: 3, held: "a", told: "b", reason: "its event 3 is another one" };
 
-  it("keeps the first one for good", () => {
+  it("keeps the first note, and ignores later ones", () => {
     const disk = SimDisk.fromTree({ "/r": { folder: 0o700 } });
     const notes = new FileWitnessNotes(disk, "/r/witness.json");
     expect(notes.get()).toBeUndefined();
@@ -61,7 +61,7 @@ describe("FileWitnessNotes", () => {
     expect(new FileWitnessNotes(disk.crash("forget"), "/r/witness.json").get()).toEqual(note);
   });
 
-  it("forgets it, durably, once somebody has looked; and keeps the next one", () => {
+  it("forgets its note durably on request, and keeps the next one", () => {
     const disk = SimDisk.fromTree({ "/r": { folder: 0o700 } });
     const notes = new FileWitnessNotes(disk, "/r/witness.json");
     notes.forget();
@@ -72,12 +72,15 @@ describe("FileWitnessNotes", () => {
     expect(notes.get()).toMatchObject({ sequence: 9 });
   });
 
-  it.each(["", "{}", "null", "[1]", '{"workspace":"w1"'])("a file that is none is told, not ignored: %j", (content) => {
-    const disk = SimDisk.fromTree({
-      "/r/witness.json": { content: Buffer.from(content), mode: 0o600 },
-      "/r": { folder: 0o700 },
-    });
-    const notes = new FileWitnessNotes(disk, "/r/witness.json");
-    expect(() => notes.get()).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
-  });
+  it.each(["", "{}", "null", "[1]", '{"workspace":"w1"'])(
+    "refuses a damaged file, instead of ignoring it: %j",
+    (content) => {
+      const disk = SimDisk.fromTree({
+        "/r/witness.json": { content: Buffer.from(content), mode: 0o600 },
+        "/r": { folder: 0o700 },
+      });
+      const notes = new FileWitnessNotes(disk, "/r/witness.json");
+      expect(() => notes.get()).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
+    },
+  );
 });

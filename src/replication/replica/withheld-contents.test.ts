@@ -10,14 +10,14 @@ function newDisk(): SimDisk {
   return SimDisk.fromTree({ "/store": { folder: 0o700 } });
 }
 
-/** Leaves what a process wrote that died before its sync: the system has it, the disk does not. */
+/** Leaves the bytes of a process that died before it synced them: the system has the bytes, the disk does not. */
 function leaveUnsynced(disk: SimDisk): void {
   const fd = disk.open(PATH, "append", 0o600);
   disk.write(fd, Buffer.from(`\n${A}\n`), null);
   disk.close(fd);
 }
 
-it("what was added is there after the power went", () => {
+it("added hashes are there after a power failure", () => {
   const disk = newDisk();
   const withheld = new FileWithheldContents(disk, PATH);
   withheld.add([A]);
@@ -25,14 +25,17 @@ it("what was added is there after the power went", () => {
   expect(new FileWithheldContents(disk.crash("forget"), PATH).list()).toEqual(new Set([A, B]));
 });
 
-it.each([[[A]], [[A, B]]])("also where a process that died had written some of it already", (added) => {
-  const disk = newDisk();
-  leaveUnsynced(disk);
-  new FileWithheldContents(disk, PATH).add(added);
-  expect(new FileWithheldContents(disk.crash("forget"), PATH).list()).toEqual(new Set(added));
-});
+it.each([[[A]], [[A, B]]])(
+  "added hashes are there after a power failure, also if a process that died had written some of them",
+  (added) => {
+    const disk = newDisk();
+    leaveUnsynced(disk);
+    new FileWithheldContents(disk, PATH).add(added);
+    expect(new FileWithheldContents(disk.crash("forget"), PATH).list()).toEqual(new Set(added));
+  },
+);
 
-it("nothing to add makes no file", () => {
+it("adding no hashes makes no file", () => {
   const disk = newDisk();
   new FileWithheldContents(disk, PATH).add([]);
   expect(disk.lstat(PATH)).toBeUndefined();

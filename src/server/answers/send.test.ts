@@ -27,7 +27,7 @@ async function listening(answer: (response: ServerResponse) => void): Promise<st
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test("a problem that comes after a whole answer leaves that answer on its way", async () => {
+test("a problem after a whole answer does not disturb that answer", async () => {
   const url = await listening((response) => {
     sendProblem(response, FIRST);
     sendProblem(response, SECOND);
@@ -35,7 +35,7 @@ test("a problem that comes after a whole answer leaves that answer on its way", 
   expect(await received(url)).toEqual([503, FIRST]);
 });
 
-test("so it does where Fastify handles the request", async () => {
+test("a problem after a whole answer does not disturb that answer in Fastify, either", async () => {
   const app = fastify();
   ends.push(() => app.close());
   app.get("/", (_, reply: FastifyReply) => {

@@ -86,7 +86,7 @@ const agent = { chronicle_role: "agent", chronicle_workspaces: ["session-1"] };
 const inAnHour = (): number => Math.floor(Date.now() / 1000) + HOUR;
 
 describe("a token of the provider", () => {
-  it("may do what its claims say", async () => {
+  it("gives the caller the role and the workspaces of its claims", async () => {
     const callerOf = issuerOf();
     const caller = await callerOf(await provider.token({ ...agent, preferred_username: "Mina M." }));
     expect(caller).toEqual({
@@ -108,18 +108,18 @@ describe("a token of the provider", () => {
   });
 
   it.each([
-    ["without a role", {}],
-    ["with a role that there is not", { chronicle_role: "admin" }],
-    ["that has expired", { ...agent, exp: Math.floor(Date.now() / 1000) - 60 }],
-    ["that never expires", { ...agent, exp: undefined }],
-    ["that is not yet good", { ...agent, nbf: inAnHour() }],
-    ["for somebody else", { ...agent, aud: "another" }],
-    ["of nobody", { ...agent, sub: undefined }],
-  ] as const)("is nobody's %s", async (_name, claims) => {
+    ["if it has no role", {}],
+    ["if its role is unknown", { chronicle_role: "admin" }],
+    ["if it has expired", { ...agent, exp: Math.floor(Date.now() / 1000) - 60 }],
+    ["if it never expires", { ...agent, exp: undefined }],
+    ["if it is not valid yet", { ...agent, nbf: inAnHour() }],
+    ["if it is for another audience", { ...agent, aud: "another" }],
+    ["if it has no subject", { ...agent, sub: undefined }],
+  ] as const)("gives no caller %s", async (_name, claims) => {
     expect(await issuerOf()(await provider.token(claims as JWTPayload))).toBeUndefined();
   });
 
-  it("is nobody's when another has signed it, or none, or with a secret", async () => {
+  it("gives no caller if its key or issuer is another one, or if it is unsigned or signed with a shared secret", async () => {
     const callerOf = issuerOf();
     const other = await generateKeyPair("ES256");
     expect(await callerOf(await provider.token(agent, { key: other }))).toBeUndefined();
@@ -133,14 +133,14 @@ describe("a token of the provider", () => {
     for (const text of ["", "a.b.c", "chr_x", "...."]) expect(await callerOf(text)).toBeUndefined();
   });
 
-  it("of others does not make anybody ask the provider", async () => {
+  it("of another issuer is checked without asking the provider", async () => {
     await issuerOf()(await provider.token(agent, { issuer: "https://evil.example" }));
     expect(provider.asked).toEqual([]);
   });
 });
 
 describe("the provider", () => {
-  it("is asked once, and again for a key that is not known", async () => {
+  it("is asked once, and again for an unknown key", async () => {
     const callerOf = issuerOf();
     for (let i = 0; i < 3; i += 1) await callerOf(await provider.token(agent));
     expect(provider.asked).toEqual(["/.well-known/openid-configuration", "/keys"]);
@@ -151,7 +151,7 @@ describe("the provider", () => {
     expect(await callerOf(old)).toBeUndefined();
   });
 
-  it("lets its tokens in, also new ones, while others bear wrong ones at the same address", async () => {
+  it("has its tokens accepted, also new ones, while others send wrong tokens from the same address", async () => {
     const authenticator = new Authenticator({ book: new MemoryTokenStore(), others: issuerOf(), now: () => 0 });
     const statuses: unknown[] = [];
     for (let i = 0; i < 12; i += 1) statuses.push(await authenticator.callerOf("Bearer wrong", "1.2.3.4"));
@@ -162,7 +162,7 @@ describe("the provider", () => {
     }
   });
 
-  it("that is away is no reason to call a token wrong", async () => {
+  it("that is away causes a 503, and no token counts as wrong", async () => {
     let now = Date.now();
     const authenticator = new Authenticator({
       book: new MemoryTokenStore(),
@@ -183,7 +183,7 @@ describe("the provider", () => {
     expect(await authenticator.callerOf(token, "1.2.3.4")).toMatchObject({ role: "agent" });
   });
 
-  it("that is away for long takes none of the keys away that it has told", async () => {
+  it("that is away for long does not invalidate the keys that are known already", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     try {
       const callerOf = issuerOf({ newKeyMs: 10_000 });
@@ -204,7 +204,7 @@ describe("the provider", () => {
     }
   });
 
-  it("must call itself what it is asked as", async () => {
+  it("must name itself as the issuer that was asked for", async () => {
     provider.callsItself = "https://evil.example";
     await expect(issuerOf()(await provider.token(agent))).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });

@@ -69,7 +69,7 @@ afterEach(async () => {
 });
 
 describe("a workspace that several ask for", () => {
-  it("is opened once, by its id and its name, also by all at once", async () => {
+  it("is opened once, by its id or its name, also if all ask at the same time", async () => {
     const { workspaces, ids, ...rest } = await opened(1);
     const leases = await Promise.all(Array.from({ length: 20 }, () => workspaces.openKey("w0")));
     expect(new Set(leases.map(({ workspace }) => workspace)).size).toBe(1);
@@ -79,7 +79,7 @@ describe("a workspace that several ask for", () => {
     expect(rest.opens).toBeLessThanOrEqual(1);
   });
 
-  it("is not there where it is not", async () => {
+  it("is not found by a part of its name or id", async () => {
     const { workspaces, ids } = await opened(1);
     for (const key of ["w", "w00", (ids[0] ?? "").slice(0, 8), ""]) {
       await expect(workspaces.openKey(key)).rejects.toMatchObject({ code: "NOT_FOUND" });
@@ -88,7 +88,7 @@ describe("a workspace that several ask for", () => {
 });
 
 describe("an idle workspace", () => {
-  it("is closed, one in use is not", async () => {
+  it("is closed, and one in use is not", async () => {
     const made = await opened(2);
     const { workspaces } = made;
     const kept = await workspaces.openKey("w0");
@@ -102,7 +102,7 @@ describe("an idle workspace", () => {
     await expect(kept.workspace.head()).rejects.toMatchObject({ code: "USAGE" });
   });
 
-  it("makes room for others, and those that were used longest ago go first", async () => {
+  it("is closed if too many are open, and the ones that were used longest ago are closed first", async () => {
     const made = await opened(6, 3);
     const using_ = await made.workspaces.openKey("w0");
     for (let n = 1; n < 6; n += 1) {
@@ -119,7 +119,7 @@ describe("an idle workspace", () => {
   });
 });
 
-it("one workspace that cannot be closed keeps no other one open", async () => {
+it("a workspace that fails to close does not keep the others open", async () => {
   const { workspaces } = await opened(3);
   const leases = await Promise.all(["w0", "w1", "w2"].map((key) => workspaces.openKey(key)));
   const [first] = leases;
@@ -133,7 +133,7 @@ it("one workspace that cannot be closed keeps no other one open", async () => {
 });
 
 describe("the workspace that was used longest ago", () => {
-  it("is closed when there is too much, but never one in use, nor the last one used", async () => {
+  it("is closed by `closeOldest`, but never one in use or the last one used", async () => {
     const made = await opened(3);
     const { workspaces } = made;
     const inUse = await workspaces.openKey("w0");
@@ -160,7 +160,7 @@ describe("the workspace that was used longest ago", () => {
 });
 
 describe("a workspace that is changed by others", () => {
-  it("is opened anew, and whoever has it still may finish", async () => {
+  it("is opened anew, and a caller that still has the old one may finish", async () => {
     const made = await opened(1);
     const old = await made.workspaces.openKey("w0");
     made.settings = "otherwise";
@@ -179,7 +179,7 @@ describe("a workspace that is changed by others", () => {
       .toBe("closed");
   });
 
-  it("is seen at once where it was changed here", async () => {
+  it("is opened anew at once after `lookAgain`", async () => {
     const made = await opened(1);
     (await made.workspaces.openKey("w0"))[Symbol.dispose]();
     made.settings = "otherwise";
@@ -190,7 +190,7 @@ describe("a workspace that is changed by others", () => {
     expect(made.opens).toBe(2);
   });
 
-  it("is given up when it is to be removed: who follows it is told, who works with it is waited for", async () => {
+  it("is released before its removal: its followers are told, and its users are waited for", async () => {
     const made = await opened(1);
     const id = made.ids[0] ?? "";
     const lease = await made.workspaces.openKey("w0");
@@ -206,7 +206,7 @@ describe("a workspace that is changed by others", () => {
     await expect(made.workspaces.openKey("w0")).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("is not answered from memory when somebody else has removed it", async () => {
+  it("is not found once somebody else has removed it", async () => {
     const made = await opened(1);
     (await made.workspaces.openKey("w0"))[Symbol.dispose]();
     made.gone.add(made.ids[0] ?? "");
@@ -214,7 +214,7 @@ describe("a workspace that is changed by others", () => {
     await expect(made.workspaces.openKey("w0")).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("is closed when somebody else has removed it, also where a folder is asked for", async () => {
+  it("is closed after somebody else has removed it, when a folder is opened", async () => {
     const made = await opened(1);
     const lease = await made.workspaces.openKey("w0");
     lease[Symbol.dispose]();
@@ -225,7 +225,7 @@ describe("a workspace that is changed by others", () => {
     await expect.poll(() => lease.workspace.head().catch((error: unknown) => error)).toMatchObject({ code: "USAGE" });
   });
 
-  it("is never handed out once it was given up, however they meet", async () => {
+  it("is never handed out closed, however an opening and a release coincide", async () => {
     const made = await opened(1);
     const id = made.ids[0] ?? "";
     (await made.workspaces.openKey(id))[Symbol.dispose]();

@@ -21,7 +21,7 @@ describe("shownContent", () => {
     expect(await show(Buffer.from([0xff, 0x00]))).toEqual({ encoding: "base64", content: "/wA=" });
   });
 
-  it("shows the beginning of what is large, and says where the rest is", async () => {
+  it("shows the beginning of a large content, and says where the rest is", async () => {
     const whole = Buffer.alloc(MOST_CONTENT, "x");
     expect((await show(whole)).rest).toBeUndefined();
     const { content, rest } = await show(Buffer.alloc(MOST_CONTENT + 1, "x"));
@@ -44,7 +44,7 @@ describe("shownContent", () => {
     }
   });
 
-  it("shows the beginning of large bytes whole", async () => {
+  it("shows as many bytes of a large binary content as the limit allows", async () => {
     const { encoding, content, rest } = await show(Buffer.alloc(MOST_CONTENT + 9, 0xff));
     expect([encoding, Buffer.from(content, "base64").length, rest?.range]).toEqual([
       "base64",

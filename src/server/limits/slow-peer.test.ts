@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { DEFAULT_LIMITS } from "./limits.ts";
 import { uploaded } from "./slow-peer.ts";
 
-test("an upload is not cut off because whoever stores it takes its time", async () => {
+test("an upload is not cut off because it is stored slowly", async () => {
   const limits = { ...DEFAULT_LIMITS, slowMs: 40, slowBytes: 1_000 };
   const stored = Promise.withResolvers<number>();
   const server = createServer((asked, response) => {

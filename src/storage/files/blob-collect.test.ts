@@ -25,7 +25,7 @@ function liesAnywhere({ disk, layout }: SimBlobs, content: Buffer): boolean {
 }
 
 describe("collecting packs", () => {
-  test("a pack that is mostly dead is written anew, one that is mostly alive is not", async () => {
+  test("a pack of mostly freed contents is rewritten, and a pack of mostly live contents is not", async () => {
     const blobs = new SimBlobs();
     const store = await blobs.open();
     await putAll(store, many);
@@ -78,7 +78,7 @@ describe("collecting packs", () => {
     expect(await problemsOf(store)).toEqual([]);
   });
 
-  test("thorough: survivors of one pack do not go to a pack that is to be freed", async () => {
+  test("thorough: live contents of one pack are not moved to a pack that is to be freed", async () => {
     const blobs = new SimBlobs();
     const store = await blobs.open();
     const secret = many[0] as Buffer;
@@ -98,7 +98,7 @@ describe("collecting packs", () => {
     expect(await problemsOf(store)).toEqual([]);
   });
 
-  test("an idle lane of another process is left alone, and that process goes on writing", async () => {
+  test("an idle lane of another process is left alone, and that process can keep writing", async () => {
     const blobs = new SimBlobs();
     const idle = await blobs.open();
     await putAll(idle, many.slice(0, 5));
@@ -125,7 +125,7 @@ describe("collecting packs", () => {
     expect(await reader.get(hashOf(2))).toBeUndefined();
   });
 
-  test("a full disk: packs without life go first, and then there is room for the rest", async () => {
+  test("on a full disk, packs without live contents are removed first, which makes room for the rest", async () => {
     const disk = new SimDisk({ capacityBytes: 210 * KIB });
     disk.makeFolder("/home");
     const blobs = new SimBlobs(disk);

@@ -16,7 +16,7 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 describe("a disk in trouble", () => {
-  test("a full disk: IO with a hint, nothing half-done, and it works again once there is room", async () => {
+  test("a full disk: a commit fails with IO and a hint, leaves nothing half-done, and works once there is room", async () => {
     const disk = new SimDisk({ capacityBytes: 200 * KIB });
     disk.makeFolder("/home");
     const ballast = disk.open("/ballast", "create");
@@ -38,7 +38,7 @@ describe("a disk in trouble", () => {
     expect(await problemsOf(await blobs.restarted().open())).toEqual([]);
   });
 
-  test("a failed sync: writes are refused while the disk fails, reading goes on, and the store is taken up again", async () => {
+  test("a failed sync: writes are refused while the disk fails, reads still work, and the store works again after that", async () => {
     const blobs = new SimBlobs();
     blobs.disk.syncFolder("/");
     const store = await blobs.open();
@@ -49,7 +49,7 @@ describe("a disk in trouble", () => {
     await expect(putAll(store, [someBytes(2_000, 2)])).rejects.toMatchObject({ code: "IO" });
     await expect(store.batch()).rejects.toMatchObject({ code: "POISONED", data: { errno: "EIO" } });
     blobs.disk.plan = undefined;
-    // A batch that was begun before does not belong to the store that starts again.
+    // A batch that was begun before the failure cannot be committed to the store that starts again.
     await expect(store.batch()).rejects.toMatchObject({ code: "POISONED", message: expect.stringContaining("ended") });
     await expect(waiting.commit()).rejects.toMatchObject({ code: "POISONED" });
     await expect(store.publish([])).rejects.toMatchObject({ code: "POISONED" });
@@ -66,7 +66,7 @@ describe("a disk in trouble", () => {
     }
   });
 
-  test("a failed sync of a large content poisons as well", async () => {
+  test("a failed sync of a large content poisons the store, too", async () => {
     const blobs = new SimBlobs();
     const store = await blobs.open({ largeBytes: 10 * KIB });
     blobs.disk.plan = ({ name, path }) => (name === "sync" && path.includes("large") ? { errno: "EIO" } : "go");
@@ -81,7 +81,7 @@ describe("a disk in trouble", () => {
   });
 
   test.each(["EMFILE", "EACCES", "EROFS", "EDQUOT", "EIO"])(
-    "%s at any write: no half-done state, and it works again",
+    "%s at any write leaves no half-done state, and the store works again after that",
     async (errno) => {
       const blobs = new SimBlobs();
       const store = await blobs.open({ largeBytes: 10 * KIB });
@@ -96,7 +96,7 @@ describe("a disk in trouble", () => {
     },
   );
 
-  test("a disk that takes no writes: everything is read and verified, nothing written", async () => {
+  test("on a disk that takes no writes, contents are read and verified, and nothing is written", async () => {
     const blobs = new SimBlobs();
     const first = await blobs.open({ largeBytes: 10 * KIB });
     const contents = [someBytes(2_000, 1), someBytes(20 * KIB, 2, true), someBytes(300 * KIB, 3)];
@@ -139,7 +139,7 @@ describe("a disk in trouble", () => {
     expect(await problemsOf(store)).toEqual([]);
   });
 
-  test("an index that cannot follow on a full disk: all is read without its file, and it follows once there is room", async () => {
+  test("if the index cannot be updated on a full disk, reads work without its file, and it is updated once there is room", async () => {
     const blobs = new SimBlobs();
     const contents = [someBytes(2_000, 1), someBytes(300 * KIB, 2)];
     const first = await blobs.open();
@@ -170,7 +170,7 @@ describe("a disk in trouble", () => {
     expect(await problemsOf(store)).toEqual([]);
   });
 
-  test("nothing stays open", async () => {
+  test("no descriptor stays open once the store is closed", async () => {
     const blobs = new SimBlobs();
     const store = await blobs.open();
     const hashes = await putAll(store, [someBytes(2_000, 1), someBytes(9 * MIB, 2)]);
@@ -207,7 +207,7 @@ describe("sinks", () => {
     expect(await again.has(contents.map((content) => sha256(content)))).toHaveProperty("size", 10);
   });
 
-  test("each has a lane of its own; what two of them wrote is taken from the first", async () => {
+  test("have a lane of their own each, and a content that all of them wrote is listed once", async () => {
     const blobs = new SimBlobs();
     const store = await blobs.open();
     await putAll(store, [Buffer.from("lane 0")]);
@@ -231,7 +231,7 @@ describe("sinks", () => {
     expect(await problemsOf(store)).toEqual([]);
   });
 
-  test("one that is abandoned gives its bytes back", async () => {
+  test("remove the bytes that they wrote if they are abandoned", async () => {
     const blobs = new SimBlobs();
     const store = await blobs.open();
     await putAll(store, [someBytes(3_000, 1)]);
@@ -263,32 +263,35 @@ describe("sinks", () => {
     }
   });
 
-  test.each([true, false])("a large content from a file (clones: %s)", async (clones) => {
-    const disk = new SimDisk({ clones });
-    disk.makeFolder("/home");
-    const content = someBytes(9 * MIB, 1);
-    const source = disk.open("/source", "create");
-    disk.write(source, content, 0);
-    const blobs = new SimBlobs(disk);
-    const store = await blobs.open();
-    for (const { grant } of await store.takeLanes(1)) {
-      const sink = openPackSink(disk, blobs.layout, { grant, newPackId: blobs.newPackId });
-      let asked = false;
-      const pieces = function* (): Generator<Uint8Array> {
-        asked = true;
-        yield content;
-      };
-      expect(sink.putLarge(pieces(), `/proc/self/fd/${source}`)).toEqual({
-        hash: sha256(content),
-        size: content.length,
-      });
-      expect(asked).toBe(!clones);
-      await store.publish([sink.finish()]);
-    }
-    expect((await store.get(sha256(content)))?.equals(content)).toBe(true);
-    expect(disk.lstat(blobs.layout.largeRaw(sha256(content)))?.mode).toBe(0o600);
-    expect(await problemsOf(store)).toEqual([]);
-  });
+  test.each([true, false])(
+    "a large content is stored from a file, by a clone if the disk can clone (clones: %s)",
+    async (clones) => {
+      const disk = new SimDisk({ clones });
+      disk.makeFolder("/home");
+      const content = someBytes(9 * MIB, 1);
+      const source = disk.open("/source", "create");
+      disk.write(source, content, 0);
+      const blobs = new SimBlobs(disk);
+      const store = await blobs.open();
+      for (const { grant } of await store.takeLanes(1)) {
+        const sink = openPackSink(disk, blobs.layout, { grant, newPackId: blobs.newPackId });
+        let asked = false;
+        const pieces = function* (): Generator<Uint8Array> {
+          asked = true;
+          yield content;
+        };
+        expect(sink.putLarge(pieces(), `/proc/self/fd/${source}`)).toEqual({
+          hash: sha256(content),
+          size: content.length,
+        });
+        expect(asked).toBe(!clones);
+        await store.publish([sink.finish()]);
+      }
+      expect((await store.get(sha256(content)))?.equals(content)).toBe(true);
+      expect(disk.lstat(blobs.layout.largeRaw(sha256(content)))?.mode).toBe(0o600);
+      expect(await problemsOf(store)).toEqual([]);
+    },
+  );
 });
 
 describe("a row of the index that leads to another place in its pack", () => {
@@ -322,7 +325,7 @@ describe("a row of the index that leads to another place in its pack", () => {
     expect(await problemsWith(change)).toMatchObject([{ kind: "index-wrong", hashes }]);
   });
 
-  test("is none where nothing was changed", async () => {
+  test("is not found if nothing was changed", async () => {
     expect(await problemsWith(() => ({}))).toEqual([]);
   });
 });

@@ -42,7 +42,7 @@ describe("a reader that may not write, beside a writer", () => {
   const readOnly = () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: true });
   const given = [someBytes(3_000, 1), someBytes(4_000, 2)];
 
-  /** The same disk. Does `before` before each call. */
+  /** Returns the same disk, which calls `before` before each call of a method. */
   function watched(disk: SimDisk, before: () => void): Disk {
     return new Proxy<Disk>(disk, {
       get: (_disk, name) => {
@@ -56,7 +56,7 @@ describe("a reader that may not write, beside a writer", () => {
     });
   }
 
-  /** Opens a store of one pack in lane 0, and does `meanwhile` before the nth call of the reader to the disk. */
+  /** Opens a store of one pack in lane 0, and calls `meanwhile` before the nth call of the reader to the disk. */
   async function openBeside(
     nth: number,
     meanwhile: (blobs: SimBlobs) => void,
@@ -103,7 +103,7 @@ describe("a reader that may not write, beside a writer", () => {
         blobs.disk.unlink(sealedPath);
       },
     ],
-  ])("that %s: it finds what was there", async (_what, meanwhile) => {
+  ])("that %s: the reader finds the contents that were stored before", async (_what, meanwhile) => {
     const wrong: string[] = [];
     for (let nth = 1, happened = true; happened; nth += 1) {
       try {
@@ -146,7 +146,7 @@ describe("a lost index", () => {
     expect(await problemsOf(store)).toEqual([]);
   });
 
-  test("damage in the middle of a lane costs only what is damaged, and later contents are not cut off", async () => {
+  test("damage in the middle of a lane loses only the damaged content, and later contents are not cut off", async () => {
     const { blobs } = await filled(three);
     flipStored(blobs.disk, blobs.layout, sha256(three[1] as Buffer));
     blobs.loseIndex();
@@ -185,7 +185,7 @@ describe("a pack whose header did not reach the disk before the power went", () 
     blobs.disk.close(fd);
   }
 
-  test("gets a new one, and its whole blocks are kept", async () => {
+  test("gets a new header, and its whole blocks are kept", async () => {
     const { blobs } = await filled(three);
     blobs.loseIndex();
     zeroHeader(blobs);
@@ -252,7 +252,7 @@ describe("an unpublished tail", () => {
     expect(await problemsOf(store)).toEqual([]);
   });
 
-  test("of a lane that somebody holds is left to its holder", async () => {
+  test("of a lane that is held is left to its holder", async () => {
     const { blobs } = await filled(three);
     const writer = await blobs.open();
     const batch = await writer.batch();
@@ -316,7 +316,7 @@ describe("a pack that its writer seals while another process looks", () => {
     expect(await found(reader, all)).toEqual(all.map(() => true));
   }
 
-  test("is not missing for verify, nor is the next one in its lane", async () => {
+  test("is not reported as missing by verify, and neither is the next pack in its lane", async () => {
     const { blobs } = await filled(three);
     const { disk, layout, newPackId } = blobs;
     const [reader, writing] = [await blobs.open(), await blobs.open()];
@@ -339,12 +339,14 @@ describe("a pack that its writer seals while another process looks", () => {
   });
 
   const looks = [1, 2, 3, 4, 5, 6];
-  test.each(looks)("is not lost, sealed after %i looks", (count) => sealedMeanwhile(count, "sealed"));
-  test.each(looks)("nor with another in its lane after %i looks", (count) => sealedMeanwhile(count, "next pack"));
+  test.each(looks)("is not lost if it is sealed after %i looks", (count) => sealedMeanwhile(count, "sealed"));
+  test.each(looks)("is not lost if another pack is begun in its lane after %i looks", (count) =>
+    sealedMeanwhile(count, "next pack"),
+  );
 });
 
 describe("files that do not fit the index", () => {
-  test("a pack that is shorter than published: said, and has() is honest after the next opening", async () => {
+  test("a pack that is shorter than published is reported, and its lost content is absent after the next opening", async () => {
     const { blobs, hashes } = await filled(three);
     const store = await blobs.open();
     const path = blobs.layout.activePack(0);
@@ -359,7 +361,7 @@ describe("files that do not fit the index", () => {
     expect(await found(again, three)).toEqual([true, true, true]);
   });
 
-  test("a pack that is gone: its contents are absent, and can be put again", async () => {
+  test("the contents of a missing pack are absent, and can be put again", async () => {
     const { blobs, hashes } = await filled(three);
     blobs.disk.unlink(blobs.layout.activePack(0));
     const store = await blobs.open();
@@ -369,7 +371,7 @@ describe("files that do not fit the index", () => {
     expect(await problemsOf(store)).toEqual([]);
   });
 
-  test("a large file that is gone", async () => {
+  test("a missing large file is reported by verify, and its content is absent", async () => {
     const large = someBytes(9_000 * KIB, 1);
     const { blobs, hashes } = await filled([large]);
     const [hash] = hashes as [Hash];
@@ -380,7 +382,7 @@ describe("files that do not fit the index", () => {
     expect(await store.has([hash])).toEqual(new Set());
   });
 
-  test("a pack that was sealed by a process that did not get to say so", async () => {
+  test("a pack that was sealed without an update of the index is found, and its row is corrected", async () => {
     const { blobs, hashes } = await filled(three);
     const running = await blobs.open();
     const ulid = blobs.index.packs()[0]?.ulid ?? "";
@@ -393,7 +395,7 @@ describe("files that do not fit the index", () => {
     expect(await problemsOf(store)).toEqual([]);
   });
 
-  test("an index that points nowhere is found out by verify", async () => {
+  test("a row of the index that points nowhere is reported by verify", async () => {
     const { blobs } = await filled(three);
     const store = await blobs.open();
     const lie = sha256("never stored");
@@ -412,7 +414,7 @@ describe("mending", () => {
   test.each([
     ["a small", someBytes(3_000, 5)],
     ["a large", someBytes(9_000 * KIB, 6)],
-  ])("%s content that was found damaged is whole again when it is put again", async (_, content) => {
+  ])("%s content that was found damaged is whole again once it is put again", async (_, content) => {
     const { blobs, hashes } = await filled([content, three[0] as Buffer]);
     const [hash] = hashes as [Hash, Hash];
     flipStored(blobs.disk, blobs.layout, hash);
@@ -430,7 +432,7 @@ describe("mending", () => {
   test.each([
     ["a small", someBytes(3_000, 5)],
     ["a large", someBytes(9_000 * KIB, 6)],
-  ])("%s content that another process has put again is stored for this one as well", async (_, content) => {
+  ])("%s content that another store put again after damage is sound for this store, too", async (_, content) => {
     const { blobs, hashes } = await filled([content]);
     const [hash] = hashes as [Hash];
     flipStored(blobs.disk, blobs.layout, hash);
@@ -444,7 +446,7 @@ describe("mending", () => {
     expect((await running.placesOf([hash])).places).toMatchObject([{ length: content.length }]);
     expect(await running.sound([hash])).toEqual(new Set(hashes));
     expect(await found(running, [content])).toEqual([true]);
-    // The bytes there now may be damaged as well.
+    // Damage the new bytes as well.
     for (const path of [blobs.layout.activePack(0), blobs.layout.largeRaw(hash)]) {
       const size = blobs.disk.lstat(path)?.size;
       if (size !== undefined) flipAt(blobs.disk, path, Math.floor(size * 0.75));

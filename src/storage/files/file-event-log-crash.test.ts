@@ -72,7 +72,7 @@ function checkFacts(disk: SimDisk, head: Head, facts: readonly Fact[]): void {
 }
 
 /**
- * Checks that everything acknowledged is there, that the log can be used at once, and that later appends outlive the
+ * Checks that everything acknowledged is there, that the log can be used at once, and that later appends survive the
  * next crash.
  */
 async function check(disk: SimDisk, { acknowledged }: Pick<SweepContext<Fact>, "acknowledged">): Promise<void> {
@@ -91,13 +91,13 @@ async function check(disk: SimDisk, { acknowledged }: Pick<SweepContext<Fact>, "
 const append: CrashSweep<Fact> = { prepare: emptyDisk, run: appendAll, check };
 
 describe("FileEventLog, stopped anywhere", () => {
-  test("append: one, several, calls at once", async () => {
+  test("append: one event, several events, and several calls at once", async () => {
     const { points, runs } = await sweepCrashes(append);
     expect(points).toBeGreaterThanOrEqual(8);
     expect(runs).toBeGreaterThan(30);
   });
 
-  test("append goes on after an error that passes, in the object that met it where the lines of the append were cut off", async () => {
+  test("append works again after a passing error, in the same object if the lines of the append were cut off", async () => {
     let took = 0;
     const run = async (disk: SimDisk, acknowledge: (fact: Fact) => void): Promise<void> => {
       const log = new FileEventLog(disk, PATHS);
@@ -117,7 +117,7 @@ describe("FileEventLog, stopped anywhere", () => {
     expect(took).toBeGreaterThan(10);
   });
 
-  test("append goes on after an error that passes", async () => {
+  test("append works again after a passing error, in a new object if the log was poisoned", async () => {
     const run = async (disk: SimDisk, acknowledge: (fact: Fact) => void): Promise<void> => {
       let log = new FileEventLog(disk, PATHS);
       for (let attempt = 0; log.head.seq < 6; attempt += 1) {
@@ -170,7 +170,7 @@ describe("FileEventLog, stopped anywhere", () => {
     await sweepCrashes({ prepare, run, check: whole });
   });
 
-  test("rotate: what was cut off before, since it could not be written, does not come back into the archive", async () => {
+  test("rotate: a line that was cut off after a failed write does not come back in the archive", async () => {
     const disk = emptyDisk();
     const log = new FileEventLog(disk, PATHS);
     await log.append(EVENTS.slice(0, 4));

@@ -35,7 +35,7 @@ class Noted {
 const turn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
 
 describe("a scheduler for syncs", () => {
-  test("serves who is alone at once, and several beside each other", async () => {
+  test("runs a single sync at once, and several syncs concurrently", async () => {
     const noted = new Noted();
     const scheduler = new FsyncScheduler(noted.disk);
     await scheduler.sync(1);
@@ -52,7 +52,7 @@ describe("a scheduler for syncs", () => {
     expect(noted.how.at(-1)).toBe("5 alone");
   });
 
-  test("a failure is told to whom it concerns", async () => {
+  test("rejects only the request whose sync fails", async () => {
     const noted = new Noted(2);
     const scheduler = new FsyncScheduler(noted.disk);
     await expect(scheduler.sync(2)).rejects.toThrow("no sync of 2");

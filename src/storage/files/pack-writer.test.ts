@@ -20,7 +20,7 @@ function begin(): { readonly disk: SimDisk; readonly writer: PackWriter } {
   return { disk, writer: new PackWriter({ disk, layout, newPackId: () => ULID }, { lane: 0, pack: undefined }) };
 }
 
-it("what is appended while it is synced beside counts as durable after the next sync only, and is all that can be taken back", async () => {
+it("blocks appended during a concurrent sync are durable only after the next sync, and only they can be taken back", async () => {
   const { disk, writer } = begin();
   const placed = (text: string) => {
     const block = blockOf(text);
@@ -45,7 +45,7 @@ it("what is appended while it is synced beside counts as durable after the next 
   expect(disk.crash("forget").content(layout.activePack(0))?.length).toBe(three.offset + three.bytes);
 });
 
-it("a pack grows no further than the sync after it is full, though blocks are only appended while it is synced beside", async () => {
+it("a full pack is sealed, even if blocks are only appended during concurrent syncs", async () => {
   const disk = SimDisk.fromTree({ [layout.packs]: FOLDER, [layout.active]: FOLDER });
   let ids = 0;
   const writer = new PackWriter(
@@ -67,7 +67,7 @@ it("a pack grows no further than the sync after it is full, though blocks are on
   expect(disk.crash("forget").content(layout.activePack(0))?.length).toBe(disk.content(layout.activePack(0))?.length);
 });
 
-it("a sync beside that fails poisons the writer, and what was appended meanwhile is not left behind", async () => {
+it("a failed concurrent sync poisons the writer, and blocks that were appended meanwhile are cut off", async () => {
   const { disk, writer } = begin();
   writer.append(blockOf("one"));
   writer.sync();
@@ -83,7 +83,7 @@ it("a sync beside that fails poisons the writer, and what was appended meanwhile
   expect(disk.content(layout.activePack(0))?.length).toBe(bytes);
 });
 
-it("what a failed sync leaves, and cannot be cut off at once, is cut off when the writer is closed", () => {
+it("bytes of a failed sync that cannot be cut off at once are cut off when the writer is closed", () => {
   const { disk, writer } = begin();
   writer.append(blockOf("one"));
   writer.sync();
@@ -97,7 +97,7 @@ it("what a failed sync leaves, and cannot be cut off at once, is cut off when th
   expect(disk.content(layout.activePack(0))?.length).toBe(bytes);
 });
 
-it("what a failed write has left does not come back into a sealed pack, whatever a crash keeps", () => {
+it("bytes of a failed write do not come back in a sealed pack, whatever a crash keeps", () => {
   const { disk, writer } = begin();
   writer.append(blockOf("one"));
   writer.sync();

@@ -10,7 +10,7 @@ import { makeNamesSure } from "./sure-names.ts";
 const { blobs: layout } = storeLayout("/home");
 const PACK = layout.sealedPack("0".repeat(26));
 
-/** A disk on which later syncs of a folder cannot save the names of a failed one. */
+/** Returns a disk on which a later sync of a folder does not save the names of a failed sync. */
 function newDisk(): SimDisk {
   const folder = { folder: 0o700 };
   const tree = { "/home/blobs/packs/active": folder, "/home/blobs/large/tmp": folder };
@@ -39,21 +39,24 @@ describe("a name whose sync has failed", () => {
   test.each([
     { knows: true, found: true },
     { knows: false, found: false },
-  ])("is written anew before anything relies on it, where that is known: $knows", ({ knows, found }) => {
-    const disk = newDisk();
-    const unsure = knows ? sealedUnsurely(disk) : (sealedUnsurely(disk), new Set<string>());
-    const before = disk.content(PACK);
-    makeNamesSure({ disk, layout, newPackId: () => "copy", unsure }, [layout.packs, layout.active], [PACK]);
-    expect([...unsure]).toEqual([]);
-    // Another pack is begun in the lane.
-    disk.close(disk.open(layout.activePack(0), "update"));
-    expect(disk.content(PACK)).toEqual(before);
-    expect(disk.crash("forget").content(PACK) !== undefined).toBe(found);
-    expect(disk.list(layout.largeTmp)).toEqual([]);
-    expect(disk.openDescriptors).toBe(0);
-  });
+  ])(
+    "becomes durable by a new copy of the file, but only if the failure is known (known: $knows)",
+    ({ knows, found }) => {
+      const disk = newDisk();
+      const unsure = knows ? sealedUnsurely(disk) : (sealedUnsurely(disk), new Set<string>());
+      const before = disk.content(PACK);
+      makeNamesSure({ disk, layout, newPackId: () => "copy", unsure }, [layout.packs, layout.active], [PACK]);
+      expect([...unsure]).toEqual([]);
+      // Another pack is begun in the lane.
+      disk.close(disk.open(layout.activePack(0), "update"));
+      expect(disk.content(PACK)).toEqual(before);
+      expect(disk.crash("forget").content(PACK) !== undefined).toBe(found);
+      expect(disk.list(layout.largeTmp)).toEqual([]);
+      expect(disk.openDescriptors).toBe(0);
+    },
+  );
 
-  test("is noted where making it sure fails, and the file stays as it is", () => {
+  test("is noted if making it sure fails, and the file stays as it is", () => {
     const disk = newDisk();
     const unsure = sealedUnsurely(disk);
     const parts = { disk, layout, newPackId: () => "copy", unsure };

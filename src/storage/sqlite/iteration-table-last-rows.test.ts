@@ -5,7 +5,7 @@ import { LastRows } from "./iteration-table.ts";
 
 const A = parsePath("a");
 
-test("the last row up to a seq, as far as it is known", () => {
+test("gives the last row of a path up to a seq, if that row is known", () => {
   const rows = new LastRows();
   const [first, other, second, third] = rowsOf([
     ["a", "file:1"],
@@ -21,7 +21,7 @@ test("the last row up to a seq, as far as it is known", () => {
   expect(rows.at(A, 9)).toBeUndefined();
 });
 
-test("of what comes in no order nothing is known", () => {
+test("knows no row of a path whose rows come out of order", () => {
   const rows = new LastRows();
   for (const row of rowsOf([
     ["a", "file:1"],
@@ -31,7 +31,7 @@ test("of what comes in no order nothing is known", () => {
   expect(rows.at(A, 9)).toBeUndefined();
 });
 
-test("it is bounded: the paths that were recorded last are known", () => {
+test("knows only a bounded number of paths, the ones that were recorded last", () => {
   const rows = new LastRows();
   const all = rowsOf(Array.from({ length: 40_000 }, (_, i) => [`f${i}`, "file:x"] as const));
   for (const row of all) rows.put(row);

@@ -5,7 +5,7 @@ import { RecentPlaces } from "./sqlite-blob-index.ts";
 
 const placeAt = (at: number): BlobPlace => ({ kind: "large", packed: false, length: at, stored: at });
 
-test("what was published is known until somebody else changes something", () => {
+test("a published place is known until another connection changes the index, or the places are forgotten", () => {
   const places = new RecentPlaces();
   const hash = sha256(Buffer.from("a"));
   places.look(1);

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** One pack with contents, each of 10 bytes, in one block. */
+/** Returns a change that adds one pack with these contents, each of 10 bytes, in one block. */
 function pack(ulid: string, hashes: readonly Hash[], replace = false): IndexChange {
   const rows = new BlobRowsBuilder();
   for (const [i, hash] of hashes.entries())
@@ -39,13 +39,13 @@ function expectPacks(index: BlobIndex, expected: readonly (string | undefined)[]
   expect(packsOf(index)).toEqual({ alone: expected, together: expected });
 }
 
-test("what this connection has published is found where it lies, also when another one has moved or removed it since", () => {
+test("a content is found at its present place, also if another connection has moved or removed it since", () => {
   const open = sqliteBlobIndex(new NodeDisk(), join(folder, "index.db"));
   const [{ index: ours }, { index: others }] = [open(), open()];
   try {
     ours.apply(pack("P1", HASHES.slice(0, 2)));
     expectPacks(ours, ["P1", "P1", undefined]);
-    // These are known already, so they keep their places.
+    // The second content is known already, so it keeps its place.
     ours.apply(pack("P2", HASHES.slice(1)));
     expectPacks(ours, ["P1", "P1", "P2"]);
     others.apply(pack("P3", HASHES.slice(0, 1), true));
@@ -62,7 +62,7 @@ test("what this connection has published is found where it lies, also when anoth
   }
 });
 
-test("of a change that fails nothing is known", () => {
+test("a change that fails leaves nothing in the index", () => {
   const { index } = sqliteBlobIndex(new NodeDisk(), join(folder, "index.db"))();
   try {
     const bad = { ...pack("P1", HASHES), large: [{ hash: HASHES[0] as Hash, packed: false, length: 0.5, stored: 1 }] };

@@ -63,7 +63,7 @@ describe("SqliteLock between processes", () => {
     expect(statSync(path).size).toBe(0);
   });
 
-  test("kill -9 of the holder frees it; until then the holder is named", async () => {
+  test("kill -9 of the holder frees the lock, and until then a refusal names the holder", async () => {
     const path = freshPath();
     const holder = await child(path, HOLD);
     const lock = lockOf(path);
@@ -75,7 +75,7 @@ describe("SqliteLock between processes", () => {
     (await waiting).release();
   });
 
-  test("a stopped holder: LOCKED, and the hint says how to go on", async () => {
+  test("a stopped holder causes LOCKED, with a hint how to continue the holder", async () => {
     const path = freshPath();
     const holder = await child(path, HOLD);
     holder.kill("SIGSTOP");

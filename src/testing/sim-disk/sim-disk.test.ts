@@ -47,7 +47,7 @@ describe("SimDisk: what a crash leaves", () => {
     expect(textAfter(disk, "/d/g")).toBe("");
   });
 
-  it("what was synced stays whatever is written over it, and comes back whole", () => {
+  it("synced bytes come back whole, whatever was written over them since", () => {
     const disk = SimDisk.fromTree({ "/f": "0123456789" });
     const fd = disk.open("/f", "update");
     writeFully(disk, fd, Buffer.from("abc"), 2);
@@ -82,7 +82,7 @@ describe("SimDisk: what a crash leaves", () => {
     expect(Object.keys(disk.crash("forget").dump("/d"))).toEqual(["g"]);
   });
 
-  it("a rename between folders is whole: synced with either folder, and never half", () => {
+  it("a rename between folders becomes durable as a whole, with the sync of either folder", () => {
     for (const folder of ["/a", "/b"]) {
       const disk = SimDisk.fromTree({ "/a/f": "moved", "/b": { folder: 0o755 } });
       disk.rename("/a/f", "/b/f");
@@ -102,7 +102,7 @@ describe("SimDisk: what a crash leaves", () => {
     }
   });
 
-  it("names in a new folder need the folder's own name", () => {
+  it("names in a new folder are durable only once the folder's own name is", () => {
     const disk = new SimDisk();
     disk.makeFolder("/d");
     disk.sync(put(disk, "/d/f", "x"));
@@ -112,7 +112,7 @@ describe("SimDisk: what a crash leaves", () => {
     expect(textAfter(disk, "/d/f")).toBe("x");
   });
 
-  it("descriptors are gone, unnamed files too, and the space comes back", () => {
+  it("descriptors and unnamed files are gone, and their space is free again", () => {
     const disk = SimDisk.fromTree({ "/f": "12345" }, { capacityBytes: 100 });
     const fd = disk.open("/f", "read");
     disk.unlink("/f");
@@ -125,7 +125,7 @@ describe("SimDisk: what a crash leaves", () => {
     expect(disk.space("/").freeBytes).toBe(100);
   });
 
-  it("chance tears writes, reorders names and contents, and is the same for the same seed", () => {
+  it("a random crash tears writes, reorders names and contents, and is the same for the same seed", () => {
     const disk = SimDisk.fromTree({ "/d": { folder: 0o755 } });
     const fd = put(disk, "/d/f", "A".repeat(700));
     writeFully(disk, fd, Buffer.from("B".repeat(700)), 700);
@@ -147,7 +147,7 @@ describe("SimDisk: what a crash leaves", () => {
     expect(holes).toBeGreaterThan(10);
   });
 
-  it("chance never touches what was synced", () => {
+  it("a random crash never changes synced bytes", () => {
     const disk = SimDisk.fromTree({ "/f": "S".repeat(1000) });
     const fd = disk.open("/f", "append");
     writeFully(disk, fd, Buffer.from("N".repeat(1000)), null);
@@ -156,7 +156,7 @@ describe("SimDisk: what a crash leaves", () => {
     }
   });
 
-  it("a sync that failed is not made good by the next one", () => {
+  it("the bytes of a failed sync are not made durable by the next sync", () => {
     const disk = SimDisk.fromTree({ "/f": "" });
     const fd = put(disk, "/f", "lost");
     disk.plan = ({ name }) => (name === "sync" ? { errno: "EIO" } : "go");
@@ -170,7 +170,7 @@ describe("SimDisk: what a crash leaves", () => {
     expect(disk.content("/f")?.toString()).toBe("lostlater");
   });
 
-  it("what a failed sync has left does not come back over what was written and synced in its place", () => {
+  it("the bytes of a failed sync do not come back over bytes that were synced in their place", () => {
     const disk = SimDisk.fromTree({ "/f": "" });
     const fd = put(disk, "/f", "first");
     disk.plan = ({ name }) => (name === "sync" ? { errno: "EIO" } : "go");
@@ -183,7 +183,7 @@ describe("SimDisk: what a crash leaves", () => {
       expect(disk.crash(fate).content("/f")?.toString()).toBe("then");
   });
 
-  it("syncAll, where it works, makes everything durable", () => {
+  it("syncAll, if the disk supports it, makes everything on its file system durable", () => {
     const disk = new SimDisk({ syncsAll: true, mounts: ["/other"] });
     disk.makeFolder("/d");
     put(disk, "/d/f", "x");
@@ -246,7 +246,7 @@ describe("SimDisk: limits of the machine", () => {
     expect(disk.clone("/f", "/mnt/usb/f")).toBe(false);
   });
 
-  it("time comes from the clock it is given", () => {
+  it("times come from the given clock", () => {
     let now = 5_000n;
     const disk = new SimDisk({ clock: () => now });
     const fd = put(disk, "/f", "x");
@@ -256,7 +256,7 @@ describe("SimDisk: limits of the machine", () => {
     expect(disk.fstat(fd)).toMatchObject({ mtimeNs: 5_000n, ctimeNs: 9_000n });
   });
 
-  it("links lead on at most forty times", () => {
+  it("at most forty links are followed", () => {
     const disk = SimDisk.fromTree({ "/end": { folder: 0o755 }, "/l0": { symlink: "end" } });
     for (let n = 1; n < 41; n++) disk.symlink(Buffer.from(`l${n - 1}`), `/l${n}`);
     expect(disk.lstat("/l39/.")?.kind).toBe("dir");
@@ -265,7 +265,7 @@ describe("SimDisk: limits of the machine", () => {
 });
 
 describe("SimDisk: forks", () => {
-  it("two forks do not see each other, nor do they disturb what they came from", () => {
+  it("two forks neither see each other nor change the disk that they came from", () => {
     const disk = SimDisk.fromTree({ "/log": "base,", "/d/f": "x" });
     const fd = disk.open("/log", "append");
     writeFully(disk, fd, Buffer.from("mine,"), null);
@@ -346,7 +346,7 @@ describe("SimDisk: faults", () => {
     return { disk, seen, error: undefined };
   }
 
-  it("counts what changes the disk, and tells what it is", () => {
+  it("counts the operations that change the disk, and reports each of them", () => {
     const { disk, seen } = disturbed(-1, "go");
     expect(seen.map((each) => each.name).join(" ")).toBe(names);
     expect(seen[2]).toEqual({ index: 2, name: "write", path: "/d/f", reads: false });
@@ -358,7 +358,7 @@ describe("SimDisk: faults", () => {
     expect(disk.operations).toBe(seen.length);
   });
 
-  it("counts reading on request", () => {
+  it("counts reading operations on request", () => {
     const { disk, seen } = disturbed(-1, "go", true);
     const before = seen.length;
     const fd = disk.open("/d/f", "read");
@@ -370,7 +370,7 @@ describe("SimDisk: faults", () => {
     expect(errnoFrom(() => disk.list("/d"))).toBe("EMFILE");
   });
 
-  it("stops before or after any operation, and nothing goes on", () => {
+  it("stops before or after any operation, and fails every later call", () => {
     let previous = "{}";
     for (let at = 0; at < names.split(" ").length; at++) {
       const before = disturbed(at, "stop-before");

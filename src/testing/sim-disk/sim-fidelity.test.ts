@@ -167,7 +167,7 @@ describe.runIf(process.platform === "linux")("the simulated disk and the system'
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("answer alike, whatever is done to both", () => {
+  it("give equal results for random operations on both", () => {
     let run = 0;
     const real = new NodeDisk();
     const property = fc.property(fc.array(steps, { minLength: 5, maxLength: 40 }), (plan) => {

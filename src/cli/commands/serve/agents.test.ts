@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Sandbox } from "../../../../test/cli/sandbox.ts";
 
-test("an agent that is named twice is meant once", async () => {
+test("an agent that is named twice is installed and listed once", async () => {
   using box = new Sandbox();
   const config = join(box.folder, "home", ".claude", "settings.json");
   const first = await box.must(["agents", "install", "claude", "claude"]);

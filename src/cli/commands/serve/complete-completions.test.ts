@@ -9,7 +9,7 @@ async function after(...words: string[]) {
   return { values: found.map((item) => item.value), files };
 }
 
-describe("what may stand next", () => {
+describe("the completions after the words", () => {
   it.each<[string[], string[], boolean]>([
     [["re"], ["redo", "resolve", "restore", "rebuild", "record", "replicate"], false],
     [["--json", "und"], ["undo"], false],

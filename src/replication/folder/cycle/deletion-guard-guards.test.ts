@@ -16,7 +16,7 @@ const gone = (text: string) => ({ before: file(text), after: undefined });
 const come = (text: string) => ({ before: undefined, after: file(text) });
 
 describe("guards", () => {
-  it("a folder is the one that it was, or not", () => {
+  it("a known folder that vanished or has another inode is reported", () => {
     const known = { dev: "1", ino: "2" };
     expect(checkRoot(undefined, known)).toBeUndefined();
     expect(checkRoot(known, { ...known })).toBeUndefined();
@@ -24,7 +24,7 @@ describe("guards", () => {
     expect(checkRoot(known, { dev: "1", ino: "3" })).toMatchObject({ reason: "root-replaced" });
   });
 
-  it("a folder on another device can be the same: that is for its contents to say", () => {
+  it("a folder with the same inode on another device is not reported, unless its birth time differs", () => {
     const known = { dev: "1", ino: "2" };
     expect(checkRoot(known, { dev: "9", ino: "2" })).toBeUndefined();
     expect(checkRoot({ ...known, birth: "1" }, { dev: "9", ino: "2", birth: "2" })).toMatchObject({
@@ -34,7 +34,7 @@ describe("guards", () => {
     expect([isElsewhere(known, { ...known }), isElsewhere(undefined, known)]).toEqual([false, false]);
   });
 
-  it("a folder that has got the inode of the one before is another one, where births are known", () => {
+  it("a folder with the same inode and another birth time is reported, if both birth times are known", () => {
     const known = { dev: "1", ino: "2", birth: "10" };
     expect(checkRoot(known, { ...known })).toBeUndefined();
     expect(checkRoot(known, { ...known, birth: "11" })).toMatchObject({ reason: "root-replaced" });
@@ -42,7 +42,7 @@ describe("guards", () => {
     expect(checkRoot({ dev: "1", ino: "2" }, known)).toBeUndefined();
   });
 
-  it("what is moved is not lost, as often as it comes", () => {
+  it("a content that comes at another path is not lost, once for each such path", () => {
     expect(countLost([gone("a"), gone("b"), come("a")])).toBe(1);
     expect(countLost([gone("a"), gone("a"), come("a")])).toBe(1);
     expect(countLost([gone("a"), come("b"), { before: file("x"), after: file("y") }])).toBe(1);

@@ -13,7 +13,8 @@ function file(path: string, size = 1): Entry {
 }
 
 /**
- * Returns a journal over a log with these entries: event n of the log is the n-th; `undefined`: nothing for the origin.
+ * Returns a journal over a log. The n-th element is event n: an entry for this path, or nothing for the origin
+ * (`undefined`).
  */
 function journalOf(
   log: readonly (string | undefined)[],
@@ -52,7 +53,7 @@ const seqs = (page: { readonly entries: readonly JournalEntry[] }) => page.entri
 const a = "a" as WorkspacePath;
 
 describe("FolderJournal", () => {
-  it("gives nothing before it is released, and says when there is something", async () => {
+  it("gives no entry before it is released, and signals when there are entries", async () => {
     const { journal } = journalOf(["a", undefined, "b", "c"]);
     let told = 0;
     journal.changed.listen(() => (told += 1));
@@ -65,7 +66,7 @@ describe("FolderJournal", () => {
     expect(seqs(await journal.next(3, 10))).toEqual([4]);
   });
 
-  it("a path is on its way from its entry on, until what the origin made of it is here", async () => {
+  it("a path is on its way from its entry on, until the origin's event for it has come", async () => {
     const { journal, at } = journalOf(["a", "b"]);
     await journal.scan();
     journal.release(2);
@@ -90,14 +91,14 @@ describe("FolderJournal", () => {
     ]);
   });
 
-  it("a deletion that has no answer yet says nothing of what was brought back from the origin since", async () => {
+  it("an unanswered deletion is on its way, but a file that came back from the origin since is not", async () => {
     const { journal } = journalOf(["a"], { there: file("a"), deleted: ["a"] });
     await journal.scan();
     journal.release(1);
     expect([journal.isOnItsWay(a, undefined), journal.isOnItsWay(a, file("a"))]).toEqual([true, false]);
   });
 
-  it("what is not taken is looked at again; what is refused for what it is, is not sent until it is something else", async () => {
+  it("rejected paths are compared again; one that is refused for its state stays refused until both sides agree", async () => {
     const { journal, at } = journalOf(["a", "b"]);
     await journal.scan();
     journal.release(2);
@@ -121,7 +122,7 @@ describe("FolderJournal", () => {
     expect(journal.refused.size).toBe(0);
   });
 
-  it("what was decided, and nobody knows how, is to be decided about again", async () => {
+  it("a settled entry whose answer is unknown is compared again", async () => {
     const { journal } = journalOf(["a", "b", "c"]);
     await journal.scan();
     journal.release(3);
@@ -129,7 +130,7 @@ describe("FolderJournal", () => {
     expect([[...journal.again], journal.pending, journal.settledTo]).toEqual([["a"], 1, 2]);
   });
 
-  it("of what was decided when the origin was further than this side, nothing can be said before that has come", async () => {
+  it("a settled entry whose answer is unknown is on its way until the origin's events of that time have come", async () => {
     const { journal, at } = journalOf(["a", "b"]);
     await journal.scan();
     journal.release(2);
@@ -144,13 +145,13 @@ describe("FolderJournal", () => {
     expect([...journal.again]).toEqual([]);
   });
 
-  it("an origin that has not got as far as what was decided there was put back: all of that is compared again", async () => {
+  it("an origin whose head is before an event that it decided was reset: the settled paths are compared again", async () => {
     const { journal, at } = journalOf(["a"]);
     let forgotten = 0;
     journal.forgotten.listen(() => (forgotten += 1));
     await journal.scan();
     journal.release(1);
-    // The answer itself was lost: it had been decided by event 50.
+    // The answer was lost. The origin had decided the entry by event 50.
     await journal.settled(1, NOTHING, 50);
     at.head = 30;
     journal.remembered(1, 50);
@@ -160,7 +161,7 @@ describe("FolderJournal", () => {
     expect([...journal.again]).toEqual([a]);
   });
 
-  it("leaves out what does not go back, also where it is deleted", async () => {
+  it("leaves out paths that are not written back, also if they are deleted", async () => {
     const rules = { filterFrom: ["build/"], filterTo: ["secret"] };
     const keepsHere = (path: WorkspacePath) => Promise.resolve(path === ".x.swp");
     const { journal } = journalOf(["build/x", "secret", ".x.swp", "a", "@further"], { rules, keepsHere });
@@ -173,14 +174,14 @@ describe("FolderJournal", () => {
     expect(gone.journal.pending).toBe(0);
   });
 
-  it("one way, nothing goes, and all of it is settled", async () => {
+  it("in a one-way mode, nothing is sent, and everything is settled", async () => {
     const { journal } = journalOf(["a", "b"], { rules: { mode: "one-way-safe" } });
     await journal.scan();
     journal.release(2);
     expect([await journal.next(0, 10), journal.settledTo]).toEqual([{ entries: [], upTo: 2 }, 2]);
   });
 
-  it("what is skipped is never sent", async () => {
+  it("skipped entries are never sent", async () => {
     const { journal } = journalOf(["a", "b"]);
     await journal.scan();
     journal.skipTo(2);
@@ -192,7 +193,7 @@ describe("FolderJournal", () => {
     ]);
   });
 
-  it("a log that is shorter than what the origin has had of it is told", async () => {
+  it("a log that is shorter than what the origin had of it gives an `upTo` before the event asked for", async () => {
     const { journal } = journalOf(["a"]);
     await journal.settled(5, NOTHING);
     await journal.scan();

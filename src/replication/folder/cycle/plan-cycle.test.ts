@@ -114,7 +114,7 @@ class Pair {
     this.rules = new ReplicatedPaths({ mode: "two-way-safe", filterTo: [], filterFrom: [], ...rules });
   }
 
-  /** Returns a pair whose sides have this, and have agreed on it. */
+  /** Returns a pair whose sides both have this tree, and have agreed on it. */
   static async of(shape: Shape, rules: Partial<ReplicationRules> = {}): Promise<Pair> {
     const pair = new Pair(rules);
     pair.origin.become(shape);
@@ -212,7 +212,7 @@ function shown(files: Files): string[] {
 }
 
 describe("a cycle", () => {
-  it("takes what the origin has into an empty folder, and says where it comes from", async () => {
+  it("takes the origin's files into an empty folder, with the origin's event and iteration of each", async () => {
     const pair = new Pair();
     pair.origin.become({ d: { f: "1" } });
     const { changes, proposals } = await pair.cycle();
@@ -224,7 +224,7 @@ describe("a cycle", () => {
     expect(shown(pair.folder)).toEqual(shown(pair.origin));
   });
 
-  it("joins a folder that has files additively: both-differ is a conflict, the folder's own is proposed", async () => {
+  it("joins a folder that has files: differing files are conflicts, and the folder's own files are proposed", async () => {
     const pair = new Pair();
     pair.origin.become({ both: "1", differ: "origin", theirs: "t" });
     pair.folder.become({ both: "1", differ: "folder", mine: { f: "m" } });
@@ -246,7 +246,7 @@ describe("a cycle", () => {
     expect(shown(pair.folder)).toEqual(["f: one\n2\nthree\n"]);
   });
 
-  it("what comes back of the folder's own edits takes nothing back that was done since", async () => {
+  it("an echo of the folder's own edits does not undo later edits of the folder", async () => {
     const pair = await Pair.of({ gone: "1", edited: "1", foreign: "1" });
     pair.folder.become({ gone: "2", edited: "2", foreign: "2" });
     await pair.cycle();
@@ -260,7 +260,7 @@ describe("a cycle", () => {
     expect(plan.conflicts.map(({ record }) => record.path)).toEqual(["foreign"]);
   });
 
-  it("what the origin has made of the folder's own edit, before the folder heard that it was taken, is made on that", async () => {
+  it("an origin's edit of the folder's own edit has that edit as its base, even if its acceptance is not known yet", async () => {
     const pair = await Pair.of({ same: "1", more: "1", "text.md": "1\n2\n3\n" });
     const edited = { same: "2", more: "2", "text.md": "one\n2\n3\n" };
     pair.folder.become(edited);
@@ -279,7 +279,7 @@ describe("a cycle", () => {
     expect(shown(pair.folder)).toEqual(["more: 3", "same: origin", "text.md: one, two\n2\nthree\n"]);
   });
 
-  it("what the folder has taken back does not come back with its own edit", async () => {
+  it("an edit that the folder undid does not come back with its own echo", async () => {
     const pair = await Pair.of({ back: "1", both: "1" });
     pair.folder.become({ back: "2", both: "2" });
     await pair.cycle();
@@ -293,7 +293,7 @@ describe("a cycle", () => {
     expect(conflicts.map(({ record }) => record.path)).toEqual(["both"]);
   });
 
-  it("a conflict stays one until both sides agree; its base does not move", async () => {
+  it("a conflict stays open, with the same base, until both sides agree", async () => {
     const pair = await Pair.of({ f: "1" });
     pair.origin.become({ f: "2" });
     pair.folder.become({ f: "3" });
@@ -311,7 +311,7 @@ describe("a cycle", () => {
     expect([pair.conflicts, proposals]).toEqual([[], []]);
   });
 
-  it("what lies beneath a conflict keeps its old base, too: nothing of it is lost when the rest moves on", async () => {
+  it("paths beneath a conflict keep their old base, too, so that nothing is lost when other paths move on", async () => {
     const pair = await Pair.of({ d: { f: "1", g: "2" } });
     pair.origin.become({ d: { f: "changed", g: "2" } });
     pair.folder.become({ d: "a file now" });
@@ -329,7 +329,7 @@ describe("a cycle", () => {
   });
 
   it.each(["folder", "origin"] as const)(
-    "a disputed file in a folder that becomes a file (of the %s): both stay disputed, and both sides keep theirs",
+    "a disputed file whose folder becomes a file (of the %s): both paths are disputed, and both sides keep theirs",
     async (side) => {
       const pair = await Pair.of({ d: { f: "1", g: "2" } });
       pair.folder.become({ d: { f: "mine", g: "2" } });
@@ -350,7 +350,7 @@ describe("a cycle", () => {
         side === "folder",
         side === "origin",
       ]);
-      // It is a folder again: the file is disputed as before.
+      // Once the path is a folder again, only the file is disputed, as before.
       pair[side].become({ d: { f: "again", g: "2" } });
       await pair.settle();
       expect(pair.conflicts.map(({ record }) => [record.path, record.reason])).toEqual([["d/f", "content"]]);
@@ -358,7 +358,7 @@ describe("a cycle", () => {
     },
   );
 
-  it("proposes again only what is not on its way, or stands on new ground", async () => {
+  it("proposes the folder's edits and new files, and takes the origin's deletion", async () => {
     const pair = await Pair.of({ f: "1", g: "1" });
     pair.folder.become({ f: "2", g: "1", n: "new" });
     pair.origin.become({ f: "1" });
@@ -372,7 +372,7 @@ describe("a cycle", () => {
     expect((await pair.cycle()).proposals).toEqual(["d/e/f", "d/e", "d", "x", "x/y"]);
   });
 
-  it("paths that are not shared concern nobody", async () => {
+  it("filtered paths are not changed, not proposed and not in conflict", async () => {
     const pair = new Pair({ filterTo: ["secret/"], filterFrom: ["build/", "*.log"] });
     pair.origin.become({ secret: { key: "1" }, ".git": { hooks: { "pre-commit": "evil" } }, a: { ".GIT": "x" } });
     pair.folder.become({ secret: { mine: "2" }, build: { o: "3" }, "a.log": "4", "x.swp": "5", src: "6" });
@@ -382,7 +382,7 @@ describe("a cycle", () => {
     expect(conflicts).toEqual([]);
   });
 
-  it("what is not written back still follows the origin", async () => {
+  it("a path that is not written back still follows the origin", async () => {
     const pair = await Pair.of({ build: { o: "1" } }, { filterFrom: ["build/"] });
     pair.folder.become({ build: {} });
     expect((await pair.cycle()).proposals).toEqual([]);
@@ -391,7 +391,7 @@ describe("a cycle", () => {
     expect(shown(pair.folder)).toEqual(["build/", "build/o: 2"]);
   });
 
-  it("setuid bits that the folder has got by itself are no difference, and stay", async () => {
+  it("setuid bits that were set in the folder are no difference, and stay until the origin changes the file", async () => {
     const pair = await Pair.of({ f: "1" });
     const path = "f" as WorkspacePath;
     pair.folder.set(path, { ...(pair.folder.at(path)?.entry as Entry), mode: 0o4644 });
@@ -403,7 +403,7 @@ describe("a cycle", () => {
     expect(pair.folder.at(path)?.entry).toMatchObject({ mode: 0o644, hash: sha256("2") });
   });
 
-  it("setuid bits never come into the folder, and are not taken back from the origin by that", async () => {
+  it("setuid bits of the origin do not come into the folder, and their absence is not proposed to the origin", async () => {
     const pair = new Pair();
     pair.origin.become({ f: "1" });
     const path = "f" as WorkspacePath;
@@ -413,7 +413,7 @@ describe("a cycle", () => {
     expect((await pair.cycle({ everything: true })).proposals).toEqual([]);
   });
 
-  it("a name that the folder cannot hold beside another is a conflict; it comes when the other is gone", async () => {
+  it("a name that the folder cannot hold beside another one is a conflict, and comes once the other is gone", async () => {
     const pair = await Pair.of({ a: "1" });
     pair.origin.become({ a: "1", A: { f: "2" } });
     const collisions = ["A" as WorkspacePath];
@@ -451,7 +451,7 @@ async function play(
   return pair;
 }
 
-it("a path that waits to be written, and is no longer disputed: what lies beneath stands on nothing older any more", () => {
+it("the conflict of a path that waits to be written, and is no longer disputed, loses its `since`", () => {
   const path = "d" as WorkspacePath;
   const [folder] = entriesOf({ d: {} });
   const sync = { origin: "w", baseSeq: 2, upstreamSeq: 4, since: 3, detail: "not-empty" };
@@ -475,7 +475,7 @@ it("a path that waits to be written, and is no longer disputed: what lies beneat
 });
 
 describe("cycles, whatever happens on both sides", () => {
-  it("come to rest with equal trees, but for what is listed", async () => {
+  it("come to rest with trees that are equal except for the open conflicts", async () => {
     await fc.assert(
       fc.asyncProperty(
         rounds,
@@ -494,7 +494,7 @@ describe("cycles, whatever happens on both sides", () => {
     );
   });
 
-  it("one way, the origin is never written to; as a replica, the folder is what the origin is", async () => {
+  it("never write to the origin in one-way modes, and make the folder equal to it in one-way-replica", async () => {
     await fc.assert(
       fc.asyncProperty(
         rounds,
@@ -509,7 +509,7 @@ describe("cycles, whatever happens on both sides", () => {
     );
   });
 
-  it("looking at what was touched decides the same as looking at everything", async () => {
+  it("of the touched paths leave nothing to do for a cycle over all paths", async () => {
     await fc.assert(
       fc.asyncProperty(rounds, mode, async (given, how) => {
         const pair = await play(given, how);

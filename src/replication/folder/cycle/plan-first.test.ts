@@ -45,7 +45,7 @@ interface Given {
   readonly own?: readonly Step[];
 }
 
-/** Returns the sides of an origin with these steps; `a/b` has a mode that no copy gets. */
+/** Returns a folder's sides. The origin has these steps, and its `a/b` has a setuid bit, which no copy gets. */
 async function sidesOf({ mode = "two-way-safe", steps = STEPS, own = [] }: Given = {}): Promise<Sides> {
   const [mirror, index] = [new MemoryIndexStore(), new MemoryIndexStore()];
   const iterations = rowsOf(steps).map((row) =>
@@ -71,7 +71,7 @@ async function plannedAsEver(sides: Sides): Promise<CyclePlan> {
   return planCycle(decisions, { ...ground, waiting: new Set(), isOnItsWay, newId: () => "id", now });
 }
 
-test.each(MODES)("in %s it is what any other cycle would plan", async (mode) => {
+test.each(MODES)("in %s, the first plan equals the plan that any other cycle would make", async (mode) => {
   const sides = await sidesOf({ mode });
   const first = await planFirst(sides);
   expect(first?.changes.map(({ path }) => path)).toEqual([
@@ -89,7 +89,7 @@ test.each(MODES)("in %s it is what any other cycle would plan", async (mode) => 
   expect(first).toEqual(await plannedAsEver(sides));
 });
 
-test("it is asked for only where nothing was ever recorded, and nothing was ever reconciled", async () => {
+test("there is no first plan if the folder has ever recorded a file, or if events were applied", async () => {
   const own: Step[] = [
     ["mine", "file:1"],
     ["mine", "deleted"],
@@ -98,10 +98,10 @@ test("it is asked for only where nothing was ever recorded, and nothing was ever
   expect(await planFirst({ ...(await sidesOf()), applied: 3 })).toBeUndefined();
 });
 
-test("half of an origin's commit is none of its plans", async () => {
+test("there is no first plan for half of an origin's commit, in which a file has paths beneath it", async () => {
   const steps: Step[] = [...STEPS, ["was", "file:2"]];
   expect(await planFirst(await sidesOf({ steps }))).toBeUndefined();
-  // The contents of a leaf may be kept out; a path that only has the same prefix does not lie in it.
+  // A path beneath a file is accepted if the filter leaves it out. `a!` and `ab` do not lie in `a`.
   const other: Step[] = [
     ["a", "file:1"],
     ["a/x.log", "file:1"],
@@ -112,7 +112,7 @@ test("half of an origin's commit is none of its plans", async () => {
   expect(await planFirst(sides)).toEqual(await plannedAsEver(sides));
 });
 
-test("names that a disk takes for one are for the other way", async () => {
+test("there is no first plan if the disk takes two of the names for one", async () => {
   const steps: Step[] = [
     ["A", "dir"],
     ["A/x", "file:1"],

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { FolderRig, writeSim } from "../../../testing/folder-rig.ts";
 import { FOLDER } from "../../../testing/sync-machine.ts";
 
-/** A folder with the same inode on another device: it is known by its contents, or it is another one. */
+/** A folder with the same inode on another device is recognised by its contents, or is taken for another folder. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -27,20 +27,20 @@ const FULL = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`full${i}`,
 const OTHER = Object.fromEntries(Object.keys(FULL).map((name) => [name, "somebody else's\n"]));
 
 describe("a folder that is on another device", () => {
-  it("is known by its files", async () => {
+  it("is recognised by its files", async () => {
     rig = await FolderRig.start({ ...EMPTY, ...FULL }, on("1"));
     await moved({});
     expect(await isKnown()).toBe(true);
   });
 
-  it("is not known by files that are empty, where others differ", async () => {
+  it("is not recognised by its empty files if its other files differ", async () => {
     rig = await FolderRig.start({ ...EMPTY, ...FULL }, on("1"));
     await moved(OTHER);
     expect(await isKnown()).toBe(false);
     expect(rig.desk.sync.shape.halted).toBe("root-replaced");
   });
 
-  it("is known by empty files where it has no others", async () => {
+  it("is recognised by its empty files if it has no others", async () => {
     rig = await FolderRig.start(EMPTY, on("1"));
     await moved({});
     expect(await isKnown()).toBe(true);

@@ -18,7 +18,7 @@ async function deletedByReplica(rig: ReplicaRig, path: WorkspacePath): Promise<v
   );
 }
 
-it("what a replica of this workspace has deleted went here, what a sync has brought went at the origin", async () => {
+it("a deletion by a replica of this workspace counts as local, and one that a sync brought as remote", async () => {
   await using rig = await ReplicaRig.open({ here: "1", there: "2", replica: "3", kept: "4" });
   await rig.apply({ applied: 1 });
   await rig.edit("here", undefined);

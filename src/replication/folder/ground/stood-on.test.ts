@@ -10,12 +10,12 @@ import { StoodOn } from "./stood-on.ts";
 const PATH = "a" as WorkspacePath;
 
 it.each([0, 1, 30, 31])(
-  "a conflict that a person settled is a merge, with %i other files in between",
+  "a file that settled a conflict stands on the origin's state, with %i other files in between",
   async (others) => {
     await using replica = await ReplicaRig.open({ a: "mine" });
     const entry = await replica.file("a", "merged");
     await replica.apply({ applied: 5, changes: [] });
-    // Events of other files before the end of the conflict: nothing else is near.
+    // Many events of another file come before the end of the conflict, so that no other relevant event is near.
     for (let i = 0; i < 40; i += 1) await replica.edit("before", String(i));
     const file = (path: string, iteration: number): EventDraft => ({
       op: "upsert",

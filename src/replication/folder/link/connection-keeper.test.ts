@@ -3,7 +3,7 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import { VirtualClock } from "../../../testing/virtual-clock.ts";
 import { ConnectionKeeper } from "./connection-keeper.ts";
 
-test("a stop from within a report that the link is offline waits for no further attempt", async () => {
+test("a stop that is called while the link is reported as offline does not wait for another attempt", async () => {
   const clock = new VirtualClock();
   let stopped: Promise<void> | undefined;
   let isStopped = false;

@@ -12,11 +12,11 @@ it.each([
   ["mass-deletion", "--accept-deletions"],
   ["nested", "lies beside both"],
   ["something-new", "then resume"],
-])("what to do about a sync that is halted by %s", (reason, hint) => {
+])("the hint for a sync that is halted by %s", (reason, hint) => {
   expect(hintFor({ reason })).toContain(hint);
 });
 
-it("a stopped one need not be stopped", () => {
+it("the hint for a sync that is already stopped names `chronicle forget`", () => {
   expect(hintFor({ reason: "nested" }, true)).toContain("chronicle forget");
 });
 
@@ -25,7 +25,7 @@ it.each([
   ["ENOSPC", "disk-full"],
   ["EROFS", "no-permission"],
 ])(
-  "a connection that this side's own disk has ended (%s) is trouble here, and no origin that is away",
+  "a connection that this side's disk ended (%s) is reported as trouble here, not as an origin that is away",
   (errno, kind) => {
     const shape = syncShape({
       ...{ id: "x", folder: "/x", record: replicaRecord({ applied: 2 }), link: "offline", wasReached: true },

@@ -13,7 +13,7 @@ afterEach(async () => {
 const of = (...refused: readonly (readonly [string, Refusal])[]) =>
   refusedPaths(new Map(refused.map(([path, refusal]) => [path as WorkspacePath, refusal])));
 
-it("each has a reason and a way out, in path order", () => {
+it("refused paths are listed in path order, each with a reason and a hint", () => {
   const [first, second, ...more] = of(
     ["b", { reason: "too-large", isDeletion: false }],
     ["a", { reason: "path", isDeletion: true }],
@@ -24,18 +24,18 @@ it("each has a reason and a way out, in path order", () => {
   expect(second).toMatchObject({ path: "b", reason: "too-large", hint: expect.stringContaining("maxFileSize") });
 });
 
-it("of many the first are named", () => {
+it("only the first 20 of many refused paths are listed", () => {
   const many = Array.from({ length: 50 }, (_, i) => [`f${String(i).padStart(2, "0")}`, REFUSAL] as const);
   expect(of(...many).map(({ path }) => path)).toEqual(many.slice(0, 20).map(([path]) => path));
 });
 
 const REFUSAL: Refusal = { reason: "filtered", isDeletion: false };
 
-it("what the origin cannot write is named with why; resumed, it is sent again; undone, nothing is refused any more", async () => {
+it("a path that the origin refuses is listed with the reason, is sent again on resume, and is unlisted once deleted", async () => {
   rig = await FolderRig.start({ a: "1" });
   await rig.flush();
   const { desk } = rig;
-  // Longer than any link may be.
+  // This target is longer than any link's may be.
   desk.disk.symlink(Buffer.alloc(4_096, "x"), `${FOLDER}/link`);
   desk.hint("link");
   await rig.flush();

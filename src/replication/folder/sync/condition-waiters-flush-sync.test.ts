@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { VirtualClock } from "../../../testing/virtual-clock.ts";
 import { flushSync, ConditionWaiters } from "./condition-waiters.ts";
 
-/** Returns a sync that is under way, whose origin never answers, or sends something for hours before it does. */
+/** Returns an active sync whose origin never answers a barrier. */
 function withoutAnswer(clock: VirtualClock) {
   return {
     timers: clock,
@@ -16,7 +16,7 @@ function withoutAnswer(clock: VirtualClock) {
   };
 }
 
-it("a flush takes no longer than it may, though the origin is there and does not answer", async () => {
+it("a flush is refused after its timeout if the origin does not answer", async () => {
   const clock = new VirtualClock();
   let refused: unknown;
   flushSync(withoutAnswer(clock), { timeoutMs: 1_000 }).catch((error: unknown) => (refused = error));
@@ -26,7 +26,7 @@ it("a flush takes no longer than it may, though the origin is there and does not
   expect(refused).toMatchObject({ code: "REFUSED", message: expect.stringContaining("within 1000 ms: much is on") });
 });
 
-it("whoever does not want to wait for it any more need not", async () => {
+it("a flush ends at once when its signal is aborted", async () => {
   const clock = new VirtualClock();
   const leaving = new AbortController();
   let refused: unknown;

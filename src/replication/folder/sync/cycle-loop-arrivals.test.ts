@@ -6,7 +6,7 @@ function arrivals(begin: { held: number; told: number }) {
   return { at, of: new Arrivals({ held: () => at.held, told: () => at.told }) };
 }
 
-it("the first time, all that the origin had is waited for, however long that takes; and not what it has got since", () => {
+it("the first cycle waits for all events that the origin had, however long, and not for later ones", () => {
   const { at, of } = arrivals({ held: 0, told: 0 });
   for (let i = 0; i < 1_000; i += 1) expect(of.waitFor(true)).toBeGreaterThan(0);
   at.told = 5;
@@ -17,11 +17,11 @@ it("the first time, all that the origin had is waited for, however long that tak
   expect(of.waitFor(true)).toBeUndefined();
 });
 
-it("later, a few events are not waited for", () => {
+it("a later cycle does not wait for a few events", () => {
   expect(arrivals({ held: 10, told: 400 }).of.waitFor(false)).toBeUndefined();
 });
 
-it("later, many are, as long as they come, and not for ever", () => {
+it("a later cycle waits for many events, at most 300 times while they come, and 10 times if they do not", () => {
   const { at, of } = arrivals({ held: 10, told: 1_000_000 });
   let waits = 0;
   for (; of.waitFor(false) !== undefined; waits += 1) at.held += 10;
@@ -33,7 +33,7 @@ it("later, many are, as long as they come, and not for ever", () => {
   expect(of.waitFor(false)).toBeUndefined();
 });
 
-it("what comes while others come is not waited for before something was decided", () => {
+it("a later cycle does not wait for events that are announced while it waits", () => {
   const { at, of } = arrivals({ held: 10, told: 2_000 });
   expect(of.waitFor(false)).toBeGreaterThan(0);
   [at.held, at.told] = [1_999, 9_000];

@@ -32,7 +32,7 @@ function slowToBegin() {
   return { syncs, begun, opened, places };
 }
 
-it("what was asked for and not begun when the syncs are closed is begun no more: nobody would end it", async () => {
+it("a sync that is still being started when the controller is closed is not opened", async () => {
   const { syncs, begun, opened } = slowToBegin();
   const started = syncs.start({ upstream: "unix:/run/c.sock", folder: "/desk" });
   await syncs.close();
@@ -76,7 +76,7 @@ it("a sync that could not be continued says why, and is tried again", async () =
   expect(told).not.toHaveProperty("elsewhere");
   expect([noted, timers.length]).toEqual([[failure], 1]);
 
-  // The same failure is told only once.
+  // The same failure is reported only once.
   await syncs.takeUp();
   expect(noted).toEqual([failure]);
   refusal = new ChronicleError("LOCKED", "another one has it");
@@ -85,7 +85,7 @@ it("a sync that could not be continued says why, and is tried again", async () =
   await syncs.close();
 });
 
-it("what the system refuses has a code, and a hint", async () => {
+it("an error of the system gets a code and a hint", async () => {
   const { syncs, begun } = slowToBegin();
   begun.reject(Object.assign(new Error("ENOSPC: no space left on device, mkdir '/desk'"), { code: "ENOSPC" }));
   await expect(syncs.start({ upstream: "unix:/run/c.sock", folder: "/desk" })).rejects.toMatchObject({
