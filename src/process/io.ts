@@ -29,7 +29,7 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The home folder; empty if it is unknown (see `ownHome`). */
   readonly userHome: string;
-  /** What this process has inherited from its parent. A command that replaces this process must inherit it, too. */
+  /** The descriptors and texts from this process's parent. A command that replaces this process must inherit them, too. */
   readonly inherited: Inheritance;
   readonly version: string;
   readonly out: Sink;

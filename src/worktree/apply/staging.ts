@@ -123,12 +123,12 @@ export class Staging {
   async purgeBeside(workers: RestoreWorkers | undefined): Promise<void> {
     const old = childOf(this.#prefix, "old");
     using bin = new ConfinedFs(this.#disk, this.#base);
-    const names = (): WorkspacePath[] => bin.list(old).map(({ name }) => childOf(old, decodeName(name)));
     try {
-      if ((await workers?.remove(this.#base, names())) !== true)
-        await this.#disk.unlinkAllBeside(names().map((path) => bin.at(path)));
+      const paths = bin.list(old).map(({ name }) => childOf(old, decodeName(name)));
+      const isDone = (await workers?.remove(this.#base, paths)) === true;
+      if (!isDone) await this.#disk.unlinkAllBeside(paths.map((path) => bin.at(path)));
     } catch (error) {
-      // If the folder holds something else, `purge` removes it, or fails with the same error.
+      // `purge` removes what is left, for example after workers that failed halfway, or fails with the same error.
       if (errnoOf(error) === undefined) throw error;
     }
     this.purge();
