@@ -6,7 +6,7 @@ import { Sandbox } from "./cli/sandbox.ts";
 import { chronicleBin } from "./helpers/cli-package.ts";
 
 describe("the bundle", () => {
-  it("requires nothing at run time: a module cannot", () => {
+  it("calls `require` for nothing at run time, because an ES module cannot", () => {
     const dist = join(dirname(dirname(chronicleBin())), "dist");
     const required = readdirSync(dist).flatMap((name) => {
       const found = readFileSync(join(dist, name), "utf8").match(/__require\("[^"]*"\)/g) ?? [];

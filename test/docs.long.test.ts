@@ -1,7 +1,8 @@
 /**
  * The examples in README.md and docs/ are run. Blocks of `sh runnable` of a page are one shell script, in a folder and a
- * home of their own; what stands behind `# →` must be printed within its block. Blocks of `ts` are programs: type-checked
- * against the sources and run; one without an import goes on from the one before. Links between the pages must lead somewhere.
+ * home of their own; the block must print the text that follows `# →` in it. Blocks of `ts` are programs: they are
+ * type-checked against the sources and run. A block without an import continues the program of the block before. Links
+ * between the pages must lead to files that exist.
  */
 import { spawn, spawnSync } from "node:child_process";
 import {
@@ -39,7 +40,7 @@ function blocks(page: string, info: string): string[] {
 
 const withBlocks = (info: string): string[] => pages.filter((page) => blocks(page, info).length > 0);
 
-/** A folder with a `chronicle` on its path and nothing of the machine's own. */
+/** A folder, and an environment with a `chronicle` on its PATH and an empty home. */
 function sandbox(name: string): { folder: string; env: NodeJS.ProcessEnv } {
   const folder = join(base, name.replaceAll("/", "-"));
   for (const each of ["home", "bin", "work"]) mkdirSync(join(folder, each), { recursive: true });
@@ -54,8 +55,8 @@ function sandbox(name: string): { folder: string; env: NodeJS.ProcessEnv } {
   };
 }
 
-describe("examples that take something back", () => {
-  it("name what they take back: after a run that changed nothing it would be somebody else's work", () => {
+describe("examples of undo", () => {
+  it("name the operation, because after a run that changed nothing, plain undo would undo somebody else's work", () => {
     const calls = withBlocks("ts").flatMap(
       (page) =>
         blocks(page, "ts")
@@ -76,7 +77,7 @@ describe("shell examples", () => {
       cwd: join(folder, "work"),
       env,
       encoding: "utf8",
-      // An example that waits for what does not come would keep the whole run waiting.
+      // An example that waits for ever must not block the whole test run.
       timeout: 600_000,
       killSignal: "SIGKILL",
     });
@@ -87,17 +88,17 @@ describe("shell examples", () => {
     }
   });
 
-  it("there are some", () => expect(withBlocks("sh runnable")).toContain("docs/first-steps.md"));
+  it("include those of docs/first-steps.md", () => expect(withBlocks("sh runnable")).toContain("docs/first-steps.md"));
 });
 
-/** What a program imports, and where that is here. */
+/** The entry points that programs import, and their sources in this repository. */
 const ENTRIES = {
   "@chronicle-dev/chronicle": "src/index.ts",
   "@chronicle-dev/chronicle/client": "src/client/index.ts",
   "@chronicle-dev/chronicle/client/node": "src/client/node.ts",
 };
 
-/** What a client's program needs: a server on the socket that it names. */
+/** Starts the server that a client's program needs, on the socket that the program names. */
 async function serve(socket: string, cwd: string, env: NodeJS.ProcessEnv): Promise<AsyncDisposable> {
   mkdirSync(dirname(socket), { mode: 0o700 });
   const server = spawn("chronicle", ["serve", "--quiet", "--socket", socket], { cwd, env, stdio: "ignore" });
@@ -111,7 +112,7 @@ async function serve(socket: string, cwd: string, env: NodeJS.ProcessEnv): Promi
   };
 }
 
-/** The programs of a page. */
+/** The programs of a page. A block without an import belongs to the program before it. */
 function programs(page: string): string[] {
   const found: string[] = [];
   for (const block of blocks(page, "ts")) {
@@ -166,7 +167,7 @@ describe("programs", () => {
 });
 
 describe("pages", () => {
-  it.each(pages)("%s: its links lead somewhere", (page) => {
+  it.each(pages)("%s links only to files that exist", (page) => {
     const links = [...text(page).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, to = ""]) => to);
     expect(links.filter((to) => !existsSync(join(repo, dirname(page), to)))).toEqual([]);
   });

@@ -1,6 +1,6 @@
 /**
- * What others can check without us: the signed head with stock tools, the log, its root and the bases with a verifier
- * that was written from docs/format.md alone. A test is skipped, with the reason, where its tool is not installed.
+ * What others can check without Chronicle: the signed head with stock tools; the log, its root and the bases with a
+ * verifier that was written from docs/format.md alone. A test is skipped, with the reason, if its tool is missing.
  */
 import { spawnSync } from "node:child_process";
 import { createPublicKey } from "node:crypto";
@@ -49,7 +49,7 @@ const file = (name: string, content: string | Uint8Array): string => {
   return path;
 };
 
-/** A change in the signed text: nobody may take it for signed. */
+/** The signed head with one change in its text. It must not verify. */
 const forged = (): string => head.note.replace(/^root ./m, (line) => (line === "root 0" ? "root 1" : "root 0"));
 
 describe("the signed head", () => {
@@ -131,7 +131,7 @@ func main() {
 describe("a verifier written from docs/format.md", () => {
   const python = (...args: readonly string[]) => spawnSync("python3", [verifier, ...args], { encoding: "utf8" });
 
-  it("computes the very head and root that are signed", ({ skip }) => {
+  it("computes the same head and root that are signed", ({ skip }) => {
     skip(withoutPython !== undefined, withoutPython);
     const log = join(project.home, "workspaces", workspace.id, "events.wal");
     const computed = python("log", log);
@@ -163,11 +163,11 @@ describe("the key and the heads", () => {
       expect(name).not.toMatch(/heads|key\.pem/);
       if (statSync(path).isFile()) expect(readFileSync(path).includes(secret.subarray(30, 90))).toBe(false);
     }
-    // Kept at the close: it says what the log holds.
+    // This head was kept when the workspace was closed, so it is the head of the whole log.
     expect(parseSignedHead(readFileSync(kept, "utf8")).content).toMatchObject({ seq: head.seq, hash: head.hash });
   });
 
-  it("while it is busy, a head is kept at least each second", async () => {
+  it("a new head is kept every second, or a little later, while changes are recorded", async () => {
     await using busy = new Project();
     busy.write("a", "0");
     const recording = await busy.init();
@@ -183,13 +183,13 @@ describe("the key and the heads", () => {
     }
     expect(seqs.size).toBe(3);
     expect(Math.max(...seqs)).toBeLessThanOrEqual(latest.seq);
-    // What is kept is a second older than what was recorded, or a little more on a machine that is busy with other tests.
+    // The kept head is a second older than the last change, or a little more on a machine that also runs other tests.
     const { seq } = parseSignedHead(readFileSync(kept, "utf8")).content;
     const { ts } = (await recording.log({ from: seq, limit: 1 }))[0] ?? { ts: "" };
     expect(latest.at - Date.parse(ts)).toBeLessThan(3_000);
   });
 
-  it("a head that was kept elsewhere holds the log to it", async () => {
+  it("verify compares the log with a head that was kept elsewhere", async () => {
     await using other = new Project();
     other.write("a", "0");
     const first = await other.init();
@@ -200,13 +200,13 @@ describe("the key and the heads", () => {
     expect(await first.verify({ expect: JSON.stringify(early) })).toMatchObject({ ok: true });
     const late = await first.head();
     await first.close();
-    // The whole store is put back to an older state, kept heads and all: only what was kept elsewhere tells.
+    // The log goes back to an older state, and the kept heads are gone: only the head that was kept elsewhere shows it.
     const log = join(other.home, "workspaces", first.id, "events.wal");
     writeFileSync(log, `${readFileSync(log, "utf8").split("\n").slice(0, 3).join("\n")}\n`);
     rmSync(join(other.configFolder, "heads"), { recursive: true });
     for (const suffix of ["", "-wal", "-shm"]) rmSync(join(dirname(log), `index.db${suffix}`), { force: true });
     const second = await other.open();
-    // No head where one must be: never "ok", though everything that is there agrees with itself.
+    // The head that must be there is missing, so the answer is not "ok", although the rest is consistent.
     expect(await second.verify()).toMatchObject({ ok: false, problems: [{ kind: "head-missing" }] });
     const told = await second.verify({ expect: late.note });
     expect(told.problems).toMatchObject([{ kind: "head-missing" }, { kind: "log-truncated", where: "--expect" }]);

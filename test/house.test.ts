@@ -151,7 +151,7 @@ const HABITS: readonly Plant[] = [
   },
 ];
 
-/** What only a linter that knows types sees. */
+/** Faults that only a type-aware linter finds. */
 const PROMISES: readonly Plant[] = [
   {
     path: plantIn("api"),
@@ -220,7 +220,7 @@ const bites = (finding: Finding, plant: Plant) =>
   finding.code === plant.rule && `${finding.message} ${finding.help}`.includes(plant.message ?? "");
 
 describe("the walls", () => {
-  it("are seen by the linter, each by its rule and with its reason", () => {
+  it("are enforced by the linter, each by its rule and with its reason", () => {
     const plants = [...walls(), ...HABITS];
     const found = lintAll(plants.map((plant) => [plant]));
     const unseen = plants.filter((plant, i) => !found[i]?.some((finding) => bites(finding, plant)));
@@ -228,12 +228,12 @@ describe("the walls", () => {
     expect(plants.length).toBeGreaterThan(150);
   });
 
-  it("are seen as circles too, of values and of types", () => {
+  it("forbid circles of imports, of values and of types", () => {
     const found = lintAll(CIRCLES);
     expect(found.map((f) => f.map((finding) => finding.code))).toEqual(CIRCLES.map((c) => c.map((p) => p.rule)));
   });
 
-  it("know types: a promise that nobody waits for is seen", () => {
+  it("forbid a promise that nobody awaits, which the type-aware linter finds", () => {
     const found = lintAll(
       PROMISES.map((plant) => [plant]),
       "--type-aware",
@@ -285,7 +285,7 @@ describe("the files of the repository", () => {
     expect(guilty).toEqual([]);
   });
 
-  it("are there where the documents for developers name them", () => {
+  it("exist if the documents for developers name them", () => {
     const isThere = (name: string): boolean => tracked.some((file) => file === name || file.endsWith(`/${name}`));
     for (const document of ["architecture", "internals", "backends"]) {
       const names = readFileSync(join(repo, `docs/${document}.md`), "utf8").matchAll(/`([\w./-]+\.ts)`/g);
@@ -293,7 +293,7 @@ describe("the files of the repository", () => {
     }
   });
 
-  it("give the two commands of the README their scripts", () => {
+  it("have exactly the known scripts in package.json", () => {
     const { scripts } = JSON.parse(readFileSync(join(repo, "package.json"), "utf8")) as { scripts: object };
     expect(Object.keys(scripts).toSorted()).toEqual(["bench", "build", "check", "prepare", "test", "test:long"]);
   });
@@ -309,7 +309,7 @@ function readIfThere(path: string): string {
   }
 }
 
-/** Where interrupted operations are finished: before each change, and where one is met under the lock. */
+/** The files that finish interrupted operations: before each change, and where one is found under the lock. */
 const SETTLING = new Set([
   "engine/undo/before-change.ts",
   "engine/capture/capture.ts",
@@ -318,7 +318,7 @@ const SETTLING = new Set([
   "replication/folder/cycle/folder-cycle.ts",
 ]);
 
-it("the queue of operations settles what is open before a change; operations do not", () => {
+it("interrupted operations are finished by the queue of operations before a change, not by operations themselves", () => {
   const src = join(repo, "src");
   const sources = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((path) =>
     /(?<!\.test)\.ts$/.test(path),
@@ -331,7 +331,7 @@ it("the queue of operations settles what is open before a change; operations do 
   expect(calls).toContain("engine/undo/before-change.ts");
 });
 
-it("an operation that changes files is a plan for the one way to do so: none calls operate by itself", () => {
+it("only change-files.ts calls operate: an operation that changes files is a plan for it", () => {
   const engine = join(repo, "src/engine");
   const sources = readdirSync(engine, { recursive: true, encoding: "utf8" }).filter((path) =>
     /(?<!\.test)\.ts$/.test(path),
@@ -345,7 +345,7 @@ it("every folder of src/storage is a backend that the walls know: BACKENDS in sc
   expect(found.map(({ name }) => name).toSorted()).toEqual(BACKENDS.toSorted());
 });
 
-it("no list is handed over as arguments where its length has no bound: see src/util/long-lists.ts", () => {
+it("no list of unbounded length is spread into arguments: see src/util/long-lists.ts", () => {
   const src = join(repo, "src");
   const sources = readdirSync(src, { recursive: true, encoding: "utf8" }).filter(
     (path) => /(?<!\.test)\.ts$/.test(path) && !path.startsWith("testing"),

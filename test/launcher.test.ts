@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const repo = dirname(import.meta.dirname);
 
-/** What an older Node, or Windows, looks like to the launcher. */
+/** Flags that make this Node look like an older one to the launcher, or like one on Windows. */
 const OLD_NODE = pretend("versions", '{ ...process.versions, node: "20.11.1" }');
 const WINDOWS = pretend("platform", '"win32"');
 
@@ -69,7 +69,7 @@ describe("the launcher", () => {
     expect(launch([], "run", "--", "a b", "").stdout).toBe('["run","--","a b",""]');
   });
 
-  it("hands over to the Node of the checkout and ends as it ends", () => {
+  it("hands over to the Node of the checkout, and ends with its exit code", () => {
     bringNode('shift; echo "got: $*"; exit 42');
     expect(launch(OLD_NODE, "run", "--", "x")).toEqual({ status: 42, stdout: "got: run -- x\n", stderr: "" });
   });
@@ -80,7 +80,7 @@ describe("the launcher", () => {
     expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining("this is Node 20.11.1") });
   });
 
-  it("passes signals on, and dies of the one that its child died of", async () => {
+  it("passes signals on, and dies of the signal that its child died of", async () => {
     bringNode(
       "trap 'echo told; trap - TERM; kill -TERM $$' TERM; echo ready; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; done; exit 3",
     );

@@ -33,7 +33,7 @@ beforeAll(async () => {
   const names = Object.values(metafile.outputs).flatMap((one) => one.exports);
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   writeFileSync(join(folder, "dist/index.js"), libraryEntry("./library.js", names, 24));
-  // What an older Node does with the rest: it fails while it links it.
+  // A library that this Node cannot link, as an older Node cannot link the real one.
   mkdirSync(join(folder, "broken"));
   writeFileSync(join(folder, "broken/library.js"), 'import "node:not-there-yet";\nexport const open = 1;\n');
   writeFileSync(join(folder, "broken/index.js"), libraryEntry("./library.js", ["open"], 24));

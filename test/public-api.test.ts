@@ -1,7 +1,7 @@
 /**
- * The public surface, pinned: a name that comes, goes or changes shows here (`npx vitest run test/public -u` writes it
- * anew, and the change belongs in CHANGELOG.md). The command line is pinned by test/cli/reference.test.ts, the package's
- * own entry points by `exports` below.
+ * These tests pin the public surface: they fail if a name is added, removed or changed. `npx vitest run test/public -u`
+ * writes the names anew, and the change belongs in CHANGELOG.md. The command line is pinned by
+ * test/cli/reference.test.ts, the package's own entry points by `exports` below.
  */
 import { expect, it } from "vitest";
 import * as library from "../src/index.ts";
@@ -11,7 +11,7 @@ import { exportsOf, membersOf, source } from "./helpers/public-surface.ts";
 const isValue = (name: string): boolean => !name.startsWith("type ");
 const nameOf = (member: string): string => /^(?:readonly )?(\w+)/.exec(member)?.[1] ?? "";
 
-it("the package's entry points", () => {
+it("the package's entry points are pinned", () => {
   const manifest = JSON.parse(source("package.json")) as { exports: object; bin: object };
   expect({ bin: manifest.bin, exports: manifest.exports }).toMatchInlineSnapshot(`
     {
@@ -41,7 +41,7 @@ it("the package's entry points", () => {
   `);
 });
 
-it("the library", () => {
+it("the library's exports are pinned", () => {
   const names = exportsOf("src/index.ts");
   expect(Object.keys(library).sort()).toEqual(names.filter(isValue));
   expect(names).toMatchInlineSnapshot(`
@@ -220,7 +220,7 @@ it("the library", () => {
   `);
 });
 
-it("the suites for backends", () => {
+it("the exports of the suites for backends are pinned", () => {
   // Not imported here: the suites import vitest and are run by the backends' own tests.
   expect(exportsOf("src/testing/index.ts")).toMatchInlineSnapshot(`
     [
@@ -248,7 +248,7 @@ it("the suites for backends", () => {
   `);
 });
 
-it("the workspace", async () => {
+it("the members of a workspace are pinned", async () => {
   const members = membersOf("src/api/workspace-api.ts", "WorkspaceApi");
   await using project = new Project();
   const workspace = await project.init();
@@ -304,7 +304,7 @@ it("the workspace", async () => {
   `);
 });
 
-it("actions, transactions, conflicts, pruning", async () => {
+it("the members for actions, transactions, conflicts and pruning are pinned", async () => {
   const members = membersOf("src/api/action-api.ts", "ActionApi");
   await using project = new Project();
   const workspace = await project.init();
@@ -341,7 +341,7 @@ it("actions, transactions, conflicts, pruning", async () => {
   `);
 });
 
-it("records", async () => {
+it("the members of a record store are pinned", async () => {
   const members = membersOf("src/api/record-api.ts", "RecordStoreApi");
   await using project = new Project();
   const { records } = await project.init();
@@ -365,7 +365,7 @@ it("records", async () => {
   `);
 });
 
-it("the store", async () => {
+it("the members of a store are pinned", async () => {
   const members = membersOf("src/api/store-api.ts", "StoreApi");
   await using project = new Project();
   const store = await project.store();

@@ -1,8 +1,8 @@
-/** The public surface, pinned: the options and shapes that programs rely on. See `public-api.test.ts`. */
+/** These tests pin the options and shapes that programs rely on. See `public-api.test.ts`. */
 import { expect, it } from "vitest";
 import { membersOf, source, typesOf } from "./helpers/public-surface.ts";
 
-it("the options", () => {
+it("the options are pinned", () => {
   const options = [
     "SnapshotOptions",
     "DiffOptions",
@@ -193,7 +193,7 @@ it("the options", () => {
   `);
 });
 
-it("error codes", () => {
+it("the error codes are pinned", () => {
   const [, codes = ""] = /export type ErrorCode =([^;]*);/.exec(source("src/core/values/errors.ts")) ?? [];
   expect([...codes.matchAll(/"(\w+)"/g)].map(([, code = ""]) => code).toSorted()).toMatchInlineSnapshot(`
     [
@@ -226,7 +226,7 @@ it("error codes", () => {
   `);
 });
 
-it("shapes: fields may be added, none is renamed", () => {
+it("the fields of shapes are pinned: fields may be added, none is renamed", () => {
   const files = ["shapes", "action-shapes", "conflict-shape", "record-api"].map((name) => `src/api/${name}.ts`);
   const shapes = files.flatMap((file) =>
     typesOf(file)

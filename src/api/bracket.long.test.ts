@@ -7,7 +7,7 @@ import type { WorkspaceApi } from "./workspace-api.ts";
 
 const MIB = 1024 * 1024;
 
-test("a transaction that can be neither committed nor rolled back says so, and swallows none that comes after it", async () => {
+test("a transaction that can be neither committed nor rolled back says this, and contains no later transaction", async () => {
   await using project = new Project();
   project.write("a.txt", "before\n");
   await (await project.init()).close();
@@ -36,7 +36,7 @@ test("a transaction that can be neither committed nor rolled back says so, and s
   expect([first?.status, second?.status, second?.parent]).toEqual(["rolled_back", "committed", undefined]);
 });
 
-test("a commit that fails for a moment is tried again", async () => {
+test("a commit that fails because the store is locked for a moment is tried again", async () => {
   await using project = new Project();
   await (await project.init()).close();
   await using workspace = await (await project.store({ waitMs: 2_000 })).open({ folder: project.folder });
@@ -50,7 +50,7 @@ test("a commit that fails for a moment is tried again", async () => {
   expect((await workspace.transactions()).map(({ status }) => status)).toEqual(["committed"]);
 });
 
-test("a transaction of which the changes have no room is rolled back, and says so", async () => {
+test("a transaction whose changes exceed the store's limit is rolled back, and the error says this", async () => {
   await using project = new Project();
   project.write("a.txt", "before\n");
   await (await project.init()).close();
@@ -70,8 +70,8 @@ test("a transaction of which the changes have no room is rolled back, and says s
   expect(project.read("a.txt")).toBe("before\n");
 });
 
-describe("an error of another kind than Chronicle's is told in the same way", () => {
-  /** Calls in a real workspace, of which some fail as a fault in a program does. */
+describe("an error that is not a ChronicleError is reported as one with the code IO", () => {
+  /** Returns a bracket on a real workspace. The methods `names` fail with a RangeError, like a fault in the program. */
   function failing(workspace: WorkspaceApi, ...names: readonly (keyof WorkspaceApi)[]): TransactionBracket {
     const fail = (): Promise<never> => Promise.reject(new RangeError("out of range"));
     return new TransactionBracket(
@@ -87,8 +87,8 @@ describe("an error of another kind than Chronicle's is told in the same way", ()
 
   test.each([
     ["the commit", ["commitTransaction"], "could not be committed, and was rolled back: out of range", "rolled_back"],
-    ["both ends", ["commitTransaction", "rollbackTransaction"], "is still open", "active"],
-  ] as const)("%s fails", async (_, names, message, status) => {
+    ["the commit and then of the rollback", ["commitTransaction", "rollbackTransaction"], "is still open", "active"],
+  ] as const)("after a failure of %s", async (_, names, message, status) => {
     await using project = new Project();
     await using workspace = await project.init();
     let id = "";
@@ -104,7 +104,7 @@ describe("an error of another kind than Chronicle's is told in the same way", ()
     });
   });
 
-  test("the rollback fails after the work", async () => {
+  test("after a failure of the work and then of the rollback", async () => {
     await using project = new Project();
     await using workspace = await project.init();
     const work = new Error("no such target");
@@ -128,7 +128,7 @@ describe("an action whose end cannot be recorded", () => {
     return (await project.store({ retention: { max_store_bytes: MIB } })).open({ folder: project.folder });
   }
 
-  test("is closed all the same, and says so: what others do later is not its", async () => {
+  test("is closed all the same and fails with LIMIT_EXCEEDED, and later changes do not belong to it", async () => {
     await using project = new Project();
     await using workspace = await full(project);
     const failed = workspace.action(RUN, () => project.write("large.bin", randomBytes(2 * MIB)));
@@ -153,7 +153,7 @@ describe("an action whose end cannot be recorded", () => {
     ]);
   });
 
-  test("is ended before the next one begins, where nothing at all could be written", async () => {
+  test("is ended before the next action begins, if nothing could be written at its end", async () => {
     await using project = new Project();
     await (await project.init()).close();
     await using workspace = await (await project.store({ waitMs: 50 })).open({ folder: project.folder });

@@ -44,7 +44,7 @@ function history(length: number): SealedEvent[] {
 const EVENTS = history(12);
 const at = (seq: number): SealedEvent => EVENTS[seq - 1] as SealedEvent;
 
-/** Indexes that outlive a crash, as a database does, as long as their file is there. */
+/** Indexes that survive a crash, like those in a database, as long as their file exists. */
 class LastingIndexes {
   readonly #stores = new Map<string, MemoryIndexStore>();
 
@@ -101,7 +101,7 @@ function newDisk(): SimDisk {
 }
 
 describe("a mirror on a disk", () => {
-  it("says what many events recorded, in whichever part and however far apart, as one by one", async () => {
+  it("gives the same records for many events at once as for each event alone, whatever their parts and distances", async () => {
     const disk = newDisk();
     const { parts, mirror } = await opened(disk);
     await mirror.append(EVENTS.slice(0, 5));
@@ -122,7 +122,7 @@ describe("a mirror on a disk", () => {
     await again.close();
   });
 
-  it("knows every state, through a new start and behind it", async () => {
+  it("knows the state at each event that it holds, before and after a new start", async () => {
     const { parts, mirror } = await opened(newDisk());
     expect(mirror.head).toEqual(EMPTY_HEAD);
     expect(mirror.workspace).toBe("");
@@ -133,7 +133,7 @@ describe("a mirror on a disk", () => {
     expect(mirror.workspace).toBe(ID);
     expect(mirror.start).toBe(8);
     for (const seq of [1, 2, 3, 4, 5, 8, 9, 10, 11, 12]) await check(mirror, seq);
-    // Between the two events, it knows the last state before.
+    // For an event between 5 and 8, it knows the last state before.
     await check(mirror, 5);
     expect((await mirror.iterationAt(parsePath("file-0.txt"), 7))?.seq).toBe(3);
     expect(await mirror.touched(4, 12)).toEqual(["file-0.txt", "file-1.txt", "file-2.txt"]);
@@ -152,7 +152,7 @@ describe("a mirror on a disk", () => {
     await mirror.close();
   });
 
-  it("keeps the lines of each copy that is given up, also of two that begin and end with the same events", async () => {
+  it("keeps the lines of each copy that is given up, even if two copies begin and end with the same events", async () => {
     const disk = newDisk();
     const { parts, mirror } = await opened(disk);
     await mirror.close();
@@ -165,7 +165,7 @@ describe("a mirror on a disk", () => {
     expect(new Set(kept.map((path) => readText(disk, path)))).toEqual(new Set(["of another\n", "of one\n"]));
   });
 
-  it("refuses lines of no workspace, and to start where it is already", async () => {
+  it("refuses lines that do not begin with a workspace's record, and a start at an event that it has already reached", async () => {
     const { parts, mirror } = await opened(newDisk());
     await expect(mirror.append([fileEvent(EMPTY_HEAD, "a", "b")])).rejects.toMatchObject({
       code: "INTEGRITY_VIOLATION",
@@ -175,7 +175,7 @@ describe("a mirror on a disk", () => {
     await mirror.close();
   });
 
-  it("cut off anywhere: it is as far as was said, and knows what is true", async () => {
+  it("after a crash at any point, has every event that it acknowledged, and knows the right states", async () => {
     const result = await sweepCrashes<number>({
       prepare: newDisk,
       run: async (disk, acknowledge) => {
@@ -199,7 +199,7 @@ describe("a mirror on a disk", () => {
         expect(seq).toBeGreaterThanOrEqual(acknowledged.at(-1) ?? 0);
         expect(mirror.head).toEqual(seq === 0 ? EMPTY_HEAD : { seq, hash: at(seq).hash });
         await check(mirror, seq);
-        // The mirror goes on from there.
+        // The mirror continues from there.
         if (seq > 0 && seq < 8) await mirror.startAt(await anchorAt(parts, 8));
         await mirror.append(EVENTS.slice(mirror.head.seq));
         await check(mirror, 12);
@@ -211,7 +211,7 @@ describe("a mirror on a disk", () => {
     expect(result.points).toBeGreaterThan(30);
   });
 
-  it("goes back to an event, in whichever part that is, keeps the lines behind it, and goes on from there", async () => {
+  it("rewinds to an event in any of its parts, keeps the lines after the event aside, and continues from there", async () => {
     const disk = newDisk();
     const { parts, mirror } = await opened(disk);
     await mirror.append(EVENTS.slice(0, 9));
@@ -236,7 +236,7 @@ describe("a mirror on a disk", () => {
     await mirror.rewind(8);
     expect([mirror.start, mirror.head.seq]).toEqual([8, 8]);
     await mirror.append(EVENTS.slice(8, 10));
-    // Before that, it goes on from what is held of the part before.
+    // For an event before this part, the mirror continues from the last event that it holds of the part before.
     await mirror.rewind(7);
     expect([mirror.start, mirror.head.seq]).toEqual([0, 6]);
     await mirror.append(EVENTS.slice(6));
@@ -244,7 +244,7 @@ describe("a mirror on a disk", () => {
     expect([mirror.head, mirror.workspace]).toEqual([EMPTY_HEAD, ""]);
     await mirror.append(EVENTS.slice(0, 5));
     await check(mirror, 5);
-    // A part with no part before it.
+    // This part has no part before it, because `applied` removes the earlier one.
     await mirror.startAt(await anchorAt(parts, 8));
     await mirror.applied(8);
     await mirror.rewind(7);
@@ -257,7 +257,7 @@ describe("a mirror on a disk", () => {
     await again.close();
   });
 
-  it("going back, cut off anywhere: it is where it was, or where it was to be", async () => {
+  it("after a crash at any point of a rewind, is at the event before, at the target, or at an event between them", async () => {
     const result = await sweepCrashes<string>({
       prepare: newDisk,
       run: async (disk, acknowledge) => {
@@ -289,39 +289,42 @@ describe("a mirror on a disk", () => {
   });
 
   it.each<[string, CrashFate, (mirror: LogMirror) => Promise<void>, number]>([
-    ["are not needed any more", "keep", (mirror) => mirror.applied(12), 12],
-    ["are not needed any more", "forget", (mirror) => mirror.applied(12), 12],
-    ["go back", "keep", (mirror) => mirror.rewind(4), 4],
-    ["go back", "forget", (mirror) => mirror.rewind(4), 4],
-  ])("parts that %s, cut off anywhere, with indexes that stay: it opens (%s)", async (_, fate, work, last) => {
-    let isThrough = false;
-    for (let cut = 0; !isThrough; cut += 1) {
-      const indexes = new LastingIndexes();
-      const disk = newDisk();
-      const { parts, mirror } = await opened(disk, indexes);
-      await mirror.append(EVENTS.slice(0, 5));
-      await mirror.startAt(await anchorAt(parts, 6));
-      await mirror.append(EVENTS.slice(6, 8));
-      await mirror.startAt(await anchorAt(parts, 9));
-      await mirror.append(EVENTS.slice(9));
-      let writes = 0;
-      disk.plan = ({ reads }) => (!reads && (writes += 1) > cut ? "stop-after" : "go");
-      await work(mirror).catch(() => undefined);
-      isThrough = !disk.stopped;
-      const then = disk.crash(fate);
-      const again = (await opened(then, indexes)).mirror;
-      expect([4, 5, 6, 8, 9, 12], `cut after write ${cut}`).toContain(again.head.seq);
-      // The work is done once more, and the mirror goes on.
-      await work(again);
-      expect(again.head.seq).toBe(last);
-      if (again.start === 0) await again.append(EVENTS.slice(again.head.seq));
-      await check(again, again.head.seq);
-      await again.close();
-      await (await opened(then, indexes)).mirror.close();
-    }
-  });
+    ["are given up", "keep", (mirror) => mirror.applied(12), 12],
+    ["are given up", "forget", (mirror) => mirror.applied(12), 12],
+    ["are rewound", "keep", (mirror) => mirror.rewind(4), 4],
+    ["are rewound", "forget", (mirror) => mirror.rewind(4), 4],
+  ])(
+    "opens and continues after a crash while parts %s, with indexes that survive the crash (%s)",
+    async (_, fate, work, last) => {
+      let isThrough = false;
+      for (let cut = 0; !isThrough; cut += 1) {
+        const indexes = new LastingIndexes();
+        const disk = newDisk();
+        const { parts, mirror } = await opened(disk, indexes);
+        await mirror.append(EVENTS.slice(0, 5));
+        await mirror.startAt(await anchorAt(parts, 6));
+        await mirror.append(EVENTS.slice(6, 8));
+        await mirror.startAt(await anchorAt(parts, 9));
+        await mirror.append(EVENTS.slice(9));
+        let writes = 0;
+        disk.plan = ({ reads }) => (!reads && (writes += 1) > cut ? "stop-after" : "go");
+        await work(mirror).catch(() => undefined);
+        isThrough = !disk.stopped;
+        const then = disk.crash(fate);
+        const again = (await opened(then, indexes)).mirror;
+        expect([4, 5, 6, 8, 9, 12], `cut after write ${cut}`).toContain(again.head.seq);
+        // The work is done once more, and the mirror continues.
+        await work(again);
+        expect(again.head.seq).toBe(last);
+        if (again.start === 0) await again.append(EVENTS.slice(again.head.seq));
+        await check(again, again.head.seq);
+        await again.close();
+        await (await opened(then, indexes)).mirror.close();
+      }
+    },
+  );
 
-  it("knows nothing of lines that it could not take on a full disk, and takes them later", async () => {
+  it("does not know lines that it could not write to a full disk, and takes them later", async () => {
     const disk = SimDisk.fromTree({ "/store": { folder: 0o700 }, "/config": { folder: 0o700 } });
     const { parts, mirror } = await opened(disk);
     disk.plan = ({ name, path }) => (name === "write" && path.endsWith("events.wal") ? { errno: "ENOSPC" } : "go");

@@ -42,7 +42,7 @@ async function begin(files: Readonly<Record<string, Buffer>>) {
   const roots = [{ id: undefined, folder: "/w", filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }];
   const intake = new FileIntake({ disk, layout, blobs, newPackId });
   const ingest = new FileIngest({ disk, intake, roots, threads: false });
-  /** Bytes that were told as read, in order. */
+  /** The byte counts that were reported as read, in order. */
   const told: number[] = [];
   const readAll = async (names: readonly string[]): Promise<IngestResult[]> => {
     lanes.clear();
@@ -67,7 +67,7 @@ function random(length: number, seed: number): Buffer {
   return Buffer.from(Uint8Array.from({ length }, (_, i) => (i * 2_654_435_761 + seed * 40_503 + (i >>> 8)) >>> 13));
 }
 
-test("what is stored already is only read: no lane is written", async () => {
+test("a content that is stored already is only read, and no lane is written", async () => {
   const files = { a: random(10_000, 1), b: random(300, 2), c: random(10_000, 1) };
   const { blobs, read, lanes } = await begin(files);
   const hashes = [files.a, files.b, files.c].map((content) => sha256(content));
@@ -78,14 +78,14 @@ test("what is stored already is only read: no lane is written", async () => {
   expect(lanes.size).toBe(0);
 });
 
-test("the bytes of files whose names are those of a database's companions are told after the others, in one sum", async () => {
+test("the bytes of files that are named like a database's companions are reported after the others'", async () => {
   const files = { a: random(10_000, 1), "x-wal": random(300, 2), b: random(500, 3) };
   const { read, told } = await begin(files);
   expect(await read(["a", "x-wal", "b"])).toEqual([files.a, files.b, files["x-wal"]].map((content) => sha256(content)));
   expect(told).toEqual([10_500, 10_800]);
 });
 
-test("more than is held at once, large files and small ones are stored all the same", async () => {
+test("large and small files are stored, also if they are more than is held at once", async () => {
   const files = { a: random(MiB - 5, 1), b: random(9 * MiB, 2), c: random(3 * MiB, 3), d: random(7, 4) };
   const { blobs, read } = await begin(files);
   expect(await read(["d", "a"])).toEqual([sha256(files.d), sha256(files.a)]);
@@ -94,7 +94,7 @@ test("more than is held at once, large files and small ones are stored all the s
 });
 
 test.each([3 * MiB, 9 * MiB])(
-  "a file that has grown to %i bytes since it was looked at is stored whole",
+  "a file that has grown to %i bytes since its stat was read is stored whole",
   async (size) => {
     const grown = random(size, 1);
     const { disk, blobs, read } = await begin({ a: Buffer.from("small") });
@@ -142,7 +142,7 @@ test("a database that was modified just before it was read is read as a unit, ho
     onResult: (result) => {
       results.push(result);
       if (result.path !== "z") return;
-      // Its times do not show this write, as those of a coarse clock may not.
+      // The file's times do not show this write, as can happen with a coarse clock.
       disk.write(fd, later as Buffer, 0);
       disk.setMtime(fd, now);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_100);

@@ -30,7 +30,7 @@ afterEach(async () => {
   for (const cleanUp of cleanups.splice(0).toReversed()) await cleanUp();
 });
 
-/** A store with these contents, a crew for it, and a folder to write in. */
+/** Makes a store with these contents, a crew for it, and a folder to write in. */
 async function rig(contents: readonly Buffer[]) {
   const folder = mkdtempSync(join(tmpdir(), "chronicle-crew-"));
   cleanups.push(() => rmSync(folder, { recursive: true }));
@@ -69,7 +69,7 @@ function numbered(count: number): Buffer[] {
   return Array.from({ length: count }, (_, i) => Buffer.from(`content ${i % (count - 10)} `.repeat(1 + (i % 40))));
 }
 
-test("many files are written as they are said, the same content too, and told with their stats", async () => {
+test("many files, some with equal contents, are written as requested, and returned with their stats", async () => {
   const contents = numbered(MANY);
   contents[7] = Buffer.alloc(0);
   contents[8] = Buffer.alloc(600_000, "large");
@@ -89,13 +89,13 @@ test("many files are written as they are said, the same content too, and told wi
   expect(lstatSync(join(base, "in/f9"), { bigint: true }).mtimeNs).toBe(1_000_000_000_123_456_789n);
 });
 
-test("few files are left to who asks: threads would take longer", async () => {
+test("few files are left to the caller, because threads would take longer", async () => {
   const { base, files, crew } = await rig(numbered(40));
   expect(await crew.write(base, files)).toEqual(files.map(() => undefined));
   expect(readdirSync(base)).toEqual(["in"]);
 });
 
-test("threads that are there already take fewer files, too, beneath the same folder", async () => {
+test("threads that already run for the same folder take fewer files, too", async () => {
   const { base, files, crew } = await rig(numbered(MANY));
   const some = files.slice(0, 300).map((file, i) => ({ ...file, path: parsePath(`in/again-${i}`) }));
   expect((await crew.write(base, some)).filter((stat) => stat !== undefined)).toEqual([]);
@@ -106,7 +106,7 @@ test("threads that are there already take fewer files, too, beneath the same fol
   expect((await crew.write(base, fewer)).filter((stat) => stat !== undefined)).toEqual([]);
 });
 
-test("what is not in the store, is not of its size, or has no free name is left alone, and so is what has the name", async () => {
+test("a file is not written if its content is not stored, its size is wrong, its name is taken or its folder is missing", async () => {
   const { base, files, crew } = await rig(numbered(MANY));
   const unknown = "0".repeat(64) as Hash;
   const odd = files.map((file, i) => {
@@ -154,7 +154,7 @@ test("nothing is written through a link that stands in a folder's place", async 
   expect(readdirSync(outside)).toEqual([]);
 });
 
-test("a thread that fails leaves nothing half written: what is not told as written is not there", async () => {
+test("a thread that fails leaves no file that is not reported as written", async () => {
   const contents = numbered(MANY);
   const { base, files, crew } = await rig(contents);
   // An impossible mode is not a disk error but a programming error, which ends the thread's work.
@@ -168,7 +168,7 @@ test("a thread that fails leaves nothing half written: what is not told as writt
   }
 });
 
-test("removes many files with running workers, and tells when it has not", async () => {
+test("removes many files with running workers, and returns false if it removed none", async () => {
   const { base, crew, files } = await rig(numbered(MANY));
   const paths = Array.from({ length: 1_000 }, (_, i) => parsePath(`in/old${i}`));
   for (const path of paths) writeFileSync(join(base, path), "old");

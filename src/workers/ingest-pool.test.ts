@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 
-/** Makes a pool that has read one file. `isStoring`: it writes, although there is no folder to write to. */
+/** Makes a pool that was given one file. If `isStoring`, the pool stores it, but the store's folder does not exist. */
 function poolOf({ isStoring, known }: { isStoring: boolean; known?: SharedArrayBuffer }) {
   const folder = join(base, "files");
   writeFileSync(join(folder, "a"), "content");
@@ -39,20 +39,20 @@ function poolOf({ isStoring, known }: { isStoring: boolean; known?: SharedArrayB
   return { pool, results };
 }
 
-test("files are read, and it ends", async () => {
+test("a pool reads its files, reports them and ends", async () => {
   const { pool, results } = poolOf({ isStoring: false });
   expect(await pool.finish()).toEqual([]);
   expect(results).toMatchObject([{ entry: { path: "a", size: 7 } }]);
   await pool.abandon();
 });
 
-test("what could not be made durable can be given up", async () => {
+test("a pool whose contents could not be stored can be abandoned", async () => {
   const { pool } = poolOf({ isStoring: true });
   await expect(pool.finish()).rejects.toThrow();
   await pool.abandon();
 });
 
-test("threads that are gone can be given up", async () => {
+test("a storing pool that knows sound blocks can be abandoned after it failed", async () => {
   const { pool } = poolOf({ isStoring: true, known: new CheckedBlocks().buffer });
   await expect(pool.finish()).rejects.toThrow();
   await pool.abandon();

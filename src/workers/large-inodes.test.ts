@@ -8,7 +8,7 @@ import { newStats, putStat, statOfStaged } from "./stage-job.ts";
 
 const LARGE = 2n ** 64n - 100n;
 
-/** A disk with numbers of 2^63 and more. */
+/** A disk whose inode and device numbers are 2^63 or more. */
 class LargeNumbers extends SimDisk {
   override lstat(path: DiskPath): FileStat | undefined {
     return enlarged(super.lstat(path));
@@ -32,7 +32,7 @@ function diskWithFile(): { readonly disk: SimDisk; readonly stat: FileStat } {
   return { disk, stat };
 }
 
-test("a file that a worker has read has the stat of the scan, however large its number", () => {
+test("a file that a worker has read has the stat of the scan, also with an inode number above 2^63", () => {
   const { disk, stat } = diskWithFile();
   using fs = new ConfinedFs(disk, "/base");
   const sink = { small: sha256, large: sha256Pieces };
@@ -41,7 +41,7 @@ test("a file that a worker has read has the stat of the scan, however large its 
   expect(statOfRow(columns, 0, { ...stat, mtimeNs: 1n }).ino).toBe(stat.ino);
 });
 
-test("a file that a worker has written keeps its numbers, however large", () => {
+test("a file that a worker has written keeps its inode and device numbers, also above 2^63", () => {
   const { stat } = diskWithFile();
   const stats = newStats(1);
   putStat(stats, 0, stat);

@@ -20,7 +20,7 @@ function take(pools: KeptStagePool, base: string): StagePool {
 
 const nothing = () => toStageBatch([], []);
 
-test("threads that were given back are taken again, and go on working", async () => {
+test("a pool that was given back is taken again, and still works", async () => {
   const pools = new KeptStagePool(folder, 60_000);
   const first = take(pools, "/a");
   expect(await first.run(nothing())).toBeDefined();
@@ -30,20 +30,20 @@ test("threads that were given back are taken again, and go on working", async ()
   expect(await again.run(nothing())).toBeDefined();
 });
 
-test("threads of another folder are others, and so are those that are taken meanwhile", async () => {
+test("a kept pool is for one folder only, and a pool that is in use is not taken again", async () => {
   const pools = new KeptStagePool(folder, 60_000);
   const first = take(pools, "/a");
   const second = take(pools, "/a");
   expect(second).not.toBe(first);
   await pools.giveBack("/a", first);
   expect(take(pools, "/b")).not.toBe(first);
-  // Only one pool is kept; another one that is given back ends.
+  // Only one pool is kept. Another pool that is given back ends.
   await pools.giveBack("/a", second);
   expect(second.isFree).toBe(false);
   expect(take(pools, "/a")).toBe(first);
 });
 
-test("after a while they end", async () => {
+test("a kept pool ends once its time is over", async () => {
   const pools = new KeptStagePool(folder, 20);
   const pool = take(pools, "/a");
   await pools.giveBack("/a", pool);
@@ -52,7 +52,7 @@ test("after a while they end", async () => {
   expect(take(pools, "/a")).not.toBe(pool);
 });
 
-test("threads that have failed, or have something to do, are not kept", async () => {
+test("a pool that has failed or is busy is not kept", async () => {
   const pools = new KeptStagePool(folder, 60_000);
   const failed = take(pools, "/a");
   // A missing batch is a programming error, which ends the work of the thread that gets it.

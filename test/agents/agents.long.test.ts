@@ -1,6 +1,6 @@
 /**
- * The real programs, offline, against a model that follows a script: what they do is recorded by their tool calls, and
- * taken back. In CI all three must be there.
+ * The real agent programs, offline, with a model that follows a script. Their changes are recorded by tool call and
+ * undone. In CI, all three programs must be installed.
  */
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ const PROGRAMS = [claudeProgram, codexProgram, geminiProgram];
 const present = PROGRAMS.filter(isInstalled);
 
 const PLUGIN = join(dirname(dirname(import.meta.dirname)), "plugins", "claude-code");
-/** How Claude Code names the tools of the plugin's server. */
+/** The prefix that Claude Code gives to the names of the tools of the plugin's server. */
 const ALLOWED = "mcp__plugin_chronicle_chronicle";
 
 const STEPS: readonly Step[] = [
@@ -31,7 +31,7 @@ const STEPS: readonly Step[] = [
   { shell: "git reset --hard" },
 ];
 
-/** What each step changes; folders that come and go are named too. */
+/** The paths that each step changes, with the folders that it makes or removes. */
 const CHANGED: readonly (readonly string[])[] = [
   ["hello.txt"],
   ["hello.txt"],
@@ -41,7 +41,7 @@ const CHANGED: readonly (readonly string[])[] = [
   ["old", "old/a.txt", "old/deep", "old/deep/b.txt", "tracked.txt"],
 ];
 
-/** A project with work that git has, and work that it does not have. */
+/** A project with committed and uncommitted work. */
 function makeProject(...programs: readonly AgentProgram[]): AgentProject {
   const project = new AgentProject(...programs);
   project.write("tracked.txt", "committed\n");
@@ -57,18 +57,18 @@ function makeProject(...programs: readonly AgentProgram[]): AgentProject {
 /** Oldest first. */
 const actionsOf = (project: AgentProject): JsonObject[] => asObjects(project.chronicle("actions")).toReversed();
 
-/** Paths, in the order in which changes are listed. */
+/** The paths that an action changed, in the order of the list of changes. */
 function changedBy(project: AgentProject, action: JsonObject): unknown[] {
   const { changes } = asObject(project.chronicle("changes", "--action", String(action["id"])));
   return asObjects(changes).map((change) => change["path"]);
 }
 
-it.runIf(agentsRequired)("all three programs are there", () => {
+it.runIf(agentsRequired)("all three programs are installed", () => {
   expect(present.map((program) => program.name)).toEqual(["claude", "codex", "gemini"]);
 });
 
 describe.each(present)("$name", (program) => {
-  it("each change belongs to its tool call, one is undone alone, the session as a whole", async () => {
+  it("each change belongs to its tool call; one call is undone alone, and the session as a whole", async () => {
     await using project = makeProject(program);
     const before = project.copy("before");
     await project.session(program, STEPS);
@@ -100,7 +100,7 @@ describe.each(present)("$name", (program) => {
 });
 
 describe.runIf(present.includes(claudeProgram))("an agent with the MCP server", () => {
-  it("takes back its last edit", async () => {
+  it("undoes its last edit", async () => {
     await using project = makeProject(claudeProgram);
     const { results } = await project.session(claudeProgram, [
       { write: "hello.txt", content: "hello v1\nsecond line\n" },
@@ -116,7 +116,7 @@ describe.runIf(present.includes(claudeProgram))("an agent with the MCP server", 
 });
 
 describe.runIf(present.includes(claudeProgram))("the plugin of Claude Code", () => {
-  it("has hooks and an MCP server that work, with nothing but the command on the path", async () => {
+  it("has hooks and an MCP server that work if only the command is on the path", async () => {
     const bin = mkdtempSync(join(tmpdir(), "chronicle-bin-"));
     symlinkSync(chronicleBin(), join(bin, "chronicle"));
     const withPlugin: AgentProgram = {
@@ -147,11 +147,11 @@ describe.runIf(present.includes(claudeProgram))("the plugin of Claude Code", () 
 });
 
 describe.each(present)("$name, when tools fail", (program) => {
-  it("what was changed is still the call's that changed it, and nothing stays open", async () => {
+  it("the changes of a failed call belong to that call, and no action stays open", async () => {
     await using project = makeProject(program);
     const before = project.copy("before");
     const patch = "*** Begin Patch\n*** Add File: patched.txt\n+by a patch\n*** End Patch";
-    // Codex takes such a line itself and never says that it ended; for the others it is a command that fails.
+    // Codex handles this line itself, and never reports its end. For the other agents, it is a command that fails.
     const own =
       program.name === "codex" ? `apply_patch <<'EOF'\n${patch}\nEOF` : "echo by a patch > patched.txt; exit 3";
     await project.session(program, [
@@ -163,7 +163,7 @@ describe.each(present)("$name, when tools fail", (program) => {
     const actions = actionsOf(project);
     expect(actions.filter((action) => action["state"] === "open")).toEqual([]);
     const changing = actions.filter((action) => action["changed"] !== 0);
-    // Nobody said that Codex's patch ended: its files tell.
+    // The end of Codex's patch was not reported. It counts as done because its files were changed.
     expect(changing.map((action) => action["state"])).toEqual(
       program.name === "codex" ? ["done", "done", "done"] : ["failed", "failed", "done"],
     );
@@ -178,7 +178,7 @@ describe.each(present)("$name, when tools fail", (program) => {
 });
 
 describe.each(present)("$name, when nothing can be recorded", (program) => {
-  it("strict: no tool runs; else they run, unrecorded", async () => {
+  it("with --strict, no tool runs; without it, the tools run unrecorded", async () => {
     await using strict = new AgentProject(program);
     strict.install("--strict");
     strict.commit();
@@ -196,8 +196,8 @@ describe.each(present)("$name, when nothing can be recorded", (program) => {
   });
 });
 
-describe.each(present)("$name, when Chronicle is gone and its hooks are left", (program) => {
-  it("uninstalled: it works, strict or not; the script removed and strict: it runs no tool, and ends", async () => {
+describe.each(present)("$name, when Chronicle was removed but its hooks are left", (program) => {
+  it("the agent works if the package is gone, but runs no tool if a strict hook's script is gone, too", async () => {
     await using left = new AgentProject(program);
     left.install("--strict");
     left.lose("package");
@@ -219,7 +219,7 @@ describe.each(present)("$name, when Chronicle is gone and its hooks are left", (
 });
 
 describe.runIf(present.includes(codexProgram))("an agent and a human", () => {
-  it("a human's edit between two of the agent survives the undo of either", async () => {
+  it("a human's edit between two edits of the agent survives the undo of both", async () => {
     await using project = makeProject(codexProgram);
     const lines = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
     const text = (changed: Readonly<Record<string, string>>): string =>
@@ -241,7 +241,7 @@ describe.runIf(present.includes(codexProgram))("an agent and a human", () => {
 });
 
 describe.runIf(present.includes(claudeProgram) && present.includes(codexProgram))("two agents in one folder", () => {
-  it("at the same time: undoing the work of one leaves the other's", async () => {
+  it("undoing the work of one agent keeps the work that the other did at the same time", async () => {
     await using project = makeProject(claudeProgram, codexProgram);
     const steps = (name: string): Step[] => [
       { write: `${name}.txt`, content: `${name} v1\n` },

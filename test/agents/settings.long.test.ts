@@ -1,6 +1,6 @@
 /**
- * The real programs, offline, with the settings of `test/helpers/agent-files.ts`: a hook runs exactly where Chronicle says
- * that the agent takes the file.
+ * The real agent programs, offline, with the settings of `test/helpers/agent-files.ts`: a hook runs exactly if
+ * Chronicle judges that the agent accepts the file.
  */
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { runAgent } from "./run-agent.ts";
 const PROGRAMS = { claude: claudeProgram, codex: codexProgram, gemini: geminiProgram };
 const FILES = { claude: ".claude/settings.json", codex: ".codex/hooks.json", gemini: ".gemini/settings.json" };
 
-/** Does a hook before a tool run, with these settings in the project? */
+/** Returns true if a hook before a tool runs when the project has these settings. */
 async function hookRuns(agent: Agent, template: string): Promise<boolean> {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-settings-")));
   const [home, folder, mark] = [join(base, "home"), join(base, "project"), join(base, "ran")];
@@ -42,7 +42,7 @@ const cases = [
 ];
 const present = cases.filter(({ agent }) => isInstalled(PROGRAMS[agent]));
 
-describe.runIf(present.length > 0)("a hook of the agent's own", { timeout: 400_000 }, () => {
+describe.runIf(present.length > 0)("a hook in an agent's settings", { timeout: 400_000 }, () => {
   it.each(present)("$agent, with $name: runs: $runs", async ({ agent, text, runs }) => {
     expect(await hookRuns(agent, text)).toBe(runs);
   });

@@ -9,13 +9,13 @@ import { storeLayout } from "../../src/storage/layout.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { untilRecorded } from "../helpers/until-recorded.ts";
 
-/** What the commands that only look say after a kill, and what those that change something do then. */
+/** The answers of the commands that only read, and the effects of those that write, after a kill. */
 
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await sleep(5);
 }
 
-/** A project with one recorded run, and one that was killed with kill -9 after it was recorded as far as `b`. */
+/** Makes a project with a finished run, and with a run that got kill -9 once its change of `b` was recorded. */
 async function killedRun(box: Sandbox): Promise<void> {
   box.write("a", "1");
   await box.must(["init"]);
@@ -25,7 +25,7 @@ async function killedRun(box: Sandbox): Promise<void> {
 }
 
 describe("after kill -9 of a run", () => {
-  it("list, sessions, show, status and undo --dry-run tell what undo then does", async () => {
+  it("list, sessions, show, status and undo --dry-run announce what undo then does", async () => {
     using box = new Sandbox();
     await killedRun(box);
     box.write("c", "not recorded");
@@ -51,22 +51,22 @@ describe("after kill -9 of a run", () => {
     expect([existsSync(join(box.project, "b")), existsSync(join(box.project, "c"))]).toEqual([false, true]);
   });
 
-  it.each([["snapshot"], ["restore", "baseline"]])("%s closes it", async (...args) => {
+  it.each([["snapshot"], ["restore", "baseline"]])("%s records the end of the killed run", async (...args) => {
     using box = new Sandbox();
     await killedRun(box);
     await box.must(args);
     const records = JSON.stringify((await box.json(["log"])).value);
     expect(records).toContain('"state":"abandoned"');
     expect((await box.json(["sessions"])).value).toMatchObject([{ state: "abandoned", changed: 2 }, {}]);
-    // What came after the run is what undo takes back first.
+    // Undo begins with the newest operation: the restore, if there was one, otherwise the run.
     const kind = args[0] === "restore" ? "restore" : "run";
     expect((await box.json(["undo", "--dry-run"])).value).toMatchObject({ operation: { kind } });
     await box.must(["verify"]);
   });
 
-  it.skipIf(!existsSync("/proc/self/stat"))("a process that nobody has buried counts as dead", async () => {
+  it.skipIf(!existsSync("/proc/self/stat"))("a zombie process counts as dead", async () => {
     const processes = nodeProcesses(new NodeDisk());
-    // The child ends when its parent is no shell any more: a shell might bury it.
+    // The child ends only once its parent is `sleep` instead of a shell, because a shell could reap it.
     const parent = spawn("sh", ["-c", "exec 3<&0; sh -c 'read line <&3' & echo $!; exec sleep 30"], {
       stdio: ["pipe", "pipe", "ignore"],
     });
@@ -93,8 +93,8 @@ function filesOf(box: Sandbox): Record<string, string> {
 }
 
 /**
- * Does what the words say, then puts everything back to where a kill would have left it: the intent is in the log, what
- * was done is not, and of the files only `a` is done.
+ * Runs a command, then puts everything into the state that a kill would have left: the log has the intent but not the
+ * result, and `a` is the only file in its new state.
  */
 async function interrupted(box: Sandbox, args: readonly string[]): Promise<void> {
   const kept = join(box.folder, "kept-config");
@@ -129,7 +129,7 @@ const SECOND = { a: "2", b: "2" };
 const THIRD = { a: "3", b: "3", c: "3" };
 
 describe("an interrupted undo, redo or restore", () => {
-  it("undo again finishes it and stops; once more goes further back", async () => {
+  it("the next undo only finishes an interrupted undo, and a further one undoes the run before", async () => {
     using box = new Sandbox();
     await twoRuns(box);
     await interrupted(box, ["undo"]);
@@ -162,7 +162,7 @@ describe("an interrupted undo, redo or restore", () => {
     await box.must(["verify"]);
   });
 
-  it("with one run only: it is done and said, not NOT_FOUND; also where the run is named", async () => {
+  it("the next undo of the only run, with or without its id, finishes the interrupted one and reports it", async () => {
     for (const named of [false, true]) {
       using box = new Sandbox();
       box.write("a", "1");
@@ -179,7 +179,7 @@ describe("an interrupted undo, redo or restore", () => {
     }
   });
 
-  it("redo again finishes it and stops", async () => {
+  it("the next redo only finishes an interrupted redo", async () => {
     using box = new Sandbox();
     await twoRuns(box);
     await box.must(["undo"]);
@@ -191,7 +191,7 @@ describe("an interrupted undo, redo or restore", () => {
     expect(filesOf(box)).toEqual(THIRD);
   });
 
-  it("restore finishes it, says so and goes on; undo of another run that is named does too", async () => {
+  it("restore finishes an interrupted undo and reports it before its own work; redo finishes an interrupted restore", async () => {
     using box = new Sandbox();
     await twoRuns(box);
     await interrupted(box, ["undo"]);
@@ -212,7 +212,7 @@ describe("an interrupted undo, redo or restore", () => {
     expect(filesOf(box)).toEqual(FIRST);
   });
 
-  it("an undo of which nothing can be done any more was none: the run is still there to be undone", async () => {
+  it("if an interrupted undo can change nothing any more, the run counts as not undone", async () => {
     using box = new Sandbox();
     box.write("a", "1");
     box.write("b", "1");
@@ -229,7 +229,7 @@ describe("an interrupted undo, redo or restore", () => {
     await box.must(["verify"]);
   });
 
-  it("a path that was edited meanwhile stays, and is said", async () => {
+  it("a path that was edited meanwhile is left alone and reported", async () => {
     using box = new Sandbox();
     await twoRuns(box);
     await interrupted(box, ["undo"]);
@@ -244,7 +244,7 @@ describe("an interrupted undo, redo or restore", () => {
 });
 
 describe("undo --force", () => {
-  it("says where the edits are that it took along", async () => {
+  it("names the iterations that hold the edits which it removed", async () => {
     using box = new Sandbox();
     box.write("w3", "1");
     await box.must(["init"]);

@@ -23,10 +23,10 @@ import { sha256 } from "../../src/core/values/hash.ts";
 import { Project } from "../helpers/project.ts";
 import { background, canMount, contentOf, inMountSpace, isRoot, isSound } from "../helpers/trouble.ts";
 
-/** What goes wrong while files are captured, on the real disk: the rows C1 to C19 of `failure-cases.test.ts`. */
+/** Failures while files are captured, on the real disk: the rows C1 to C19 of `failure-cases.test.ts`. */
 
 describe("capture", () => {
-  it("C1 symlinks to a file, a folder, nothing, elsewhere, themselves: recorded as links, never followed", async () => {
+  it("C1 symlinks are recorded as links and never followed, whatever their target", async () => {
     await using project = new Project();
     mkdirSync(join(project.base, "outside"));
     writeFileSync(join(project.base, "outside/secret"), "outside\n");
@@ -47,7 +47,7 @@ describe("capture", () => {
     expect(readFileSync(join(project.base, "outside/secret"), "utf8")).toBe("outside\n");
   });
 
-  it("C2 a file that keeps turning into a link to elsewhere, a FIFO and back: nothing of elsewhere is read", async () => {
+  it("C2 a file that keeps turning into a link, a FIFO and back never leads to reading the link's target", async () => {
     await using project = new Project();
     project.write("target", "inside\n");
     writeFileSync(join(project.base, "outside"), "SECRET OF ANOTHER\n");
@@ -77,7 +77,7 @@ describe("capture", () => {
     expect(await isSound(workspace)).toEqual([]);
   });
 
-  it("C3 FIFO, socket, device: listed, never opened, no hang; the capture stays complete", async () => {
+  it("C3 FIFO, socket and device are listed as special and left out, and the capture stays complete", async () => {
     await using project = new Project();
     project.write("file", "f");
     execFileSync("mkfifo", [project.at("pipe")]);
@@ -101,7 +101,7 @@ describe("capture", () => {
     expect(lstatSync(project.at("pipe")).isFIFO()).toBe(true);
   });
 
-  it("C4 hard links: contents once, and a restore never writes through one", async () => {
+  it("C4 hard links are restored as files, and a restore never writes through one", async () => {
     await using project = new Project();
     project.write("a", "shared\n");
     linkSync(project.at("a"), project.at("b"));
@@ -116,7 +116,7 @@ describe("capture", () => {
     expect([project.read("a"), project.read("b")]).toEqual(["edited\n", "edited\n"]);
   });
 
-  it("C5 a file that is written while it is read: unstable is said, and every hash has its bytes", async () => {
+  it("C5 a file that is written while it is read is reported as unstable, and every recorded hash has its bytes", async () => {
     await using project = new Project();
     project.write("busy", Buffer.alloc(3_000_000, "x"));
     project.write("calm", "calm\n");
@@ -127,7 +127,7 @@ describe("capture", () => {
          for (let i = 0; ; i++) { b.fill(i & 255); fs.writeSync(fd, b, 0, b.length, (i * 4096) % 3000000); }`,
         project.at("busy"),
       );
-      // On a busy machine the writer may stand still while the file is read: then it is not unstable.
+      // On a busy machine, the writer may pause while the file is read. The file is not unstable then.
       let { coverage } = await workspace.snapshot();
       for (const end = Date.now() + 60_000; coverage.complete && Date.now() < end;)
         ({ coverage } = await workspace.snapshot());
@@ -141,7 +141,7 @@ describe("capture", () => {
     expect(await isSound(workspace)).toEqual([]);
   });
 
-  it("C6 an edit of the same size within the clock's grain is seen, again and again", async () => {
+  it("C6 an edit of the same size and with the same time is captured, twenty times in a row", async () => {
     await using project = new Project();
     project.write("file", "0000");
     const workspace = await project.init();
@@ -154,7 +154,7 @@ describe("capture", () => {
     }
   });
 
-  it("C6 an edit with its old time put back is seen also when the file had long been settled", async () => {
+  it("C6 an edit whose old time was put back is captured, also if the file had been unchanged for long", async () => {
     await using project = new Project();
     project.write("file", "0000");
     const past = new Date(Date.now() - 3_600_000);
@@ -169,7 +169,7 @@ describe("capture", () => {
     expect((await contentOf(workspace, "file")).toString()).toBe("1111");
   });
 
-  it("C11 NFC and NFD twins and case twins are different files, and stay so", async () => {
+  it("C11 NFC and NFD twins and case twins are different files, also after a restore", async () => {
     await using project = new Project();
     const names = ["caf\u00e9", "cafe\u0301", "README", "readme", "\u212a", "k", "K"];
     for (const name of names) project.write(`d/${name}`, name);
@@ -181,7 +181,7 @@ describe("capture", () => {
     expect(project.tree()).toEqual(before);
   });
 
-  it("C8 a sparse file of 1 TiB over the limit is refused without being read; also a giant one beside the limits", async () => {
+  it("C8 a sparse file of 1 TiB is refused without being read, or omitted if it is over maxFileSize", async () => {
     await using project = new Project();
     project.write("small", "s");
     const fd = openSync(project.at("sparse"), "w");
@@ -262,7 +262,7 @@ describe("capture", () => {
     sh("rm -rf ./*");
   });
 
-  it("C13 empty and read-only folders, odd modes and set-id bits", async () => {
+  it("C13 empty and read-only folders and odd modes are restored, but set-id bits are not", async () => {
     await using project = new Project();
     mkdirSync(project.at("empty/nested"), { recursive: true });
     project.write("ro/file", "kept\n", 0o444);
@@ -279,7 +279,7 @@ describe("capture", () => {
     await workspace.restore("baseline");
     const masked = { ...before, tool: before["tool"]?.replace("4755", "755") };
     expect(project.tree()).toEqual(masked);
-    // What is on disk is what was recorded: nothing is left to be found by the next look, and undo still knows it.
+    // The files are recorded as they are on disk, so status finds no changes, and undo works.
     expect((await workspace.status()).changes).toEqual([]);
     await workspace.undo();
     expect(project.tree()).toEqual(emptied);
@@ -353,7 +353,7 @@ describe("capture", () => {
     await inner.close();
   });
 
-  it.skipIf(!canMount)("C17 another file system is not entered, and nothing in it is ever deleted", () => {
+  it.skipIf(!canMount)("C17 another file system is not entered, and a restore deletes nothing in it", () => {
     inMountSpace(`
       mkdir p p/mounted && echo f > p/file
       chronicle -C p init
@@ -369,7 +369,7 @@ describe("capture", () => {
     `);
   });
 
-  it("C19 rules that an agent changes afterwards never make a restore delete what was ignored then", async () => {
+  it("C19 rules that an agent changes afterwards do not make a restore delete files that were ignored then", async () => {
     await using project = new Project();
     project.write(".gitignore", "*.log\nbuild/\n");
     project.write("a.txt", "a");
@@ -384,14 +384,14 @@ describe("capture", () => {
     expect(project.tree()).not.toHaveProperty("b.txt");
     expect([project.read("debug.log"), project.read("build/out.bin")]).toEqual(["ignored\n", "ignored too\n"]);
     expect(restored.skipped.map((one) => one.path).sort()).toEqual(["build", "build/out.bin", "debug.log"]);
-    // And the other way round: what was recorded and is ignored now is brought back, and taken away, as ever.
+    // The other way round: a file that was recorded and is ignored now is restored like any other.
     project.write(".gitignore", "*.txt\n");
     project.write("a.txt", "edited");
     await workspace.restore("baseline");
     expect(project.read("a.txt")).toBe("a");
   });
 
-  it("C19 C7 also at a moment between two snapshots", async () => {
+  it("C19 C7 also at a moment between two snapshots, a restore keeps files that were ignored then", async () => {
     await using project = new Project();
     project.write(".gitignore", "*.log\n");
     project.write("debug.log", "ignored\n");
@@ -407,11 +407,13 @@ describe("capture", () => {
 });
 
 describe("as a user without rights", () => {
-  it.skipIf(!isRoot)("C7 unreadable files and folders: partial, listed, exit 1, and never taken for gone", () => {
-    const base = mkdtempSync(join(tmpdir(), "chronicle-rights-"));
-    try {
-      inMountSpace(
-        `
+  it.skipIf(!isRoot)(
+    "C7 unreadable files and folders are listed, make the coverage partial, and do not count as removed",
+    () => {
+      const base = mkdtempSync(join(tmpdir(), "chronicle-rights-"));
+      try {
+        inMountSpace(
+          `
         mkdir -p p/locked && echo f > p/file && echo in > p/locked/in && echo x > p/secret
         chronicle -C p init
         chmod 000 p/secret p/locked
@@ -427,18 +429,19 @@ describe("as a user without rights", () => {
         chronicle -C p restore baseline && exit 12 || test $? = 1; chmod 755 p/locked
         test "$(cat p/locked/in)" = in
       `,
-        { folder: base, user: 65534 },
-      );
-      const { coverage } = JSON.parse(readFileSync(join(base, "partial.json"), "utf8")) as {
-        coverage: { complete: boolean; omitted: { path: string; reason: string }[] };
-      };
-      expect(coverage.complete).toBe(false);
-      expect(coverage.omitted.map((one) => [one.path, one.reason])).toEqual([
-        ["locked", "unreadable"],
-        ["secret", "unreadable"],
-      ]);
-    } finally {
-      rmSync(base, { recursive: true, force: true });
-    }
-  });
+          { folder: base, user: 65534 },
+        );
+        const { coverage } = JSON.parse(readFileSync(join(base, "partial.json"), "utf8")) as {
+          coverage: { complete: boolean; omitted: { path: string; reason: string }[] };
+        };
+        expect(coverage.complete).toBe(false);
+        expect(coverage.omitted.map((one) => [one.path, one.reason])).toEqual([
+          ["locked", "unreadable"],
+          ["secret", "unreadable"],
+        ]);
+      } finally {
+        rmSync(base, { recursive: true, force: true });
+      }
+    },
+  );
 });

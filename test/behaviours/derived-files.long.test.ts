@@ -20,11 +20,11 @@ import { open } from "../../src/open.ts";
 import { loadStatCache, saveStatCache } from "../../src/worktree/scan/stat-cache-file.ts";
 import { Project } from "../helpers/project.ts";
 
-/** What is derived may be lost, damaged or old at any time: no answer changes. */
+/** Derived files (indexes and caches) may be lost, damaged or old at any time: no answer changes. */
 
 type Lived = Project & { id: string };
 
-/** A project with a history in which something of everything happened. */
+/** A project with a history of every kind of operation. */
 async function lived(): Promise<Lived> {
   const project = Object.assign(new Project(), { id: "" });
   project.write("a.txt", "one\n");
@@ -48,12 +48,12 @@ async function lived(): Promise<Lived> {
   return project;
 }
 
-/** The workspace with a store of its own, so that closing it closes every file. */
+/** Opens the workspace with its own store, so that closing the workspace closes every file. */
 function openWhole({ home, configFolder, folder }: Project, create = false): Promise<WorkspaceApi> {
   return open({ home, configFolder, folder, create, waitMs: 5_000 });
 }
 
-/** Every answer that does not depend on the moment of asking. */
+/** Every answer that does not depend on the time of asking. */
 async function answers(workspace: WorkspaceApi): Promise<Record<string, unknown>> {
   const snapshots = await workspace.snapshots();
   const moments = ["baseline", "named", "latest", "latest~1", ...snapshots.slice(0, 3).map((one) => one.id)];
@@ -62,7 +62,7 @@ async function answers(workspace: WorkspaceApi): Promise<Record<string, unknown>
   const paths = ["a.txt", "dir/b.txt", "dir/c.txt", "gone.txt", "link", "empty"];
   const histories: Record<string, unknown> = {};
   for (const path of paths) histories[path] = await workspace.history(path);
-  // An index that differs is told, and no answer is made from it.
+  // `verify` may report a wrong index. This is the only allowed difference.
   const { events, problems: found } = await workspace.verify();
   const problems = found.filter((one) => one.kind !== "index-wrong");
   const { status, head } = { status: await workspace.status(), head: await workspace.head() };
@@ -186,7 +186,7 @@ describe("no answer changes when", () => {
     await after.close();
   });
 
-  it("the index is of any earlier time", async () => {
+  it("the index is one of any earlier time", async () => {
     await using other = new Project();
     const paths = ["a.txt", "dir/b.txt", "dir/c.txt", "gone.txt", "link", "empty"];
     for (const path of paths) other.write(path, `first ${path}`);
@@ -220,7 +220,7 @@ describe("no answer changes when", () => {
     }
   });
 
-  it("the index goes away under an open workspace, and it is rebuilt on request", async () => {
+  it("the index of an open workspace is rebuilt or removed", async () => {
     const workspace = await openWhole(project);
     const wanted = await answers(workspace);
     expect(await workspace.rebuild()).toMatchObject({ events: (await workspace.log()).length });
@@ -234,7 +234,7 @@ describe("no answer changes when", () => {
 });
 
 describe("paranoid", () => {
-  it("an edit with its old size and time is found even without: the change time gives it away", async () => {
+  it("an edit with the old size and time is found even without `paranoid`, by its change time", async () => {
     await using project = new Project();
     const old = (): void => utimesSync(project.at("a"), 1_600_000_000, 1_600_000_000);
     project.write("a", "aaaa");
@@ -246,13 +246,13 @@ describe("paranoid", () => {
     expect(await workspace.snapshot()).toMatchObject({ changed: 1 });
   });
 
-  it("finds what the stat cache denies", async () => {
+  it("finds an edit that a wrong stat cache hides", async () => {
     await using project = new Project();
     project.write("a", "before");
     const workspace = await openWhole(project, true);
     await workspace.close();
 
-    // The cache is made to know the recorded content for the file as it is now.
+    // Makes the cache claim that the edited file has the recorded content.
     project.write("a", "edited");
     const disk = new NodeDisk();
     const file = join(project.home, "workspaces", workspace.id, "stat.cache");
@@ -290,7 +290,7 @@ describe("a read-only open", () => {
     return found;
   }
 
-  it("answers everything, and writes nothing but what is derived", async () => {
+  it("gives all answers, and writes only derived files", async () => {
     await using project = await lived();
     const before = authoritative(project);
     const tree = project.tree();
@@ -301,10 +301,10 @@ describe("a read-only open", () => {
     expect(project.tree()).toEqual(tree);
   });
 
-  it("settles, recovers and keeps nothing, also where there is something to", async () => {
+  it("does not repair a torn tail", async () => {
     await using project = await lived();
     const folder = join(project.home, "workspaces", project.id);
-    // A torn tail, and a head that is behind.
+    // A torn tail.
     writeFileSync(join(folder, "events.wal"), '{"hash":"torn', { flag: "a" });
     const before = authoritative(project);
     const workspace = await project.open({ readOnly: true });

@@ -4,11 +4,12 @@ import { expect, it } from "vitest";
 import { Project } from "../helpers/project.ts";
 
 /**
- * What goes wrong in software of this kind, by its number, and the tests that fail without the safe behaviour:
- * `[file, a part of the test's title]`. This test fails when one of them is not there.
+ * The known failures of software of this kind, by number, with the tests that fail without the safe behaviour:
+ * `[file, a part of the test's title]`. This test fails if one of these tests is missing.
  *
- * Of later work, and not here: erasing secrets (C18's second half), transactions (R13; an interrupted operation is R5), moments held by peers (W5 and W6 through
- * replicas), replication, servers and the user interface (all P, H, A and S rows).
+ * Not listed here: erasing secrets (the second half of C18), transactions (R13; an interrupted operation is R5),
+ * moments that peers hold (W5 and W6 through replicas), replication, servers and the user interface (all P, H, A and S
+ * rows).
  */
 const CASES: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
   "C1 symlinks": [["behaviours/capture-cases", "C1 symlinks"]],

@@ -8,7 +8,7 @@ import { Project } from "../helpers/project.ts";
 const repo = dirname(dirname(import.meta.dirname));
 const url = (path: string): string => JSON.stringify(pathToFileURL(join(repo, path)).href);
 
-/** An agent's process that stands still (frozen) after `step`: it has said so, and goes on when it is thawed. */
+/** Starts a process that runs `code`, and stops it (SIGSTOP) once it prints something. `thawed` continues it. */
 async function frozen(project: Project, code: string): Promise<ChildProcess> {
   const places = JSON.stringify({ home: project.home, configFolder: project.configFolder, waitMs: 10_000 });
   const script = `
@@ -42,7 +42,7 @@ async function thawed(child: ChildProcess): Promise<void> {
 const ACTION = `{ type: "write_file", payload: { path: "a.txt" } }`;
 
 describe("W12 gc beside an action that stands still", () => {
-  it("between its contents and its event: nothing is freed, and it goes on", async () => {
+  it("between its contents and its event: gc is refused, and the action goes on afterwards", async () => {
     await using project = new Project();
     project.write("a.txt", "recorded");
     await (await project.init()).close();
@@ -72,7 +72,7 @@ describe("W12 gc beside an action that stands still", () => {
     await workspace.close();
   });
 
-  it("between its beginning and its end: what it was begun with is not freed", async () => {
+  it("between its beginning and its end: prune and gc keep the contents of its beginning", async () => {
     await using project = new Project();
     project.write("a.txt", "recorded");
     await (await project.init()).close();

@@ -7,7 +7,7 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { text } from "../helpers/content-text.ts";
 import { HostedProject } from "../helpers/hosted-project.ts";
 
-// Hundreds of syncs of a real disk would be a test of that disk.
+// The tests use memory instead of a disk, because hundreds of syncs of a real disk would mostly test that disk.
 beforeAll(() => {
   if (existsSync("/dev/shm")) vi.stubEnv("TMPDIR", "/dev/shm");
 });
@@ -15,7 +15,7 @@ afterAll(() => {
   vi.unstubAllEnvs();
 });
 
-/** Every operation of the engine on a workspace whose files are only in its history. */
+/** The operations of the engine on a hosted workspace, whose files are only in its history. */
 
 type Files = Readonly<Record<string, string>>;
 
@@ -41,19 +41,19 @@ async function withFirst(project: HostedProject, store: Partial<StoreOptions> = 
   return workspace;
 }
 
-/** Nothing is lost and nothing is untrue. */
+/** Checks that verify finds no problems, and that status is consistent with the files. */
 async function sound(workspace: WorkspaceApi): Promise<void> {
   expect((await workspace.verify()).problems).toEqual([]);
   const status = await workspace.status();
   expect(status).toMatchObject({ path: "", roots: [], changes: [], coverage: { complete: true }, read_only: false });
-  // What is counted as it goes is what is there.
+  // Status has running counts of entries and bytes. They must equal the real ones.
   const { files } = await workspace.files();
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   expect([status.entries, status.bytes]).toEqual([files.length, bytes]);
 }
 
-describe("going back and forth", () => {
-  it("restores everything, some paths, and says what it would do", async () => {
+describe("restore, undo and diff of a hosted workspace", () => {
+  it("restores everything or some paths, and a dry run only lists the changes", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
     await put(workspace, "a", "ALPHA\n");
@@ -80,7 +80,7 @@ describe("going back and forth", () => {
     await sound(workspace);
   });
 
-  it("undoes and redoes step by step, across closing", async () => {
+  it("undoes and redoes step by step, also after it was closed and opened again", async () => {
     await using project = new HostedProject();
     const first = await withFirst(project);
     await put(first, "a", "second\n");
@@ -96,7 +96,7 @@ describe("going back and forth", () => {
     await sound(workspace);
   });
 
-  it("takes one's own back from between others' work; what does not merge is a conflict, to be settled", async () => {
+  it("undoes the work of one actor between that of another; an edit that does not merge becomes a conflict", async () => {
     await using project = new HostedProject();
     const workspace = await project.create();
     const lines = (...text: readonly string[]): Buffer => Buffer.from(text.map((line) => `${line}\n`).join(""));
@@ -119,7 +119,7 @@ describe("going back and forth", () => {
     await sound(workspace);
   });
 
-  it("what another process wrote meanwhile is not overwritten unseen", async () => {
+  it("a write of another process is recorded before a restore removes it, so undo brings it back", async () => {
     await using project = new HostedProject();
     const one = await withFirst(project);
     const other = await project.open(one.id);
@@ -127,14 +127,14 @@ describe("going back and forth", () => {
     await put(other, "a", "theirs\n");
     expect((await preview).changes).not.toEqual([]);
     const done = await one.restore("baseline");
-    // It was recorded before it was taken away: the undo brings the other's bytes back.
+    // The other's write was recorded before it was removed, so the undo brings it back.
     expect(await filesOf(one)).toEqual({});
     await one.undo({ operation: done.undo_id ?? "" });
     expect(await filesOf(other)).toEqual({ ...FIRST, a: "theirs\n" });
     await sound(one);
   });
 
-  it("fills a folder on disk", async () => {
+  it("restores into a folder on disk", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
     const to = mkdtempSync(join(tmpdir(), "chronicle-out-"));
@@ -147,7 +147,7 @@ describe("going back and forth", () => {
     }
   });
 
-  it("shows what differs, what there was, and of whom", async () => {
+  it("shows diffs, manifests, and why a path is tracked", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
     await put(workspace, "a", "beta\n");
@@ -163,7 +163,7 @@ describe("going back and forth", () => {
 });
 
 describe("actions and transactions around writes", () => {
-  it("an action declares its paths; what is written there is its own, and is rolled back", async () => {
+  it("a write to a path that an action declared belongs to the action, and is rolled back with it", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
     const request = { type: "write_file", payload: { path: "a" }, session: "s1", actor: "agent" };
@@ -182,7 +182,7 @@ describe("actions and transactions around writes", () => {
     await sound(workspace);
   });
 
-  it("no path that is named is looked for on the machine", async () => {
+  it("paths in an action's payload are not looked up on the machine", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
     const requests = [
@@ -200,7 +200,7 @@ describe("actions and transactions around writes", () => {
     await sound(workspace);
   });
 
-  it("a transaction is rolled back as a whole, savepoints too, or lands", async () => {
+  it("a transaction is rolled back as a whole, with its savepoints, or committed", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
     const failing = workspace.transaction(async () => {
@@ -217,7 +217,7 @@ describe("actions and transactions around writes", () => {
     await sound(workspace);
   });
 
-  it("an agent's session begins and ends", async () => {
+  it("a write in an agent's session belongs to the session", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
     const session = await workspace.startSession({ actor: "agent" });
@@ -227,8 +227,8 @@ describe("actions and transactions around writes", () => {
   });
 });
 
-describe("keeping it", () => {
-  it("prunes, frees and still verifies", async () => {
+describe("maintenance of a hosted workspace", () => {
+  it("still verifies after prune and gc", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project, { retention: { min_age_hours: 0 } });
     await put(workspace, "a", "pruned\n");
@@ -245,7 +245,7 @@ describe("keeping it", () => {
     await sound(workspace);
   });
 
-  it("compacts, with and without the archive, and goes on", async () => {
+  it("works on after a compaction, also one that drops the archive", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
     await put(workspace, "a", "2\n");
@@ -265,7 +265,7 @@ describe("keeping it", () => {
     await sound(again);
   });
 
-  it("its index can be deleted", async () => {
+  it("works after its index was deleted", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
     await workspace.close();
@@ -277,7 +277,7 @@ describe("keeping it", () => {
     await sound(again);
   });
 
-  it("is configured, and its limits hold", async () => {
+  it("keeps its configured limits", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
     await workspace.configure({ maxFileSize: 10 });
@@ -302,7 +302,7 @@ describe("keeping it", () => {
     await sound(workspace);
   });
 
-  it("holds no file of a worktree, and needs none", async () => {
+  it("has no stat cache", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
     await workspace.follow();
@@ -319,7 +319,7 @@ it.each([
   ["run", (workspace: WorkspaceApi) => workspace.run({ command: ["true"] })],
   ["watch", (workspace: WorkspaceApi) => workspace.watch()],
   ["record", (workspace: WorkspaceApi) => workspace.record(["a"])],
-])("what needs a folder is refused, and leaves nothing: %s", async (_name, ask) => {
+])("an operation that needs a folder is refused and records nothing: %s", async (_name, ask) => {
   await using project = new HostedProject();
   const workspace = await withFirst(project);
   const { seq } = await workspace.status();

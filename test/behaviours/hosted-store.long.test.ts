@@ -7,7 +7,7 @@ import { text } from "../helpers/content-text.ts";
 import { HostedProject } from "../helpers/hosted-project.ts";
 import { Project } from "../helpers/project.ts";
 
-// Hundreds of syncs of a real disk would be a test of that disk.
+// The tests use memory instead of a disk, because hundreds of syncs of a real disk would mostly test that disk.
 beforeAll(() => {
   if (existsSync("/dev/shm")) vi.stubEnv("TMPDIR", "/dev/shm");
 });
@@ -15,7 +15,7 @@ afterAll(() => {
   vi.unstubAllEnvs();
 });
 
-/** Workspaces of a store that come without a folder, have names, are forked and archived. */
+/** Hosted workspaces of a store: their names, forks and archiving. */
 
 async function created(store: StoreApi, options: Parameters<StoreApi["create"]>[0] = {}): Promise<WorkspaceApi> {
   return (await store.create(options)).workspace;
@@ -29,13 +29,13 @@ function put(workspace: WorkspaceApi, path: string, content: string): ReturnType
   return workspace.putFile(path, Buffer.from(content));
 }
 
-/** The folders of the store's workspaces, whole or not. */
+/** The folders of the store's workspaces, including incomplete ones. */
 function foldersOf(home: string): string[] {
   return readdirSync(join(home, "workspaces")).sort();
 }
 
 describe("names", () => {
-  it("a workspace is opened by its name, its id, a beginning of it; exactly, if that is asked for", async () => {
+  it("a workspace is opened by its name, its id or a prefix of its id; with `exact`, not by a prefix", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const { workspace, result } = await store.create({ name: "session-1" });
@@ -56,7 +56,7 @@ describe("names", () => {
     ]);
   });
 
-  it("stand before beginnings of ids", async () => {
+  it("take precedence over prefixes of ids", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const other = await created(store);
@@ -66,13 +66,13 @@ describe("names", () => {
     for (const one of [other, named, opened]) await one.close();
   });
 
-  it("are unique, and no other workspace's id", async () => {
+  it("are unique, and must not be the id of another workspace", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const one = await created(store, { name: "one" });
     await expect(store.create({ name: "one" })).rejects.toMatchObject({ code: "REFUSED", data: { workspace: one.id } });
     await expect(store.create({ name: one.id })).rejects.toMatchObject({ code: "REFUSED" });
-    // A session is often called by a UUID.
+    // Any other UUID is a valid name, because sessions are often named by UUIDs.
     const uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6";
     const other = await created(store, { name: uuid });
     await one.close();
@@ -84,14 +84,14 @@ describe("names", () => {
     await (await created(store, { name: "one" })).close();
   });
 
-  it.each(["", "a b", "../x", "x".repeat(129), "-x"])("%j is refused, and nothing is left", async (name) => {
+  it.each(["", "a b", "../x", "x".repeat(129), "-x"])("%j is refused, and leaves no folder", async (name) => {
     await using project = new HostedProject();
     const store = await project.store();
     await expect(store.create({ name })).rejects.toMatchObject({ code: "USAGE" });
     expect(foldersOf(project.home)).toEqual([]);
   });
 
-  it("of many that want the same one, in several stores at once, one gets it", async () => {
+  it("are given to only one of several callers that ask for the same name at once", async () => {
     await using project = new HostedProject();
     const stores = await Promise.all(Array.from({ length: 4 }, () => project.store()));
     const asked = await Promise.allSettled(
@@ -106,7 +106,7 @@ describe("names", () => {
     await won?.workspace.close();
   });
 
-  it("stay through a compaction, a configuration, and the loss of the cache", async () => {
+  it("survive a compaction, a configuration, and the loss of the cache", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const workspace = await created(store, { name: "kept" });
@@ -120,7 +120,7 @@ describe("names", () => {
 });
 
 describe("forks", () => {
-  it("begin with the files of any moment, share the contents, and go their own ways", async () => {
+  it("begin with the files of any moment, share their contents, and change independently", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const origin = await created(store, { name: "origin" });
@@ -136,7 +136,7 @@ describe("forks", () => {
     });
     expect(result.snapshot).toMatchObject({ number: 0, root: first.root });
     expect(result.snapshot.message).toContain(`forked from ${origin.id} at snapshot ${first.number}`);
-    // Its base and its filters are new, no content is.
+    // The store grows only by the fork's base and filters. No file content is stored again.
     expect((await store.du()).blobs.content_bytes - before).toBeLessThan(2_000);
     expect(await contentOf(fork, "dir/a")).toBe("first\n");
     expect((await fork.history("dir/a")).map((one) => [one.iteration, one.cause])).toEqual([[1, "baseline"]]);
@@ -161,7 +161,7 @@ describe("forks", () => {
     for (const workspace of [origin, fork, latest]) await workspace.close();
   });
 
-  it("keep what they need when the origin is forgotten", async () => {
+  it("keep their contents when the origin is forgotten", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const origin = await created(store);
@@ -177,7 +177,7 @@ describe("forks", () => {
     await fork.close();
   });
 
-  it("of a pruned moment there are none; one made before keeps its files", async () => {
+  it("cannot be made of a pruned moment, but a fork that was made before keeps its files", async () => {
     await using project = new HostedProject();
     const store = await project.store({ retention: { min_age_hours: 0 } });
     const origin = await created(store);
@@ -198,7 +198,7 @@ describe("forks", () => {
     for (const workspace of [origin, early]) await workspace.close();
   });
 
-  it("of a folder have none; `now` records what is on disk first", async () => {
+  it("of a workspace with a folder have no folder; `now` first records the files on disk", async () => {
     await using project = new Project();
     project.write("src/a.ts", "one\n");
     project.write("run.sh", "#!/bin/sh\n", 0o755);
@@ -225,7 +225,7 @@ describe("forks", () => {
       ["src", "dir", expect.any(String)],
       ["src/a.ts", "file", "644"],
     ]);
-    // Rules of the folder it came from keep nothing out of it.
+    // The ignore rules of the original folder do not apply in the fork.
     await put(fresh, "node_modules/x.js", "meant\n");
     await fresh.restore("baseline");
     await expect(fresh.file("node_modules/x.js")).rejects.toMatchObject({ code: "NOT_FOUND" });
@@ -234,7 +234,7 @@ describe("forks", () => {
     for (const workspace of [recorded, fresh]) await workspace.close();
   });
 
-  it("of several folders keep them apart, and their root", async () => {
+  it("of a workspace with several roots keep the roots apart, and have the same Merkle root", async () => {
     await using project = new Project();
     project.write("a", "first root\n");
     const other = join(project.base, "other");
@@ -252,7 +252,7 @@ describe("forks", () => {
     await fork.close();
   });
 
-  it("of what is not there: nothing begins", async () => {
+  it("of an unknown workspace or moment, or with missing contents, are refused and leave no folder", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const origin = await created(store);
@@ -269,8 +269,8 @@ describe("forks", () => {
   });
 });
 
-describe("archives", () => {
-  it("are only read, and listed, until they are taken up again", async () => {
+describe("archived workspaces", () => {
+  it("are listed and can only be read until they are unarchived", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const workspace = await created(store, { name: "w" });
@@ -279,7 +279,7 @@ describe("archives", () => {
     expect(await store.archive("w")).toMatchObject({ name: "w", archived: true });
     const listed = await store.workspaces();
     expect(listed).toMatchObject([{ name: "w", archived: true }]);
-    // Whoever had it open before that finds out; who opens it now, too.
+    // This applies to a workspace that was opened before the archiving, and to one opened afterwards.
     const opened = await store.openById("w");
     for (const one of [workspace, opened]) {
       const changes: readonly (() => Promise<unknown>)[] = [
@@ -288,7 +288,7 @@ describe("archives", () => {
         () => one.snapshot(),
         () => one.restore("baseline"),
         () => one.undo(),
-        // A dry run says what would be done: nothing.
+        // A dry run is refused, too, because the restore would be.
         () => one.restore("baseline", { dryRun: true }),
         () => one.snapshotAction({ type: "write_file", payload: { path: "a" } }),
         () => one.beginTransaction(),
@@ -315,7 +315,7 @@ describe("archives", () => {
     for (const one of [workspace, opened]) await one.close();
   });
 
-  it("archiving twice is archiving once; the log says both, and from when", async () => {
+  it("archiving or unarchiving twice records only one event each", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const workspace = await created(store);
@@ -329,7 +329,7 @@ describe("archives", () => {
     await workspace.close();
   });
 
-  it("keep their contents, can be forked and forgotten; one with a folder is archived the same way", async () => {
+  it("keep their contents, and can be forked and forgotten, also with a folder", async () => {
     await using project = new Project();
     project.write("a", "one\n");
     const workspace = await project.init();
@@ -347,7 +347,7 @@ describe("archives", () => {
     expect(await store.workspaces()).toHaveLength(1);
   });
 
-  it("an agent archives nothing; the attempt is recorded", async () => {
+  it("an agent must not archive, unarchive or forget one; the attempt is recorded unless it is archived", async () => {
     await using project = new HostedProject();
     const workspace = await project.create({ name: "w" });
     const agents = await project.store({ role: "agent" });
@@ -356,13 +356,13 @@ describe("archives", () => {
     await (await project.store()).archive("w");
     await expect(agents.archive("w", false)).rejects.toMatchObject({ code: "FORBIDDEN" });
     await expect(agents.forget("w")).rejects.toMatchObject({ code: "FORBIDDEN" });
-    // Nothing is written into an archive, not even that.
+    // Nothing is written into an archived workspace, not even a refusal.
     expect(await workspace.log({ prefix: "refused:" })).toHaveLength(1);
   });
 });
 
-describe("the list", () => {
-  it("is told of a history that cannot be opened, and of the others all the same", async () => {
+describe("the list of workspaces", () => {
+  it("has a problem for a workspace that cannot be opened, and still has the others", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const workspaces = [await created(store, { name: "good" }), await created(store, { name: "bad" })];
@@ -374,7 +374,7 @@ describe("the list", () => {
     expect(listed.find((one) => one.name === "bad")).toMatchObject({ problem: expect.stringContaining("format 99") });
   });
 
-  it("shows the last event, also behind a torn tail", async () => {
+  it("shows the last event, also before a torn tail", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const workspace = await created(store);
@@ -386,7 +386,7 @@ describe("the list", () => {
     expect(await store.workspaces()).toMatchObject([{ seq, last_event: event?.ts }]);
   });
 
-  it("of many is quick, and holds no file open", async () => {
+  it("of many workspaces leaves no file open", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     for (let i = 0; i < 15; i += 1) await (await created(store, { name: `w${i}` })).close();
@@ -396,7 +396,7 @@ describe("the list", () => {
   });
 });
 
-it("freeing beside workspaces that come and go frees nothing of theirs, and is not disturbed", async () => {
+it("gc beside workspaces that are made and forgotten frees none of the contents that they use", async () => {
   await using project = new HostedProject();
   const [store, other] = [await project.store(), await project.store()];
   for (let i = 0; i < 12; i += 1) {
@@ -430,7 +430,7 @@ it("freeing beside workspaces that come and go frees nothing of theirs, and is n
   }
 });
 
-it("what was forgotten, or half made, is cleared away by the next one that comes or goes", async () => {
+it("leftover folders of forgotten or half-made workspaces are removed when another workspace is made", async () => {
   await using project = new HostedProject();
   const store = await project.store();
   const kept = await created(store);
@@ -445,7 +445,7 @@ it("what was forgotten, or half made, is cleared away by the next one that comes
   expect(foldersOf(project.home)).toEqual([kept.id, next.id].sort());
 });
 
-it("a hosted workspace is no folder's history", async () => {
+it("a hosted workspace cannot be adopted by a folder, or opened by a folder", async () => {
   await using project = new Project();
   const store = await project.store();
   const hosted = await created(store, { name: "hosted" });

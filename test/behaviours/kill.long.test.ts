@@ -11,8 +11,8 @@ import { chronicleBin } from "../helpers/cli-package.ts";
 import { Project } from "../helpers/project.ts";
 
 /**
- * The command line as it is installed, killed with SIGKILL at random moments and at chosen calls of the system, and four
- * of them at once. `KILL_FACTOR` makes it that many times as much.
+ * The installed command line, killed with SIGKILL at random moments and at chosen system calls, and four commands at
+ * once. `KILL_FACTOR` multiplies the number of kills, and the time of the four commands.
  */
 
 const FACTOR = Number(process.env["KILL_FACTOR"] ?? 1);
@@ -24,7 +24,7 @@ type Tree = Readonly<Record<string, string>>;
 let project: Project;
 let template: string;
 let tools: string;
-/** The trees of the baseline and of the work behind it, and the head that was acknowledged by then. */
+/** The trees of the baseline and of the edits after it. */
 let baseline: Tree;
 let edited: Tree;
 
@@ -36,7 +36,7 @@ interface Ended {
   readonly ms: number;
 }
 
-/** Starts the command line; `killAfter`: it is killed then, in ms. */
+/** Runs the command line. `killAfter`: the time in milliseconds after which it is killed. */
 function chronicle(args: readonly string[], env: NodeJS.ProcessEnv = {}, killAfter?: number): Promise<Ended> {
   const began = performance.now();
   const child = spawn(process.execPath, [chronicleBin(), ...args], {
@@ -72,7 +72,7 @@ function keep(name: string): void {
   }
 }
 
-/** Puts everything back as it was kept. */
+/** Puts the project and the store into the state that was kept as `name`. */
 function reset(name: string): void {
   for (const part of parts) rmSync(join(project.base, part), { recursive: true, force: true });
   const copied = spawnSync("cp", ["-a", ...parts.map((part) => join(template, name, part)), project.base]);
@@ -118,7 +118,7 @@ const commands = [
 
 type Command = (typeof commands)[number];
 
-/** Every line of the log, checked; the last one's place. */
+/** Checks the lines of the log. Returns the head after each line, up to the first wrong one. */
 function checkedLog(): Head[] {
   const workspaces = storeLayout(project.home).workspaces;
   const [id = ""] = spawnSync("ls", [workspaces]).stdout.toString().split("\n");
@@ -157,10 +157,10 @@ describe("kill -9", () => {
     for (let i = 0; killed < RANDOM_KILLS && i < RANDOM_KILLS * 4; i += 1) {
       reset(command.from);
       const before = checkedLog();
-      // The first tenths of a second are the start of Node: most kills are to come later.
+      // The first tenths of a second are the start of Node. Most kills should come later.
       const ended = await chronicle(command.args, {}, ms * (0.3 + 0.65 * Math.random()));
       if (ended.signal !== "SIGKILL") {
-        // It came to its end: what was measured was the slow first start, or the machine was busy then.
+        // The command ended before the kill, because the time was measured at a slow first start or on a busy machine.
         ms = Math.min(ms, ended.ms);
         continue;
       }
@@ -195,7 +195,7 @@ describe("kill -9", () => {
   });
 });
 
-/** The library that stops a process at a call, or `undefined` where it cannot be built. */
+/** Returns the library that stops a process at a system call, or `undefined` if it cannot be built. */
 function preloaded(): string | undefined {
   const library = join(tools, "stop-at.so");
   if (process.platform !== "linux") return undefined;
@@ -205,12 +205,12 @@ function preloaded(): string | undefined {
 }
 
 describe("four at once", () => {
-  it("snapshot, restore, gc and run on one workspace: each works or says clearly why not; one chain, all sound", async () => {
+  it("snapshot, restore, gc and run on one workspace each work or fail with a message, and the log stays one chain", async () => {
     reset("edited");
     const before = checkedLog();
     const until = performance.now() + 3_000 * FACTOR;
     const ended: (Ended & { args: readonly string[] })[] = [];
-    // Each goes on until its time is over, and it has been done twice at least: a busy machine takes longer for that.
+    // Each command is repeated until the time is over and it has succeeded twice, which takes longer on a busy machine.
     const again = async (args: readonly string[]): Promise<void> => {
       for (let done = 0; performance.now() < until || done < 2;) {
         const one = { ...(await chronicle(args)), args };

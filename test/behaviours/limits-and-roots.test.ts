@@ -6,14 +6,14 @@ import { Project } from "../helpers/project.ts";
 
 const paths = (changes: readonly { path: string }[]): string[] => changes.map((change) => change.path);
 
-describe("limits at the start", () => {
+describe("limits when a workspace is made", () => {
   const over: readonly [string, Partial<InitOptions>, string, string][] = [
     ["entries", { maxEntries: 10 }, "--max-entries", "many"],
     ["bytes", { maxBytes: 50_000 }, "--max-bytes", "heavy"],
   ];
 
   it.each(over)(
-    "over %s: nothing is recorded; the largest folder and the flag are named",
+    "over the limit of %s, nothing is recorded, and the error names the largest folder and the flag",
     async (_name, options, flag, folder) => {
       await using project = new Project();
       for (let i = 0; i < 20; i += 1) project.write(`many/${i}`, "x");
@@ -26,14 +26,14 @@ describe("limits at the start", () => {
       expect(data.heaviest[0]?.path).toBe(folder);
       expect(message).toContain(folder);
       expect(await store.workspaces()).toEqual([]);
-      // `open` with `create`, as `run` and `watch` use it, begins nothing either; without the limit it works.
+      // Without limits, the workspace is made.
       const { workspace } = await store.init({ roots: [project.folder], maxEntries: 0, maxBytes: 0 });
       expect(await workspace.snapshots()).toHaveLength(1);
       await workspace.close();
     },
   );
 
-  it("a single tracked file counts as well", async () => {
+  it("the limits apply to a single tracked file, too", async () => {
     await using project = new Project();
     project.write("data.bin", Buffer.alloc(2_000, 1));
     const store = await project.store();
@@ -47,7 +47,7 @@ describe("limits at the start", () => {
     await workspace.close();
   });
 
-  it("a file over the size limit is left out, and said; the rest is recorded", async () => {
+  it("a file over the size limit is listed as omitted, and the rest is recorded", async () => {
     await using project = new Project();
     project.write("big", Buffer.alloc(2_000, 1));
     project.write("small", "x");
@@ -60,14 +60,14 @@ describe("limits at the start", () => {
     expect(project.read("big")).toHaveLength(2_000);
   });
 
-  it.each([-1, 1.5, Number.NaN, 2 ** 60])("%d is no limit", async (maxEntries) => {
+  it.each([-1, 1.5, Number.NaN, 2 ** 60])("%d is refused as a limit", async (maxEntries) => {
     await using project = new Project();
     await expect(project.init({ maxEntries })).rejects.toMatchObject({ code: "USAGE" });
   });
 });
 
-describe("over a limit later", () => {
-  it("what is new is left out and said, what is known goes on being recorded, a run is refused before it starts", async () => {
+describe("a limit that is exceeded later", () => {
+  it("leaves out new paths and lists them, still records known paths, and refuses a run before it starts", async () => {
     await using project = new Project();
     for (let i = 0; i < 8; i += 1) project.write(`known/${i}`, "1");
     const workspace = await project.init({ maxEntries: 10 });
@@ -83,7 +83,7 @@ describe("over a limit later", () => {
       hint: expect.stringContaining("--max-entries"),
     });
     expect(Object.keys(project.tree())).not.toContain("never");
-    // A restore never removes what it does not know.
+    // A restore never removes files that are not recorded.
     const restored = await workspace.restore("0");
     expect(restored.skipped).toMatchObject([{ path: "new", reason: "not-empty" }]);
     expect([project.read("known/0"), project.read("new/19")]).toEqual(["1", "x"]);
@@ -96,8 +96,8 @@ describe("over a limit later", () => {
   });
 });
 
-describe("several roots", () => {
-  it("each has its own ignore files; paths, diffs, restores and undo go to the right one", async () => {
+describe("tracked roots", () => {
+  it("each of several roots has its own ignore files; status, restore and undo work on the right root", async () => {
     await using project = new Project();
     const second = join(project.base, "second");
     const file = join(project.base, "notes.txt");
@@ -164,7 +164,7 @@ describe("several roots", () => {
     });
   });
 
-  it("a workspace of a single file", async () => {
+  it("a workspace of a single file records and restores only that file", async () => {
     await using project = new Project();
     const file = project.at("only.txt");
     writeFileSync(file, "one");
@@ -182,7 +182,7 @@ describe("several roots", () => {
     expect(await workspace.verify()).toMatchObject({ ok: true });
   });
 
-  it("a root that is not there is no root", async () => {
+  it("a missing root and an empty list of roots are refused", async () => {
     await using project = new Project();
     const roots = [project.folder, join(project.base, "missing")];
     await expect(project.init({ roots })).rejects.toMatchObject({ code: "NOT_FOUND" });
@@ -190,8 +190,8 @@ describe("several roots", () => {
   });
 });
 
-describe("which workspace", () => {
-  it("the nearest enclosing one; inner ones stand for themselves", async () => {
+describe("the workspace of a folder", () => {
+  it("is the nearest one around it, also if workspaces are nested", async () => {
     await using project = new Project();
     project.write("inner/deep/a.txt", "one");
     const outer = await project.init();
@@ -205,7 +205,7 @@ describe("which workspace", () => {
     expect(await store.workspaces()).toHaveLength(2);
   });
 
-  it("a moved folder is recognised, and its history goes on", async () => {
+  it("is recognised after the folder was moved, and continues its history", async () => {
     await using project = new Project();
     project.write("a", "one");
     const first = await project.init();
@@ -228,7 +228,7 @@ describe("which workspace", () => {
     await workspace.close();
   });
 
-  it("a copy is a workspace of its own, unless it adopts the history", async () => {
+  it("is not that of its original if the folder is a copy, unless it adopts the history with `force`", async () => {
     await using project = new Project();
     project.write("a", "one");
     const first = await project.init();
@@ -254,7 +254,7 @@ describe("which workspace", () => {
     expect([listed?.path, basename(copy)]).toEqual([copy, "copy"]);
   });
 
-  it("a history is adopted when its folder is gone, but not by a folder that has one of its own", async () => {
+  it("can be adopted by a copy once the original folder is removed, but not by a folder with its own history", async () => {
     await using project = new Project();
     project.write("a", "one");
     const first = await project.init();
@@ -276,7 +276,7 @@ describe("which workspace", () => {
     expect(result).toMatchObject({ created: false, workspace: first.id, path: copy });
     const { seq } = await workspace.status();
     await workspace.close();
-    // Once more changes nothing.
+    // A second adoption changes nothing.
     const again = (await store.init({ roots: [copy], adopt: first.id })).workspace;
     expect((await again.status()).seq).toBe(seq);
     await again.close();

@@ -11,16 +11,16 @@ import { openSimStore } from "../../src/testing/sim-store.ts";
 import { Project } from "../helpers/project.ts";
 import { contentOf, isSound } from "../helpers/trouble.ts";
 
-/** What happens to a log, an index and a store from outside: rows W3 to W24 of `failure-cases.test.ts`. */
+/** Damage to a log, an index and a store from outside: rows W3 to W24 of `failure-cases.test.ts`. */
 
 interface Recorded {
   readonly files: WorkspaceLayout;
-  /** What `head --json` printed at the end. */
+  /** The JSON of the head at the end. */
   readonly head: string;
   readonly log: Buffer;
 }
 
-/** A project with a baseline, some work and some snapshots; closed. */
+/** Records a baseline and some snapshots, and closes the workspace. */
 async function recorded(project: Project, rounds = 3): Promise<Recorded> {
   project.write("a", "0");
   project.write("dir/b", "b");
@@ -40,7 +40,7 @@ function discardIndex(files: WorkspaceLayout): void {
   for (const suffix of ["", "-wal", "-shm"]) rmSync(files.index + suffix, { force: true });
 }
 
-/** Seals these drafts as a log of their own: what a forger who knows the format can do. */
+/** Seals these drafts as a new log, as a forger who knows the format can do. */
 function forged(drafts: readonly EventDraft[]): string {
   return sealEvents(EMPTY_HEAD, drafts, "2030-01-01T00:00:00.000Z")
     .map((one) => `${one.line}\n`)
@@ -105,34 +105,31 @@ const edits: readonly (readonly [string, (lines: Lines) => string])[] = [
 ];
 
 describe("a log that was edited", () => {
-  it.each(edits)(
-    "%s: nothing is written any more, verify says where, and every other answer stays true",
-    async (_, edit) => {
-      await using project = new Project();
-      const { files, head, log } = await recorded(project);
-      const text = log.toString();
-      const bad = edit(text.trimEnd().split("\n"));
-      expect(bad).not.toBe(text);
-      writeFileSync(files.log, bad);
-      // An edit that moves no byte is not seen by looking at the end: verify sees it, and whatever reads that line.
-      if (Buffer.byteLength(bad) === log.length) await checkNamed(project, files);
-      else await checkRefused(project, { files, head, log: Buffer.from(bad) });
-      discardIndex(files);
-      await checkRefused(project, { files, head, log: Buffer.from(bad) });
-      // The right log is put back: everything goes on.
-      writeFileSync(files.log, log);
-      discardIndex(files);
-      const again = await project.open();
-      project.write("a", "again");
-      await again.snapshot();
-      expect((await again.verify({ expect: head })).problems).toEqual([]);
-    },
-  );
+  it.each(edits)("%s: nothing is written any more, and verify reports where the damage is", async (_, edit) => {
+    await using project = new Project();
+    const { files, head, log } = await recorded(project);
+    const text = log.toString();
+    const bad = edit(text.trimEnd().split("\n"));
+    expect(bad).not.toBe(text);
+    writeFileSync(files.log, bad);
+    // If the length stays the same, only verify and readers of the edited line notice the edit.
+    if (Buffer.byteLength(bad) === log.length) await checkNamed(project, files);
+    else await checkRefused(project, { files, head, log: Buffer.from(bad) });
+    discardIndex(files);
+    await checkRefused(project, { files, head, log: Buffer.from(bad) });
+    // With the right log put back, recording works again.
+    writeFileSync(files.log, log);
+    discardIndex(files);
+    const again = await project.open();
+    project.write("a", "again");
+    await again.snapshot();
+    expect((await again.verify({ expect: head })).problems).toEqual([]);
+  });
 });
 
 const LOUD = /^(LOG_DAMAGED|ROLLBACK_DETECTED|INTEGRITY_VIOLATION|NOT_FOUND|FORMAT_UNSUPPORTED)$/;
 
-/** A store whose log is wrong: changes are refused, loudly; the log stays as it is; verify names what is hurt. */
+/** Checks a store whose log is wrong: changes are refused, the log stays as it is, and verify names the damage. */
 async function checkRefused(project: Project, { files, head, log }: Recorded): Promise<void> {
   project.write("a", "not recorded");
   const loud = expect.objectContaining({ code: expect.stringMatching(LOUD) as string }) as Error;
@@ -163,7 +160,7 @@ async function checkRefused(project: Project, { files, head, log }: Recorded): P
   await workspace.close();
 }
 
-/** A log with a damaged line that the index knew: verify names it, gc frees nothing. */
+/** Checks a log with a damaged line that the index has in its good state: verify names the line, and gc is refused. */
 async function checkNamed(project: Project, files: WorkspaceLayout): Promise<void> {
   const workspace = await project.open();
   const { ok, problems } = await workspace.verify();
@@ -184,7 +181,7 @@ describe("a torn tail", () => {
     ["a line without its newline", (line: string) => line],
     ["garbage", () => "\0\0\0\0garbage"],
     ["an event of another workspace (W18)", (line: string) => `${line}\n`],
-  ])("W3 %s: moved to quarantine, recorded, never glued; verify only mentions it", async (_, tail) => {
+  ])("W3 %s: moved to quarantine, recorded, never glued to the next event; verify only notes it", async (_, tail) => {
     await using project = new Project();
     await using other = new Project();
     const { files } = await recorded(project);
@@ -207,8 +204,8 @@ describe("a torn tail", () => {
   });
 });
 
-describe("histories that are put in the place of others", () => {
-  it("W6 the whole store as it was earlier: the kept head knows better", async () => {
+describe("a history that is replaced by another one", () => {
+  it("W6 the whole store as it was earlier is detected by the kept head", async () => {
     await using project = new Project();
     const { files } = await recorded(project, 1);
     const old = readFileSync(files.log);
@@ -228,7 +225,7 @@ describe("histories that are put in the place of others", () => {
     expect((await workspace.verify({ expect: head })).problems).toHaveLength(2);
   });
 
-  it("W7 a freshly computed chain with the same workspace in it: the kept head and --expect know better", async () => {
+  it("W7 a freshly computed chain of the same workspace is detected by the kept head and by --expect", async () => {
     await using project = new Project();
     const { files, head, log } = await recorded(project);
     const drafts = draftsOf(log).map((draft) =>
@@ -241,7 +238,7 @@ describe("histories that are put in the place of others", () => {
     const kinds = (await workspace.verify({ expect: head })).problems.map((one) => `${one.kind} ${one.where}`);
     expect(kinds).toEqual([`log-replaced heads/${workspace.id}`, "log-replaced --expect"]);
     await workspace.close();
-    // Without the kept head (the forger had that folder too) only what somebody holds elsewhere can tell what was replaced.
+    // If the forger removed the kept head, too, only a head that is held elsewhere reveals the replacement.
     rmSync(`${project.configFolder}/heads`, { recursive: true });
     const blind = await project.open();
     expect((await blind.verify()).problems).toMatchObject([{ kind: "head-missing" }]);
@@ -251,7 +248,7 @@ describe("histories that are put in the place of others", () => {
     ]);
   });
 
-  it("W18 the log of another workspace, whole", async () => {
+  it("W18 the log of another workspace is refused, and nothing is written", async () => {
     await using project = new Project();
     await using other = new Project();
     const { files } = await recorded(project);
@@ -270,7 +267,7 @@ describe("histories that are put in the place of others", () => {
     expect(readFileSync(files.log).equals(readFileSync(theirs.files.log))).toBe(true);
   });
 
-  it("W18 the head of another workspace does not pass", async () => {
+  it("W18 the head of another workspace is refused by verify", async () => {
     await using project = new Project();
     await using other = new Project();
     await recorded(project);
@@ -281,7 +278,7 @@ describe("histories that are put in the place of others", () => {
 });
 
 describe("formats from the future", () => {
-  it("W24 workspace.json says another format: nothing is opened or written", async () => {
+  it("W24 workspace.json says another format: the workspace is not opened, and nothing is written", async () => {
     await using project = new Project();
     const { files, log } = await recorded(project);
     writeFileSync(files.workspaceJson, JSON.stringify({ format: 3, id: storeId(files) }));
@@ -289,7 +286,7 @@ describe("formats from the future", () => {
     expect(readFileSync(files.log).equals(log)).toBe(true);
   });
 
-  it("W24 the record of the workspace says another format", async () => {
+  it("W24 a workspace whose record says another format is not opened", async () => {
     await using project = new Project();
     const { files, log } = await recorded(project);
     const [first, ...rest] = draftsOf(log);
@@ -303,7 +300,7 @@ describe("formats from the future", () => {
 });
 
 describe("the index", () => {
-  it("W9 lost, cut, garbled or from an earlier day: every answer is the same as before", async () => {
+  it("W9 lost, cut, garbled or older: every answer is the same as before", async () => {
     await using project = new Project();
     const { files } = await recorded(project, 1);
     const older = readFileSync(files.index);
@@ -342,7 +339,7 @@ describe("the index", () => {
 });
 
 describe("clocks", () => {
-  it("W13 backwards, far ahead and back again: order is by seq, a time is what its clock said, nothing is lost", async () => {
+  it("W13 backwards, far ahead and back again: events are ordered by seq, have the clock's time, and none is lost", async () => {
     const disk = SimDisk.fromTree({ "/proj/a": "0", "/root": { folder: 0o700 } });
     let now = Date.parse("2030-06-01T00:00:00Z");
     const store = await openSimStore(disk, { firstId: 0, clock: () => now });
@@ -374,7 +371,7 @@ describe("clocks", () => {
 });
 
 describe("records", () => {
-  it("W16 what a line holds is what was hashed: names with any character survive the log", async () => {
+  it("W16 each line is the canonical JSON of its event, for names with any characters", async () => {
     await using project = new Project();
     const names = ["\u2028", "\u0085", '"', "\\", "\u007f", "\u{1F600}", "\uFB33", "__proto__", "10", "9", "e\u0301"];
     const workspace = await project.init();

@@ -6,7 +6,7 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 import { Project } from "../helpers/project.ts";
 
-/** One history for all: snapshots 0 to 4 of a growing file; `good` is 2, and a run lies between 3 and 4. */
+/** One history for all tests: snapshots 0 to 4 of a growing file. Snapshot 2 is named `good`; a run made 4. */
 let project: Project;
 let workspace: WorkspaceApi;
 let snapshots: SnapshotShape[];
@@ -65,7 +65,7 @@ describe("moments", () => {
 
   it.each(forms)("%s", async (_name, moment, size) => expect(await sizeAt(moment())).toBe(size));
 
-  it("how long ago", async () => {
+  it("a duration is the moment that long ago", async () => {
     await sleep(1_100);
     project.write("a.txt", "x".repeat(7));
     const now = await workspace.snapshot();
@@ -74,7 +74,7 @@ describe("moments", () => {
   });
 
   it.each(["2001-01-01", "400d"])(
-    "a time before the history begins (%s) is its beginning, everywhere",
+    "a time before the history begins (%s) is the baseline, in every operation",
     async (moment) => {
       expect(await sizeAt(moment)).toBe(await sizeAt("baseline"));
       const ways = [
@@ -107,30 +107,30 @@ describe("moments", () => {
     await expect(workspace.restore(moment, { dryRun: true })).rejects.toMatchObject(error);
   });
 
-  it("the beginning of several ids is ambiguous, and says which they are", async () => {
+  it("a prefix of several ids is ambiguous", async () => {
     await using many = new Project();
     many.write("a", "one");
     const other = await many.init();
     let twice: string | undefined;
     while (twice === undefined) {
       await other.snapshot();
-      // A digit alone would be a snapshot's number.
+      // Only letters are used, because a single digit would be a snapshot's number.
       const letters = (await other.snapshots()).map((one) => one.id.slice(0, 1)).filter((one) => /[a-f]/.test(one));
       twice = letters.find((one, i) => letters.indexOf(one) !== i);
     }
     await expect(other.manifest(twice)).rejects.toMatchObject({ code: "AMBIGUOUS", hint: expect.any(String) });
   });
 
-  it("a name is taken once, and cannot be read as something else", async () => {
+  it("a name is refused if it is taken, or if it could be another form of moment", async () => {
     await expect(workspace.snapshot({ name: "good" })).rejects.toMatchObject({ code: "REFUSED" });
     for (const name of ["12", "latest", "now", "10m", "2026-01-01", "a b", "x~1", "seq:3", ""])
       await expect(workspace.snapshot({ name })).rejects.toMatchObject({ code: "USAGE" });
   });
 
-  it("now is no moment to restore", () => expect(workspace.restore("now")).rejects.toMatchObject({ code: "USAGE" }));
+  it("`now` cannot be restored", () => expect(workspace.restore("now")).rejects.toMatchObject({ code: "USAGE" }));
 });
 
-describe("shapes", () => {
+describe("the shape of", () => {
   const coverage = { complete: true, omitted: [] };
 
   it("a snapshot", () => {
@@ -197,7 +197,7 @@ describe("shapes", () => {
     expect((await workspace.diff("3", "4", { paths: ["dir"] })).changes).toHaveLength(2);
   });
 
-  it("text diffs, and what has none", async () => {
+  it("patches: text files have one, binary and large files do not", async () => {
     await using other = new Project();
     other.write("text", "one\ntwo\n");
     other.write("binary", Buffer.from([0, 1, 2]));
@@ -226,7 +226,7 @@ describe("shapes", () => {
     expect(await patched("1")).toEqual(found);
   });
 
-  it("the patches of one answer have a bound: what is beyond it is listed without its patch", async () => {
+  it("an answer with many patches: beyond a limit, changes are listed without their patch", async () => {
     await using other = new Project();
     const at = await other.init();
     const content = `${"x".repeat(99)}\n`.repeat(41_000);
@@ -261,7 +261,7 @@ describe("shapes", () => {
     });
   });
 
-  it("the status and the head say the same", async () => {
+  it("the status and the head, which agree", async () => {
     const status = await workspace.status();
     const head = await workspace.head();
     expect(status).toMatchObject({ workspace: workspace.id, path: project.folder, root: head.root, read_only: false });
@@ -294,7 +294,7 @@ describe("shapes", () => {
     expect(Date.parse(shown.ended ?? "")).toBeGreaterThanOrEqual(Date.parse(shown.started));
   });
 
-  it("a history: numbers go on after a deletion; a deleted file is found by its name", async () => {
+  it("a history: iterations go on after a deletion, and a deleted file is found by its name", async () => {
     await using other = new Project();
     other.write("deep/down/notes.txt", "one");
     const at = await other.init();
@@ -329,7 +329,7 @@ describe("shapes", () => {
     await expect(at.cat("deep")).rejects.toMatchObject({ code: "REFUSED" });
   });
 
-  it("names that are not UTF-8 are shown escaped, and given exactly", async () => {
+  it("a name that is not UTF-8: it is escaped, and its exact bytes are in `path_b64`", async () => {
     await using other = new Project();
     other.write("plain", "x");
     const odd = Buffer.concat([Buffer.from(`${other.folder}/caf`), Buffer.from([0xe9])]);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openRecordStore } from "../../src/index.ts";
 
-/** Two stores of records with one beginning, which go on differently for as many events. */
+/** Makes two record stores with the same first events, and then different ones. Both have the same number of events. */
 async function forked(base: string): Promise<void> {
   const first = await openRecordStore({ folder: join(base, "a") });
   await first.upsert("one", { v: 1 });
@@ -12,13 +12,13 @@ async function forked(base: string): Promise<void> {
   cpSync(join(base, "a"), join(base, "b"), { recursive: true });
   for (const name of ["a", "b"]) {
     const store = await openRecordStore({ folder: join(base, name) });
-    // The last write is the one that leaves a checkpoint.
+    // Writes until a checkpoint exists.
     for (let i = 0; !existsSync(join(base, name, "snapshot.json")); i += 1) await store.upsert("two", { v: name, i });
     await store.close();
   }
 }
 
-test("another log of the same length, with its snapshot.json, beside the head.json that was there", async () => {
+test("a log that was replaced by another one of the same length, with its snapshot.json, is refused by head.json", async () => {
   const base = mkdtempSync(join(tmpdir(), "chronicle-records-"));
   try {
     await forked(base);

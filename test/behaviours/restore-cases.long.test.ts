@@ -23,12 +23,12 @@ import { storeLayout } from "../../src/storage/layout.ts";
 import { Project } from "../helpers/project.ts";
 import { background, canMount, contentOf, inMountSpace, isRoot, isSound } from "../helpers/trouble.ts";
 
-/** What goes wrong while files are put back, on the real disk: the rows R1 to R15 of `failure-cases.test.ts`. */
+/** Failures while files are restored, on the real disk: the rows R1 to R15 of `failure-cases.test.ts`. */
 
 const tools = mkdtempSync(join(tmpdir(), "chronicle-tools-"));
 afterAll(() => rmSync(tools, { recursive: true, force: true }));
 
-/** A program that exchanges two paths in a loop, or `undefined` where there is no compiler. */
+/** Returns a program that exchanges two paths in a loop, or `undefined` if there is no compiler. */
 function exchanger(): string | undefined {
   const binary = join(tools, "exchange");
   if (existsSync(binary)) return binary;
@@ -36,7 +36,7 @@ function exchanger(): string | undefined {
   return spawnSync("gcc", ["-O2", "-o", binary, source], { stdio: "ignore" }).status === 0 ? binary : undefined;
 }
 
-/** Exchanges two paths as fast as it can until it is disposed of; in a child of Node where there is no compiler. */
+/** Exchanges two paths as fast as possible until it is disposed. Without a compiler, a Node process does this. */
 async function exchanging(a: string, b: string): Promise<Disposable> {
   const binary = exchanger();
   if (binary === undefined) {
@@ -52,11 +52,11 @@ async function exchanging(a: string, b: string): Promise<Disposable> {
   return { [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }
 
-/** Waits for a program to have ended after its kill, so that the paths stay where they are. */
+/** Waits until a killed program has ended, so that the paths no longer move. */
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
 
 describe("restore", () => {
-  it("R1 a folder that is exchanged with a link to elsewhere all the time: nothing outside is read or written", async () => {
+  it("R1 a folder that is exchanged with a link again and again never leads to a read or write outside", async () => {
     await using project = new Project();
     const outside = join(project.base, "outside");
     mkdirSync(join(outside, "deep"), { recursive: true });
@@ -99,7 +99,7 @@ describe("restore", () => {
     expect(await isSound(workspace)).toEqual([]);
   });
 
-  it("R1 a parent that has become a link to elsewhere: captured as the link, its children gone; undone by restore", async () => {
+  it("R1 a parent that has become a link is restored as a folder, and nothing outside is written", async () => {
     await using project = new Project();
     project.write("d/file", "inside\n");
     const workspace = await project.init();
@@ -122,14 +122,14 @@ describe("restore", () => {
     ["NUL", "a\0b"],
     ["a slash at the end", "a/"],
     ["two slashes", "a//b"],
-  ])("R2 R3 a path with %s is refused by the one parser, also in a plan", (_, path) => {
+  ])("R2 R3 a path with %s is refused by the parser of paths, also in a plan", (_, path) => {
     expect(() => parsePath(path)).toThrow(expect.objectContaining({ code: "PATH_INVALID" }) as Error);
     const state = { kind: "file", mode: 420, size: 0, mtime_ms: 0, hash: "0".repeat(64) };
     const plan = Buffer.from(JSON.stringify([{ after: null, before: state, path }]));
     expect(() => decodePlan(plan)).toThrow();
   });
 
-  it("R4 what was edited since is captured first; undo brings it back byte for byte", async () => {
+  it("R4 what was edited since the last snapshot is captured before a restore, and undo brings it back", async () => {
     await using project = new Project();
     project.write("a", "one\n");
     const workspace = await project.init();
@@ -143,7 +143,7 @@ describe("restore", () => {
     expect(project.tree()).toEqual(edited);
   });
 
-  it("R8 every change of kind, there and back", async () => {
+  it("R8 every change of kind is restored, undone and redone", async () => {
     await using project = new Project();
     const kinds: Record<string, (path: string) => void> = {
       file: (path) => project.write(path, `file ${path}`),
@@ -170,7 +170,7 @@ describe("restore", () => {
     expect((await workspace.status()).changes).toEqual([]);
   });
 
-  it("R8 a folder with files that are not recorded is not removed, and the rest is done", async () => {
+  it("R8 a folder with files that are not recorded is not removed, and the other changes are made", async () => {
     await using project = new Project();
     project.write(".gitignore", "*.o\n");
     project.write("a", "1");
@@ -192,7 +192,7 @@ describe("restore", () => {
     expect([existsSync(project.at("other")), existsSync(project.at("made/src.c"))]).toEqual([false, false]);
   });
 
-  it("R8 a file back in place of a folder that holds ignored files: refused, and nothing is lost", async () => {
+  it("R8 a file back in place of a folder with ignored files is refused, or skipped with --force", async () => {
     await using project = new Project();
     project.write(".gitignore", "*.o\n");
     project.write("x", "a file");
@@ -227,7 +227,7 @@ describe("restore", () => {
     expect(project.read("d/7")).toBe("7");
   });
 
-  it("R10 a content that is missing or damaged in the store: refused before anything is changed, and named", async () => {
+  it("R10 a content that is damaged in the store blocks a restore before any change; --force skips only its file", async () => {
     await using project = new Project();
     project.write("a", "content of a\n");
     project.write("b", "content of b\n");
@@ -255,7 +255,7 @@ describe("restore", () => {
     expect([project.read("a"), project.read("b")]).toEqual(["edited a\n", "content of b\n"]);
   });
 
-  it("R11 somebody who keeps writing loses nothing: every version is in the history, on disk or in a conflict copy", async () => {
+  it("R11 somebody who keeps writing finds the last version in the history, on disk or in a conflict copy", async () => {
     await using project = new Project();
     project.write("shared", "base\n");
     const workspace = await project.init();
@@ -282,7 +282,7 @@ describe("restore", () => {
     await settled();
     await workspace.snapshot();
     expect(await isSound(workspace)).toEqual([]);
-    // What the editor saved last stands on the disk, or was captured before it was replaced, or lies beside it.
+    // The editor's last version is on disk, was captured before it was replaced, or is in a conflict copy.
     const last = readFileSync(written, "utf8").trimEnd().split("\n").at(-1) ?? "";
     const kept = new Set<string>();
     for (const name of readdirSync(project.folder)) kept.add(readFileSync(project.at(name), "utf8"));
@@ -290,12 +290,12 @@ describe("restore", () => {
       if (deleted === true) continue;
       kept.add((await contentOf(workspace, "shared", iteration)).toString());
     }
-    // It may have been ended between saving the next one over it and noting that.
+    // The editor may have been killed after it saved the next version and before it noted that.
     const next = `edit ${Number(last.slice("edit ".length)) + 1}`;
     expect([last, next].filter((text) => kept.has(`${text}\n`))).not.toEqual([]);
   });
 
-  it("R12 taking back creations, moves and overwriting moves", async () => {
+  it("R12 taking back a run undoes its creations, moves and overwriting moves", async () => {
     await using project = new Project();
     project.write("from", "moved\n");
     project.write("over", "overwritten\n");
@@ -310,7 +310,7 @@ describe("restore", () => {
     expect(project.tree()).toEqual(before);
   });
 
-  it("an undo of what is as it was already counts: the next one goes further back", async () => {
+  it("an undo that has nothing to change counts as done, and the next undo goes further back", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -328,7 +328,7 @@ describe("restore", () => {
     expect(project.read("a")).toBe("1");
   });
 
-  it("R15 set-id, sticky and world-writable modes of an agent's making: the special bits are not set again", async () => {
+  it("R15 set-id, sticky and world-writable modes of a run: redo does not set the special bits", async () => {
     await using project = new Project();
     project.write("tool", "t", 0o755);
     const workspace = await project.init();
@@ -344,7 +344,7 @@ describe("restore", () => {
     expect(existsSync(project.at("w"))).toBe(false);
   });
 
-  it("R7 a folder that may not be written is opened for the moment, and closed again", async () => {
+  it("R7 a folder that may not be written is made writable for a restore, and has its old mode afterwards", async () => {
     await using project = new Project();
     project.write("ro/a", "one", 0o444);
     chmodSync(project.at("ro"), 0o555);
@@ -360,8 +360,8 @@ describe("restore", () => {
   });
 });
 
-describe("with rights that are missing, or none", () => {
-  it.skipIf(!isRoot)("R7 as a user without rights: read-only folders, and files of somebody else", () => {
+describe("restore without permissions", () => {
+  it.skipIf(!isRoot)("R7 as a user without rights, restore and undo work in read-only folders", () => {
     inMountSpace(
       `
       mkdir -p p/ro && echo one > p/ro/a && chmod 444 p/ro/a && chmod 555 p/ro && echo x > p/x
@@ -378,7 +378,7 @@ describe("with rights that are missing, or none", () => {
   });
 
   it.skipIf(!canMount || spawnSync("chattr", ["-V"], { stdio: "ignore" }).status !== 0)(
-    "R7 a file that nobody may change: nothing is changed, or with --force all but it",
+    "R7 a file that nobody may change blocks a restore; with --force, all other files are restored",
     async ({ skip }) => {
       await using project = new Project();
       project.write("a", "1");

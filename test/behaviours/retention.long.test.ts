@@ -9,7 +9,7 @@ import { Project } from "../helpers/project.ts";
 const ACTIONS = 5_000;
 const MIB = 1024 * 1024;
 
-/** Bytes that do not compress, the same for the same seed. */
+/** Bytes that cannot be compressed. The same seed gives the same bytes. */
 function noise(seed: number, length: number): Buffer {
   const parts: Buffer[] = [];
   for (let i = 0; i * 32 < length; i += 1) parts.push(createHash("sha256").update(`${seed} ${i}`).digest());
@@ -22,10 +22,10 @@ afterEach(() => {
 
 describe("a flood of actions", () => {
   it(
-    "5,000 actions with max_snapshots 50: disk use is bounded, verify is clean, nothing referenced is missing",
+    "with max_snapshots 50, 5,000 actions use bounded disk space, and verify finds no problems",
     { timeout: 120_000 },
     async () => {
-      // Fifteen thousand syncs of a real disk would be a test of that disk.
+      // The test uses memory instead of a disk, because 15,000 syncs of a real disk would mostly test that disk.
       if (existsSync("/dev/shm")) vi.stubEnv("TMPDIR", "/dev/shm");
       await using project = new Project();
       for (let i = 0; i < 10; i += 1) project.write(`file-${i}.bin`, noise(i, 16_384));
@@ -42,7 +42,7 @@ describe("a flood of actions", () => {
         most = Math.max(most, (await workspace.du()).blobs.stored_bytes);
         listed = Math.max(listed, (await workspace.list()).length);
       }
-      // 80 MiB were written. At most some 16 MiB wait to be freed, beside what the 50 need.
+      // 80 MiB were written. About 16 MiB at most wait to be freed, in addition to the contents of the 50 actions.
       expect(most).toBeLessThan(24 * MIB);
       expect(listed).toBeLessThanOrEqual(50);
       const found = await workspace.verify();
@@ -65,7 +65,7 @@ describe("the time of the log", () => {
   const DAY = 24 * 3_600_000;
   const START = Date.parse("2030-01-01T00:00:00Z");
 
-  /** Three actions, a day apart from each other, then one at each of the further times: how many are listed after each. */
+  /** Makes three actions, one a day, then one at each of `times`. Returns the number of listed actions after each. */
   async function listedAt(times: readonly number[]): Promise<number[]> {
     const folder = { folder: 0o755 };
     const disk = SimDisk.fromTree({ "/proj/a.txt": "0", "/store": folder, "/config": folder, "/root": folder });
@@ -86,7 +86,7 @@ describe("the time of the log", () => {
     return listed;
   }
 
-  it("actions that are older than max_age_days are given up", async () => {
+  it("actions that are older than max_age_days are pruned", async () => {
     expect(await listedAt([31.5 * DAY, 33 * DAY])).toEqual([1, 2, 3, 2, 2]);
   });
 

@@ -8,7 +8,7 @@ import { canonicalJson } from "../../src/core/values/canonical-json.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 import { Project } from "../helpers/project.ts";
 
-/** What the system behind seed 000 tests of its snapshots, its audit log and its hashes. */
+/** The tests that the system of seed 000 has for its snapshots, its audit log and its hashes. */
 
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -18,7 +18,7 @@ async function before(workspace: WorkspaceApi, path: string, more: object = {}):
   return action;
 }
 
-/** Every file of the store, the configuration and the project, with its bytes' hash. */
+/** Every file of the store, the configuration and the project, with the hash of its bytes. */
 function bytesOf(project: Project): Record<string, string> {
   const found: Record<string, string> = {};
   for (const entry of readdirSync(project.base, { recursive: true, withFileTypes: true })) {

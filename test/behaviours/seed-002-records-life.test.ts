@@ -147,7 +147,7 @@ describe("life cycle", () => {
     let inside: Promise<unknown> = Promise.resolve();
     await one.upsert("a", { n: 1 });
     await one.migrate((record) => {
-      // Asked for while the lock is held, and for as long as this blocks.
+      // This write is requested while the first store holds the lock.
       inside = two.upsert("b", {}).catch((error: unknown) => error);
       return record;
     });
@@ -180,7 +180,7 @@ describe("life cycle", () => {
     expect(folder.names("archive")).toHaveLength(2);
     expect(await store.verify()).toMatchObject({ ok: true, events: 205 });
     expect(await collected(store.replay())).toHaveLength(101);
-    // A base that is lost is found missing, and the archive stands in for it.
+    // If the base is lost, the records are read from the archive, and verify reports the base as missing.
     rmSync(folder.at("bases"), { recursive: true });
     rmSync(folder.at("snapshot.json"));
     await store.close();

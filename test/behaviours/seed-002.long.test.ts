@@ -1,6 +1,6 @@
 /**
  * The behaviours of the second seed (an append-only log with a hash chain) for the log of a workspace, through the
- * library on the real disk. What is not here has its test beside the code:
+ * library on the real disk. Other behaviours have their tests beside the code:
  *
  *     chain        formula, edited bytes, wrong types, order        src/core/log/chain.test.ts, canonical-json.test.ts
  *     log          offsets, torn tail, quarantine, rotation         src/testing/event-log-suite.ts
@@ -51,7 +51,7 @@ class Closed extends Project {
     return readFileSync(this.log, "utf8").split("\n").slice(0, -1);
   }
 
-  /** Takes away what vouches for the log's length: then everything bad is a torn tail. */
+  /** Removes the records of the log's length (heads and index), so that every bad line counts as a torn tail. */
   forgetBound(): void {
     rmSync(join(this.configFolder, "heads"), { recursive: true });
     this.forgetIndex();
@@ -66,7 +66,7 @@ class Closed extends Project {
 const all = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join("");
 
 describe("the chain", () => {
-  it("every line is JSON of eight fields, seq goes up by one, links hold", async () => {
+  it("every line is JSON with eight fields, seq grows by one, and prev_hash is the hash before", async () => {
     await using project = await Closed.make();
     let previous = "";
     for (const [i, line] of project.lines.entries()) {
@@ -80,7 +80,7 @@ describe("the chain", () => {
     expect(project.lines).toHaveLength(7);
   });
 
-  it("stays valid after each kind of work, and does not care what a caller does to its answers", async () => {
+  it("stays valid after each kind of work, and when a caller changes returned events", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -105,13 +105,13 @@ describe("the chain", () => {
     expect((await workspace.log()).map((event) => event.hash)).not.toContain("changed");
   });
 
-  it("holds in a copy of the store somewhere else", async () => {
+  it("is valid in a copy of the store in another place", async () => {
     await using project = await Closed.make();
     const home = join(project.base, "copy");
     cpSync(project.home, home, { recursive: true });
     const store = await openStore({ home, configFolder: join(project.base, "other-config") });
     const copy = await store.openById(project.id);
-    // The key and the heads are elsewhere: nothing proves that it is all, and nothing else is wrong.
+    // The key and the heads are not in the copied folder. verify reports only these as missing.
     expect(await copy.verify()).toMatchObject({
       ok: false,
       problems: [{ kind: "head-missing" }, { kind: "key-missing" }],
@@ -125,7 +125,7 @@ describe("the chain", () => {
 const edit = (at: number, change: (line: string) => string) => (lines: readonly string[]) =>
   all(lines.map((line, i) => (i === at ? change(line) : line)));
 
-/** Name, what is done to the log, the seq or line that is named. */
+/** The name of a damage, the damage to the log, and the seq or line that verify names. */
 const damages: readonly [string, (lines: readonly string[]) => string | Uint8Array, string][] = [
   ["an edited record", edit(3, (line) => line.replace('"size":2', '"size":9')), "4"],
   ["a bad hash", edit(3, (line) => line.replace(/"hash":"./, '"hash":"g')), "4"],
@@ -150,19 +150,19 @@ const damages: readonly [string, (lines: readonly string[]) => string | Uint8Arr
   ["blank lines before damage", edit(3, (line) => `\n\n${line}`), "4"],
 ];
 
-describe("damage below what was acknowledged", () => {
-  it.each(damages)("%s: verify names it, nothing is written, the rest can be read", async (_name, damage, named) => {
+describe("damage of acknowledged events", () => {
+  it.each(damages)("%s: verify names it, and nothing is written", async (_name, damage, named) => {
     await using project = await Closed.make();
     const damaged = damage(project.lines);
     writeFileSync(project.log, damaged);
     for (const known of [true, false]) {
-      // With its index and without: the signed head alone is bound enough.
+      // Tested with and without the index, because the signed head alone must be enough.
       if (!known) project.forgetIndex();
       const store = await project.store();
       const opening = store.open({ folder: project.folder });
       const workspace = await opening.catch((error: unknown) => error as Error & { code?: string });
       if (workspace instanceof Error) {
-        // Not even event 1 can be read, so nobody knows which folder this is.
+        // If event 1 cannot be read, the folder of the workspace is not known.
         expect(workspace).toMatchObject({ code: expect.stringMatching(/LOG_DAMAGED|ROLLBACK|NOT_FOUND/) });
       } else {
         const report = await workspace.verify();
@@ -181,7 +181,7 @@ describe("damage below what was acknowledged", () => {
     expect(readFileSync(project.log)).toEqual(Buffer.from(damaged));
   });
 
-  it("the physical line is named, also after blank lines", async () => {
+  it("the line number in the file is named, also after blank lines", async () => {
     await using project = await Closed.make();
     writeFileSync(project.log, all(project.lines.map((line, i) => (i === 3 ? `\n\n${line}` : line))));
     const workspace = await project.open();
@@ -189,7 +189,7 @@ describe("damage below what was acknowledged", () => {
     expect(problems[0]).toMatchObject({ where: expect.stringMatching(/line 4|:4\b/) });
   });
 
-  it("a log that is gone is a roll-back, not a new beginning", async () => {
+  it("a removed log counts as a rollback, and no new history begins", async () => {
     await using project = await Closed.make();
     rmSync(project.log);
     const store = await project.store();
@@ -212,7 +212,7 @@ const tails: readonly [string, (lines: readonly string[]) => string | Uint8Array
   ["a batch torn in its first line", (lines) => all([...lines.slice(0, 4), "torn", "torn"]), 4],
 ];
 
-describe("above what was acknowledged, a tail is torn", () => {
+describe("a torn tail behind the acknowledged events", () => {
   it.each(tails)("%s: kept in quarantine, reported, never glued to the next event", async (_name, tear, kept) => {
     await using project = await Closed.make();
     const before = project.lines;
@@ -228,7 +228,7 @@ describe("above what was acknowledged, a tail is torn", () => {
     const folder = join(project.home, "workspaces", project.id, "quarantine");
     expect(readdirSync(folder)).toHaveLength(1);
     expect(events[kept]?.record).toMatchObject({ cut_from_seq: kept + 1, kept_as: readdirSync(folder)[0] });
-    // Nothing else is wrong: but nobody can tell any more that this is how far it went.
+    // The only problem is the missing head: nothing proves any more how long the log was.
     expect((await workspace.verify()).problems).toMatchObject([{ kind: "head-missing" }]);
   });
 });
@@ -285,7 +285,7 @@ describe("data", () => {
 });
 
 describe("life cycle", () => {
-  it("folders are made where they are missing", async () => {
+  it("missing folders of a store are made", async () => {
     await using project = new Project();
     const home = join(project.base, "not", "there", "yet");
     const store = await openStore({ home, configFolder: join(project.base, "config", "deep") });
@@ -295,7 +295,7 @@ describe("life cycle", () => {
     expect(readdirSync(home)).toEqual(expect.arrayContaining(["blobs", "workspaces"]));
   });
 
-  it("opened twice: both see everything, writes of both are one chain", async () => {
+  it("a workspace that is opened twice sees all writes in both, which form one chain", async () => {
     await using project = new Project();
     project.write("a", "0");
     const first = await project.init();
@@ -313,7 +313,7 @@ describe("life cycle", () => {
     expect(await third.verify()).toMatchObject({ ok: true, problems: [] });
   });
 
-  it("closed twice is closed; what is asked of it then is refused, and harms nothing", async () => {
+  it("a closed workspace can be closed again, and refuses every other request", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -332,7 +332,7 @@ describe("life cycle", () => {
     expect(await again.verify()).toMatchObject({ ok: true });
   });
 
-  it("a program that throws on the way leaves a sound history and no lock", async () => {
+  it("a caller that throws during a run leaves a sound history and no lock", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();

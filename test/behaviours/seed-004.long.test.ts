@@ -1,6 +1,6 @@
 /**
- * The behaviours of the fourth seed (a snapshot system around sandboxed runs), through the library. What is not here
- * has its test beside the code:
+ * The behaviours of the fourth seed (a snapshot system around sandboxed runs), through the library. Other behaviours
+ * have their tests beside the code:
  *
  *     Merkle       all                                             src/core/tree/merkle.test.ts
  *     Objects      store, dedup, verify, missing, large, stream    src/testing/blob-store-suite.ts
@@ -19,9 +19,9 @@
  *     Audit        tampered, physical line numbers                 seed-002.long.test.ts
  *     Audit        golden vectors                                  test/format/vectors.test.ts
  *
- * Other names here: a session's manager is a workspace, an object a blob, `restore_to` is `restore`,
- * `compute_restore_diff` is `restore` with `dryRun`, `create_incremental` is `snapshot`. A session directory is not ours
- * to name; a legacy root and JSON of older versions do not exist.
+ * Some names differ here: a session's manager is a workspace, an object is a blob, `restore_to` is `restore`,
+ * `compute_restore_diff` is `restore` with `dryRun`, and `create_incremental` is `snapshot`. Chronicle does not choose
+ * the session directory, and has no legacy root and no JSON of older versions.
  */
 import { chmodSync, lstatSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ const kinds = (changes: readonly { change_type: string; path: string }[]): strin
   changes.map((change) => `${change.change_type} ${change.path}`);
 
 describe("content hash", () => {
-  it("goes to bytes and back, and splits into 2 + 62 for its place on disk", () => {
+  it("converts to bytes and back, and its first two digits name its folder on disk", () => {
     const hash = sha256("abc");
     expect(hash).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     expect(hashFromBytes(hashToBytes(hash))).toBe(hash);
@@ -74,7 +74,7 @@ describe("exclusions", () => {
   const gitignored = ["ignored/d.txt", "debug.log"];
 
   it.each<[string, Partial<InitOptions>, string[]]>([
-    ["by default: only what .gitignore says", {}, without(...gitignored)],
+    ["by default, only what .gitignore names", {}, without(...gitignored)],
     ["nothing", { useGitignore: false }, every],
     ["a component", { excludePatterns: ["app"] }, without(...gitignored, "app/a.txt", "src/app/c.txt")],
     ["a substring with a slash", { excludePatterns: ["src/a"] }, without(...gitignored, "src/app/c.txt")],
@@ -97,7 +97,7 @@ describe("exclusions", () => {
 });
 
 describe("snapshots", () => {
-  it("numbers, parents, changes and roots", async () => {
+  it("have numbers, parents, counts of changes and roots", async () => {
     await using project = new Project();
     project.write("edit.txt", "before");
     project.write("gone.txt", "x");
@@ -124,7 +124,7 @@ describe("snapshots", () => {
     expect((await workspace.diff("2", "2")).changes).toEqual([]);
   });
 
-  it("the root is the same for the same files, in whatever order they came", async () => {
+  it("the root is the same for the same files, in whatever order they were made", async () => {
     const roots: string[] = [];
     const paths = ["b/2", "a", "b/1", "ü", "z z"];
     for (const order of [paths, paths.toReversed()]) {
@@ -136,7 +136,7 @@ describe("snapshots", () => {
     expect(roots[0]).toBe(roots[1]);
   });
 
-  it("large files are hashed and come back", async () => {
+  it("a file of 9 MiB is stored and restored", async () => {
     await using project = new Project();
     const large = Buffer.alloc(9 * 1024 * 1024 + 17, "chronicle ");
     project.write("large.bin", large);
@@ -195,7 +195,7 @@ describe("snapshots", () => {
     await expect(unknown).rejects.toMatchObject({ code: "NOT_FOUND", data: { path: "nothing-there" } });
   });
 
-  it("a restored file has the present time; on request, the recorded one", async () => {
+  it("a restored file has the present time, or with `keepMtime` the recorded one", async () => {
     await using project = new Project();
     project.write("a", "one");
     const workspace = await project.init();
@@ -212,7 +212,7 @@ describe("snapshots", () => {
     }
   });
 
-  it("into another folder: it is made, private to its owner's umask, and the workspace is not touched", async () => {
+  it("a restore into another folder makes it with mode 0700, and leaves the workspace alone", async () => {
     await using project = new Project();
     project.write("a/b", "one");
     project.write("c", "two");
@@ -257,7 +257,7 @@ describe("safety", () => {
     },
   );
 
-  it("a folder that became a link is not followed, nor is what lies behind it changed", async () => {
+  it("a restore does not follow a folder that became a link", async () => {
     await using project = new Project();
     project.write("dir/file.txt", "inside");
     const workspace = await project.init();
@@ -273,7 +273,7 @@ describe("safety", () => {
     expect(lstatSync(project.at("dir")).isSymbolicLink()).toBe(true);
   });
 
-  it("only our own temporary files are cleaned up", async () => {
+  it("a restore leaves the temporary files of others alone", async () => {
     await using project = new Project();
     project.write("a.txt", "one");
     project.write("a.txt.tmp.12.34", "somebody's");
@@ -292,7 +292,7 @@ describe("safety", () => {
     ]);
   });
 
-  it("the file system, a home folder, the store and the configuration folder are refused", async () => {
+  it("the root folder, a home folder and the store are refused as roots", async () => {
     await using project = new Project();
     const store = await project.store({ userHome: project.folder });
     for (const root of ["/", project.folder, project.home]) {
@@ -309,7 +309,7 @@ describe("safety", () => {
 });
 
 describe("resume", () => {
-  it("a workspace that is opened again goes on with its numbers", async () => {
+  it("a workspace that is opened again continues its numbers", async () => {
     await using project = new Project();
     project.write("a", "one");
     const first = await project.init();
@@ -327,7 +327,7 @@ describe("resume", () => {
   });
 
   it.each(["", "/", "..", "../x", "\0", "a\nb", "x".repeat(1000)])(
-    "the id %j is no session and no workspace",
+    "the id %j is not found as a session or workspace",
     async (id) => {
       await using project = new Project();
       project.write("a", "one");
@@ -343,7 +343,7 @@ describe("resume", () => {
     },
   );
 
-  it("says how much is stored", async () => {
+  it("du reports how much is stored", async () => {
     await using project = new Project();
     project.write("a", "x".repeat(10_000));
     const workspace = await project.init();
@@ -354,8 +354,8 @@ describe("resume", () => {
   });
 });
 
-describe("what is on the disk but cannot be taken", () => {
-  it("modes of folders and files go back", async () => {
+describe("modes", () => {
+  it("of folders and files are restored", async () => {
     await using project = new Project();
     project.write("dir/run.sh", "#!/bin/sh\n", 0o755);
     const workspace = await project.init();

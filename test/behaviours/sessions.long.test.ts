@@ -9,7 +9,7 @@ import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 import { untilRecorded } from "../helpers/until-recorded.ts";
 
-describe("a session goes to JSON and back", () => {
+describe("a session survives a round trip through JSON", () => {
   const events = [
     { host: "example.org", seconds: 1.5, tiny: -2.5e-7, large: 1e300, port: 443, tls: true, error: null },
     { "naïve 漢字": ["\u2028", "\ud800", ""], "": {} },
@@ -19,8 +19,8 @@ describe("a session goes to JSON and back", () => {
   ];
 
   it.each([
-    ["network events of any JSON", events],
-    ["none", []],
+    ["with network events of any JSON", events],
+    ["without network events", []],
   ])("%s", async (_name, networkEvents) => {
     await using project = new Project();
     project.write("a", "one");
@@ -38,7 +38,7 @@ describe("a session goes to JSON and back", () => {
     expect(await again.verify()).toMatchObject({ ok: true, problems: [] });
   });
 
-  it("what JSON cannot hold is refused before the command starts", async () => {
+  it("an event that JSON cannot hold is refused before the command starts", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const circle: Record<string, unknown> = {};
@@ -51,7 +51,7 @@ describe("a session goes to JSON and back", () => {
     expect(await workspace.sessions()).toEqual([]);
   });
 
-  it("--network-events with fractions", async () => {
+  it("--network-events accepts fractions", async () => {
     using box = new Sandbox();
     box.write("../net.json", '[{"host":"example.org","seconds":1.5}]');
     expect(box.run(["run", "--network-events", "../net.json", "--", "sh", "-c", "exit 4"]).code).toBe(4);
@@ -84,7 +84,7 @@ describe("a run", () => {
   ];
 
   it.each(ends)(
-    "%s: the code is passed on and recorded; rolled back on failure, and only then",
+    "%s: the exit code is returned and recorded, and the run is rolled back only if it failed",
     async (_name, end, code, signal) => {
       await using project = new Project();
       project.write("a", "one");
@@ -98,20 +98,20 @@ describe("a run", () => {
       expect(run.session).toMatchObject({ exit_code: signal === null ? code : null, signal });
       if (failed) expect(project.tree()).toEqual(before);
       else expect(project.tree()).not.toEqual(before);
-      // What the failed command made is not lost: redo brings it back.
+      // Redo brings back the files that the failed command made.
       if (failed) await workspace.redo();
       expect(project.read("d/new")).toBe("x\n");
     },
   );
 
-  it("a command that cannot be started is said, and the session is closed", async () => {
+  it("a command that cannot be started is NOT_FOUND, and its session is ended", async () => {
     await using project = new Project();
     const workspace = await project.init();
     await expect(workspace.run({ command: ["/no/such"] })).rejects.toMatchObject({ code: "NOT_FOUND" });
     expect(await workspace.sessions()).toMatchObject([{ state: "ended", exit_code: null }]);
   });
 
-  it("125 where Chronicle failed before the command started", () => {
+  it("exits with 125 if Chronicle fails before the command starts", () => {
     using box = new Sandbox();
     for (let i = 0; i < 5; i += 1) box.write(`${i}`, "x");
     writeFileSync(box.store, "a file where the store should be");
@@ -120,7 +120,7 @@ describe("a run", () => {
     expect(ran.stderr).toMatch(/^chronicle: /);
   });
 
-  it("ignored files in a folder that a run made stay, and do not keep undo from the rest", async () => {
+  it("ignored files in a folder that a run made stay, and do not keep undo from the other changes", async () => {
     await using project = new Project();
     project.write(".gitignore", "__pycache__/\n");
     project.write("main.py", "import pkg\n");
@@ -147,7 +147,7 @@ describe("a run", () => {
     expect(await workspace.verify()).toMatchObject({ ok: true });
   });
 
-  it("changes are captured while it runs: intermediate iterations exist", async () => {
+  it("changes are captured during a run, as iterations of their own", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -166,7 +166,7 @@ describe("a run", () => {
     box.write("a", "one");
     await box.must(["init"]);
     const state = (): string =>
-      // The stat cache is derived: a scan that is closed writes it anew.
+      // The stat cache is left out, because it is derived: the end of a scan writes it anew.
       execFileSync("sh", ["-c", "find store config -type f ! -name stat.cache -exec sha256sum {} + | sort"], {
         cwd: box.folder,
         encoding: "utf8",
@@ -184,11 +184,11 @@ describe("a run", () => {
 });
 
 describe("a session whose process died", () => {
-  it("is told, closed by the next one, and can be undone", async () => {
+  it("is reported, recorded as abandoned by the next run, and can be undone", async () => {
     using box = new Sandbox();
     box.write("a", "one");
     await box.must(["init"]);
-    // It goes on until the test lets it end, however long the looks at it take.
+    // The command runs until the test writes `let-go`, so it is still running during the checks.
     const held = "while ! test -e let-go; do sleep 0.05; done";
     const child = box.start(["run", "--", "sh", "-c", `echo two > a; echo x > started; ${held}`]);
     const gone = new Promise((resolve) => child.once("exit", resolve));
@@ -196,7 +196,7 @@ describe("a session whose process died", () => {
     while (!JSON.stringify((await box.json(["history", "a"])).value).includes('"iteration":2')) await sleep(50);
     const running = (await box.json(["sessions"])).value;
     expect(running).toMatchObject([{ state: "running", ended: null, to_seq: null }]);
-    // What it has changed so far is counted and shown; what only its end has is left out.
+    // The changes so far are counted. Fields that only an ended session has are left out.
     expect(box.run(["sessions"]).stdout).toMatch(/running {2}[1-9]\d* changes? /);
     const shown = box.run(["show"]).stdout;
     expect(shown).toMatch(/^state {5}running$/m);
@@ -218,7 +218,7 @@ describe("a session whose process died", () => {
 });
 
 describe("errors", () => {
-  it("each has a code, says what to do, and has one exit code", async () => {
+  it("have a code, a hint and an exit code", async () => {
     await using project = new Project();
     project.write("a", "one");
     const workspace = await project.init();
@@ -244,7 +244,7 @@ describe("errors", () => {
       expect(exitCodeOf((error as ChronicleError).code)).toBe(exit);
     }
     expect(project.read("a")).toBe("edited since");
-    // With force it is taken along, captured first.
+    // With `force`, the edit is undone, too. It is captured first, so undo brings it back.
     const forced = await workspace.undo({ force: true });
     expect(project.read("a")).toBe("one");
     await workspace.undo({ operation: forced.undo_id ?? "" });

@@ -3,8 +3,8 @@ import { canMount, inMountSpace } from "../helpers/trouble.ts";
 
 /**
  * Runs the installed command line on full and read-only disks (in a mount namespace of its own) and with too few
- * descriptors: the rows R6, W21 and W23 of `failure-cases.test.ts`. Everything that is acknowledged is there, the user's
- * files are changed entirely or not at all, and everything works again once the trouble is over.
+ * descriptors: the rows R6, W21 and W23 of `failure-cases.test.ts`. Nothing acknowledged is lost, the user's files are
+ * changed entirely or not at all, and everything works again once the fault is over.
  */
 
 /**
@@ -45,7 +45,7 @@ describe.skipIf(!canMount)("a full disk", () => {
     `);
   });
 
-  it("W23 of a store that is opened with a torn tail: verify works without space, the tail is repaired once there is some", () => {
+  it("W23 of a store that is opened with a torn tail: verify works, and the tail is repaired once there is free space", () => {
     inMountSpace(`${FILL}
       mkdir s p; mount -t tmpfs -o size=4m none s; export CHRONICLE_HOME=$PWD/s/store
       echo one > p/a; chronicle -C p init; echo two > p/a; chronicle -C p snapshot
@@ -88,7 +88,7 @@ describe.skipIf(!canMount)("a full disk", () => {
     `);
   });
 
-  it("W21 no inodes left", () => {
+  it("W21 no inodes left: a capture fails loudly, verify works, and captures work again with free inodes", () => {
     inMountSpace(`${FILL}
       mkdir s p; mount -t tmpfs -o size=16m,nr_inodes=60 none s; export CHRONICLE_HOME=$PWD/s/store
       echo one > p/a; chronicle -C p init
@@ -103,7 +103,7 @@ describe.skipIf(!canMount)("a full disk", () => {
 });
 
 describe.skipIf(!canMount)("a read-only file system", () => {
-  it("W21 of the store: reading works, writing is refused with the reason", () => {
+  it("W21 of the store: reading works, and writing is refused with a message", () => {
     inMountSpace(`${FILL}
       mkdir s p; mount -t tmpfs -o size=16m none s; export CHRONICLE_HOME=$PWD/s/store
       echo one > p/a; chronicle -C p init; echo two > p/a; chronicle -C p snapshot; echo three > p/a

@@ -32,7 +32,7 @@ async function begun(project: Project): Promise<WorkspaceApi> {
 }
 
 describe("redo of an operation by its id", () => {
-  it("does nothing where it was not undone", async () => {
+  it("does nothing if the operation is not undone", async () => {
     await using project = new Project();
     const workspace = await begun(project);
     const id = await worked(project, workspace, { a: "2" });
@@ -42,7 +42,7 @@ describe("redo of an operation by its id", () => {
     expect([project.read("a"), await events(workspace)]).toEqual(["2", before]);
   });
 
-  it("does it again once, and nothing more when asked again", async () => {
+  it("redoes the operation once, and does nothing the second time", async () => {
     await using project = new Project();
     const workspace = await begun(project);
     const id = await worked(project, workspace, { a: "2" });
@@ -55,7 +55,7 @@ describe("redo of an operation by its id", () => {
     expect(project.read("a")).toBe("1");
   });
 
-  it("does it again where a new operation has put it out of reach of a plain redo, and it is next to be undone then", async () => {
+  it("redoes the operation even after a newer one, and a plain undo then undoes it first", async () => {
     await using project = new Project();
     const workspace = await begun(project);
     const id = await worked(project, workspace, { a: "2" });
@@ -69,7 +69,7 @@ describe("redo of an operation by its id", () => {
 });
 
 describe.each(["undo", "redo"] as const)("%s of an undo by its id", (way) => {
-  it("does again what that undo took back", async () => {
+  it("redoes the work that the undo took back", async () => {
     await using project = new Project();
     const workspace = await begun(project);
     await worked(project, workspace, { b: "2" });
@@ -81,7 +81,7 @@ describe.each(["undo", "redo"] as const)("%s of an undo by its id", (way) => {
     expect([next?.id, project.read("a"), project.read("b")]).toEqual([id, "1", "2"]);
   });
 
-  it("does nothing where it was done again meanwhile", async () => {
+  it("does nothing if the work was redone meanwhile", async () => {
     await using project = new Project();
     const workspace = await begun(project);
     await worked(project, workspace, { a: "2" });
@@ -93,7 +93,7 @@ describe.each(["undo", "redo"] as const)("%s of an undo by its id", (way) => {
   });
 });
 
-it("an undo of a redo by its id takes the work back again", async () => {
+it("an undo of a redo by its id undoes the work again", async () => {
   await using project = new Project();
   const workspace = await begun(project);
   const id = await worked(project, workspace, { a: "2" });
@@ -105,7 +105,7 @@ it("an undo of a redo by its id takes the work back again", async () => {
   expect(project.read("a")).toBe("2");
 });
 
-it("an undo of an undo that took an edit along brings the edit back", async () => {
+it("an undo of a forced undo brings the edit back that it removed", async () => {
   await using project = new Project();
   const workspace = await begun(project);
   await worked(project, workspace, { a: "2" });
@@ -116,7 +116,7 @@ it("an undo of an undo that took an edit along brings the edit back", async () =
   expect(project.read("a")).toBe("edited");
 });
 
-it("what a write in a transaction has done is undone by its id, and a plain redo does it again", async () => {
+it("a write in a transaction is undone by its id, and a plain redo redoes it", async () => {
   await using project = new Project();
   const workspace = await begun(project);
   const { id } = await workspace.beginTransaction();
@@ -130,7 +130,7 @@ it("what a write in a transaction has done is undone by its id, and a plain redo
   expect(project.read("a")).toBe("1");
 });
 
-it("two undos of one operation, one for each part, are one redo", async () => {
+it("two undos of one operation, one for each path, are redone by one redo", async () => {
   await using project = new Project();
   const workspace = await begun(project);
   const id = await worked(project, workspace, { a: "2", b: "2" });
@@ -144,7 +144,7 @@ it("two undos of one operation, one for each part, are one redo", async () => {
   expect([project.read("a"), project.read("b")]).toEqual(["1", "1"]);
 });
 
-it("what an undo has left alone is taken back by a later undo of the session", async () => {
+it("a path that an undo has left alone is undone by a later undo of the session", async () => {
   await using project = new Project();
   const workspace = await begun(project);
   const action = await workspace.snapshotAction({ type: "write_file", payload: { paths: ["a", "b"] }, session: "s" });

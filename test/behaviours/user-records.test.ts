@@ -1,4 +1,4 @@
-/** The records of users in a workspace's log: the same store as in a folder of its own, beside the history of files. */
+/** Records of users in a workspace's log, beside the history of files. They work as in a folder of their own. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { collected } from "../helpers/record-folder.ts";
 const vectors = join(import.meta.dirname, "../format/vectors/chronomemory.wal");
 
 describe("records in a workspace", () => {
-  it("stand in its log beside the files, and both verify", async () => {
+  it("are events of its log beside the files, and both verify", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -41,7 +41,7 @@ describe("records in a workspace", () => {
     expect(await records.get("FACT-001")).toEqual({ confidence: 1.5 });
   });
 
-  it("migrate: one full event each, in one commit, or none", async () => {
+  it("are migrated with one event each, or not at all", async () => {
     await using project = new Project();
     const { records } = await project.init();
     for (let n = 0; n < 30; n += 1) await records.upsert(`k${n}`, { n });
@@ -59,7 +59,7 @@ describe("records in a workspace", () => {
     expect(events.filter(({ op }) => op === "migrate")).toHaveLength(29);
   });
 
-  it("many, far apart and near, across a compaction that keeps its archive and one that does not", async () => {
+  it("survive a compaction that keeps the archive, and one that drops it", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -76,7 +76,7 @@ describe("records in a workspace", () => {
     await workspace.compact({ dropArchive: true });
     expect(await records.all()).toEqual(before);
     expect(await records.get("far")).toEqual({ n: -1, moved: true });
-    // Events that were removed are not there any more.
+    // The events before the second compaction were removed, so a replay has none of them.
     expect(await collected(records.replay())).toEqual([]);
     await records.delete("far");
     expect(await records.all()).toHaveLength(21);
@@ -85,7 +85,7 @@ describe("records in a workspace", () => {
     expect(await records.all()).toHaveLength(21);
   });
 
-  it("two at once: one chain; a reader only reads; a closed workspace refuses", async () => {
+  it("of two writers form one chain; a reader cannot write, and a closed workspace refuses", async () => {
     await using project = new Project();
     const first = await project.init();
     const second = await project.open();
@@ -107,7 +107,7 @@ describe("records in a workspace", () => {
     await expect(first.records.all()).rejects.toMatchObject({ code: "USAGE" });
   });
 
-  it("backup: the lines of the log, byte for byte, and the records; twice gives two", async () => {
+  it("are backed up as the log, byte for byte, and a list of records; each backup has a folder of its own", async () => {
     await using project = new Project();
     const workspace = await project.init();
     await workspace.records.upsert("a", { n: 1 });
@@ -127,7 +127,7 @@ describe("records in a workspace", () => {
 });
 
 describe("import of a chronomemory log", () => {
-  it("brings every event, in order, and keeps the original's times and head in a record of its own", async () => {
+  it("imports every event in order, and keeps the original times and head in a separate record", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const { records } = workspace;
@@ -154,7 +154,7 @@ describe("import of a chronomemory log", () => {
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
   });
 
-  it("one line that does not verify, or cannot be kept: nothing is imported", async () => {
+  it("imports nothing if one line does not verify", async () => {
     await using project = new Project();
     const { records } = await project.init();
     const text = readFileSync(vectors, "utf8");

@@ -6,8 +6,8 @@ import { storeLayout, type WorkspaceLayout } from "../../src/storage/layout.ts";
 import { Project } from "../helpers/project.ts";
 
 /**
- * One flipped bit anywhere in a file that the store answers for is found by `verify`, and the file is named. Random
- * positions, from a seed that is printed; `DETECT_FLIPS` sets how many there are in each file.
+ * `verify` finds one flipped bit anywhere in a file of the store that is not derived, and names the file. The positions
+ * are random, from a seed that is printed. `DETECT_FLIPS`: the number of flips for each file.
  */
 
 const FLIPS = Number(process.env["DETECT_FLIPS"] ?? 12);
@@ -18,7 +18,7 @@ let files: WorkspaceLayout;
 let id: string;
 let head: string;
 
-/** A small generator, so that a failure can be had again. */
+/** A small random generator with a seed, so that a failure can be reproduced. */
 function random(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -58,7 +58,7 @@ beforeAll(async () => {
 
 afterAll(() => project[Symbol.asyncDispose]());
 
-/** Makes the store what it was when the tests began. */
+/** Restores the store and the configuration to their state before the tests. */
 function putBack(): void {
   for (const [folder, copy] of copies()) {
     rmSync(folder, { recursive: true, force: true });
@@ -79,7 +79,7 @@ function filesBeneath(folder: string): string[] {
     .filter((path) => lstatSync(path).isFile());
 }
 
-/** Everything in a store but what is derived, and what lies beside it. */
+/** Every file of the store that is not derived, and the kept head, which is beside the store. */
 function authoritative(): string[] {
   const derived =
     /\/(index\.db|gc\.db|lock\.db)[^/]*$|\/stat\.cache[^/]*$|\/whereabouts\.json$|\/cache\/|\/large\/tmp\/|\/staging\//;
@@ -101,7 +101,7 @@ async function verified(expectHead?: string): Promise<VerifyShape | Error> {
   }
 }
 
-/** What each kind of file is called in a problem. */
+/** The name of a file in a problem. */
 function nameOf(path: string): RegExp {
   if (path === files.log) return /events\.wal:\d+|--expect|heads\//;
   if (path.includes("/heads/")) return /heads\//;
@@ -110,7 +110,7 @@ function nameOf(path: string): RegExp {
 }
 
 describe("one flipped bit", () => {
-  it("nothing is wrong before, and all kinds of files are there", async () => {
+  it("the store is sound before, and has all kinds of files", async () => {
     expect(await verified(head)).toMatchObject({ ok: true, problems: [] });
     const kinds = authoritative().map((path) => path.slice(project.base.length).replaceAll(/[0-9a-f]{64}/g, "<hash>"));
     for (const kind of [
@@ -131,7 +131,7 @@ describe("one flipped bit", () => {
     for (const path of all) {
       const sound = readFileSync(path);
       for (let i = 0; i < FLIPS; i += 1) {
-        // The first bytes and the last ones are as likely as all others together.
+        // A third of the flips each: in the first bytes, in the last bytes, and anywhere.
         const near = next(3);
         const at =
           near === 0
@@ -144,7 +144,7 @@ describe("one flipped bit", () => {
         hurt[at] = (hurt[at] ?? 0) ^ bit;
         writeFileSync(path, hurt);
         const found = await verified();
-        // What was recovered from the damage may lie elsewhere by now.
+        // The recovery from the damage may have made or removed files. Everything is put back then.
         if (authoritative().join() === all.join()) writeFileSync(path, sound);
         else putBack();
         const what = `${path} byte ${at} of ${sound.length} bit ${bit} (seed ${SEED})`;
@@ -164,8 +164,8 @@ describe("one flipped bit", () => {
   });
 });
 
-describe("files that are cut, emptied or gone", () => {
-  it("are found, each named", async () => {
+describe("files that are cut, emptied, removed or longer", () => {
+  it("are found", async () => {
     for (const path of authoritative()) {
       const sound = readFileSync(path);
       const damages: (readonly [string, () => void])[] = [
@@ -175,7 +175,7 @@ describe("files that are cut, emptied or gone", () => {
         ["longer", () => writeFileSync(path, Buffer.concat([sound, Buffer.from("more")]))],
       ];
       for (const [how, damage] of damages) {
-        // A tail behind the last line, or in a lane behind what is published, is what a crash leaves: no damage.
+        // Bytes behind the last line of the log or the published end of a lane are no damage: a crash leaves them.
         if (how === "longer" && /events\.wal$|active\/\d+\.pack$/.test(path)) continue;
         damage();
         const found = await verified(head);
@@ -188,7 +188,7 @@ describe("files that are cut, emptied or gone", () => {
   });
 });
 
-describe("a store in the place of another", () => {
+describe("a store that is replaced", () => {
   it("an older copy of everything is found by the kept head, and by --expect", async () => {
     const copy = join(project.base, "copy");
     mkdirSync(copy);

@@ -1,4 +1,4 @@
-/** What `verify --expect` believes of a head that was kept elsewhere, and what it says of it. */
+/** How `verify --expect` judges a head that was kept elsewhere. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { HeadShape } from "../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
@@ -6,7 +6,7 @@ import { generateKey, signHead, vkeyOf } from "../../src/core/log/signed-head.ts
 import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 
-/** The note with one bit of its last signature (byte `at` of it, the key id first) flipped. */
+/** Flips one bit in byte `at` of the last signature of a note. The signature begins with the key id. */
 function tampered(note: string, at: number): string {
   const [, start = "", base64 = ""] = /^([^]* )(\S+)\n$/.exec(note) ?? [];
   const bytes = Buffer.from(base64, "base64");
@@ -14,7 +14,7 @@ function tampered(note: string, at: number): string {
   return `${start}${bytes.toString("base64")}\n`;
 }
 
-/** The same words, signed by another key. */
+/** The same text, signed with another key. */
 function resigned(note: string): { readonly note: string; readonly key: string } {
   const { privateKeyPem } = generateKey();
   const text = note.slice(0, note.lastIndexOf("\n\n") + 1);
@@ -37,11 +37,11 @@ describe("an expected head", () => {
   const verified = (given: string) => workspace.verify({ quick: true, expect: given });
   const INVALID = [{ kind: "head-invalid", where: "--expect" }];
 
-  it("none is not made up", async () => {
+  it("is null in the answer if none is given", async () => {
     expect(await workspace.verify({ quick: true })).toMatchObject({ ok: true, expected: null });
   });
 
-  it("a bare note and a JSON are checked with our own key", async () => {
+  it("is checked with the workspace's own key if it is a bare note or JSON", async () => {
     const { key: _key, ...bare } = head;
     for (const given of [head.note, JSON.stringify(head), JSON.stringify(bare)]) {
       const expected = { seq: head.seq, ok: true, signature: "valid" };
@@ -49,7 +49,7 @@ describe("an expected head", () => {
     }
   });
 
-  it("from a wrong signature nothing is concluded, whatever its numbers say", async () => {
+  it("with a wrong signature is a problem, and the log is not compared with it", async () => {
     const { key: _key, ...bare } = head;
     const forged = head.note.replace(`\n${head.seq}\n`, "\n999\n");
     const others = [
@@ -65,7 +65,7 @@ describe("an expected head", () => {
     expect(told.expected).toEqual({ seq: 999, ok: false, signature: "invalid" });
   });
 
-  it("a note of a key that nobody knows is a problem; its content is held against the log all the same", async () => {
+  it("signed by an unknown key is a problem, but the log is compared with it", async () => {
     const { note, key } = resigned(head.note);
     for (const given of [note, tampered(head.note, 1)]) {
       const told = await verified(given);
@@ -83,7 +83,7 @@ describe("an expected head", () => {
     });
   });
 
-  it("numbers without a note are not signed", async () => {
+  it("without a note counts as not signed", async () => {
     const { note: _note, key: _key, ...numbers } = head;
     const told = await verified(JSON.stringify(numbers));
     expect(told).toMatchObject({ ok: true, expected: { seq: head.seq, ok: true, signature: "none" } });
@@ -91,7 +91,7 @@ describe("an expected head", () => {
   });
 });
 
-it("the command says what the log was held to, and of a damaged one not that it was", async () => {
+it("the command reports the head that the log was held to, or that it was not held to a tampered one", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
   await box.must(["init"]);

@@ -4,13 +4,13 @@ import { expect, it, vi } from "vitest";
 import { storeLayout } from "../../src/storage/layout.ts";
 import { Project } from "../helpers/project.ts";
 
-// The planted bug: what is unpacked is believed, its hash is not looked at.
+// The planted bug: the hashes of unpacked contents are not checked.
 vi.mock(import("../../src/storage/files/pack-scan.ts"), async (original) => ({
   ...(await original()),
   damagedIn: () => [],
 }));
 
-it("without the hash check nobody knows which content was changed: it is that check that `verify-detects` tests", async () => {
+it("without the hash check, verify does not name the damaged content, so `verify-detects` tests that check", async () => {
   await using project = new Project();
   const noise = randomBytes(5_000);
   project.write("noise", noise);
@@ -22,7 +22,7 @@ it("without the hash check nobody knows which content was changed: it is that ch
   expect(at).toBeGreaterThan(0);
   bytes[at] = (bytes[at] ?? 0) ^ 1;
   writeFileSync(pack, bytes);
-  // Only the CRC of the block is left: bytes were changed, but whose is not known.
+  // Only the CRC of the block is still checked. It does not show which content was changed.
   const { problems } = await (await project.open()).verify();
   expect(problems.map((one) => one.kind)).toEqual(["pack-damaged"]);
   expect(JSON.stringify(problems)).not.toContain("noise");

@@ -20,7 +20,7 @@ afterEach(() => {
   for (const path of [tree, folder]) rmSync(path, { recursive: true, force: true });
 });
 
-it("measures what the store's process carries out, and nothing in its place", async () => {
+it("the command of a measurement is carried out by the store's process, and fails without it", async () => {
   const started = await StoreProcess.start(tree, folder, packageFolder);
   writeFileSync(join(tree, "b.txt"), "two\n");
   try {
@@ -28,7 +28,7 @@ it("measures what the store's process carries out, and nothing in its place", as
     const [asked, direct] = [started.asked("status"), started.direct("status")].map(runCommand);
     expect(asked).toContain("b.txt");
     expect(asked).toBe(direct);
-    // The process leaves this to its client.
+    // The process does not carry out `verify`, but leaves it to its client.
     expect(() => runCommand(started.asked("verify"))).toThrow("chronicle.js");
     expect(runCommand(started.given("verify"))).toContain("ok");
   } finally {

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { openStore } from "../../src/open.ts";
 import { Sandbox } from "./sandbox.ts";
 
-/** A tool call that was recorded by a library in the same store. Returns its id. */
+/** Records a tool call through the library, in the same store. Returns the id of the action. */
 async function edited(box: Sandbox, path: string, content: string, turn = "turn-1"): Promise<string> {
   const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
   const workspace = await store.open({ folder: box.project, create: true });
@@ -18,7 +18,7 @@ async function edited(box: Sandbox, path: string, content: string, turn = "turn-
   return id;
 }
 
-it("lists actions, shows one beside what is there now, and rolls it back", async () => {
+it("actions are listed, shown with the difference to the present state, and rolled back", async () => {
   using box = new Sandbox();
   box.write("a.txt", "before\n");
   const id = await edited(box, "a.txt", "after\n");
@@ -52,7 +52,7 @@ it("lists actions, shows one beside what is there now, and rolls it back", async
   expect((await box.call(["undo", "--yes"])).stdout).toContain("action: write_file: b.txt");
 });
 
-it("an unknown action is said, with what to do", async () => {
+it("an unknown action is an error with a hint", async () => {
   using box = new Sandbox();
   box.write("a.txt", "x");
   await box.call(["init"]);
@@ -66,7 +66,7 @@ it("an unknown action is said, with what to do", async () => {
   expect((await box.call(["actions"])).stdout).toBe("");
 });
 
-it("what changed while two were at work is named by both, and is neither's", async () => {
+it("a change while two actions were open is reported by both, and belongs to neither", async () => {
   using box = new Sandbox();
   box.write("a.txt", "before\n");
   const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
@@ -87,7 +87,7 @@ it("what changed while two were at work is named by both, and is neither's", asy
   expect((await box.must(["actions", two?.id ?? ""])).stdout).toContain(told);
 });
 
-it("rollback says what it leaves outside of the folder, and how that comes back", async () => {
+it("rollback reports outside paths that it does not touch, and restores them with --outside", async () => {
   using box = new Sandbox();
   box.write("../other.conf", "before\n");
   const other = join(box.folder, "other.conf");
@@ -107,7 +107,7 @@ it("rollback says what it leaves outside of the folder, and how that comes back"
   expect(readFileSync(other, "utf8")).toBe("before\n");
 });
 
-it("a turn that was given whole is not the beginning of another one", async () => {
+it("a complete turn id is not taken for a prefix of another one", async () => {
   using box = new Sandbox();
   box.write("a.txt", "before\n");
   for (const turn of ["3f2a-1", "3f2a-12", "3f2a-20"]) await edited(box, `${turn}.txt`, "new\n", turn);
@@ -123,7 +123,7 @@ it("a turn that was given whole is not the beginning of another one", async () =
   expect(ambiguous.stderr).toContain("3f2a is the beginning of 3 turns");
 });
 
-it("says of an ignored file that a tool has written only that it was created", async () => {
+it("an ignored file that a tool has written is reported as created", async () => {
   using box = new Sandbox();
   box.write(".gitignore", "*.log\n");
   box.write(".git/HEAD", "ref: refs/heads/main\n");

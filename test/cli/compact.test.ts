@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-/** `chronicle compact` as people see it. */
+/** The command `chronicle compact`. */
 
 async function lived(box: Sandbox): Promise<void> {
   box.write("a.txt", "one\n");
@@ -25,7 +25,7 @@ describe("compact", () => {
     expect((await box.must(["history", "a.txt", "--json"])).stdout).toContain('"iteration":3');
   });
 
-  it("--drop-archive asks, or needs --yes; what is gone is said", async () => {
+  it("--drop-archive needs --yes, and reports the removed events", async () => {
     using box = new Sandbox();
     await lived(box);
     const head = (await box.must(["head"])).stdout;

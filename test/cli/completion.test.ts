@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-/** What bash would offer for these words, by running the script as bash does. */
+/** Runs the script as bash does. Returns the completions that bash would offer for these words. */
 function offeredByBash(box: Sandbox, words: readonly string[]): string[] {
   const bin = join(box.folder, "bin");
   mkdirSync(bin, { recursive: true });
@@ -29,7 +29,7 @@ describe("completion", () => {
     expect(box.run(["completion", "tcsh"]).code).toBe(2);
   });
 
-  it("works in bash, and never runs what stands on the line", () => {
+  it("works in bash, and never runs a command substitution on the line", () => {
     using box = new Sandbox();
     expect(offeredByBash(box, ["re"])).toEqual(["redo", "resolve", "restore", "rebuild", "record", "replicate"]);
     expect(offeredByBash(box, ["init", "--max-e"])).toEqual(["--max-entries"]);
@@ -37,7 +37,7 @@ describe("completion", () => {
     expect(spawnSync("ls", [box.project], { encoding: "utf8" }).stdout).toBe("");
   });
 
-  it("is quiet where there is nothing to offer", () => {
+  it("prints no completions and no error if there is nothing to offer", () => {
     using box = new Sandbox();
     expect(box.run(["complete", "--", "forget", "x"])).toEqual({ code: 0, stdout: ":4\n", stderr: "" });
   });

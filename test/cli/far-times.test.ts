@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-/** In seconds since 1970: the year 2300, which is after the times that are recorded. */
+/** The year 2300, in seconds since 1970. Such late times are not recorded. */
 const FAR = 10_413_792_000;
 
-it("a time that cannot be kept is told of a file that is written, and of no other", async () => {
+it("a restore reports a time that it cannot keep only if it writes the file", async () => {
   using box = new Sandbox();
   box.write("far.txt", "far\n");
   const file = join(box.project, "far.txt");

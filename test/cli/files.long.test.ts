@@ -22,7 +22,7 @@ async function hosted(): Promise<Sandbox> {
   return box;
 }
 
-it("put writes what stdin or a file gives, bytes as they are, of any size", async () => {
+it("put writes the exact bytes of stdin or of a file", async () => {
   using box = await hosted();
   const small = await put(box, ["a/b.txt"], "one\n");
   expect(small.file).toMatchObject({ path: "a/b.txt", hash: sha256("one\n"), permissions: 0o644, iteration: 1 });
@@ -38,13 +38,13 @@ it("put writes what stdin or a file gives, bytes as they are, of any size", asyn
     permissions: 0o755,
   });
   expect(await put(box, ["a/b.txt"], "one\n")).toMatchObject({ changes: [], undo_id: null });
-  // Through a process, as people do it: stdin is not text.
+  // In a process of its own, as users run it.
   const piped = box.run(["-w", "w", "put", "piped.txt"], { input: "péped\n" });
   expect(piped).toMatchObject({ code: 0, stdout: expect.stringContaining("+ piped.txt") });
   expect(box.run(["-w", "w", "cat", "piped.txt"]).stdout).toBe("péped\n");
 });
 
-it("refuses an absolute path where there is no folder, and says which may have been meant", async () => {
+it("put refuses an absolute path in a hosted workspace, and suggests the relative one", async () => {
   using box = await hosted();
   const refused = await box.call(["-w", "w", "put", "/etc/app.conf"], { input: "x" });
   expect([refused.code, refused.stderr]).toEqual([
@@ -55,7 +55,7 @@ it("refuses an absolute path where there is no folder, and says which may have b
   expect(await pathsOf(box)).toEqual([]);
 });
 
-it("--if-match writes only over what was meant", async () => {
+it("--if-match refuses a write if the file has another hash", async () => {
   using box = await hosted();
   const { file } = await put(box, ["a.txt", "--if-match", "none"], "one\n");
   for (const hash of ["none", sha256("other")]) {
@@ -69,7 +69,7 @@ it("--if-match writes only over what was meant", async () => {
   await put(box, ["a.txt", "--if-match", "*"], "three\n");
 });
 
-it("files lists what is recorded, now or then; a file by itself", async () => {
+it("files lists the recorded files, now or at a moment, also a single file", async () => {
   using box = await hosted();
   await put(box, ["src/a.ts"], "a");
   await put(box, ["src/deep/b.ts"], "b");
@@ -86,7 +86,7 @@ it("files lists what is recorded, now or then; a file by itself", async () => {
   expect(text).toMatch(/^- 0644 +1 B +[0-9a-f]{12} +@1 +src\/a\.ts$/m);
 });
 
-it("rm and mv change the history, and undo takes them back; a folder needs -r", async () => {
+it("rm and mv work in a hosted workspace, and undo undoes them; a folder needs rm -r", async () => {
   using box = await hosted();
   await put(box, ["dir/a.txt"], "a");
   await put(box, ["dir/b.txt"], "b");
@@ -107,7 +107,7 @@ it("rm and mv change the history, and undo takes them back; a folder needs -r", 
   expect(gone.code).toBe(3);
 });
 
-it("in a folder they write where one stands, and record what was there first", async () => {
+it("in a workspace with a folder, put, mv and rm use the current folder, and record the old content first", async () => {
   using box = new Sandbox();
   mkdirSync(join(box.project, "sub"));
   box.write("sub/a.txt", "one\n");
@@ -144,7 +144,7 @@ it.each([
   [["put", "a", "--mode", "rwx"], "are no permissions"],
   [["put"], "missing required argument"],
   [["files", "--depth", "x"], "a whole number"],
-])("%j is a mistake that is named", async (words, said) => {
+])("%j is refused with a message that names the mistake", async (words, said) => {
   using box = await hosted();
   const { code, stderr } = await box.call(["-w", "w", ...words]);
   expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);

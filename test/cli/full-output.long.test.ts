@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-/** An answer that cannot be written, as on a full disk. */
+/** The output of a command cannot be written, as on a full disk. */
 
-test("an answer to a full disk: the command is done, and says that its answer is lost", async () => {
+test("a command whose output cannot be written is carried out, exits with 1, and reports the error", async () => {
   using box = new Sandbox();
   box.write("a", "one\n");
   await box.call(["init"]);

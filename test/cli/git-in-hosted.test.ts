@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-/** A workspace without a folder whose history has a repository's own state. */
+/** Makes the hosted workspace `fork`, whose history has a repository's `.git`. */
 async function withGit(box: Sandbox, name = "sub"): Promise<void> {
   const folder = join(box.folder, "source");
   mkdirSync(join(folder, name, ".git"), { recursive: true });
@@ -13,7 +13,7 @@ async function withGit(box: Sandbox, name = "sub"): Promise<void> {
   await box.must(["workspaces", "create", "fork", "--from", (value as { workspace: string }).workspace]);
 }
 
-it("says what undo leaves away, and the way that has it is one", async () => {
+it("rm of a .git reports that undo does not bring it back, and prints a command that does", async () => {
   using box = new Sandbox();
   await withGit(box);
   const { stdout } = await box.must(["-w", "fork", "rm", "-r", "sub/.git"]);
@@ -23,7 +23,7 @@ it("says what undo leaves away, and the way that has it is one", async () => {
   expect(existsSync(join(target, "sub", ".git", "config"))).toBe(true);
 });
 
-it("says a way that a shell takes as it stands", async () => {
+it("the printed command is quoted for a shell", async () => {
   using box = new Sandbox();
   await withGit(box, "-it's x");
   const { stdout } = await box.must(["-w", "fork", "rm", "-r", "./-it's x/.git"]);
@@ -32,7 +32,7 @@ it("says a way that a shell takes as it stands", async () => {
   expect(existsSync(join(box.folder, "elsewhere", "-it's x", ".git", "config"))).toBe(true);
 });
 
-it("says how the rest is taken back", async () => {
+it("rm of a folder with a .git prints a command that brings the other files back", async () => {
   using box = new Sandbox();
   await withGit(box);
   const { stdout } = await box.must(["-w", "fork", "rm", "-r", "sub"]);

@@ -2,9 +2,9 @@ import { globSync, readFileSync, statSync } from "node:fs";
 import { expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-/** Closing a database costs four syncs. A command's process leaves its databases to the next one. */
+/** Closing a database costs four syncs, so the process of a command leaves its databases open at its end. */
 
-it("a command leaves its short write-ahead logs, from which the next command goes on", () => {
+it("a command leaves its write-ahead logs behind, and the next command continues from them", () => {
   using box = new Sandbox();
   box.write("a", "1\n");
   box.run(["init"]);
@@ -20,7 +20,7 @@ it("a command leaves its short write-ahead logs, from which the next command goe
   expect(readFileSync(`${box.project}/a`, "utf8")).toBe("1\n");
 });
 
-it("a command's exit code and output do not depend on that", () => {
+it("a command that leaves its databases open has the right exit code and its whole output", () => {
   using box = new Sandbox();
   for (let i = 0; i < 2_000; i += 1) box.write(`long-name-of-a-file-that-is-listed-${i}`, "");
   box.run(["init"]);

@@ -4,10 +4,10 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-it("a workspace that another process writes to: 5 after --wait, 125 for run; reading goes on", async () => {
+it("while another process holds the lock, writes exit with 5 after --wait, run with 125, and reads work", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
-  // In processes of their own: an open SQLite file must not be opened a second time within one process.
+  // The commands run in processes of their own, because one process must not open an SQLite file twice.
   expect(box.run(["init"]).code).toBe(0);
   box.write("a.txt", "two\n");
   const [id = ""] = readdirSync(join(box.store, "workspaces"));

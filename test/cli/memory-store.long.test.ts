@@ -5,9 +5,9 @@ import { describe, expect, it } from "vitest";
 import { ended, Sandbox } from "./sandbox.ts";
 import { open } from "../../src/open.ts";
 
-/** `--store memory:`, and `home: "memory:"` in the library: a store that is gone with its process. */
+/** `--store memory:`, and `home: "memory:"` in the library: a store that ends with its process. */
 
-/** A sandbox whose temporary files are in a folder of its own. */
+/** A sandbox with its own folder for temporary files. */
 class TemporarySandbox extends Sandbox {
   readonly temporary = join(this.folder, "tmp");
 
@@ -20,7 +20,7 @@ class TemporarySandbox extends Sandbox {
     return super.env({ TMPDIR: this.temporary, ...more });
   }
 
-  /** What is left of stores. */
+  /** The names of leftover files of stores in memory. */
   get left(): string[] {
     return readdirSync(this.temporary).filter((name) => name.startsWith("chronicle-memory-"));
   }
@@ -28,7 +28,7 @@ class TemporarySandbox extends Sandbox {
 
 describe("--store memory:", () => {
   it.each([["status"], ["init"], ["du"], ["doctor"], ["workspaces"]])(
-    "is refused by %s, with a next step",
+    "is refused by %s, with a hint",
     async (command) => {
       using box = new TemporarySandbox();
       const { code, stderr } = await box.call(["--store", "memory:", command]);
@@ -39,7 +39,7 @@ describe("--store memory:", () => {
     },
   );
 
-  it("serves a history until the server ends, and leaves nothing of it", { timeout: 60_000 }, async () => {
+  it("keeps a history until the server ends, and leaves no files", { timeout: 60_000 }, async () => {
     using box = new TemporarySandbox();
     box.write("a", "one\n");
     const [node = "", ...first] = box.command;
@@ -70,7 +70,7 @@ describe("--store memory:", () => {
     expect(box.left).toEqual([]);
   });
 
-  it("holds a history while MCP is spoken", { timeout: 60_000 }, () => {
+  it("works for `chronicle mcp`, and leaves no files", { timeout: 60_000 }, () => {
     using box = new TemporarySandbox();
     box.write("a", "one\n");
     const call = (id: number, name: string): object => ({
@@ -107,7 +107,7 @@ describe("a store in memory, in the library", () => {
     expect((await workspace.verify()).problems).toEqual([]);
     await workspace.close();
     expect(readdirSync(box.folder)).not.toContain("none");
-    // The next one begins empty.
+    // The next store in memory is empty.
     await expect(open({ ...options, folder: box.project })).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 });

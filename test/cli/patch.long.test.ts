@@ -5,44 +5,41 @@ import { Sandbox } from "./sandbox.ts";
 
 const hasGit = spawnSync("git", ["--version"]).status === 0;
 
-/** Every file and link of a folder: name, type, mode, content or target. */
+/** Lists every file and link of a folder with its name, type, mode, and checksum or target. */
 function tree(folder: string): string {
   const script = `umask 022; find . ! -type d -printf '%p %y %m %l ' -exec sh -c 'test -L "$1" || cksum < "$1"; echo' _ {} \\; | sort`;
   return spawnSync("sh", ["-c", script], { cwd: folder, encoding: "latin1" }).stdout;
 }
 
-it.skipIf(!hasGit)(
-  "a patch of modes, links and odd names is applied by git apply (skipped where git is not there)",
-  async () => {
-    using box = new Sandbox();
-    box.sh(`umask 022
+it.skipIf(!hasGit)("a patch of modes, links and odd names is applied by git apply (skipped without git)", async () => {
+  using box = new Sandbox();
+  box.sh(`umask 022
     echo one > plain; echo tool > tool.sh; chmod 755 tool.sh; echo s > both; echo f > becomes-link
     ln -s plain becomes-file; ln -s plain gone-link; ln -s plain moved-link; echo keep > keep
     printf 'a\\0b' > blob; mkdir -p dir; echo x > dir/x`);
-    await box.must(["init"]);
-    await box.must(["restore", "0", "--to", "../copy"]);
-    box.sh(`umask 022
+  await box.must(["init"]);
+  await box.must(["restore", "0", "--to", "../copy"]);
+  box.sh(`umask 022
     chmod 755 plain blob; chmod 644 tool.sh; echo more >> both; chmod 755 both
     rm becomes-link becomes-file gone-link; ln -s keep becomes-link; echo file > becomes-file
     ln -sfn keep moved-link; ln -s dangling/target new-link; printf '#!/bin/sh\\n' > new.sh; chmod 755 new.sh
     echo 1 > 'with space'; echo 2 > 'qu"o\\te'; echo 3 > "$(printf 'line\\nbreak\\ttab')"; echo 4 > "$(printf 'ü\\377')"; : > empty`);
-    const { stdout } = await box.must(["diff", "0", "-p"]);
-    expect(stdout).toContain("new file mode 120000\n");
-    expect(stdout).toContain("old mode 100644\nnew mode 100755\n");
-    expect(stdout).toContain('"b/\\303\\274\\377"');
-    const applied = spawnSync("git", ["apply", "--whitespace=nowarn", "-"], {
-      cwd: join(box.folder, "copy"),
-      env: box.env({ GIT_CEILING_DIRECTORIES: box.folder }),
-      input: stdout,
-      encoding: "utf8",
-    });
-    expect([applied.status, applied.stderr]).toEqual([0, ""]);
-    expect(tree(join(box.folder, "copy"))).toBe(tree(box.project));
-    expect(tree(box.project)).toContain("new-link l");
-  },
-);
+  const { stdout } = await box.must(["diff", "0", "-p"]);
+  expect(stdout).toContain("new file mode 120000\n");
+  expect(stdout).toContain("old mode 100644\nnew mode 100755\n");
+  expect(stdout).toContain('"b/\\303\\274\\377"');
+  const applied = spawnSync("git", ["apply", "--whitespace=nowarn", "-"], {
+    cwd: join(box.folder, "copy"),
+    env: box.env({ GIT_CEILING_DIRECTORIES: box.folder }),
+    input: stdout,
+    encoding: "utf8",
+  });
+  expect([applied.status, applied.stderr]).toEqual([0, ""]);
+  expect(tree(join(box.folder, "copy"))).toBe(tree(box.project));
+  expect(tree(box.project)).toContain("new-link l");
+});
 
-it("empty folders and modes that git does not know are comments", async () => {
+it("empty folders, and modes that git does not know, are comments in a patch", async () => {
   using box = new Sandbox();
   box.write("a", "1");
   box.sh("chmod 644 a");
@@ -55,7 +52,7 @@ it("empty folders and modes that git does not know are comments", async () => {
 });
 
 it.skipIf(!hasGit)(
-  "a change that no patch can carry is not left out by git apply: it refuses (skipped where git is not there)",
+  "git apply refuses a patch with a change that a patch cannot express (skipped without git)",
   async () => {
     using box = new Sandbox();
     box.write("text", "one\n");
@@ -98,7 +95,7 @@ it.skipIf(!hasGit)(
   },
 );
 
-it("what the patch has no room for is said, and no patch tool passes over it", async () => {
+it("a change that does not fit into the patch has a comment and a binary entry", async () => {
   using box = new Sandbox();
   await box.must(["init"]);
   for (let i = 0; i < 9; i += 1) box.write(`f${i}`, `${"x".repeat(99)}\n`.repeat(41_000));

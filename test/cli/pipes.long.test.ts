@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
 describe("bytes and pipes", () => {
-  it("cat gives every byte back", async () => {
+  it("cat prints the exact bytes of a file", async () => {
     using box = new Sandbox();
     const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, i) => (i * 7919) % 256));
     box.write("blob.bin", bytes);
@@ -17,7 +17,7 @@ describe("bytes and pipes", () => {
     });
   });
 
-  it("a reader that goes away is no error", async () => {
+  it("a reader that closes the pipe early causes no error", async () => {
     using box = new Sandbox();
     box.write("big.txt", "0123456789abcdef\n".repeat(200_000));
     await box.must(["init"]);

@@ -4,8 +4,8 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-describe("where histories are kept", () => {
-  it("--store makes a store of its own, readable by its user alone", async () => {
+describe("the places of histories", () => {
+  it("--store makes a separate store that only its user can read", async () => {
     using box = new Sandbox();
     const own = join(box.folder, "own");
     await box.must(["--store", own, "init"]);
@@ -15,7 +15,7 @@ describe("where histories are kept", () => {
     expect((await box.call(["status"])).code).toBe(3);
   });
 
-  it("--store takes an address, and makes no folder for one that it does not know", async () => {
+  it("--store accepts an address, and an address of an unknown scheme is refused without making files", async () => {
     using box = new Sandbox();
     const own = join(box.folder, "own");
     await box.must(["--store", pathToFileURL(own).href, "init"]);
@@ -32,7 +32,7 @@ describe("where histories are kept", () => {
     expect(readdirSync(box.project)).toEqual(before);
   });
 
-  it("a history survives rm -rf in the workspace, and is found from every subfolder", async () => {
+  it("a history survives rm -rf in the workspace, and is found from a subfolder", async () => {
     using box = new Sandbox();
     box.write("deep/er/a.txt", "one\n");
     await box.must(["init"]);
@@ -64,7 +64,7 @@ describe("where histories are kept", () => {
     expect((await box.json(["workspaces"])).value).toMatchObject([{ id, path: join(box.folder, "elsewhere") }]);
   });
 
-  it("restore --to names the paths as they are in its folder, wherever it is called", async () => {
+  it("restore --to prints paths relative to the new folder, from whatever folder it is called", async () => {
     using box = new Sandbox();
     box.write("a", "1\n");
     box.write("sub/b", "2\n");
@@ -78,7 +78,7 @@ describe("where histories are kept", () => {
     }
   });
 
-  it("several roots, and a single file as one", async () => {
+  it("a folder and a single file can be the roots of one workspace", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     box.write("../second/b.txt", "two\n");

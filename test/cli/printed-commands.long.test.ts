@@ -6,9 +6,9 @@ import { COMMANDS } from "../../src/cli/table/command-table.ts";
 import { quotePath } from "../../src/core/shell/quote-command.ts";
 import { Sandbox } from "./sandbox.ts";
 
-/** Commands that are printed do what they say when they are given to a shell as they stand. */
+/** Printed commands work when they are copied into a shell. */
 
-/** Gives a printed command to a shell; throws for one that fails. */
+/** Runs a printed command in a shell. Throws if the command fails. */
 function typed(box: Sandbox, command: string): void {
   box.sh(`chronicle() { ${box.command.join(" ")} "$@"; }\n${command}`);
 }
@@ -38,7 +38,7 @@ describe("a command that is printed", () => {
     typed(box, found((gone as { hint: string }).hint, /`(chronicle history .+)` lists/));
   });
 
-  it("finds a file from the folder in which one stands", async () => {
+  it("finds a file from the current folder", async () => {
     using box = new Sandbox();
     box.write("deep/my file", "one\n");
     await box.must(["init"]);
@@ -58,7 +58,7 @@ describe("a command that is printed", () => {
     expect((await box.call(["rm", "--", name])).code).toBe(3);
   });
 
-  it("brings a forgotten history back in the store that was named", async () => {
+  it("brings a forgotten history back in the store of --store", async () => {
     using box = new Sandbox();
     const other = join(box.folder, "other store");
     await box.must(["--store", other, "workspaces", "create", "w"]);
@@ -69,7 +69,7 @@ describe("a command that is printed", () => {
     typed(box, found(asked.stderr, /if you are sure: (chronicle .+)/));
   });
 
-  it("brings back what lies outside of the folder", async () => {
+  it("restores a file outside of the folder", async () => {
     using box = new Sandbox();
     const outside = join(box.folder, "my file");
     box.write("a", "one\n");
@@ -88,7 +88,7 @@ describe("a command that is printed", () => {
     box.sh(`grep before ${quotePath(outside)}`);
   });
 
-  it("takes a text behind snapshot for the message that was meant", async () => {
+  it("uses a text after `snapshot` as the message", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     const refused = await box.call(["snapshot", "before", "the big rename"]);
@@ -109,7 +109,7 @@ describe("a command that is printed", () => {
 
 const SOURCES = join(import.meta.dirname, "../../src");
 
-/** The commands that the sources name in backticks, and those that are the whole of a hint or begin it. */
+/** The commands that the sources name in backticks, or at the beginning of a hint. */
 function namedCommands(): readonly (readonly [file: string, command: string])[] {
   return globSync("**/*.ts", { cwd: SOURCES, exclude: ["**/*.test.ts"] }).flatMap((file) => {
     const text = readFileSync(join(SOURCES, file), "utf8");
@@ -118,14 +118,14 @@ function namedCommands(): readonly (readonly [file: string, command: string])[] 
   });
 }
 
-/** The words of a command behind the options that all commands take. */
+/** The words of a command after the options that all commands take. */
 function wordsOf(command: string): readonly string[] {
   return command
     .replace(/^(?:(?:-C|-w|--store|--remote|--directory) \S+ |(?:--json|--upstream) )+/, "")
     .split(/[\s,|]+/);
 }
 
-it("names no command, and no part of one, that does not exist", () => {
+it("the sources name only commands and subcommands that exist", () => {
   const all = namedCommands();
   expect(all.length).toBeGreaterThan(150);
   const wrong = all.filter(([, command]) => {

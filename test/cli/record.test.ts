@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-/** `chronicle record` and `chronicle import` as people and programs see them. */
+/** The commands `chronicle record` and `chronicle import`. */
 
 const vectors = join(import.meta.dirname, "../format/vectors/chronomemory.wal");
 
@@ -22,7 +22,7 @@ describe.each([
   ["in a workspace", inWorkspace],
   ["in a folder of its own", inFolder],
 ])("record %s", (_name, begin) => {
-  it("put, get, list, replay, export, delete, verify, compact, backup", async () => {
+  it("supports put, get, list, replay, export, delete, verify, compact and backup", async () => {
     const { box, options } = await begin();
     using _box = box;
     const must = async (...args: string[]): Promise<string> => (await box.must(["record", ...args, ...options])).stdout;
@@ -59,7 +59,7 @@ describe.each([
     expect(JSON.parse(await must("verify", "--json"))).toMatchObject({ ok: true, problems: [] });
   });
 
-  it("what goes wrong: exit codes, and what to do", async () => {
+  it("has exit codes and hints for mistakes", async () => {
     const { box, options } = await begin();
     using _box = box;
     await box.must(["record", "put", "a", "{}", ...options]);
@@ -103,8 +103,8 @@ describe.each([
   });
 });
 
-describe("a store of its own", () => {
-  it("is not begun by looking; damage is told, and exits 4", async () => {
+describe("a record store in a folder", () => {
+  it("is not made by a read; damage is reported, with exit code 4", async () => {
     using box = new Sandbox();
     const folder = join(box.folder, "facts");
     expect((await box.call(["record", "list", "--folder", folder])).code).toBe(3);

@@ -49,8 +49,8 @@ function tokenOf(role: "agent" | "reader"): string {
   return token;
 }
 
-describe("which workspace is meant", () => {
-  it("the folder's that the server was started in; paths begin at its root, wherever one stands", async () => {
+describe("the workspace of a remote command", () => {
+  it("is by default that of the server's folder, and paths begin at its root, whatever the current folder", async () => {
     expect(await ask(["cat", "a.txt"])).toMatchObject({ code: 0, stdout: "one\n" });
     expect(await ask(["cat", "sub/b.txt"], { cwd: "hosted/sub" })).toMatchObject({ code: 0, stdout: "b\n" });
     expect(await ask(["cat", join(folder, "sub/b.txt")])).toMatchObject({ code: 0, stdout: "b\n" });
@@ -60,7 +60,7 @@ describe("which workspace is meant", () => {
     });
   });
 
-  it("-w names it, and what stands behind # of the address; -w is stronger", async () => {
+  it("is named by -w, or after # in the address; -w takes precedence", async () => {
     expect((await ask(["-w", "w", "cat", "in-w.txt"])).stdout).toBe("w\n");
     const at = ["--remote", `${server.socketUrl}#w`];
     expect((await box.call([...at, "cat", "in-w.txt"])).stdout).toBe("w\n");
@@ -70,14 +70,14 @@ describe("which workspace is meant", () => {
     expect((await box.call(["--remote", server.socketUrl, "cat", "a.txt"], { env })).stdout).toBe("one\n");
   });
 
-  it("commands that are printed ask the same server again", async () => {
+  it("is part of printed commands, as is the address of the server", async () => {
     const at = ["--remote", `${server.socketUrl}#w`];
     const { stdout } = await box.must([...at, "put", "hint.txt"], { input: "h\n" });
     expect(stdout).toContain(`take it back: chronicle --remote '${server.socketUrl}#w' undo`);
     expect((await box.must([...at, "list"])).stdout).toContain(`chronicle --remote '${server.socketUrl}#w' undo`);
   });
 
-  it("the only one, where no folder is hosted; of several, they are named", async () => {
+  it("is the only one if the server has no folder; if there are several, the error names them", async () => {
     await using other = await ServedStore.start();
     const at = ["--remote", other.socketUrl];
     expect(await box.call([...at, "status"])).toMatchObject({
@@ -96,7 +96,7 @@ describe("which workspace is meant", () => {
   });
 
   it.each(["agent", "reader"] as const)(
-    "%s: a folder that is kept from the caller is not said to be missing",
+    "is not listed as without a folder if the folder is hidden from the caller: %s",
     async (role) => {
       const env = { CHRONICLE_TOKEN: tokenOf(role) };
       for (const words of [["status"], ["workspaces"]]) {
@@ -109,13 +109,13 @@ describe("which workspace is meant", () => {
     },
   );
 
-  it("a bare chronicle does not speak of a first day where a name was wrong", async () => {
+  it("`chronicle` without a command prints no introduction if the name is wrong", async () => {
     const { code, stdout } = await ask(["-w", "nobody"]);
     expect([code, stdout]).toEqual([3, ""]);
   });
 });
 
-describe("a server or this machine", () => {
+describe("options and commands with --remote", () => {
   it.each([
     [["run", "--", "true"], "transaction begin"],
     [["watch"], "watches the folders"],
@@ -125,14 +125,14 @@ describe("a server or this machine", () => {
     [["agents", "status"], "where the agents work"],
     [["hook", "claude"], "where the agent works"],
     [["completion", "bash"], "leave --remote out"],
-  ])("%j works here only", async (words, hint) => {
+  ])("%j is refused, because it works on this machine only", async (words, hint) => {
     const { code, stdout, stderr } = await ask(words);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(`${words[0]} works on this machine only`);
     expect(stderr).toContain(hint);
   });
 
-  it("of $CHRONICLE_REMOTE that is said as well where one could think otherwise, and not where nobody would", async () => {
+  it("with $CHRONICLE_REMOTE, init is refused, but completion, token and commands with --store use this machine", async () => {
     const env = { CHRONICLE_REMOTE: server.socketUrl };
     const refused = await box.call(["init"], { env });
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("not with CHRONICLE_REMOTE") });
@@ -152,12 +152,12 @@ describe("a server or this machine", () => {
     [["transaction", "begin", "--pid", "1"], "a server cannot"],
     [["record", "backup", "x"], "a folder of the server's own machine"],
     [["mcp", "--create"], "a folder of this machine"],
-  ])("%j is a mistake that is named", async (words, said) => {
+  ])("%j is refused with a message that names the mistake", async (words, said) => {
     const { code, stderr } = await ask(words);
     expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
   });
 
-  it("unix: alone is the server of the store that would be used otherwise", async () => {
+  it("the address `unix:` is the server of the default store", async () => {
     const env = { CHRONICLE_HOME: server.store.home };
     expect(await box.call(["--remote", "unix:#w", "cat", "in-w.txt"], { env })).toMatchObject({ stdout: "w\n" });
     expect((await box.call(["--remote", "unix:", "status"])).stderr).toContain("does not answer");
@@ -168,7 +168,7 @@ describe("a server or this machine", () => {
     expect(await box.call(["--remote", "unix:", "status"])).toMatchObject({ code: 6 });
   });
 
-  it("what is no address, and who does not answer", async () => {
+  it("a wrong address, and a server that does not answer, are errors", async () => {
     const told = async (address: string): Promise<string> => {
       const { code, stderr } = await box.call(["--remote", address, "status"]);
       expect(code).toBe(2);
@@ -195,7 +195,7 @@ describe("a server or this machine", () => {
 describe("tokens", () => {
   const at = (words: readonly string[], how: RunHow = {}) => box.call(["--remote", server.url, ...words], how);
 
-  it("a port needs one: of $CHRONICLE_TOKEN, or of --token-file, which is stronger", async () => {
+  it("a port needs one, from $CHRONICLE_TOKEN or --token-file, which takes precedence", async () => {
     const without = await at(["cat", "a.txt"]);
     expect(without).toMatchObject({ code: 6, stderr: expect.stringContaining("--token-file") });
     const env = { CHRONICLE_TOKEN: server.token };
@@ -213,14 +213,14 @@ describe("tokens", () => {
     expect((await at(["cat", "a.txt", "--token-file", "missing"])).code).toBe(2);
   });
 
-  it("is in nothing that is printed", async () => {
+  it("are never printed", async () => {
     const env = { CHRONICLE_TOKEN: `${server.token}x`, CHRONICLE_DEBUG: "1" };
     const { stdout, stderr } = await at(["--json", "status"], { env });
     expect(stdout + stderr).toContain("UNAUTHENTICATED");
     expect(stdout + stderr).not.toContain(server.token);
   });
 
-  it("of an agent lets nobody be asked whether it is sure", async () => {
+  it("of an agent: a command that an agent must not run is refused without a question or a hint at --yes", async () => {
     const agent = tokenOf("agent");
     for (const words of [["prune", "--keep-last", "0"], ["compact", "--drop-archive"], ["forget", "w"], ["gc"]]) {
       const refused = await at(["-w", "w", ...words], { env: { CHRONICLE_TOKEN: agent } });
@@ -229,7 +229,7 @@ describe("tokens", () => {
     }
   });
 
-  it("of a reader gets a list without commands that change something", async () => {
+  it("of a reader: the list names no commands that change something", async () => {
     const words = ["-w", "w", "list"];
     expect((await at(words, { env: { CHRONICLE_TOKEN: server.token } })).stdout).toMatch(/chronicle .*restore/);
     const { code, stdout } = await at(words, { env: { CHRONICLE_TOKEN: tokenOf("reader") } });
@@ -237,7 +237,7 @@ describe("tokens", () => {
     expect(stdout).not.toMatch(/chronicle|take it back/);
   });
 
-  it("an agent stays one", async () => {
+  it("an agent with $CHRONICLE_ROLE has the rights and the actor of an agent on the server", async () => {
     const env = { CHRONICLE_ROLE: "agent" };
     expect(await ask(["-w", "w", "config", "maxBytes", "1GiB"], { env })).toMatchObject({ code: 6 });
     expect(await ask(["-w", "w", "gc"], { env })).toMatchObject({ code: 6 });
@@ -247,7 +247,7 @@ describe("tokens", () => {
   });
 });
 
-it("a folder's files are written where they are, and undone", async () => {
+it("put and undo change the files in the server's folder", async () => {
   await box.must(["--remote", server.socketUrl, "put", "a.txt"], { input: "two\n" });
   expect(readFileSync(join(folder, "a.txt"), "utf8")).toBe("two\n");
   await box.must(["--remote", server.socketUrl, "undo"]);
@@ -255,14 +255,14 @@ it("a folder's files are written where they are, and undone", async () => {
 });
 
 describe("mcp", () => {
-  it("says at the start that the server does not let it in", async () => {
+  it("fails at the start if the server refuses the token", async () => {
     const env = { CHRONICLE_TOKEN: "wrong-wrong-wrong-wrong-wrong" };
     const { code, stdout, stderr } = await box.call(["--remote", server.url, "mcp"], { env });
     expect([code, stdout]).toEqual([6, ""]);
     expect(stderr).toContain("--token-file");
   });
 
-  it("tells an agent that it was set up for a workspace that is not there", async () => {
+  it("tells an agent that its workspace does not exist", async () => {
     const asked = ["initialize", "tools/call"].map((method, id) => {
       const params =
         method === "initialize"

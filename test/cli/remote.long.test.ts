@@ -6,7 +6,7 @@ import { type RunHow, Sandbox } from "./sandbox.ts";
 
 type Step = readonly string[] | { readonly words: readonly string[]; readonly how: RunHow };
 
-/** Every command that a server can be asked, in an order in which each has something to say. */
+/** All commands that a server can carry out, in an order in which each of them has something to do. */
 const COMMANDS: readonly Step[] = [
   ["workspaces"],
   ["workspaces", "create", "w"],
@@ -161,7 +161,7 @@ async function transcript(box: Sandbox, env: Readonly<Record<string, string>>): 
     .replace(/(?<=blobs? of )[\d.]+ [KMG]?i?B/g, "<size>");
 }
 
-/** What stands in a folder: names, modes, contents. */
+/** The names, modes and contents of the files in a folder. */
 function tree(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .toSorted()
@@ -172,7 +172,7 @@ function tree(folder: string): string[] {
     });
 }
 
-it("every command says the same of a server as of the store itself", async () => {
+it("every command has the same output with a server as with the store itself", async () => {
   using here = new Sandbox();
   using there = new Sandbox();
   await using server = await ServedStore.start();
@@ -183,7 +183,7 @@ it("every command says the same of a server as of the store itself", async () =>
   expect(remote.replaceAll(server.base, "/box").replaceAll("unix:/box/store/run/serve.sock", "/box/store")).toBe(local);
 });
 
-/** Commands that look: of one and the same store they must give the same document. */
+/** Commands that only read. With and without a server, they must give the same document for the same store. */
 const LOOKS: readonly (readonly string[])[] = [
   ["status"],
   ["list"],
@@ -216,7 +216,7 @@ const LOOKS: readonly (readonly string[])[] = [
   ["cat", "nowhere.txt"],
 ];
 
-it("as JSON, a server gives the very same documents", async () => {
+it("every reading command has the same JSON output with a server as with the store itself", async () => {
   using box = new Sandbox();
   const configFolder = join(box.folder, "config", "chronicle");
   await using server = await ServedStore.start({ places: { home: box.store, configFolder } });

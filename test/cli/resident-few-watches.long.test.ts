@@ -10,7 +10,7 @@ import { errnoOf } from "../../src/core/values/errors.ts";
 import { VERSION } from "../helpers/resident-server.ts";
 import { Sandbox } from "./sandbox.ts";
 
-/** In a user namespace of its own a process may be given fewer watches than the machine has. */
+/** Words for `unshare`: a process in its own user namespace can have fewer watches than the machine has. */
 const inNamespace = (watches: number): string[] => [
   "-Ur",
   "sh",
@@ -20,10 +20,10 @@ const inNamespace = (watches: number): string[] => [
 ];
 const canLimit = spawnSync("unshare", [...inNamespace(100), "true"]).status === 0;
 
-/** The launcher that asks the process. */
+/** The launcher, which asks the store's process. */
 const askingBin = (): string => chronicleBin().replace(/\.js$/, ".cjs");
 
-/** The text of a file; empty if it is gone, as a descriptor that was closed meanwhile. */
+/** The text of a file. Empty if the file is gone, for example because the descriptor was closed meanwhile. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, "latin1");
@@ -36,7 +36,7 @@ function textOf(path: string): string {
 const FOLDERS = 40;
 const WATCHES = 120;
 
-/** A shell with few watches, and the store's process that its commands start. */
+/** A shell with few watches. Its commands start the store's process. */
 class Shell implements Disposable {
   readonly #box: Sandbox;
   readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
@@ -55,7 +55,7 @@ class Shell implements Disposable {
     if (String(await said) !== "done\n") throw new Error(`the status of ${folder} failed`);
   }
 
-  /** The inode numbers of the folders that the store's process watches; none if it does not answer. */
+  /** The inode numbers of the folders that the store's process watches. Empty if the process does not answer. */
   async watched(): Promise<readonly number[]> {
     const pid = (await whoAnswers(join(this.#box.store, "run", "serve.sock"), VERSION))?.pid;
     if (pid === undefined) return [];
@@ -77,7 +77,7 @@ class Shell implements Disposable {
 }
 
 describe.skipIf(!canLimit)("the store's process with few watches", () => {
-  it("gives up the workspace that was used longest ago, so that half of the watches stay free", async () => {
+  it("stops watching the workspace that was used longest ago, so that half of the watches stay free", async () => {
     using box = new Sandbox();
     for (const folder of ["one", "two"]) {
       for (let i = 0; i < FOLDERS; i += 1) mkdirSync(join(box.folder, folder, `d${i}`), { recursive: true });

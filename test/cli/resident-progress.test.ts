@@ -13,7 +13,7 @@ import { ServedStore } from "../helpers/served-store.ts";
 const TERMINAL: Terminal = { isTerminal: true, colours: false, columns: 40 };
 const FILE: Terminal = { isTerminal: false, colours: false, columns: 80 };
 
-/** A command that reports its progress for longer than a second, and ends when it is told to. */
+/** A command that reports its progress for longer than a second, and ends once `ended` resolves. */
 function longCommand(ended: Promise<void>): (io: Io) => Promise<number> {
   return async (io) => {
     const context = new CommandContext(io, new Input({}, [], 0), []);
@@ -31,7 +31,7 @@ describe.each([
   ["a terminal", TERMINAL],
   ["no terminal", FILE],
 ])("the progress of a command that the store's process carries out, on %s", (_, err) => {
-  it("is shown meanwhile, and is no part of the answer", async () => {
+  it("is shown meanwhile on a terminal only, and is no part of the answer", async () => {
     const ended = Promise.withResolvers<void>();
     const progress: ReadonlyMap<string, string>[] = [];
     await using served = await ServedStore.start({

@@ -9,7 +9,7 @@ import { endProcess } from "../helpers/end-process.ts";
 import { VERSION } from "../helpers/resident-server.ts";
 import { Sandbox } from "./sandbox.ts";
 
-/** A run whose command the client starts, and that the store's process records. */
+/** A run that the store's process records. The client starts the command of the run. */
 
 /** Writes the first line of each answer of the process to the file that `ANSWERS` names. */
 const SPY = `
@@ -37,12 +37,12 @@ class Project extends Sandbox {
     return new Client(spawn(process.execPath, argv, { cwd: this.project, env: this.#env, stdio }));
   }
 
-  /** Resolves to the id of a process that has the workspace open. A client starts it, as soon as it may. */
+  /** Lets a client start the store's process. Resolves to its id once the process has the workspace open. */
   async startedProcess(): Promise<number> {
     rmSync(join(this.store, "run", "starting"), { force: true });
     await this.client(["status"]).ended;
     await vi.waitUntil(async () => (await this.processOfStore()) > 0, { timeout: 90_000, interval: 20 });
-    // The first of these makes it open the workspace.
+    // The first of these commands makes the process open the workspace.
     await vi.waitUntil(
       async () => {
         rmSync(this.#answers, { force: true });
@@ -54,7 +54,7 @@ class Project extends Sandbox {
     return this.processOfStore();
   }
 
-  /** The id of the process that answers at the store's socket; 0 if none does. */
+  /** The id of the process that answers at the store's socket. 0 if none answers. */
   async processOfStore(): Promise<number> {
     return (await whoAnswers(join(this.store, "run", "serve.sock"), VERSION, 5_000))?.pid ?? 0;
   }
@@ -131,9 +131,9 @@ describe("a run that the store's process records", () => {
     expect(box.read("a.txt")).toBe("one\n");
   });
 
-  it("keeps the process, however short it may be idle, and not for longer", async () => {
+  it("keeps the process alive beyond its idle time, but only until the run ends", async () => {
     await endProcess(pid, "SIGTERM");
-    // Longer than a command takes on a busy machine: the process must still be there when the run begins.
+    // Longer than a command takes on a busy machine, because the process must still be there when the run begins.
     const words = [chronicleBin(), "serve", "--store", box.store, "--idle", "12", "--quiet"];
     const own = spawn(process.execPath, words, { env: { ...box.env(), CHRONICLE_DIRECT: undefined }, stdio: "ignore" });
     await vi.waitUntil(async () => (await box.processOfStore()) === own.pid, { timeout: 30_000, interval: 20 });
@@ -145,7 +145,7 @@ describe("a run that the store's process records", () => {
     expect((await box.json(["sessions"])).value).toMatchObject([{ exit_code: 3, changed: 1, state: "ended" }]);
   });
 
-  it("that cannot be started ends as in a shell, and leaves no open session", async () => {
+  it("whose command cannot be started has the exit code of a shell, and leaves no open session", async () => {
     box.write("no-program", "x\n");
     for (const [program, code] of [
       ["no-such-program", 127],
@@ -158,13 +158,13 @@ describe("a run that the store's process records", () => {
     expect((await box.must(["sessions"])).stdout).not.toContain("running");
   });
 
-  it("records what its command writes through a link that the command makes", async () => {
+  it("records writes of its command through a hard link that the command makes", async () => {
     box.write("b.txt", "one\n");
     box.write("src/c.txt", "one\n");
-    // From then on, the process looks only at what is hinted at.
+    // After these commands, the process reads only the paths that the watcher hints at.
     for (const words of [["run", "--", "true"], ["run", "--", "touch", "z"], ["status"]]) await box.client(words).ended;
     box.forgetAnswers();
-    // One of which nothing is reported, and one of which only the new name is.
+    // The watcher reports nothing about the first file, and only the new name of the second one.
     for (const [name, script] of [
       ["b.txt", "ln b.txt ../link; echo two >> ../link; rm ../link; sleep 1"],
       ["a.txt", "ln a.txt src/link; echo two >> src/link"],
@@ -210,7 +210,7 @@ describe("a run that the store's process records", () => {
     expect(new Set(files.map((name) => box.read(name)))).toEqual(new Set(["one\n"]));
   });
 
-  it("records the states in between, and does not make other commands wait", async () => {
+  it("records intermediate states, and does not make other commands wait", async () => {
     const script = "echo 2 > a.txt; while [ ! -e go ]; do sleep 0.1; done; echo 3 > a.txt";
     const run = box.client(["run", "--", "sh", "-c", script]);
     await vi.waitUntil(() => box.read("a.txt") === "2\n", { timeout: 20_000 });
@@ -225,7 +225,7 @@ describe("a run that the store's process records", () => {
     expect(box.read("a.txt")).toBe("2\n");
   });
 
-  it("gets the signals of its client, and ends its client by an interrupt", async () => {
+  it("passes signals of its client to the command; after SIGINT, the client ends by the signal, too", async () => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       const script = `trap 'echo ${signal} > a.txt; trap - ${signal.slice(3)}; kill -${signal.slice(3)} $$' ${signal.slice(3)}; echo up; while :; do sleep 0.1; done`;
       const run = box.client(["run", "--", "sh", "-c", script]);
@@ -239,7 +239,7 @@ describe("a run that the store's process records", () => {
     expect(box.answers.filter(isOrder)).toHaveLength(2);
   });
 
-  it("whose process is killed keeps the transaction around it open, and ends its own", async () => {
+  it("whose process is killed leaves the transaction around it open, and ends its own one", async () => {
     const owner = spawn("sleep", ["60"]);
     const around = (await box.must(["transaction", "begin", "--pid", String(owner.pid)])).stdout.trim();
     try {
@@ -272,7 +272,7 @@ describe("a run that the store's process records", () => {
     }
   });
 
-  it("that was killed with its client is rolled back, or stays as its session's work", async () => {
+  it("that was killed with its client is abandoned, and rolled back only with --rollback-on-failure", async () => {
     for (const [words, content] of [
       [["run"], "2\n"],
       [["run", "--rollback-on-failure"], "one\n"],
@@ -298,7 +298,7 @@ describe("a run that the store's process records", () => {
   });
 
   it.each(["SIGKILL", "SIGTERM", "SIGSTOP"] as const)(
-    "is recorded once and with its exit code, also when the process gets %s in it",
+    "is recorded once and with its exit code, even if the process gets %s during the run",
     async (signal) => {
       let recorded = 0;
       for (const delay of [0, 60, 150, 400, 900]) {
@@ -307,7 +307,7 @@ describe("a run that the store's process records", () => {
         process.kill(pid, signal);
         const { code, stderr } = await run.ended;
         if (signal === "SIGSTOP" && code === 125) {
-          // It was stopped while it held the workspace's lock. The command was not started then.
+          // The process was stopped while it held the workspace's lock, so the command was not started.
           expect([delay, stderr, box.read("a.txt")]).toEqual([delay, expect.stringContaining("lock"), "one\n"]);
           process.kill(pid, "SIGCONT");
           continue;
@@ -317,7 +317,7 @@ describe("a run that the store's process records", () => {
         expect([delay, stderr]).toEqual([delay, expect.stringContaining("1 change (1 modified)")]);
         if (signal === "SIGSTOP") {
           process.kill(pid, "SIGCONT");
-          // What the process does when it wakes must not count a second time.
+          // Waits, because the continued process must not record the run a second time.
           await sleep(1_500);
         }
         await box.must(["undo"]);

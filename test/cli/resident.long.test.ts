@@ -45,7 +45,7 @@ class Project extends Sandbox {
     return this;
   }
 
-  /** The answer of the process, which must have one. */
+  /** The answer of the process. Throws if the process leaves the command to the client. */
   async served(args: readonly string[], folder = this.project): Promise<Ran> {
     if (!(await this.server.ready(folder))) throw new Error("the process does not carry out commands");
     return ranOf(await this.server.ask(args, folder));
@@ -68,7 +68,7 @@ function ranOf(answer: Awaited<ReturnType<typeof askProcess>>): Ran {
   return { code: answer.code, stdout: text(1), stderr: text(2) };
 }
 
-/** What a command said, but for how long ago something was, and the width of that column: one is later than the other. */
+/** The output without ages and without the width of their column, because two commands run at different times. */
 function withoutAges({ stdout }: Ran): string {
   return stdout.replaceAll(AGE, "a while ago").replaceAll(/ {2,}/g, "  ");
 }
@@ -81,7 +81,7 @@ beforeEach(async () => {
 });
 afterEach(() => box[Symbol.dispose]());
 
-/** Commands that only look, with the exit codes and errors of wrong ones. */
+/** Commands that only read. Some of them are wrong, to compare exit codes and errors. */
 const LOOKS: readonly (readonly string[])[] = [
   [],
   ["status"],
@@ -121,13 +121,13 @@ const LOOKS: readonly (readonly string[])[] = [
 ];
 
 describe("a command that the store's process carries out", () => {
-  it.each(LOOKS.map((words) => [words.join(" "), words] as const))("says the same: %s", async (_, words) => {
+  it.each(LOOKS.map((words) => [words.join(" "), words] as const))("has the same output: %s", async (_, words) => {
     const served = await box.served(words);
     const direct = await box.call(words);
     expect({ ...served, stdout: withoutAges(served) }).toEqual({ ...direct, stdout: withoutAges(direct) });
   });
 
-  it("does the same, in any order with commands that do it themselves", async () => {
+  it("has the same effects, also between commands that run without the process", async () => {
     using other = await new Project().begin();
     const steps = [
       ["undo"],
@@ -168,7 +168,7 @@ describe("a command that the store's process carries out", () => {
     expect((await box.call(["verify"])).code).toBe(0);
   });
 
-  it("is left to the client where it would ask a question, and nothing is changed", async () => {
+  it("is left to the client if it would ask a question, and nothing is changed", async () => {
     await box.must(["run", "--", "sh", "-c", "echo q > q"]);
     await box.served(["status"]);
     const before = (await box.json(["status"])).value;
@@ -178,7 +178,7 @@ describe("a command that the store's process carries out", () => {
     expect((await box.json(["status"])).value).toEqual(before);
   });
 
-  it("is left to the client where its surroundings are others", async () => {
+  it("is left to the client if its environment or rights differ, or if the process does not support it", async () => {
     await box.served(["status"]);
     const { view } = commandCall([], box.project, {});
     const others: Partial<CommandCall>[] = [
@@ -206,7 +206,7 @@ describe("a command that the store's process carries out", () => {
     expect(await box.asked()).toMatchObject({ code: 0 });
   });
 
-  it("is left to the client where a run has started it, also without the run's variables", async () => {
+  it("is left to the client if a run has started it, even without the run's variables", async () => {
     await box.served(["status"]);
     const run = box.start(["run", "--", "sh", "-c", "echo $$ > pid; sleep 60"]);
     try {
@@ -221,7 +221,7 @@ describe("a command that the store's process carries out", () => {
     }
   });
 
-  it("tells its client, and nobody else, what was done besides", async () => {
+  it("reports a transaction that it committed on the way only to its own client", async () => {
     const owner = spawn("sleep", ["60"]);
     const begun = await box.must(["transaction", "begin", "--pid", String(owner.pid), "--keep"]);
     box.write("a.txt", "after\n");
@@ -235,7 +235,7 @@ describe("a command that the store's process carries out", () => {
     expect((await box.served(["snapshot"])).stderr).toBe("");
   });
 
-  it("is not done twice if its answer was lost: a file that is there again stays", async () => {
+  it("is not carried out twice if it is sent again: a file that was made anew stays", async () => {
     const words = ["rm", "c"];
     await box.served(["status"]);
     const request = { request: "the same" };
@@ -249,7 +249,7 @@ describe("a command that the store's process carries out", () => {
     expect(readFileSync(join(box.project, "c"), "utf8")).toBe("made anew\n");
   });
 
-  it("signs what it has recorded before it ends", async () => {
+  it("signs its events before it ends", async () => {
     box.write("a.txt", "new\n");
     for (const words of [["snapshot"], ["restore", "baseline"], ["undo"]]) {
       expect((await box.served(words)).code).toBe(0);
@@ -265,7 +265,7 @@ describe("a command that the store's process carries out", () => {
     expect(statSync(join(run, "serve.sock")).mode & 0o777).toBe(0o600);
   });
 
-  it("sees at once what another process has configured and recorded", async () => {
+  it("sees immediately what another process has configured and recorded", async () => {
     expect((await box.served(["status"])).stdout).toContain("none: everything on disk is recorded");
     await box.must(["config", "excludePatterns", "c"]);
     expect((await box.served(["explain", "c"])).stdout).toBe((await box.call(["explain", "c"])).stdout);
@@ -281,7 +281,7 @@ function socketsOf({ pid }: ChildProcess): number {
   return readdirSync(folder).filter((fd) => linkOf(join(folder, fd)).startsWith("socket:")).length;
 }
 
-/** The target of a link; empty if the link is gone. */
+/** The target of a link. Empty if the link is gone. */
 function linkOf(path: string): string {
   try {
     return readlinkSync(path);
@@ -309,11 +309,11 @@ describe("the installed command line", () => {
       stdio: ["ignore", "pipe", "inherit"],
     });
 
-  /** Resolves to the id of the process that answers at the store's socket; 0 if none does. */
+  /** Resolves to the id of the process that answers at the store's socket. 0 if none answers. */
   const processOfStore = async (): Promise<number> =>
     (await whoAnswers(join(box.store, "run", "serve.sock"), VERSION))?.pid ?? 0;
 
-  it("starts the process of the store at its end, and uses it from then on", async () => {
+  it("starts the store's process at its end, and uses it from then on", async () => {
     expect(await ended(client(["status"]))).toBe(0);
     await vi.waitUntil(async () => (await processOfStore()) > 0, { timeout: 30_000, interval: 50 });
     const pid = await processOfStore();
@@ -324,17 +324,17 @@ describe("the installed command line", () => {
     expect(existsSync(join(box.store, "run", "serve.sock"))).toBe(false);
   });
 
-  /** Resolves to the id of a process that has the workspace open. A client starts it, as soon as it may. */
+  /** Lets a client start the store's process. Resolves to its id once the process has the workspace open. */
   const startedProcess = async (): Promise<number> => {
     rmSync(join(box.store, "run", "starting"), { force: true });
     expect(await ended(client(["status"]))).toBe(0);
     await vi.waitUntil(async () => (await processOfStore()) > 0, { timeout: 30_000, interval: 20 });
-    // This one makes it open the workspace.
+    // This command makes the process open the workspace.
     expect(await ended(client(["status"]))).toBe(0);
     return processOfStore();
   };
 
-  it("uses the process also after another link was made to the program, as package managers do", async () => {
+  it("still uses the process after a hard link to the program was made, as package managers do", async () => {
     await startedProcess();
     const hook = join(dirname(dirname(chronicleBin())), "dist", "hook.cjs");
     const [node, before] = [process.execPath, hook].map((path) => lstatSync(path, { bigint: true }));
@@ -347,7 +347,7 @@ describe("the installed command line", () => {
     expect(await box.asked({ program: program(ctimeNs) })).toMatchObject({ code: 0 });
   });
 
-  it("says at Ctrl-C that the process goes on with a change", async () => {
+  it("reports at Ctrl-C that the process finishes the change", async () => {
     const pid = await startedProcess();
     process.kill(pid, "SIGSTOP");
     const restoring = spawn(process.execPath, [join(dirname(chronicleBin()), "chronicle.cjs"), "restore", "baseline"], {
@@ -370,7 +370,7 @@ describe("the installed command line", () => {
   });
 
   it.each(["SIGKILL", "SIGSTOP"] as const)(
-    "does every change once, also when the process gets %s in it",
+    "makes every change exactly once, even if the process gets %s meanwhile",
     async (signal) => {
       const file = join(box.project, "a.txt");
       for (const delay of [0, 15, 30, 45, 60, 90]) {
@@ -381,7 +381,7 @@ describe("the installed command line", () => {
         await sleep(delay);
         process.kill(pid, signal);
         const code = await ended(restoring);
-        // Stopped while it holds the lock, the process keeps everybody out. It goes on with the change when it wakes.
+        // A process that is stopped while it holds the lock keeps others out. Continued, it finishes the change.
         const isLocked = signal === "SIGSTOP" && code === 5;
         if (!isLocked) {
           expect([delay, code]).toEqual([delay, 0]);
@@ -389,9 +389,9 @@ describe("the installed command line", () => {
         }
         if (signal === "SIGSTOP") process.kill(pid, "SIGCONT");
         await vi.waitUntil(() => readFileSync(file, "utf8") === "one\ntwo\nthree\n", { timeout: 30_000, interval: 20 });
-        // What the process does when it wakes must not be done a second time.
+        // Waits, because the continued process must not make the change a second time.
         await sleep(signal === "SIGSTOP" ? 500 : 0);
-        // Exactly one restore was recorded: a single undo takes it back.
+        // Exactly one restore was recorded, so a single undo undoes it.
         await box.must(["undo"]);
         expect(readFileSync(file, "utf8")).toBe(`${signal} ${delay}\n`);
         for (let next = await processOfStore(); next > 0; next = await processOfStore())

@@ -5,7 +5,7 @@ import { openStore } from "../../src/open.ts";
 import { Sandbox } from "./sandbox.ts";
 import { pruneNow } from "../helpers/grace.ts";
 
-/** `prune`, `pin`, `config.yaml`, `du --by` and the role of an agent, as people see them. */
+/** The commands `prune`, `pin` and `du --by`, the file `config.yaml`, and the role of an agent. */
 
 async function lived(box: Sandbox): Promise<void> {
   box.write("a.txt", "one\n");
@@ -24,7 +24,7 @@ function configure(box: Sandbox, text: string): string {
 }
 
 describe("prune", () => {
-  it("shows, needs --yes without a terminal, gives up, and says what is gone", async () => {
+  it("previews with --dry-run, needs --yes without a terminal, and commands report the pruned contents", async () => {
     using box = new Sandbox();
     await lived(box);
     const rules = ["--keep-last", "1"];
@@ -61,7 +61,7 @@ describe("prune", () => {
     expect(JSON.parse((await box.must(["prune", "--json", "--yes", ...rules])).stdout)).toMatchObject({ event: null });
   });
 
-  it("takes limits on the command line before those of config.yaml", async () => {
+  it("uses limits on the command line instead of those of config.yaml", async () => {
     using box = new Sandbox();
     await lived(box);
     const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
@@ -85,7 +85,7 @@ describe("prune", () => {
     expect((await box.call(["prune", "--yes", "--max-snapshots", "x"])).code).toBe(2);
   });
 
-  it("says what is only too young to go", async () => {
+  it("reports the snapshots that it keeps only because they are too young", async () => {
     using box = new Sandbox();
     await lived(box);
     configure(box, "chronicle:\n  min_age_hours: 1\n");
@@ -95,7 +95,7 @@ describe("prune", () => {
     );
   });
 
-  it("leaves what is pinned, until it is unpinned", async () => {
+  it("keeps pinned snapshots until they are unpinned", async () => {
     using box = new Sandbox();
     await lived(box);
     expect((await box.must(["pin", "1"])).stdout).toContain("1 is kept");
@@ -114,7 +114,7 @@ describe("prune", () => {
 });
 
 describe("config.yaml", () => {
-  it("is shown with where each limit comes from; a mistake names file and line", async () => {
+  it("is shown with the source of each limit; a mistake is reported with file and line", async () => {
     using box = new Sandbox();
     await lived(box);
     const file = configure(box, "chronicle:\n  max_snapshots: 7\n");
@@ -130,7 +130,7 @@ describe("config.yaml", () => {
     ]);
   });
 
-  it("sets a quota: over it the new is refused, loudly", async () => {
+  it("sets a quota: a snapshot over the quota is refused", async () => {
     using box = new Sandbox();
     await lived(box);
     configure(box, "chronicle:\n  max_store_bytes: 1000\n");
@@ -141,7 +141,7 @@ describe("config.yaml", () => {
 });
 
 describe("an agent", () => {
-  it("is refused, with CHRONICLE_ROLE=agent, and the attempt is recorded", async () => {
+  it("with CHRONICLE_ROLE=agent cannot prune, gc, configure or unpin, and each attempt is recorded", async () => {
     using box = new Sandbox();
     await lived(box);
     const env = { CHRONICLE_ROLE: "agent" };
@@ -155,7 +155,7 @@ describe("an agent", () => {
   });
 });
 
-it("nobody asks an agent whether it is sure", async () => {
+it("an agent's command is refused without a hint at --yes", async () => {
   using box = new Sandbox();
   await lived(box);
   const [only] = (await box.json(["workspaces"])).value as { id: string }[];
@@ -174,7 +174,7 @@ it("nobody asks an agent whether it is sure", async () => {
 });
 
 describe("du --by", () => {
-  it("tells the contents of a workspace apart", async () => {
+  it("groups the contents of a workspace by path, age or session", async () => {
     using box = new Sandbox();
     await lived(box);
     const groups = async (by: string): Promise<unknown> =>

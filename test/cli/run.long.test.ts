@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { ended, Sandbox } from "./sandbox.ts";
 import { untilRecorded } from "../helpers/until-recorded.ts";
 
-/** Waits until a file is there. On a busy machine, the start of a program takes many seconds. */
+/** Waits until a file exists. On a busy machine, the start of a program takes many seconds. */
 async function appears(path: string): Promise<void> {
   const end = Date.now() + 60_000;
   while (Date.now() < end) {
@@ -16,7 +16,7 @@ async function appears(path: string): Promise<void> {
 }
 
 describe("run", () => {
-  it("leaves stdin and stdout to the command and passes its exit code on", async () => {
+  it("leaves stdin and stdout to the command, and exits with its exit code", async () => {
     using box = new Sandbox();
     const ran = box.run(["run", "--", "sh", "-c", "cat; echo err >&2; exit 7"], { input: "from stdin\n" });
     expect([ran.code, ran.stdout]).toEqual([7, "from stdin\n"]);
@@ -30,7 +30,7 @@ describe("run", () => {
     });
   });
 
-  it("a new history is said, with what it leaves out, and the repository that it is a part of", () => {
+  it("reports a new history, with the paths that it does not cover and the git repository around it", () => {
     using box = new Sandbox();
     box.write(".env", "secret");
     box.write("src/.gitignore", ".env\nout/\n");
@@ -59,7 +59,7 @@ describe("run", () => {
     expect([init.code, init.stderr]).toEqual([0, ""]);
   });
 
-  it("a command that cannot be started is said, as a shell would", async () => {
+  it("exits with 127 or 126, as a shell does, if the command cannot be started", async () => {
     using box = new Sandbox();
     box.write("not-executable", "x");
     for (const more of [[], ["--otr"]]) {
@@ -84,7 +84,7 @@ describe("run", () => {
     ["--json"],
     ["--note", "n"],
     ["--network-events", "../net.json"],
-  ])("--otr with %s, which needs the record, is refused before the command runs", (name, ...value) => {
+  ])("--otr with %s is refused before the command runs, because that option needs the record", (name, ...value) => {
     using box = new Sandbox();
     box.write("../net.json", "[]");
     const refused = box.run(["run", "--otr", name, ...value, "--", "sh", "-c", "echo x > ran"]);
@@ -95,7 +95,7 @@ describe("run", () => {
     expect(all.stderr).toContain("--otr and --summary, --note do not go together");
   });
 
-  it("--rollback-on-failure takes everything back, and only then", async () => {
+  it("--rollback-on-failure rolls the run back if the command fails, and only then", async () => {
     using box = new Sandbox();
     box.write("a", "one");
     const failed = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "echo two > a; echo x > b; exit 9"]);
@@ -106,7 +106,7 @@ describe("run", () => {
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two\n");
   });
 
-  it("--summary writes the result; one that cannot be written is refused before the command runs", async () => {
+  it("--summary writes the result to a file; if it cannot be written, the command is not run", async () => {
     using box = new Sandbox();
     const file = join(box.folder, "summary.json");
     expect(box.run(["run", "--summary", file, "--", "sh", "-c", "echo x > new; exit 4"]).code).toBe(4);
@@ -120,7 +120,7 @@ describe("run", () => {
     expect(readdirSync(box.project)).toEqual(["new"]);
   });
 
-  it("--json is the last line of stderr", async () => {
+  it("--json prints the result as the last line of stderr", async () => {
     using box = new Sandbox();
     const { code, stdout, stderr } = box.run([
       "run",
@@ -135,7 +135,7 @@ describe("run", () => {
     expect(shape).toMatchObject({ exit_code: 0, changes: [{ path: "new" }], coverage: { complete: true } });
   });
 
-  it("keeps notes and network events, masks secrets, and says what is no list", async () => {
+  it("records notes and network events, masks secrets, and reports events that are no list", async () => {
     using box = new Sandbox();
     box.write("../net.json", '[{"host":"example.org"}]');
     box.write("../bad.json", '{"host":"example.org"}');
@@ -147,7 +147,7 @@ describe("run", () => {
     expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining("the network events were not recorded")]);
   });
 
-  it("hands a signal on to the command and records what it left", async () => {
+  it("passes a signal on to the command, and records the files that the command then wrote", async () => {
     using box = new Sandbox();
     const script = "trap 'echo trapped > left; exit 5' TERM; echo x > started; while :; do sleep 0.05; done";
     const child = box.start(["run", "--", "sh", "-c", script]);
@@ -157,7 +157,7 @@ describe("run", () => {
     expect((await box.json(["history", "left"])).value).toMatchObject([{ iteration: 1 }]);
   });
 
-  it("Ctrl-C again and again is the command's: what it left is still recorded, and can be taken back", async () => {
+  it("repeated Ctrl-C goes to the command, whose changes are still recorded and can be undone", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     const script =
@@ -165,7 +165,7 @@ describe("run", () => {
     const child = box.start(["run", "--", "sh", "-c", script]);
     await appears(join(box.project, "started"));
     const typing = setInterval(() => child.kill("SIGINT"), 20);
-    // The summary comes last; while a process is being torn down nobody can answer a signal.
+    // The summary comes last. After it, the ending process cannot handle signals any more.
     child.stderr.once("data", () => clearInterval(typing));
     expect(await ended(child)).toBe(6);
     expect((await box.json(["sessions"])).value).toMatchObject([{ state: "ended", exit_code: 6, changed: 7 }]);
@@ -173,7 +173,7 @@ describe("run", () => {
     expect(readdirSync(box.project)).toEqual([]);
   });
 
-  it("a run that was killed with kill -9 can be taken back all the same", async () => {
+  it("a run that was killed with kill -9 can be undone", async () => {
     using box = new Sandbox();
     box.write("a", "1");
     const script = `echo 2 > a; ${untilRecorded(box.store, "a")}; kill -9 $PPID`;
@@ -185,7 +185,7 @@ describe("run", () => {
     await box.must(["verify"]);
   });
 
-  it("records from a subfolder, with the command started where one stands", async () => {
+  it("records from a subfolder, in which the command is started", async () => {
     using box = new Sandbox();
     box.write("src/a", "1");
     await box.must(["init"]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-/** Keys that programs rely on: fields may be added, none is renamed or removed. */
+/** The keys of JSON output on which programs rely. Keys may be added, but not renamed or removed. */
 const COVERAGE = { complete: true, omitted: [] };
 const CHANGE = ["path", "change_type", "before_hash", "after_hash", "size_delta"];
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-it("explain says that nothing is there, or something that is never opened", async () => {
+it("explain reports a path without a file, and a pipe, which is never opened", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
   await box.must(["init"]);
@@ -17,7 +17,7 @@ it("explain says that nothing is there, or something that is never opened", asyn
   ]);
 });
 
-it("explain looks in the folder of the workspace that is named, not where one stands", async () => {
+it("explain looks in the folder of the workspace of -w, not in the current folder", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
   await box.must(["init"]);
@@ -32,7 +32,7 @@ it("explain looks in the folder of the workspace that is named, not where one st
   ]);
 });
 
-it("an undo that changes nothing does not promise that redo brings it again", async () => {
+it("an undo that changes nothing does not mention redo", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
   box.run(["run", "--", "sh", "-c", "echo two > a.txt"]);
@@ -42,13 +42,13 @@ it("an undo that changes nothing does not promise that redo brings it again", as
   expect(stdout).not.toContain("redo");
 });
 
-it("verify gives a rate only where there was time to measure one", async () => {
+it("verify prints no rate after a very short time", async () => {
   using box = new Sandbox();
   await box.must(["init"]);
   expect((await box.must(["verify"])).stdout).not.toContain("events/s");
 });
 
-it("a root that is a single file is named as that file, and a baseline of one path as one", async () => {
+it('status names the file of a root that is a single file, and list says "1 path" for a baseline of one path', async () => {
   using box = new Sandbox();
   box.sh("mkdir ../further; echo 1 > ../further/one.conf; echo 2 > ../further/other");
   await box.must(["init", ".", "../further/one.conf"]);
@@ -56,7 +56,7 @@ it("a root that is a single file is named as that file, and a baseline of one pa
   expect((await box.must(["list"])).stdout).toContain("baseline of 1 path  ");
 });
 
-it("edits before a run count by themselves, without what an undo and a redo have done before them", async () => {
+it("list counts edits before a run without the changes of an undo and a redo before them", async () => {
   using box = new Sandbox();
   box.sh("echo 1 > f; echo 1 > g; echo 1 > h");
   await box.must(["init"]);
@@ -69,7 +69,7 @@ it("edits before a run count by themselves, without what an undo and a redo have
   expect(stdout).toMatch(/edits before a run {2,}1 change /);
 });
 
-it("a snapshot is listed by its number, which goes to it; the command of its line leads to before its edits", async () => {
+it("list prints for each snapshot a command that restores the state before it, and one example that restores it", async () => {
   using box = new Sandbox();
   box.write("f", "1\n");
   await box.must(["init"]);
@@ -88,7 +88,7 @@ it("a snapshot is listed by its number, which goes to it; the command of its lin
   expect(readFileSync(join(box.project, "f"), "utf8")).toBe("2\n");
 });
 
-it("an undo with nothing to undo names the ways to take back edits by hand", async () => {
+it("an undo with nothing to undo names the options that undo edits by hand", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
   await box.must(["init"]);
@@ -100,7 +100,7 @@ it("an undo with nothing to undo names the ways to take back edits by hand", asy
   expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("one\n");
 });
 
-it("a run of a line in quotes is told how a shell gets it", async () => {
+it("a run of a quoted command line prints the command that passes the line to a shell", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
   const { code, stderr } = await box.call(["run", "--", "echo 'hi' > said"]);
@@ -110,7 +110,7 @@ it("a run of a line in quotes is told how a shell gets it", async () => {
   expect(readFileSync(join(box.project, "said"), "utf8")).toBe("hi\n");
 });
 
-it("verify names what replaces a damaged content", async () => {
+it("verify names the option that repairs a damaged content", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
   await box.must(["init"]);

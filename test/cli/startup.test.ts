@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 
 const repo = dirname(dirname(import.meta.dirname));
 
-/** What is loaded with a file, before anything is asked of it: its imports, and theirs. */
+/** The files that are loaded with a file: the file, its imports, and their imports. */
 function loadedWith(file: string, seen = new Set<string>()): Set<string> {
   if (seen.has(file) || !existsSync(file)) return seen;
   seen.add(file);
@@ -14,7 +14,7 @@ function loadedWith(file: string, seen = new Set<string>()): Set<string> {
   return seen;
 }
 
-it("a command line loads what its command needs: no store, server, client or MCP before one is asked for", () => {
+it("the start of the command line loads no store, server, client or MCP", () => {
   const files = ["main.ts", "start.ts"].flatMap((name) => [...loadedWith(join(repo, "src", "cli", name))]);
   const loaded = files.map((file) => relative(repo, file));
   expect(loaded).toContain("src/cli/support/context.ts");
@@ -24,7 +24,7 @@ it("a command line loads what its command needs: no store, server, client or MCP
   expect(loaded.filter((path) => path.startsWith("src/cli/remote/"))).toEqual(["src/cli/remote/remote-address.ts"]);
 });
 
-it("an operation loads the reader of YAML only where there is a file of settings to read", () => {
+it("opening a store does not load the YAML reader statically", () => {
   const loaded = loadedWith(join(repo, "src", "open.ts"));
   const readers = [...loaded].filter((path) => /from "yaml"/.test(readFileSync(path, "utf8")));
   expect(readers.map((path) => relative(repo, path))).toEqual([]);

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-/** A store's socket is a link, where its own path is too long; anybody may be behind a folder that others can enter. */
+/** A store's socket is a link if its own path is too long. The target is not safe in a folder that others can enter. */
 
-test("`sync status` asks nobody at a socket in a folder that others can enter", async () => {
+test("`sync status` sends no request to a socket in a folder that others can enter", async () => {
   using box = new Sandbox();
   box.write("a", "a\n");
   await box.call(["init"]);

@@ -22,21 +22,24 @@ describe("a terminal", () => {
     return ran.stdout;
   }
 
-  it.skipIf(script.error !== undefined)("restore shows and asks; no changes nothing, --yes does not ask", async () => {
-    using box = new Sandbox();
-    box.write("a", "one");
-    await box.must(["init"]);
-    box.write("a", "two");
-    const shown = onTerminal(box, "restore 0", "n");
-    expect(shown).toContain("Change 1 path");
-    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
-    onTerminal(box, "restore 0", "y");
-    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
-    expect(onTerminal(box, "undo --yes", "")).not.toContain("Take this back");
-    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
-  });
+  it.skipIf(script.error !== undefined)(
+    "restore asks before it changes files, and undo --yes does not ask",
+    async () => {
+      using box = new Sandbox();
+      box.write("a", "one");
+      await box.must(["init"]);
+      box.write("a", "two");
+      const shown = onTerminal(box, "restore 0", "n");
+      expect(shown).toContain("Change 1 path");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
+      onTerminal(box, "restore 0", "y");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
+      expect(onTerminal(box, "undo --yes", "")).not.toContain("Take this back");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
+    },
+  );
 
-  it.skipIf(script.error !== undefined)("rollback asks before it puts back what was kept aside", async () => {
+  it.skipIf(script.error !== undefined)("rollback asks before it puts back a file that was kept aside", async () => {
     using box = new Sandbox();
     box.write(".gitignore", ".env\n");
     box.write(".env", "KEY=1");
@@ -56,7 +59,7 @@ describe("a terminal", () => {
     expect(said).not.toContain("like that already");
   });
 
-  /** The same, with something that is done while it asks; `typed`: one answer a question. */
+  /** Runs a command line on a terminal, and calls `meanwhile` during its first question. `typed`: a key for each. */
   async function whileAsking(box: Sandbox, words: string, meanwhile: () => Promise<unknown>, typed: string) {
     const line = `stty rows 24 cols 80; ${box.command.join(" ")} ${words}`;
     const env = box.env({ TERM: "xterm", SHELL: "/bin/sh" });
@@ -77,7 +80,7 @@ describe("a terminal", () => {
   }
 
   it.skipIf(script.error !== undefined)(
-    "undo takes back what it asked about, whatever was done meanwhile",
+    "undo undoes the operation that it asked about, even if another one was recorded meanwhile",
     async () => {
       using box = new Sandbox();
       await box.must(["init"]);
@@ -87,7 +90,7 @@ describe("a terminal", () => {
     },
   );
 
-  it.skipIf(script.error !== undefined)("undo of somebody's work that goes on asks again", async () => {
+  it.skipIf(script.error !== undefined)("undo --since asks again if more work was recorded meanwhile", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     await box.must(["run", "--", "sh", "-c", "echo 1 > a; echo 1 > b"]);
@@ -100,28 +103,34 @@ describe("a terminal", () => {
     expect([existsSync(join(box.project, "a")), existsSync(join(box.project, "d/c"))]).toEqual([false, false]);
   });
 
-  it.skipIf(script.error !== undefined)("forget removes the history that it asked about", async () => {
-    using box = new Sandbox();
-    const ids = async () => ((await box.json(["workspaces"])).value as WorkspaceShape[]).map(({ id }) => id);
-    await box.must(["workspaces", "create", "one"]);
-    const [one = ""] = await ids();
-    const typed = one.slice(0, 8);
-    const shown = await whileAsking(box, `forget ${typed}`, () => box.must(["workspaces", "create", typed]), "y");
-    expect(shown).toContain(`removed the history of one (${one}`);
-    expect(await ids()).toEqual([expect.not.stringContaining(one)]);
-  });
-
-  it.skipIf(script.error !== undefined)("restore brings back the state that it asked about", async () => {
-    using box = new Sandbox();
-    box.write("a", "one");
-    await box.must(["init"]);
-    box.write("a", "two");
-    await whileAsking(box, "restore latest", () => box.must(["snapshot", "-m", "later"]), "y");
-    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
-  });
+  it.skipIf(script.error !== undefined)(
+    "forget removes the history that it asked about, even if another one got the name meanwhile",
+    async () => {
+      using box = new Sandbox();
+      const ids = async () => ((await box.json(["workspaces"])).value as WorkspaceShape[]).map(({ id }) => id);
+      await box.must(["workspaces", "create", "one"]);
+      const [one = ""] = await ids();
+      const typed = one.slice(0, 8);
+      const shown = await whileAsking(box, `forget ${typed}`, () => box.must(["workspaces", "create", typed]), "y");
+      expect(shown).toContain(`removed the history of one (${one}`);
+      expect(await ids()).toEqual([expect.not.stringContaining(one)]);
+    },
+  );
 
   it.skipIf(script.error !== undefined)(
-    "restore of an id brings back the same state, though a name hides it",
+    "restore restores the state that it asked about, even if a snapshot was made meanwhile",
+    async () => {
+      using box = new Sandbox();
+      box.write("a", "one");
+      await box.must(["init"]);
+      box.write("a", "two");
+      await whileAsking(box, "restore latest", () => box.must(["snapshot", "-m", "later"]), "y");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
+    },
+  );
+
+  it.skipIf(script.error !== undefined)(
+    "restore of an id restores the state that it asked about, even if a snapshot got that name meanwhile",
     async () => {
       using box = new Sandbox();
       box.write("a", "one");
@@ -134,7 +143,7 @@ describe("a terminal", () => {
     },
   );
 
-  it.skipIf(script.error !== undefined)("has colours; NO_COLOR has none", async () => {
+  it.skipIf(script.error !== undefined)("has colours, but not with --no-color or NO_COLOR", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     box.write("new", "x");

@@ -10,7 +10,7 @@ import { Authenticator } from "../../src/server/callers/authenticate.ts";
 import { MemoryTokenStore, hashToken, type TokenStore, type TokenRecord } from "../../src/server/callers/token.ts";
 import { Sandbox } from "./sandbox.ts";
 
-/** `chronicle token`, and where tokens are kept. */
+/** The command `chronicle token`, and the places of tokens. */
 
 const configOf = (sandbox: Sandbox): string => join(sandbox.env()["XDG_CONFIG_HOME"] ?? "", "chronicle");
 
@@ -52,7 +52,7 @@ describe("chronicle token", () => {
     expect((await sandbox.must(["token", "list"])).stdout).toMatch(/^no tokens/);
   });
 
-  it("makes a token for a replica that was another one's", async () => {
+  it("makes a token for several replicas", async () => {
     using sandbox = new Sandbox();
     const create = ["token", "create", "--role", "agent", "--replica"];
     const [one, two] = ["0fd1a2b3-0000-4000-8000-000000000001", "0fd1a2b3-0000-4000-8000-000000000002"];
@@ -65,7 +65,7 @@ describe("chronicle token", () => {
     expect(book.list()).toMatchObject([{ replicas: [one, two] }]);
   });
 
-  it("says that a token is for all workspaces where none is named; token alone lists", async () => {
+  it("reports that a token without --workspace is for all workspaces; `token` alone lists", async () => {
     using sandbox = new Sandbox();
     const { stderr } = await sandbox.must(["token", "create", "--role", "reader"]);
     expect(stderr).toMatch(
@@ -85,13 +85,13 @@ describe("chronicle token", () => {
     [["revoke"], 2, "needs the id"],
     [["revoke", "nope"], 3, "no token nope"],
     [["steal"], 2, "does not know"],
-  ])("says what is wrong with %j", async (words, code, text) => {
+  ])("refuses %j with a message that names the mistake", async (words, code, text) => {
     using sandbox = new Sandbox();
     const ran = await sandbox.call(["token", ...words]);
     expect([ran.code, ran.stderr]).toEqual([code, expect.stringContaining(text)]);
   });
 
-  it.each(["create", "revoke"])("is no agent's: %s", async (what) => {
+  it.each(["create", "revoke"])("is refused to an agent: %s", async (what) => {
     using sandbox = new Sandbox();
     const ran = await sandbox.call(["token", what, "--role", "operator"], { env: { CHRONICLE_ROLE: "agent" } });
     expect([ran.code, ran.stdout]).toEqual([6, ""]);
@@ -127,7 +127,7 @@ describe("tokens in files", () => {
     expires: null,
   } as const;
 
-  it("are seen by a server that runs, at once, also within one tick of the clock", () => {
+  it("are seen immediately by a running server, also within one tick of the clock", () => {
     using sandbox = new Sandbox();
     const server = new FileTokenStore(new NodeDisk(), sandbox.folder, () => Date.now());
     const command = new FileTokenStore(new NodeDisk(), sandbox.folder, () => Date.now());
@@ -139,7 +139,7 @@ describe("tokens in files", () => {
     }
   });
 
-  it("are not made by what is no record", () => {
+  it("are not read from files that are no valid record", () => {
     using sandbox = new Sandbox();
     const book = new FileTokenStore(new NodeDisk(), sandbox.folder, () => Date.now());
     book.add({ ...record, id: "good", hash: "h" });
@@ -160,7 +160,7 @@ describe("tokens in files", () => {
 describe("the operator's token", () => {
   const disk = new NodeDisk();
 
-  it("is the given one, else that of a file, else one that is made and kept for oneself", () => {
+  it("is the given one, otherwise that of a file, otherwise one that is made and kept", () => {
     using sandbox = new Sandbox();
     const configFolder = join(sandbox.folder, "deep/config");
     const given = "x".repeat(24);
@@ -177,7 +177,7 @@ describe("the operator's token", () => {
     expect(operatorToken(disk, { given: undefined, file, configFolder }).token).toBe("y".repeat(30));
   });
 
-  it("is none that was given to somebody: a client's variable is the server's, too", async () => {
+  it("must not be a token from the list of tokens, although server and clients read the same variable", async () => {
     using sandbox = new Sandbox();
     const made = await sandbox.must(["token", "create", "--role", "reader"]);
     const given = made.stdout.trim();
@@ -192,7 +192,7 @@ describe("the operator's token", () => {
     expect(await authenticator.callerOf(`Bearer ${given}`, "here")).toMatchObject({ role: "reader" });
   });
 
-  it("is not one that others can read, or that is easy to guess", () => {
+  it("is refused if it is short or has spaces, or if others can read its file", () => {
     using sandbox = new Sandbox();
     const file = join(sandbox.folder, "t");
     const ask = (given?: string) => operatorToken(disk, { given, file, configFolder: sandbox.folder });
@@ -203,7 +203,7 @@ describe("the operator's token", () => {
     expect(() => ask()).toThrow(/others can read/);
   });
 
-  it("may be behind a link: the file's permissions count, here and for the token of a client", () => {
+  it("may be in a file behind a link, as may a client's: the permissions of the file count", () => {
     using sandbox = new Sandbox();
     const [file, link] = [join(sandbox.folder, "t"), join(sandbox.folder, "link")];
     const token = "y".repeat(30);
@@ -220,7 +220,7 @@ describe("the operator's token", () => {
   });
 });
 
-describe("a time at which something ends", () => {
+describe("the end of a token", () => {
   const now = Date.parse("2026-01-01T00:00:00Z");
   it.each([
     ["30m", "2026-01-01T00:30:00.000Z"],

@@ -10,7 +10,7 @@ function read(box: Sandbox, path: string): string {
   return readFileSync(join(box.project, path), "utf8");
 }
 
-it("begin prints an id; rollback without one means the innermost", async () => {
+it("begin prints an id, and rollback without an id rolls back the innermost transaction", async () => {
   using box = new Sandbox();
   box.write("a.txt", "before\n");
   const begun = await box.call(["transaction", "begin", "--name", "refactoring"]);
@@ -31,7 +31,7 @@ it("begin prints an id; rollback without one means the innermost", async () => {
   expect(shapes).toMatchObject([{ id, status: "rolled_back", name: "refactoring", snapshots: [] }]);
 });
 
-it("--keep: it is committed when its process is gone, and that is told", async () => {
+it("with --keep, a transaction is committed when its process has ended, and this is reported", async () => {
   using box = new Sandbox();
   box.write("a.txt", "before\n");
   const owner = spawn("sleep", ["60"]);
@@ -47,7 +47,7 @@ it("--keep: it is committed when its process is gone, and that is told", async (
   expect((await box.call(["transaction", "begin", "--keep"])).code).toBe(2);
 });
 
-it("commit keeps it all, and undo takes it back as one", async () => {
+it("commit keeps the changes, and undo undoes them as one operation", async () => {
   using box = new Sandbox();
   box.write("a.txt", "before\n");
   const id = (await box.call(["transaction", "begin"])).stdout.trim();
@@ -58,7 +58,7 @@ it("commit keeps it all, and undo takes it back as one", async () => {
   expect(read(box, "a.txt")).toBe("before\n");
 });
 
-it("commit says the changes, the actions among them, and nothing of undo where there is nothing", async () => {
+it("commit reports the number of changes and actions, and mentions undo only if there are changes", async () => {
   using box = new Sandbox();
   await box.must(["init"]);
   await box.must(["transaction", "begin", "--name", "idle"]);
@@ -80,7 +80,7 @@ it("commit says the changes, the actions among them, and nothing of undo where t
   );
 });
 
-it("commit within a run says the changes, and that they go back with the run", async () => {
+it("commit within a run reports the changes, and that an undo of the run undoes them", async () => {
   using box = new Sandbox();
   await box.must(["init"]);
   const chronicle = box.command.map((word) => `'${word}'`).join(" ");
@@ -89,7 +89,7 @@ it("commit within a run says the changes, and that they go back with the run", a
   expect(stdout).toMatch(/^committed [0-9a-f]{8}: 1 change; part of run [0-9a-f]{8}, and taken back with it$/m);
 });
 
-it("what cannot be done is said, with what to do", async () => {
+it("mistakes are errors, with hints", async () => {
   using box = new Sandbox();
   box.write("a.txt", "x");
   await box.call(["init"]);
@@ -105,7 +105,7 @@ it("what cannot be done is said, with what to do", async () => {
   expect(again.stderr).toContain("chronicle undo");
 });
 
-it("one that was tied to a process is rolled back when that is killed", async () => {
+it("a transaction with --pid is rolled back when the process is killed", async () => {
   using box = new Sandbox();
   box.write("a.txt", "before\n");
   const owner = spawn("sleep", ["60"]);
@@ -121,7 +121,7 @@ it("one that was tied to a process is rolled back when that is killed", async ()
   expect(read(box, "a.txt")).toBe("before\n");
 });
 
-it("a run with --rollback-on-failure that is killed itself is rolled back by the next change", async () => {
+it("a run with --rollback-on-failure that is killed is rolled back by the next command that writes", async () => {
   using box = new Sandbox();
   box.write("a.txt", "before\n");
   await box.call(["init"]);
@@ -136,7 +136,7 @@ it("a run with --rollback-on-failure that is killed itself is rolled back by the
   await box.must(["verify"]);
 });
 
-it("rollback says what stays", async () => {
+it("rollback reports the files that it leaves", async () => {
   using box = new Sandbox();
   box.write("a.txt", "before\n");
   await box.must(["init"]);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-/** Compares a whole conversation with what is kept beside this test (`npx vitest run test/cli/transcripts -u` writes it). */
+/** Compares a whole transcript with the kept file. `npx vitest run test/cli/transcripts -u` writes the file. */
 async function isKept(box: Sandbox, name: string): Promise<void> {
   await expect(box.transcript).toMatchFileSnapshot(`transcripts/${name}.txt`);
 }
@@ -77,7 +77,7 @@ it("the history of a file, also a deleted one", async () => {
   await isKept(box, "history");
 });
 
-it("what is covered, and why", async () => {
+it("coverage and configuration", async () => {
   using box = new Sandbox();
   box.write(".gitignore", "dist\n*.log\n");
   box.write("dist/app.js", "x");
@@ -97,7 +97,7 @@ it("what is covered, and why", async () => {
   await isKept(box, "coverage");
 });
 
-it("limits and unsafe folders are refused, with what to do", async () => {
+it("limits and unsafe folders are refused, with hints", async () => {
   using box = new Sandbox();
   for (let i = 0; i < 12; i += 1) box.write(`many/${i}`, "x");
   await box.step(["init", "--max-entries", "5"]);
@@ -107,7 +107,7 @@ it("limits and unsafe folders are refused, with what to do", async () => {
   await isKept(box, "refused");
 });
 
-it("partial coverage is said, and exits 1; a run keeps its command's code", async () => {
+it("partial coverage is reported with exit code 1, but a run keeps its command's exit code", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
   box.write("big.bin", "x".repeat(5000));

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import type { RunShape } from "../../src/api/shapes.ts";
 import { Sandbox } from "./sandbox.ts";
 
-it("an undo of what was undone already changes and records nothing, and a redo does the work again", async () => {
+it("an undo of an undone run changes and records nothing, and a redo redoes the run", async () => {
   using box = new Sandbox();
   box.write("f", "1\n");
   await box.must(["init"]);
@@ -19,7 +19,7 @@ it("an undo of what was undone already changes and records nothing, and a redo d
   expect(readFileSync(join(box.project, "f"), "utf8")).toBe("2\n");
 });
 
-it("an undo of an undo says that the work is done again, and how to take it back", async () => {
+it("an undo of an undo reports that the work is done again, and how to undo it", async () => {
   using box = new Sandbox();
   box.write("f", "1\n");
   await box.must(["init"]);
@@ -31,7 +31,7 @@ it("an undo of an undo says that the work is done again, and how to take it back
   expect(readFileSync(join(box.project, "f"), "utf8")).toBe("1\n");
 });
 
-it("an undo of which a part of a file conflicts says that the rest of the file is undone", async () => {
+it("an undo that conflicts in a part of a file reports that the rest of the file is undone", async () => {
   using box = new Sandbox();
   const lines = ["1", "2", "3", "4", "5", "6", "7", "8", "9", ""].join("\n");
   box.write("f", lines);

@@ -13,7 +13,7 @@ async function latest(box: Sandbox): Promise<string> {
   return sessions[0]?.session_id ?? "";
 }
 
-it("a run in the middle is taken back, a conflict is shown, settled and taken back again", async () => {
+it("an earlier run is undone; its conflict is shown and settled, and the settlement is undone", async () => {
   using box = new Sandbox();
   box.write("a.txt", "1\n2\n3\n4\n5\n");
   box.write("b.txt", "b\n");
@@ -55,7 +55,7 @@ it("a run in the middle is taken back, a conflict is shown, settled and taken ba
   expect(text(box, "b.txt")).toBe("human\n");
 });
 
-it("changes tells what somebody did; two selections at once are refused", async () => {
+it("changes shows the changes of a session, and two selections in one command are refused", async () => {
   using box = new Sandbox();
   box.write("sub/a.txt", "1\n");
   await box.must(["run", "--", "sh", "-c", "echo 2 > sub/a.txt"]);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
-it("a path that is not known is said, with what was perhaps meant, instead of 'no difference'", async () => {
+it('an unknown path is an error that names similar paths, and not "no difference"', async () => {
   using box = new Sandbox();
   box.write("src/notes.txt", "one\n");
   box.write(".gitignore", ".env\nout/\n");
@@ -38,7 +38,7 @@ it("a path that is not known is said, with what was perhaps meant, instead of 'n
   expect((await box.must(["restore", "0", "src/", "--yes"])).stdout).toContain("src/notes.txt");
 });
 
-it("cat NAME@N is the file of that name where none is recorded under the name before @", async () => {
+it("cat NAME@N reads a file with this whole name if no file NAME is recorded", async () => {
   using box = new Sandbox();
   box.write("f@2", "literal\n");
   box.write("d/f", "another\n");

@@ -5,7 +5,7 @@ import { pushAll } from "../helpers/pushed.ts";
 import { storeParts } from "../helpers/store-parts.ts";
 import { Sandbox } from "./sandbox.ts";
 
-it("--upstream: the copy of an origin's history, on the command line", async () => {
+it("with --upstream, commands read the copy of the origin's history, and those that write are refused", async () => {
   using sandbox = new Sandbox();
   await using origin = new Project();
   origin.write("notes/one.txt", "of the origin\n");
@@ -25,7 +25,7 @@ it("--upstream: the copy of an origin's history, on the command line", async () 
   await b.blobs.close();
 
   expect((await sandbox.call(["list", "--snapshots", "--upstream"])).stdout).toContain("over there");
-  // A command that would be about the sandbox's own history is not proposed.
+  // The list proposes no command that would act on the sandbox's own history.
   const recent = (await sandbox.call(["list", "--upstream"])).stdout;
   expect(recent).toContain("chronicle --upstream restore <moment> --to DIR");
   expect(recent).not.toMatch(/chronicle (undo|restore)/);

@@ -18,7 +18,7 @@ async function prepared(): Promise<{ sandbox: Sandbox; workspace: string }> {
 }
 
 describe("chronicle versions", () => {
-  it("lists what a replica lost, shows it, and brings it back; undo takes that back", async () => {
+  it("lists, shows and restores a version that a replica lost, and undo undoes the restore", async () => {
     const { sandbox } = await prepared();
     using _sandbox = sandbox;
     const { stdout } = await sandbox.must(["versions", "notes.txt"]);
@@ -36,7 +36,7 @@ describe("chronicle versions", () => {
     expect(readFileSync(join(sandbox.project, "notes.txt"), "utf8")).toBe("what is there\n");
   });
 
-  it("says of what is there by now that it is", async () => {
+  it("marks a version that is the present state", async () => {
     const { sandbox } = await prepared();
     using _sandbox = sandbox;
     sandbox.write("notes.txt", LOST);
@@ -45,7 +45,7 @@ describe("chronicle versions", () => {
     expect((await sandbox.json(["versions"])).value).toMatchObject([{ lost_to: { iteration: 1 }, is_present: true }]);
   });
 
-  it("says where there is nothing to be listed", async () => {
+  it("reports an unknown path, and a path without versions", async () => {
     const { sandbox } = await prepared();
     using _sandbox = sandbox;
     expect((await sandbox.call(["versions", "nosuch"])).stderr).toContain("nosuch");
@@ -55,7 +55,7 @@ describe("chronicle versions", () => {
     expect([stdout, stderr]).toEqual(["nothing that a replica wrote was left out\n", ""]);
   });
 
-  it("has beside it the sessions that ran at replicas", async () => {
+  it("is complemented by `sessions`, `show` and `changes`, which know sessions of replicas", async () => {
     const { sandbox, workspace } = await prepared();
     using _sandbox = sandbox;
     expect((await sandbox.must(["sessions"])).stdout).toBe("");
@@ -70,7 +70,7 @@ describe("chronicle versions", () => {
     expect((await sandbox.must(["changes", "--session", "s-42"])).stdout).toContain("taken.txt");
   });
 
-  it("says what is asked for wrongly", async () => {
+  it("refuses wrong requests with a message", async () => {
     const { sandbox } = await prepared();
     using _sandbox = sandbox;
     const said = async (...words: string[]) => {
@@ -84,7 +84,7 @@ describe("chronicle versions", () => {
     expect(await said("../elsewhere")).toContain("elsewhere");
   });
 
-  it("is answered by a server as by the store itself", async () => {
+  it("has its functions in the client of a server, too", async () => {
     const { sandbox, workspace } = await prepared();
     using _sandbox = sandbox;
     const places = { home: sandbox.store, configFolder: join(sandbox.folder, "config", "chronicle") };

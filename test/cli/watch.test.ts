@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { ended, Sandbox } from "./sandbox.ts";
 
 describe("watch", () => {
-  it("records until it is stopped", async () => {
+  it("records changes, and follows changed rules, until it is stopped", async () => {
     using box = new Sandbox();
     box.write("a", "1");
     const child = box.start(["watch"]);

@@ -14,7 +14,7 @@ function bytesBeneath(folder: string): number {
     .reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0);
 }
 
-it("du counts every workspace, in any folder, and its parts add up", async () => {
+it("du counts every workspace, in whatever folder it is called, and its parts add up", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n".repeat(1_000));
   await box.must(["init"]);
@@ -28,7 +28,7 @@ it("du counts every workspace, in any folder, and its parts add up", async () =>
   const { blobs, log_bytes, index_bytes, other_bytes, total_bytes, store } = value as DuShape;
   expect(store).toBe(box.store);
   expect(blobs.stored_bytes + log_bytes + index_bytes + other_bytes).toBe(total_bytes);
-  // While it is open: databases that are open have files beside them.
+  // Compared while the store is open, because open databases have additional files.
   const library = await openStore({ home: box.store, configFolder: join(box.folder, "config/chronicle") });
   expect((await library.du()).total_bytes).toBe(bytesBeneath(box.store));
   await library.close();
@@ -46,7 +46,7 @@ it("du counts every workspace, in any folder, and its parts add up", async () =>
   ]);
 });
 
-it("gc frees what a forgotten workspace leaves, with no workspace around", async () => {
+it("gc frees the contents of a forgotten workspace, also in a folder without a workspace", async () => {
   using box = new Sandbox();
   box.write("a.txt", Buffer.from(Array.from({ length: 50_000 }, (_, i) => (i * i * 7919) % 251)));
   await box.must(["init"]);
@@ -62,7 +62,7 @@ it("gc frees what a forgotten workspace leaves, with no workspace around", async
   expect(freed_bytes).toBe(before - bytesBeneath(join(box.store, "blobs/packs")));
 });
 
-it("gc counts as freed only what it freed: what lies in a pack that is mostly needed is said apart", async () => {
+it("gc reports contents that stay in a mostly needed pack separately from freed ones", async () => {
   using box = new Sandbox();
   box.write("a.txt", randomBytes(100_000));
   await box.must(["init"]);

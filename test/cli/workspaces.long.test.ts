@@ -7,7 +7,7 @@ import type { ManifestShape, StatusShape, WorkspaceShape } from "../../src/api/s
 import { openStore } from "../../src/open.ts";
 import { Sandbox } from "./sandbox.ts";
 
-/** Writes into a workspace as a program does. */
+/** Writes files into a workspace through the library. */
 async function put(box: Sandbox, name: string, files: Readonly<Record<string, string>>): Promise<FileListShape> {
   const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
   const workspace = await store.openById(name);
@@ -22,7 +22,7 @@ async function listed(box: Sandbox): Promise<WorkspaceShape[]> {
   return (await box.json(["workspaces"])).value as WorkspaceShape[];
 }
 
-it("creates, lists, forks, archives and forgets workspaces without a folder", async () => {
+it("creates, lists, forks, archives and forgets hosted workspaces", async () => {
   using box = new Sandbox();
   const id = (await box.must(["workspaces", "create", "one"])).stdout.trim();
   expect((await box.json(["workspaces", "create"])).value).toMatchObject({
@@ -65,7 +65,7 @@ it("creates, lists, forks, archives and forgets workspaces without a folder", as
   );
 });
 
-it("-w names a workspace for every command, whatever folder one stands in; paths begin at its root", async () => {
+it("-w chooses the workspace of every command, in any current folder, and paths begin at its root", async () => {
   using box = new Sandbox();
   box.write("here.txt", "a folder's history\n");
   await box.must(["init"]);
@@ -88,7 +88,7 @@ it("-w names a workspace for every command, whatever folder one stands in; paths
   expect(Object.keys(manifest.files)).toEqual(["dir", "dir/b.txt", "here.txt"]);
   await say("restore", "latest", "--to", join(box.folder, "out"));
   await say("verify");
-  // A workspace with a folder too, from elsewhere.
+  // -w also chooses a workspace with a folder, from another folder.
   const own = (await listed(box)).find((one) => one.path === box.project)?.id ?? "";
   const elsewhere = { cwd: "home" };
   expect((await box.must(["-w", own, "cat", "here.txt"], elsewhere)).stdout).toBe("a folder's history\n");
@@ -104,13 +104,13 @@ it.each([
   [["workspaces", "archive", "x", "--from", "y"], "--from goes with create"],
   [["workspaces", "create", "a b"], "cannot be the name"],
   [["-w", "x", "init"], "init begins a history in a folder"],
-])("%j is a mistake that is named", async (words, said) => {
+])("%j is refused with a message that names the mistake", async (words, said) => {
   using box = new Sandbox();
   const { code, stderr } = await box.call(words);
   expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
 });
 
-it("what is not there, and what needs a folder, is said", async () => {
+it("unknown workspaces, and commands that need a folder, are errors", async () => {
   using box = new Sandbox();
   await box.must(["workspaces", "create", "w"]);
   expect(await box.call(["-w", "nobody", "status"])).toMatchObject({ code: 3 });
@@ -122,7 +122,7 @@ it("what is not there, and what needs a folder, is said", async () => {
   }
 });
 
-it("repeats how the workspace was chosen in each command that it names; JSON has plain ones", async () => {
+it("printed commands repeat -w and --store, but those in JSON do not", async () => {
   using box = new Sandbox();
   const put = async (text: string): Promise<string> =>
     (await box.must(["-w", "one", "put", "a.txt"], { input: text })).stdout;
@@ -142,7 +142,7 @@ it("repeats how the workspace was chosen in each command that it names; JSON has
   expect((await box.call(["-w", "one", "rm", "d"])).stderr).toContain("chronicle -w one rm -r d");
 });
 
-it("forget looks a workspace up before it asks whether somebody is sure", async () => {
+it("forget reports an unknown workspace before it asks for --yes", async () => {
   using box = new Sandbox();
   for (const name of ["one", "two"]) await box.must(["workspaces", "create", name]);
   const unknown = await box.call(["forget", "zz"]);

@@ -11,7 +11,7 @@ const repo = join(import.meta.dirname, "../..");
 const script: string = join(repo, "scripts/bundle-options.js");
 const { BROWSER_OPTIONS } = (await import(script)) as { BROWSER_OPTIONS: object };
 
-/** What a page has, and the client uses. */
+/** The globals of a web page that the client uses. */
 const WEB = [
   ...["AbortController", "AbortSignal", "Blob", "ReadableStream", "Response", "TextDecoder", "TextEncoder", "URL"],
   ...["atob", "btoa", "clearTimeout", "crypto", "fetch", "setTimeout", "structuredClone"],
@@ -31,7 +31,7 @@ const PROGRAM = `(async () => {
   return JSON.stringify([await first.text(), files.map(({ path }) => path), size, code]);
 })()`;
 
-it("runs where there is nothing of Node's, and takes no more than a page can spare", async () => {
+it("the client runs without globals of Node, and its bundle is smaller than 50 kB", async () => {
   const { metafile, outputFiles } = await build({
     ...BROWSER_OPTIONS,
     entryPoints: ["src/client/index.ts"],
@@ -49,14 +49,14 @@ it("runs where there is nothing of Node's, and takes no more than a page can spa
 
   await using server = await ServedStore.start();
   const globals = Object.fromEntries(WEB.map((name) => [name, (globalThis as Record<string, unknown>)[name]]));
-  // A page has a document: there, bodies are collected.
+  // `document` marks a page. The client collects bodies before sending them there.
   const context = createContext({ ...globals, document: {}, url: server.url, token: server.token });
   runInContext(output?.text ?? "", context);
   const told = JSON.parse(await (runInContext(PROGRAM, context) as Promise<string>)) as unknown;
   expect(told).toEqual(["in pieces", ["a.txt"], 5, "PATH_INVALID"]);
 });
 
-it("names no type of Node's: what a page has is enough for the compiler", () => {
+it("the client compiles without the types of Node", () => {
   const base = mkdtempSync(join(tmpdir(), "chronicle-page-"));
   const lib = ["es2024", "dom", "dom.iterable", "dom.asynciterable", "esnext.disposable"];
   const options = { extends: join(repo, "tsconfig.json"), compilerOptions: { types: [], lib }, include: [] };

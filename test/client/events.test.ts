@@ -11,7 +11,7 @@ function begin(response: ServerResponse, after: number): void {
 const event = (seq: number): string =>
   `id: ${seq}\nevent: message\ndata: ${JSON.stringify({ seq, record_id: `r${seq}` })}\n\n`;
 
-/** Hears so many events. */
+/** Receives `count` events. Returns their seqs. */
 async function hear(peer: ScriptedPeer, count: number, options: EventsOptions = {}): Promise<number[]> {
   const heard: number[] = [];
   for await (const { seq } of peer.client().workspace("w").events(options)) {
@@ -22,11 +22,11 @@ async function hear(peer: ScriptedPeer, count: number, options: EventsOptions = 
 }
 
 describe("events", () => {
-  it("go on after the last that came, each once, however the connection ends", async () => {
+  it("continue after the last received one, each once, however the connection ends", async () => {
     await using peer = await ScriptedPeer.start(
       (_, response) => {
         begin(response, 4);
-        // In the middle of an event: the rest comes again.
+        // The connection ends in the middle of event 7, which is sent again as a whole.
         response.write(`${event(5)}${event(6)}id: 7\nda`, () => setTimeout(() => response.destroy(), 20));
       },
       (_, response) => {
@@ -43,7 +43,7 @@ describe("events", () => {
     expect(peer.requests.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "6", "7", "7"]);
   });
 
-  it("of whoever was cut off before the first are those since it began", async () => {
+  it("begin at the first connection's position if it was cut off before the first event", async () => {
     await using peer = await ScriptedPeer.start(
       (_, response) => {
         begin(response, 40);
@@ -58,7 +58,7 @@ describe("events", () => {
     expect(peer.requests.at(-1)?.headers["last-event-id"]).toBe("40");
   });
 
-  it("begin where they are asked to, in pieces as they may come", async () => {
+  it("begin after the requested seq, and may arrive in single bytes", async () => {
     await using peer = await ScriptedPeer.start((_, response) => {
       begin(response, 2);
       const text = Buffer.from(event(3).replace("r3", "r♥3"));
@@ -75,7 +75,7 @@ describe("events", () => {
     });
   });
 
-  it("end without an error when they are told to, also while waiting", async () => {
+  it("end without an error on an abort or a close, also while waiting", async () => {
     await using peer = await ScriptedPeer.start((_, response) => begin(response, 0));
     const ended = new AbortController();
     setTimeout(() => ended.abort(), 50);
@@ -88,7 +88,7 @@ describe("events", () => {
     await hearing;
   });
 
-  it("stay connected while whoever hears them takes long over one", async () => {
+  it("stay connected while the reader takes long over one event", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       let answered: ServerResponse | undefined;
@@ -121,7 +121,7 @@ describe("events", () => {
     }
   });
 
-  it("throw what the server says", async () => {
+  it("throw the error of the server", async () => {
     await using peer = await ScriptedPeer.start(problem(404, "NOT_FOUND"));
     await expect(hear(peer, 1)).rejects.toMatchObject({ code: "NOT_FOUND" });
     await using later = await ScriptedPeer.start(

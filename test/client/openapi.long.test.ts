@@ -19,11 +19,11 @@ afterAll(() => rmSync(base, { recursive: true, force: true }));
 const checkedIn = (): Record<string, unknown> => JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
 
 describe("docs/openapi.json", () => {
-  it("is what the table of routes gives: node scripts/make-openapi.ts writes it", () => {
+  it("is generated from the table of routes: node scripts/make-openapi.ts writes it", () => {
     expect(checkedIn()).toEqual(JSON.parse(JSON.stringify(makeDocument(ROUTES, replyComponents()))));
   });
 
-  it("is accepted by a stock validator, which sees what is wrong", async () => {
+  it("is accepted by a common validator, which rejects a broken copy", async () => {
     const validator = new Validator();
     expect(await validator.validate(checkedIn())).toEqual({ valid: true });
     const broken = JSON.stringify(checkedIn()).replace('"in":"query"', '"in":"nowhere"');
@@ -31,14 +31,14 @@ describe("docs/openapi.json", () => {
   });
 });
 
-/** What this test uses of what the generator makes. */
+/** The part of the generated code that this test uses. */
 interface Generated {
   readonly Api: new (config: object) => {
     readonly v1: Record<string, (...args: unknown[]) => Promise<{ readonly status: number; readonly data: unknown }>>;
   };
 }
 
-describe("a client that a stock generator makes of it", () => {
+describe("a client that a common generator makes from it", () => {
   it("passes the type check, and works against a server", async () => {
     mkdirSync(base, { recursive: true });
     await generateApi({
@@ -50,7 +50,7 @@ describe("a client that a stock generator makes of it", () => {
       silent: true,
     });
     writeFileSync(join(base, "package.json"), '{"type":"module"}');
-    // As generated code is used: with the checks of a usual project.
+    // Checks the generated code with the options of a usual project.
     const options = {
       target: "es2024",
       module: "nodenext",
@@ -71,7 +71,7 @@ describe("a client that a stock generator makes of it", () => {
     }).v1;
     const created = await api["createWorkspace"]?.({ name: "generated" });
     expect(created?.status).toBe(201);
-    // The generator sends everything but text as JSON, unless it is told the type.
+    // The generated client sends a body as JSON unless a type is given.
     const written = await api["putFile"]?.({ id: "generated", path: "src/a.ts" }, "one", { type: "text/plain" });
     expect(written?.data).toMatchObject({ file: { path: "src/a.ts", size: 3 } });
     const listed = await api["listFiles"]?.({ id: "generated", depth: 1 });

@@ -9,8 +9,8 @@ import { OwnTime } from "../helpers/own-time.ts";
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const head = { workspace: "w", seq: 1, hash: "h", log_root: "", root: "", note: "", key: "" };
 
-describe("trying again", () => {
-  it("reads, while what stops them passes", async () => {
+describe("the client", () => {
+  it("repeats a read after temporary errors", async () => {
     await using peer = await ScriptedPeer.start(
       hangUp,
       problem(503, "LOCKED"),
@@ -21,20 +21,20 @@ describe("trying again", () => {
     expect(peer.requests).toHaveLength(4);
   });
 
-  it("gives up in the end, with what was said last", async () => {
+  it("gives up after four tries, with the last error of the server", async () => {
     await using peer = await ScriptedPeer.start(hangUp, problem(503, "LOCKED", { hint: "wait" }));
     await expect(peer.client().workspace("w").head()).rejects.toMatchObject({ code: "LOCKED", hint: "wait" });
     expect(peer.requests).toHaveLength(4);
   });
 
-  it("not what will not change", async () => {
+  it("does not repeat a read after a lasting error", async () => {
     await using peer = await ScriptedPeer.start(problem(404, "NOT_FOUND", { data: { path: "a" } }), json(head));
     const asked = peer.client().workspace("w").head();
     await expect(asked).rejects.toMatchObject({ code: "NOT_FOUND", data: { path: "a" }, message: "it is NOT_FOUND" });
     expect(peer.requests).toHaveLength(1);
   });
 
-  it("changes under one key, and another for each change", async () => {
+  it("repeats a change with the same idempotency key, and uses another key for each change", async () => {
     await using peer = await ScriptedPeer.start(hangUp, json({ seq: 1 }), json({ seq: 2 }));
     const workspace = peer.client().workspace("w");
     await workspace.putFile("a.txt", bytes("x"));
@@ -50,7 +50,7 @@ describe("trying again", () => {
     ]);
   });
 
-  it("not a content that can be read only once", async () => {
+  it("does not repeat a write whose content can be read only once", async () => {
     await using peer = await ScriptedPeer.start(problem(503, "LOCKED"), json({ seq: 1 }));
     async function* content(): AsyncIterable<Uint8Array> {
       yield bytes("once");
@@ -60,13 +60,13 @@ describe("trying again", () => {
     expect(peer.requests.map(({ body }) => body)).toEqual(["once"]);
   });
 
-  it("not when whoever answers asks for longer than a caller waits", async () => {
+  it("does not repeat a request if the server asks for a longer wait than the client's limit", async () => {
     await using peer = await ScriptedPeer.start(problem(429, "RATE_LIMITED", {}, { "retry-after": "60" }), json(head));
     await expect(peer.client().workspace("w").head()).rejects.toMatchObject({ code: "RATE_LIMITED" });
     expect(peer.requests).toHaveLength(1);
   });
 
-  it("a try that got no answer is not followed by the wait that an earlier answer asked for", async () => {
+  it("does not wait again for the time of an earlier answer after a try without an answer", async () => {
     const busy = problem(429, "RATE_LIMITED", {}, { "retry-after": "1" });
     await using peer = await ScriptedPeer.start(busy, hangUp, hangUp, json(head));
     const retry = { tries: 5, firstWait: 1, longestWait: 2_000 };
@@ -77,8 +77,8 @@ describe("trying again", () => {
   });
 });
 
-describe("what comes back", () => {
-  it("a content that is cut off goes on where it stopped", async () => {
+describe("a response", () => {
+  it("with a content that is cut off is continued where it stopped", async () => {
     const shape = { path: "a", kind: "file", size: 10, hash: "", permissions: 420, mtime_ms: 0, iteration: 3, seq: 9 };
     await using peer = await ScriptedPeer.start(
       json(shape),
@@ -98,7 +98,7 @@ describe("what comes back", () => {
     expect(peer.requests.at(-1)?.url).toBe("/v1/workspaces/w/files/a/at/3?as=iteration");
   });
 
-  it("a part is cut out of the whole, where ranges are not known", async () => {
+  it("with the whole content is cut to the requested range, if the server ignores ranges", async () => {
     const shape = { path: "a", kind: "file", size: 10, hash: "", permissions: 420, mtime_ms: 0, iteration: 3, seq: 9 };
     await using peer = await ScriptedPeer.start(json(shape), (_, response) => void response.end("0123456789"));
     const file = await peer.client().workspace("w").file("a");
@@ -114,7 +114,7 @@ describe("what comes back", () => {
     [418, "USAGE"],
     [500, "IO"],
     [502, "UNAVAILABLE"],
-  ])("%d without a problem is %s", async (status, code) => {
+  ])("with the status %d and without a problem is %s", async (status, code) => {
     await using peer = await ScriptedPeer.start((_, response) => {
       response.writeHead(status, { "content-type": "text/html" });
       response.end("<h1>no</h1>");
@@ -122,7 +122,7 @@ describe("what comes back", () => {
     await expect(peer.client().workspace("w").head()).rejects.toMatchObject({ code });
   });
 
-  it("a page of somebody else's is no answer", async () => {
+  it("with an HTML page of somebody else is UNAVAILABLE", async () => {
     await using peer = await ScriptedPeer.start(
       (_, response) => void response.end("<html>Log in to this network</html>"),
     );
@@ -130,7 +130,7 @@ describe("what comes back", () => {
     await expect(peer.client().readFile("w", "a")).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("a redirection is not followed: the token is for this server", async () => {
+  it("that redirects is not followed, because the token is for this server only", async () => {
     await using other = await ScriptedPeer.start(json(head));
     await using peer = await ScriptedPeer.start((_, response) => {
       response.writeHead(302, { location: `${other.url}/v1/workspaces/w/head` });
@@ -141,8 +141,8 @@ describe("what comes back", () => {
   });
 });
 
-describe("where nobody is", () => {
-  it("UNAVAILABLE, soon", async () => {
+describe("an address", () => {
+  it("at which no server answers is UNAVAILABLE", async () => {
     const gone = createServer().listen(0, "127.0.0.1");
     await new Promise((done) => gone.once("listening", done));
     const { port } = gone.address() as AddressInfo;
@@ -158,15 +158,15 @@ describe("where nobody is", () => {
   });
 
   it.each(["localhost:1", "ftp://x", "http://u:p@x", "http://x?token=a", "unix:relative", ""])(
-    "%j is no address",
+    "like %j is refused",
     (url) => {
       expect(() => createNodeClient({ url })).toThrow(expect.objectContaining({ code: "USAGE" }));
     },
   );
 });
 
-describe("what goes out", () => {
-  it("the token is in a header, and nowhere else; who acts is said; what is read only changes nothing", async () => {
+describe("a request", () => {
+  it("has the token, role, actor and client in headers, and no token in its URL", async () => {
     await using peer = await ScriptedPeer.start(json({ items: [], next: null }), json({ seq: 1 }));
     const workspace = peer.client().workspace("w").as({ role: "agent", actor: "claude code", client: "cli" });
     await workspace.snapshots();
@@ -184,7 +184,7 @@ describe("what goes out", () => {
     });
   });
 
-  it("who acts is a name that a header can say", async () => {
+  it("is not sent if the name of the actor cannot be in a header", async () => {
     await using peer = await ScriptedPeer.start(json(head));
     const workspace = peer.client().workspace("w").as({ actor: "line\nbreak" });
     await expect(workspace.head()).rejects.toMatchObject({ code: "USAGE" });

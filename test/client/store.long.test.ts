@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 describe("the store of a server", () => {
-  it("begins, lists, forks, archives and forgets workspaces", async () => {
+  it("makes, lists, forks, archives and forgets workspaces", async () => {
     const { workspace, result } = await client.store.create({ name: "origin" });
     expect(result).toMatchObject({ created: true, path: "" });
     await workspace.putFile("a", bytes("1"));
@@ -60,7 +60,7 @@ describe("the store of a server", () => {
     expect((await client.store.doctor()).checks.length).toBeGreaterThan(3);
   });
 
-  it("opens by id, name, and the beginning of an id, unless it must be exact", async () => {
+  it("opens a workspace by id, name and prefix of an id, but with `exact` not by a prefix", async () => {
     const { workspace } = await client.store.create({ name: "opened" });
     expect((await client.store.openById("opened")).id).toBe(workspace.id);
     expect((await client.store.openById(workspace.id)).id).toBe(workspace.id);
@@ -75,7 +75,7 @@ describe("the store of a server", () => {
     await expect(looking.files()).rejects.toMatchObject({ code: "USAGE" });
   });
 
-  it("opens the workspace of a folder of the server's machine", async () => {
+  it("opens the workspace of a folder on the server's machine", async () => {
     const workspace = await client.store.open({ folder: join(folder, "src") });
     expect(workspace.path).toBe(folder);
     writeFileSync(join(folder, "src/a.txt"), "edited");
@@ -84,7 +84,7 @@ describe("the store of a server", () => {
     await expect(client.store.open({ folder: "/nowhere/at/all" })).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("says what a server cannot do for its caller", async () => {
+  it("refuses requests that a server cannot carry out for its caller", async () => {
     const workspace = client.workspace("opened");
     await expect(client.store.init({ roots: [folder] })).rejects.toMatchObject({ code: "USAGE" });
     const asked = { folder: "/nowhere/at/all", create: true };
@@ -99,7 +99,7 @@ describe("the store of a server", () => {
     await workspace.follow();
   });
 
-  it("rewrites records only as they were read; one that was deleted meanwhile stays deleted", async () => {
+  it("migrates records only if they are still as they were read, and leaves deleted ones deleted", async () => {
     const { workspace } = await client.store.create({ name: "rewritten" });
     const { records } = workspace;
     await records.upsert("a", { n: 1 });
@@ -126,13 +126,13 @@ describe("the store of a server", () => {
     expect(await records.all()).toEqual([["a", { n: 9 }]]);
   });
 
-  it("knows who asks", async () => {
+  it("reports the role of the caller, and refuses a wrong token", async () => {
     expect(await client.me()).toMatchObject({ role: "operator", workspaces: null, version: "0.0.0-test" });
     const stranger = server.client("port", { token: "chr_wrong", retry: { tries: 1, firstWait: 1, longestWait: 1 } });
     await expect(stranger.me()).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
   });
 
-  it("gives long lists whole", async () => {
+  it("returns long lists completely", async () => {
     const { workspace } = await client.store.create({ name: "long" });
     for (let i = 0; i < 25; i += 1) {
       await Promise.all(Array.from({ length: 50 }, (_, j) => workspace.putFile(`f/${i}-${j}`, bytes(`${i} ${j}`))));

@@ -7,7 +7,7 @@ import { createClient as createNodeClient } from "../../src/client/create-node-c
 import { unavailable } from "../../src/client/transport.ts";
 import { CERTIFICATE, KEY } from "../server/tls-files.ts";
 
-/** Why a server is not reached is told so that one knows what to do. */
+/** The errors of a server that cannot be reached have the cause and a remedy. */
 
 const servers: Server[] = [];
 afterEach(async () => {
@@ -25,7 +25,7 @@ const CLIENTS = [
   ["by Node's HTTP", createNodeClient],
 ] as const;
 
-/** What the first request is told, and how long that took. */
+/** Sends one request. Returns its error and the time that it took, in milliseconds. */
 async function told(create: typeof createClient, url: string) {
   const began = performance.now();
   const error: unknown = await create({ url, token: "t" })
@@ -34,54 +34,54 @@ async function told(create: typeof createClient, url: string) {
   return { error, ms: performance.now() - began };
 }
 
-describe.each(CLIENTS)(
-  "a server that answers otherwise than its address says is not asked again, %s",
-  (_way, create) => {
-    it("with a certificate that nobody trusts", async () => {
-      const url = `https://127.0.0.1:${await port(createTls({ cert: CERTIFICATE, key: KEY }))}`;
-      const { error, ms } = await told(create, url);
-      expect(error).toMatchObject({
-        code: "UNAVAILABLE",
-        message: expect.stringContaining("its certificate is not trusted here: self-signed certificate"),
-        hint: expect.stringContaining("NODE_EXTRA_CA_CERTS=FILE"),
-      });
-      expect(ms).toBeLessThan(1_500);
+describe.each(CLIENTS)("a server that does not fit its https: address is reported, %s", (_way, create) => {
+  it("with an untrusted certificate, without further tries", async () => {
+    const url = `https://127.0.0.1:${await port(createTls({ cert: CERTIFICATE, key: KEY }))}`;
+    const { error, ms } = await told(create, url);
+    expect(error).toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringContaining("its certificate is not trusted here: self-signed certificate"),
+      hint: expect.stringContaining("NODE_EXTRA_CA_CERTS=FILE"),
     });
+    expect(ms).toBeLessThan(1_500);
+  });
 
-    it("without TLS", async () => {
-      const url = `https://127.0.0.1:${await port(createPlain())}`;
-      const { error } = await told(create, url);
-      expect(error).toMatchObject({
-        message: expect.stringContaining("does not speak TLS"),
-        hint: "use http:// for it",
-      });
+  it("without TLS", async () => {
+    const url = `https://127.0.0.1:${await port(createPlain())}`;
+    const { error } = await told(create, url);
+    expect(error).toMatchObject({
+      message: expect.stringContaining("does not speak TLS"),
+      hint: "use http:// for it",
     });
-  },
-);
+  });
+});
 
 it.each([
   ["CERT_HAS_EXPIRED", "certificate has expired", "its certificate has expired"],
   ["CERT_NOT_YET_VALID", "certificate is not yet valid", "its certificate is not valid yet"],
-])("a certificate out of its time is told as one, and not to be trusted: %s", (code, reason, words) => {
-  const error = unavailable("https://a", Object.assign(new Error(reason), { code }));
-  expect(error).toMatchObject({ message: expect.stringContaining(words), data: { lasting: true } });
-  expect(error.hint).toContain("the clock of this machine");
-  expect(error.hint).not.toContain("NODE_EXTRA_CA_CERTS");
-});
+])(
+  "an error names an expired or not yet valid certificate, and does not propose to trust it: %s",
+  (code, reason, words) => {
+    const error = unavailable("https://a", Object.assign(new Error(reason), { code }));
+    expect(error).toMatchObject({ message: expect.stringContaining(words), data: { lasting: true } });
+    expect(error.hint).toContain("the clock of this machine");
+    expect(error.hint).not.toContain("NODE_EXTRA_CA_CERTS");
+  },
+);
 
-it("a certificate for another name is told as one", () => {
+it("an error names a certificate for another name", () => {
   const behind = Object.assign(new Error("Hostname/IP does not match"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
   const { message } = unavailable("https://a", new TypeError("fetch failed", { cause: behind }));
   expect(message).toContain("for another name");
 });
 
-it.each([createClient, createNodeClient])("without an address there is no client", (create) => {
+it.each([createClient, createNodeClient])("a client without an address is refused", (create) => {
   const nothing = {} as { url: string };
   expect(() => create(nothing)).toThrow(expect.objectContaining({ code: "USAGE", message: "url is missing" }));
 });
 
-it("an answer of Node's client may take as long as it takes: its fetch would give up", async () => {
-  // Node's own limit is five minutes: here it is one that a test can wait for.
+it("Node's client waits for an answer beyond the time limit of Node's fetch", async () => {
+  // Node's own limit is five minutes. The test shortens it to 200 ms.
   const dispatcher = Symbol.for("undici.globalDispatcher.1");
   await fetch("data:,").then((response) => response.text());
   const all = globalThis as unknown as Record<symbol, { readonly constructor: new (limits: object) => never }>;
@@ -102,7 +102,7 @@ it("an answer of Node's client may take as long as it takes: its fetch would giv
 });
 
 it.each(CLIENTS)(
-  "a redirection is not followed, and is told as one, %s: the token is for this server",
+  "a redirection is reported and not followed, %s, because the token is for this server only",
   async (_way, create) => {
     const asked: unknown[] = [];
     const other = createPlain((_request, response) => void asked.push(response.end("{}")));

@@ -8,12 +8,12 @@ import type { FilterSpec, RuleFile } from "../../src/core/filter/filter.ts";
 import { compileSpec } from "../../src/core/filter/ignore.ts";
 import { decodeName, pathToBytes } from "../../src/core/values/path.ts";
 
-/** 8,000 rounds (2.9 million verdicts) were clean when this was written; a few are enough to keep it so. */
+/** 8,000 rounds (2.9 million verdicts) found no difference when this test was written. A few are enough since. */
 const ROUNDS = 80;
 
 const hasGit = spawnSync("git", ["--version"]).status === 0;
 
-/** A small generator of numbers, so that a failing round can be run again by its seed. */
+/** A small random generator with a seed, so that a failing round can be repeated. */
 function numbers(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -102,7 +102,7 @@ interface Answer {
   readonly pattern: string;
 }
 
-describe.skipIf(!hasGit)("ignore rules against git check-ignore (skipped where git is not installed)", () => {
+describe.skipIf(!hasGit)("ignore rules, compared with git check-ignore (skipped without git)", () => {
   let root = "";
   const folders = treeFolders();
   const files = ["", ...folders].flatMap((folder) =>
@@ -162,7 +162,7 @@ describe.skipIf(!hasGit)("ignore rules against git check-ignore (skipped where g
     });
   }
 
-  it("agrees on every path, with the same deciding line", () => {
+  it("give the same verdict for every path, by the same line", () => {
     const wrong: string[] = [];
     for (let seed = 1; seed <= ROUNDS && wrong.length === 0; seed += 1) wrong.push(...round(seed));
     expect(wrong.slice(0, 2)).toEqual([]);

@@ -19,7 +19,7 @@ import {
 } from "../../src/core/records/replica-record.ts";
 import type { UpstreamChange } from "../../src/core/tree/upstream-change.ts";
 
-/** Records of replicas: what exactly stands in the log (golden), and that it comes back. */
+/** Records of replicas: their exact form in the log, and that decoding gives the same record again. */
 
 const path = parsePath("src/a.ts");
 const hash = sha256("x");
@@ -67,14 +67,14 @@ const replicaBody = {
 };
 
 describe("replica:<origin>", () => {
-  it("with everything", () => {
+  it("has an exact form with all fields", () => {
     expect(encodeReplica(replica)).toEqual(replicaBody);
     expect(decodeReplica(replicaBody)).toEqual(replica);
     expect(replicaDraft(replica)).toEqual({ op: "upsert", recordId: "replica:o", record: replicaBody });
     expect([originOfRecordId("replica:o"), originOfRecordId("file:replica:o")]).toEqual(["o", undefined]);
   });
 
-  it("with what it must have", () => {
+  it("has an exact form with the required fields only", () => {
     const { workspace: _1, policy: _2, debounceMs: _3, folder: _4, paused: _5, halted: _6, ...others } = replica;
     const { filteredTo: _7, originNames: _8, ownNames: _9, ...least } = others;
     const body = encodeReplica({ ...least, paused: false, stopped: false });
@@ -84,13 +84,13 @@ describe("replica:<origin>", () => {
     expect(decodeReplica(body)).toEqual(least);
   });
 
-  it.each(Object.keys(replicaBody))("%s of another type is damage", (key) => {
+  it.each(Object.keys(replicaBody))("is damaged if %s has another type", (key) => {
     expect(() => decodeReplica({ ...replicaBody, [key]: key === "applied" ? "1" : 1.5 })).toThrow(
       "not what it should be",
     );
   });
 
-  it("a mode that nobody knows is damage", () => {
+  it("is damaged if the mode is unknown", () => {
     expect(() => decodeReplica({ ...replicaBody, mode: "both" })).toThrow('mode is "both"');
   });
 });
@@ -105,7 +105,7 @@ describe("proposal:<path>", () => {
     expect(decodeProposal(of, { iteration: 3 })).toEqual({ path: of, iteration: 3 });
   });
 
-  it("is about a path", () => {
+  it("must name a path", () => {
     expect(proposedPath("file:proposal:x")).toBeUndefined();
     expect(() => readRecord("proposal:user:x", { iteration: 1 })).toThrow("about no path");
     expect(() => proposedPath("proposal:file:../x")).toThrow();
@@ -136,19 +136,19 @@ const changesBody = [
   { path: "src/b.ts", before: state, after: null, cause: "merge" },
 ];
 
-describe("what is on its way into a folder", () => {
-  it("a plan", () => {
+describe("changes on their way into a folder", () => {
+  it("have an exact form in a plan", () => {
     const bytes = encodePlan(changes);
     expect(bytes.toString()).toBe(canonicalJson(changesBody));
     expect(decodePlan(bytes)).toEqual(changes);
   });
 
-  it("a cause that nobody knows is damage", () => {
+  it("are damaged if the cause is unknown", () => {
     const wrong = canonicalJson([{ ...changesBody[1], cause: "write" }] as never);
     expect(() => decodePlan(Buffer.from(wrong))).toThrow('cause is "write"');
   });
 
-  it("an intent", () => {
+  it("have an exact form in an intent", () => {
     const intent: IntentRecord = {
       kind: "replica",
       state: "open",
@@ -206,12 +206,12 @@ describe("conflict:<id> of a sync", () => {
     wanted: state,
   };
 
-  it("comes back", () => {
+  it("has an exact form", () => {
     expect(encodeConflict(record)).toEqual(body);
     expect(decodeConflict(body)).toEqual(record);
   });
 
-  it.each(["origin", "base_seq", "upstream_seq"])("without %s it is damage", (key) => {
+  it.each(["origin", "base_seq", "upstream_seq"])("is damaged without %s", (key) => {
     const { [key]: _, ...rest } = body as RecordBody;
     expect(() => decodeConflict(rest)).toThrow(key);
   });
@@ -223,23 +223,23 @@ describe("file:<path>", () => {
 
   it.each<[string, FileRecord, RecordBody]>([
     [
-      "at a replica: what the origin has of it",
+      "at a replica, with the event of the origin",
       { ...bare, cause: "replica", session: "s", turn: "t", action: "a", upstream: { seq: 9, iteration: 4 } },
       { ...body, cause: "replica", session: "s", turn: "t", action: "a", upstream: { seq: 9, iteration: 4 } },
     ],
     [
-      "at an origin: which event of the replica it was",
+      "at an origin, with the event of the replica",
       { ...bare, cause: "replica", replica: { id: "r", localSeq: 6 } },
       { ...body, cause: "replica", replica: { id: "r", local_seq: 6 } },
     ],
-    ["a merge", { ...bare, cause: "merge" }, { ...body, cause: "merge" }],
+    ["of a merge", { ...bare, cause: "merge" }, { ...body, cause: "merge" }],
   ])("%s", (_name, record, encoded) => {
     expect(encodeFile(record)).toEqual(encoded);
     expect(decodeFile(path, encoded)).toEqual(record);
   });
 });
 
-it("verify reads each of them by its own rules", () => {
+it("readRecord checks each kind of record by its own rules", () => {
   expect(() => readRecord("replica:other", replicaBody)).toThrow("another origin");
   expect(() => readRecord("replica:o", replicaBody)).not.toThrow();
   expect(() => readRecord("conflict:x", { cause: "sync" })).toThrow("not what it should be");

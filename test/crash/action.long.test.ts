@@ -6,8 +6,8 @@ import { sweepCrashes, type CrashSweep, type SweepContext } from "../../src/test
 import { checkSound, type Fact, newDisk, put, withWorkspace } from "../helpers/engine-sweep.ts";
 
 /**
- * An action, its tool and its end, cut off anywhere: once the snapshot is acknowledged, what the tool was about to destroy
- * (an edit that nothing had recorded yet) can be brought back; once the end is, whose work the change was is known.
+ * An action, its tool and its end, cut off anywhere. Once the snapshot is acknowledged, an unrecorded edit that the
+ * tool destroys can be brought back. Once the end is acknowledged, the change is known to be the action's.
  */
 
 const ALL = process.env["SWEEP_ALL"] !== undefined;
@@ -57,7 +57,7 @@ function text(disk: SimDisk, path: string): string | undefined {
 async function check(disk: SimDisk, context: SweepContext<Acknowledged>): Promise<void> {
   const { acknowledged } = context;
   const last = acknowledged.at(-1);
-  // The tool runs only behind an acknowledged snapshot.
+  // The tool runs only after the snapshot is acknowledged.
   if (last === undefined) expect(text(disk, "/proj/a.txt")).toBe(PRECIOUS);
   await checkSound(disk, context);
   await withWorkspace(disk, 700_000, async (workspace) => {
@@ -71,14 +71,14 @@ async function check(disk: SimDisk, context: SweepContext<Acknowledged>): Promis
   });
 }
 
-/** A tool may fail on a disk that fails; a machine that stops is no failure of the tool. */
+/** Runs the tool. An error of the disk is a failure of the tool, but a crash of the machine is thrown. */
 function outcomeOf(disk: SimDisk, tool: Scenario["tool"]): "done" | "failed" {
   try {
     tool(disk);
     return "done";
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
-    // What it did until then stays done, also when the power goes.
+    // Makes the tool's changes so far durable, so that a loss of power keeps them.
     disk.syncFolder("/proj");
     return "failed";
   }
@@ -102,7 +102,7 @@ async function sweepOf({ request, tool }: Scenario): Promise<CrashSweep<Acknowle
   };
 }
 
-it.each(Object.keys(SCENARIOS))("a crash anywhere in a %s loses nothing", async (name) => {
+it.each(Object.keys(SCENARIOS))("a crash anywhere in a %s does not lose an unrecorded edit", async (name) => {
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`there is no scenario ${name}`);
   const result = await sweepCrashes({ ...(await sweepOf(scenario)), ...(ALL ? {} : { every: 4 }) });

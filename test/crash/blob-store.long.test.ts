@@ -18,10 +18,10 @@ const layout = storeLayout("/home").blobs;
 const LARGE_BYTES = 20_000;
 const sinkParts = { known: () => false, largeBytes: LARGE_BYTES, ownsWriter: false };
 
-/** What is left of the index: nothing, all of it, or no more than what was made durable (a power cut). */
+/** The part of the index that survives: nothing, everything, or only what was durable (after a power cut). */
 type Left = "nothing" | "newest" | "oldest";
 
-/** An index that remembers every change, so that any earlier state can be had again. */
+/** An index that remembers every change, so that any earlier state can be made again. */
 class RememberingIndex extends MemoryBlobIndex {
   readonly changes: IndexChange[];
 
@@ -65,8 +65,9 @@ async function prepared(contents: readonly Uint8Array[] = [], options: SimDiskOp
 }
 
 /**
- * Everything acknowledged can be read, nothing is wrong, and the next batch works without any repair. `mayTell`: nobody knows
- * how far the lane was durable, and of what was never acknowledged it may be told that it is damaged.
+ * Checks that every acknowledged content can be read, that there are no problems, and that the next batch works without
+ * a repair. `mayTell`: contents that were not acknowledged may be reported as damaged, because the durable end of the
+ * lane is not known.
  */
 async function checkStore(
   disk: SimDisk,
@@ -92,7 +93,7 @@ async function checkStore(
   await store.close();
 }
 
-/** Sweeps a run from a prepared store; what the index still knows afterwards is `left`. */
+/** Sweeps a run from a prepared store. `left`: the part of the index that the check has. */
 async function sweep(
   left: Left,
   from: Prepared,
@@ -103,7 +104,7 @@ async function sweep(
   let index = lastIndex;
   const result = await sweepCrashes<Hash>({
     prepare: () => from.disk,
-    // With a lost index all of them are tried; the code does not look at which one it is.
+    // All errnos are tried only with a lost index, because the code does not depend on the errno.
     ...(left === "nothing" ? {} : { errnos: ["ENOSPC", "EIO"] }),
     run: async (disk, tell) => {
       const opening = openStore(disk, 0, before);
@@ -121,7 +122,7 @@ async function sweep(
   expect(result.points).toBeGreaterThan(3);
 }
 
-/** An error under a fault must be one with a code, or the crash itself. */
+/** Runs an action that may fail. Throws if the error is a bare system error instead of one with our codes. */
 async function tolerant(store: FileBlobStore, action: () => Promise<void>): Promise<void> {
   try {
     await action();
@@ -132,7 +133,7 @@ async function tolerant(store: FileBlobStore, action: () => Promise<void>): Prom
   }
 }
 
-/** The disk works again: the store is taken up again, unless batches that failed with it have not ended. */
+/** After the disk works again, a new batch works, unless failed batches have not ended. */
 async function isPoisonedOrTakenUp(store: FileBlobStore): Promise<void> {
   try {
     await (await store.batch()).abandon();
@@ -149,13 +150,13 @@ async function putAndTell(
   for (const hash of await putAll(store, contents)) tell(hash);
 }
 
-/** Whatever becomes of a batch, it is ended. */
+/** Makes a batch disposable: its disposal abandons it. */
 function disposable(batch: BlobBatch): BlobBatch & AsyncDisposable {
   return Object.assign(batch, { [Symbol.asyncDispose]: () => batch.abandon() });
 }
 
 describe.each<Left>(["nothing", "newest", "oldest"])(
-  "a crash or an error at every operation; of the index is left: %s",
+  "a crash or an error at every operation, with this part of the index left: %s",
   (left) => {
     test("a first batch in a new store, then two more", async () => {
       await sweep("nothing", await prepared(), async (store, tell) => {
@@ -173,7 +174,7 @@ describe.each<Left>(["nothing", "newest", "oldest"])(
       });
     });
 
-    test("batches that are made durable beside others, which go on meanwhile", async () => {
+    test("batches that are made durable while others go on", async () => {
       const run: Parameters<typeof sweep>[2] = async (store, tell) => {
         tell(sha256(someBytes(2_000, 9)));
         const putBeside = (seed: number) =>
@@ -212,7 +213,7 @@ describe.each<Left>(["nothing", "newest", "oldest"])(
         await tolerant(store, () =>
           putAndTell(store, [someBytes(30_000, 1, true), someBytes(10, 2), someBytes(30_000, 3)], tell),
         );
-        // What was renamed to its place, and not made durable, is found by whoever asks for it.
+        // A content that was renamed to its place, but is not durable yet, can be read.
         await tolerant(store, async () => void (await store.get(sha256(someBytes(30_000, 3)))));
         const again = [someBytes(10, 4), someBytes(30_000, 1, true), someBytes(30_000, 3)];
         await tolerant(store, () => putAndTell(store, again, tell));
@@ -239,13 +240,13 @@ describe.each<Left>(["nothing", "newest", "oldest"])(
       });
     });
 
-    // A file that was renamed to its place, and whose folder could not be synced, is known as such in the process in which that was. Another
-    // one that finds it syncs the folder before it counts on it; where it only stores the same content, it writes a file of its own.
+    // The process in which the sync of a folder failed knows that a file in it is not durable. Another process that
+    // reads the file syncs the folder first. If it only stores the same content, it writes a new file.
     test.each([
       { reads: true, losesNames: false },
       ...(left === "nothing" ? [] : [{ reads: false, losesNames: true }]),
     ])(
-      "another process goes on after a sync has failed in one, and stores the same: %j",
+      "a process stores the same contents again after a sync has failed in another one: %j",
       async ({ reads, losesNames }) => {
         const contents = [someBytes(3_000, 1), someBytes(30_000, 2, true), someBytes(30_000, 3)];
         const from = await prepared([someBytes(2_000, 9)], { losesNames });
@@ -280,7 +281,7 @@ describe.each<Left>(["nothing", "newest", "oldest"])(
   },
 );
 
-describe("the sweep would notice", () => {
+describe("the sweep notices", () => {
   class ForgetfulDisk extends SimDisk {
     override sync(): void {
       // The planted bug: nothing is made durable.

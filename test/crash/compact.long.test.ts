@@ -6,10 +6,13 @@ import { sweepCrashes, type SweepContext, type SweepResult } from "../../src/tes
 import { openSimStore } from "../../src/testing/sim-store.ts";
 
 /**
- * Compaction on a disk that crashes: before, in the middle of and after every operation on it, with every fate of what
- * was not synced, and with every errno. Afterwards the log is the old one or the compacted one; every event that was
- * acknowledged is there, or (where the archive was being dropped) in the history that the sentinel proves; `verify` is
- * clean; snapshots that are not compacted away are restored to the byte; and the next compaction works.
+ * Compaction on a disk that crashes before, in the middle of and after every operation, with every fate of unsynced
+ * data, and with every errno. Afterwards:
+ * - The log is the old one or the compacted one.
+ * - Every acknowledged event is in the log, or before the sentinel with which the log begins.
+ * - `verify` finds no problems.
+ * - Snapshots that are not compacted away are restored exactly.
+ * - The next compaction works.
  */
 
 type Tree = Readonly<Record<string, string>>;
@@ -53,12 +56,12 @@ function project(disk: SimDisk): Tree {
 
 interface Prepared {
   readonly disk: SimDisk;
-  /** What each snapshot saw, by number. */
+  /** The tree of each snapshot, by number. */
   readonly trees: readonly Tree[];
   readonly facts: readonly Fact[];
 }
 
-/** A history with a deletion, a restore, three snapshots, and (`compacted`) one compaction behind it. */
+/** Makes a history with a deletion, a restore and three snapshots. `compacted`: with a compaction, too. */
 async function prepare(compacted: boolean): Promise<Prepared> {
   const disk = SimDisk.fromTree({
     "/proj/a.txt": "alpha\n",
@@ -85,7 +88,7 @@ async function prepare(compacted: boolean): Promise<Prepared> {
   return { disk: disk.crash("keep"), trees, facts };
 }
 
-/** Every event that was ever acknowledged stands in the log, or before the sentinel with which it begins. */
+/** Checks that every acknowledged event is in the log, or before the sentinel with which the log begins. */
 async function checkFacts(workspace: WorkspaceApi, facts: readonly Fact[]): Promise<void> {
   const log = new Map((await workspace.log()).map((event) => [event.seq, event]));
   const [first] = [...log.values()];
@@ -143,7 +146,7 @@ function report(name: string, { points, runs, checks }: SweepResult): void {
   process.stdout.write(`crash sweep of ${name}: ${points} points, ${runs} runs, ${checks} checks\n`);
 }
 
-/** Every point, and all of the check each time: with SWEEP=full (three minutes). */
+/** SWEEP=full: every point is tested with the whole check, which takes three minutes. */
 const full = process.env["SWEEP"] === "full";
 const thinned = full ? {} : { every: 4, fates: ["forget", "keep", { seed: 1 }] as const };
 let checks = 0;
@@ -181,10 +184,10 @@ describe("crash sweep", () => {
           if (event !== undefined) acknowledge({ seq: event.seq, hash: event.hash });
         }),
       check: async (disk, context) => {
-        // Once it is said that the lines are gone, they are.
+        // Once the compaction has reported the lines as removed, they are removed.
         if (context.acknowledged.length > 0) expect(archiveOf(disk)).toEqual([]);
         await check(disk.fork(), prepared, context);
-        // Cut off in the middle, it is finished by the next call.
+        // The next call finishes a compaction that was cut off.
         await withWorkspace(disk, 600_000, async (workspace) => {
           await workspace.compact({ dropArchive: true });
           expect((await workspace.log())[0]?.op).toBe("compact");

@@ -4,7 +4,7 @@ import type { Disk, FileStat } from "../../src/disk/disk.ts";
 import { sweepCrashes, type SweepResult } from "../../src/testing/crash-sweep.ts";
 import { engineSweeps, logPath, type Through } from "../helpers/engine-sweep.ts";
 
-/** Without `SWEEP_ALL`, the long sweeps disturb every second operation; which ones differs between them. */
+/** Without `SWEEP_ALL`, the long sweeps disturb only every second or third operation. */
 const ALL = process.env["SWEEP_ALL"] !== undefined;
 
 function report(name: string, { points, runs, checks }: SweepResult): void {
@@ -17,7 +17,7 @@ async function sweep(name: string, through: Through, options: { every?: number; 
   return sweepCrashes({ ...scenario, ...options });
 }
 
-/** A sweep is some hundred whole runs: half a minute alone, and ten times that beside other work. */
+/** A sweep is several hundred runs. It takes half a minute alone, and ten times as long beside other work. */
 const SWEEP_MS = 600_000;
 
 describe("crash sweep", () => {
@@ -39,7 +39,7 @@ describe("crash sweep", () => {
   );
 });
 
-/** The disk with some of its operations replaced: a bug that the sweep must see. */
+/** Replaces some operations of the disk, to plant a bug that the sweep must find. */
 function planted(replace: (disk: SimDisk) => Partial<Disk>): Through {
   return (disk) => {
     const changed = replace(disk);
@@ -56,14 +56,14 @@ const bugs: readonly (readonly [string, string, Through])[] = [
   ["a sync that does nothing", "capture", planted(() => ({ sync: () => undefined }))],
   ["names that are never made durable", "init", planted(() => ({ syncFolder: () => undefined, syncAll: () => true }))],
   [
-    "a torn tail that is not seen, so that the next line is glued to it",
+    "a torn tail that is not noticed, so that the next line is glued to it",
     "capture behind a torn tail",
     planted(hidesTornTail),
   ],
-  ["what is to be replaced is deleted before the new bytes are staged", "restore", planted(deletesFirst)],
+  ["a file that is deleted before its successor is staged", "restore", planted(deletesFirst)],
 ];
 
-/** Says that the log ends with its last whole line, whatever follows. */
+/** Reports a size of the log that ends with the last whole line, whatever follows. */
 function hidesTornTail(disk: SimDisk): Partial<Disk> {
   const logs = new Set<number>();
   const whole = (stat: FileStat): FileStat => ({ ...stat, size: stat.size - tornBytes(disk, stat.size) });
@@ -104,7 +104,7 @@ function isStaging(disk: SimDisk): boolean {
   return Object.keys(disk.dump("/store")).some((path) => /staging\/.+\/new$/.test(path));
 }
 
-describe("planted bugs are seen by the sweep", () => {
+describe("the sweep finds a planted bug", () => {
   it.each(bugs)("%s", async (_, name, through) => {
     await expect(sweep(name, through, {})).rejects.toThrow(/^Crash sweep: /);
   });

@@ -6,9 +6,9 @@ import { sweepCrashes, type SweepContext } from "../../src/testing/crash-sweep.t
 import { put, withWorkspace } from "../helpers/engine-sweep.ts";
 
 /**
- * Erasing at once on a disk that crashes: before, in the middle of and after every operation on it, with every fate of what was
- * not synced, and with every errno. Afterwards the content is erased or as it was, never in between: `verify` is clean, what is not
- * erased is given out to the byte, and erasing and freeing again works.
+ * Erasing with `now` on a disk that crashes before, in the middle of and after every operation, with every fate of
+ * unsynced data, and with every errno. Afterwards, the content is either erased or whole, `verify` finds no problems,
+ * other contents are whole, and another erase and gc work.
  */
 
 const folder = { folder: 0o755 };
@@ -39,7 +39,7 @@ async function textOf(workspace: WorkspaceApi, path: string): Promise<string> {
   return Buffer.concat(pieces).toString("latin1");
 }
 
-/** The secret, or `ERASED`. */
+/** The secret, or the code of the error: `ERASED`. */
 async function secretOf(workspace: WorkspaceApi): Promise<string> {
   try {
     return await textOf(workspace, "secret.txt");

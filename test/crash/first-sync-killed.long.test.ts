@@ -10,8 +10,8 @@ import { contentsIn, random } from "../helpers/replica-trial.ts";
 import { ServerProcess } from "../helpers/server-process.ts";
 
 /**
- * A replica that is killed in its first sync, while its threads write files of which nobody knows yet whether they come
- * into the folder. `CRASH_RUNS=30` for more of it.
+ * A replica that is killed in its first sync, while its threads stage files early, before it is decided whether these
+ * files come into the folder. `CRASH_RUNS`: the number of kills.
  */
 
 const RUNS = Number(process.env["CRASH_RUNS"] ?? 2);
@@ -22,14 +22,14 @@ function fill(folder: string): void {
   for (let i = 0; i < FILES; i += 1) {
     const at = join(folder, `d${i % 30}`, `e${i % 7}`);
     if (i < 210) mkdirSync(at, { recursive: true });
-    // Some are the same, one is empty, some do not pack.
+    // Some files have the same content, and one is empty.
     writeFileSync(join(at, `f${i}`), `${i % 100 === 0 ? "same" : i} `.repeat(i === 7 ? 0 : 1 + (i % 900)));
   }
   writeFileSync(join(folder, "large"), Buffer.alloc(9_000_000, "large "));
 }
 
 test(
-  `what a kill leaves of a first sync is swept, and it ends as it should; ${RUNS} kills`,
+  `a first sync that was killed is finished by the next one, and its early-staged files are removed; ${RUNS} kills`,
   { timeout: 60_000 + RUNS * 60_000 },
   async () => {
     await using origin = new ServerProcess(["--replication"]);

@@ -7,8 +7,9 @@ import { openSimStore } from "../../src/testing/sim-store.ts";
 import { text } from "../helpers/content-text.ts";
 
 /**
- * Hosted workspaces on a simulated disk. The sweep stops the disk at its operations, and lets them fail with errnos (see
- * `CrashSweep`). Afterwards, a workspace that was being made exists as a whole, or does not exist and its name is free.
+ * Hosted workspaces on a simulated disk. The sweep stops the disk at its operations, and lets them fail with errnos
+ * (see `CrashSweep`). Afterwards, a workspace that was being made exists as a whole, or does not exist and its name
+ * is free.
  * Everything that was acknowledged is there. A workspace that was being archived is archived or not. Everything works
  * without any repair.
  */
@@ -34,7 +35,7 @@ async function withStore<T>(disk: SimDisk, firstId: number, work: (store: StoreA
   }
 }
 
-/** A store with one workspace, `origin`, that has a history. */
+/** Makes a store with one workspace, `origin`, that has a history. */
 async function withOrigin(): Promise<SimDisk> {
   const disk = newDisk();
   await withStore(disk, 0, async (store) => {
@@ -53,8 +54,8 @@ function isExpected({ error }: SweepContext): void {
 }
 
 /**
- * Checks that every listed workspace opens, verifies and, unless it is archived, can be written; and that no folder of a
- * half-made workspace is left after the next `create`.
+ * Checks that every listed workspace opens and verifies, and can be written unless it is archived. Also checks that no
+ * folder of a half-made workspace is left after the next `create`. Returns the names of the listed workspaces.
  */
 async function checkStore(disk: SimDisk, store: StoreApi): Promise<string[]> {
   const listed = await store.workspaces();
@@ -130,7 +131,7 @@ describe("a crash while a hosted workspace", () => {
     expect(result.points).toBeGreaterThan(20);
   });
 
-  it("is archived: leaves it archived or not, and the list says which", async () => {
+  it("is archived: leaves it archived or not, as the list of workspaces shows", async () => {
     const origin = await withOrigin();
     await sweepCrashes<string>({
       ...thinned(3),

@@ -9,32 +9,36 @@ function timesOn(disk: SimDisk): (bigint | undefined)[] {
   return PATHS.map((path) => disk.lstat(path)?.mtimeNs);
 }
 
-test("a restore that keeps times, cut off anywhere, is finished with them", { timeout: 120_000 }, async () => {
-  const disk = newDisk();
-  for (const path of PATHS) put(disk, path, `first ${path}\n`);
-  const recorded = timesOn(disk);
-  const seq = await withWorkspace(disk, 0, async (workspace) => {
-    const { seq: first } = await workspace.head();
-    for (const path of PATHS) put(disk, path, `second ${path}\n`);
-    await workspace.snapshot();
-    return first;
-  });
-  const start = disk.crash("keep");
-  const { points } = await sweepCrashes({
-    prepare: () => start,
-    run: (copy, acknowledge) =>
-      withWorkspace(copy, 2_000, async (workspace) => {
-        await workspace.restore(`seq:${seq}`, { keepMtime: true });
-        acknowledge(await acknowledgedHead(workspace));
-      }),
-    check: (copy) =>
-      withWorkspace(copy, 600_000, async (workspace) => {
-        await workspace.snapshot();
-        const isBack = copy.content("/proj/c.txt")?.toString().startsWith("first") === true;
-        if (isBack) expect(timesOn(copy)).toEqual(recorded);
-        expect((await workspace.verify()).problems).toEqual([]);
-      }),
-    every: 2,
-  });
-  expect(points).toBeGreaterThan(20);
-});
+test(
+  "a restore with keepMtime that is cut off anywhere is finished with the recorded times",
+  { timeout: 120_000 },
+  async () => {
+    const disk = newDisk();
+    for (const path of PATHS) put(disk, path, `first ${path}\n`);
+    const recorded = timesOn(disk);
+    const seq = await withWorkspace(disk, 0, async (workspace) => {
+      const { seq: first } = await workspace.head();
+      for (const path of PATHS) put(disk, path, `second ${path}\n`);
+      await workspace.snapshot();
+      return first;
+    });
+    const start = disk.crash("keep");
+    const { points } = await sweepCrashes({
+      prepare: () => start,
+      run: (copy, acknowledge) =>
+        withWorkspace(copy, 2_000, async (workspace) => {
+          await workspace.restore(`seq:${seq}`, { keepMtime: true });
+          acknowledge(await acknowledgedHead(workspace));
+        }),
+      check: (copy) =>
+        withWorkspace(copy, 600_000, async (workspace) => {
+          await workspace.snapshot();
+          const isBack = copy.content("/proj/c.txt")?.toString().startsWith("first") === true;
+          if (isBack) expect(timesOn(copy)).toEqual(recorded);
+          expect((await workspace.verify()).problems).toEqual([]);
+        }),
+      every: 2,
+    });
+    expect(points).toBeGreaterThan(20);
+  },
+);

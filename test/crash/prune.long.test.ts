@@ -7,14 +7,14 @@ import { put, withWorkspace } from "../helpers/engine-sweep.ts";
 import { pruneSoon } from "../helpers/grace.ts";
 
 /**
- * Pruning and freeing on a disk that crashes: before, in the middle of and after every operation on it, with every fate of
- * what was not synced, and with every errno. Afterwards the history is as it was or pruned, never in between: `verify`
- * is clean, everything that is listed can be gone back to, to the byte, and pruning and freeing again works.
+ * Prune and gc on a disk that crashes before, in the middle of and after every operation, with every fate of unsynced
+ * data, and with every errno. Afterwards, the history is either whole or pruned: `verify` finds no problems, every
+ * listed action and snapshot can be restored exactly, and another prune and gc work.
  */
 
 const folder = { folder: 0o755 };
 
-/** What `a.txt` was before each action, and at each snapshot. */
+/** `contents`: the state of `a.txt` before each action, by id, and at each snapshot, by number. */
 interface Prepared {
   readonly disk: SimDisk;
   readonly contents: ReadonlyMap<string, string>;
@@ -43,14 +43,14 @@ async function prepare(): Promise<Prepared> {
       const { number } = await workspace.snapshot(n === 3 ? { name: "kept" } : {});
       contents.set(String(number), read(disk));
     }
-    // Nobody is at work: what is given up at once needs that.
+    // Ends the session, because a prune with `now` needs that no work is open.
     await workspace.endSession("s");
     return (await workspace.status()).seq;
   });
   return { disk: disk.crash("keep"), contents, seq };
 }
 
-/** Everything that is listed brings back what it promises. */
+/** Checks that every listed action and snapshot restores its state. */
 async function checkListed(disk: SimDisk, workspace: WorkspaceApi, { contents }: Prepared): Promise<void> {
   for (const { id } of await workspace.list()) {
     await workspace.rollback(id);

@@ -4,14 +4,14 @@ import { FollowedOrigin, WAYS } from "../helpers/followed-origin.ts";
 import { copied, put, replaceIn, treeOf } from "../helpers/put-back-files.ts";
 
 /**
- * A replica, a process with a store and a folder of its own, that is put back to an earlier state again and again, or replaced by a copy of
- * itself that goes on where it was. `PUT_BACK_ROUNDS=50`, as CI does, for more of it.
+ * A replica (a process with its own store and folder) that is put back to an earlier state again and again, or replaced
+ * by a copy of itself. `PUT_BACK_ROUNDS`: the number of rounds. CI runs 50.
  */
 
 const ROUNDS = Number(process.env["PUT_BACK_ROUNDS"] ?? 2);
 const KINDS = ["all", "store", "copy"] as const;
 
-/** A desk whose whole state is kept in folders beside it. */
+/** An origin with a replica whose whole state can be kept in folders and put back. */
 class Desk extends FollowedOrigin {
   async keep(name: string): Promise<void> {
     await this.replica.kill();
@@ -33,7 +33,7 @@ class Desk extends FollowedOrigin {
     put(this.origin.project, path, `${path}\n`);
   }
 
-  /** Started; where it has halted as a copy, somebody lets it go on as a new one. Has it? */
+  /** Starts the replica. If it halts as a copy, adopts it as a new replica. Resolves to true if it has halted. */
   async goOn(): Promise<boolean> {
     await this.startReplica();
     const { state, halted } = await this.until((shape) => shape.state === "halted" || shape.state === "in-sync");
@@ -50,7 +50,7 @@ class Desk extends FollowedOrigin {
 }
 
 it.each(WAYS)(
-  `${ROUNDS} times put back or copied, nobody's file is lost, and both sides are equal (%s)`,
+  `a replica that is put back or copied ${ROUNDS} times loses no file, and both sides become equal (%s)`,
   async (way) => {
     await using both = new Desk(way);
     both.there("base");
@@ -62,7 +62,7 @@ it.each(WAYS)(
       await both.flush();
       await both.keep("then");
       await both.startReplica();
-      // What is answered now, the one that is put back does not know.
+      // The replica that is put back does not know these files.
       both.here(`later-${round}`);
       both.there(`there-${round}`);
       await both.flush();
@@ -72,7 +72,7 @@ it.each(WAYS)(
       both.here(`again-${round}`);
       if (await both.goOn()) halts += 1;
       if (kind === "copy") {
-        // The one that was there first goes on, too, with what the copy has made.
+        // The first replica is put back as well, and gets the files that the copy has made.
         await both.putBack("now", true);
         both.here(`first-${round}`);
         if (await both.goOn()) halts += 1;

@@ -10,12 +10,12 @@ afterEach(() => {
 
 interface Writer {
   readonly child: ChildProcess;
-  /** The seqs that were acknowledged. */
+  /** The seqs of the acknowledged events. */
   readonly acknowledged: number[];
   readonly ended: Promise<unknown>;
 }
 
-/** A process that puts records, and compacts now and then, until it has done `count`; it says each seq that is durable. */
+/** Starts a process that writes `count` records and compacts now and then. It prints the seq of each durable event. */
 function writer(folder: string, name: string, count: number): Writer {
   const open = JSON.stringify(new URL("../../src/open.ts", import.meta.url).href);
   const code = `
@@ -42,7 +42,7 @@ function writer(folder: string, name: string, count: number): Writer {
   return { child, acknowledged, ended: once(child, "close") };
 }
 
-test("processes that write to one store at once, one of them killed: one chain, nothing acknowledged is lost", async () => {
+test("processes that write to one store at once, one of which is killed, make one chain and lose nothing acknowledged", async () => {
   await using folder = new RecordFolder();
   const steady = [writer(folder.folder, "a", 60), writer(folder.folder, "b", 60)];
   const doomed = writer(folder.folder, "c", 1_000_000);

@@ -8,9 +8,9 @@ import { type CrashSweep, sweepCrashes, type SweepContext } from "../../src/test
 import { collected } from "../helpers/record-folder.ts";
 
 /**
- * A record store on a disk that crashes: before, in the middle of and after every operation on it, with every fate of what
- * was not synced, and with every errno. Afterwards its events are a beginning of those of the undisturbed run, with
- * everything in it that was acknowledged; it verifies; and the next write, compaction and reopening work.
+ * A record store on a disk that crashes before, in the middle of and after every operation, with every fate of unsynced
+ * data, and with every errno. Afterwards, its events are a prefix of those of the undisturbed run, with every
+ * acknowledged event. The store verifies, and the next write, compaction and reopening work.
  */
 
 function newDisk(): SimDisk {
@@ -43,7 +43,7 @@ async function withStore<T>(
   }
 }
 
-/** A store with so many events that the second next one writes a checkpoint. */
+/** Makes a store with 48 records, so that the second write after them makes a checkpoint. */
 async function prepared(): Promise<SimDisk> {
   const disk = newDisk();
   await withStore(disk, 0, async (store) => {
@@ -52,7 +52,7 @@ async function prepared(): Promise<SimDisk> {
   return disk.crash("keep");
 }
 
-/** A seq, and what its event did. */
+/** A seq, and the operation, id and record of its event. */
 type Fact = readonly [seq: number, what: string];
 
 async function factsOf(store: StandaloneRecordStoreApi): Promise<Fact[]> {
@@ -60,7 +60,7 @@ async function factsOf(store: StandaloneRecordStoreApi): Promise<Fact[]> {
   return events.map(({ seq, op, record_id: id, record }) => [seq, `${op} ${id} ${JSON.stringify(record)}`]);
 }
 
-/** Says every event up to now. */
+/** Acknowledges every event so far. */
 async function tell(store: StandaloneRecordStoreApi, acknowledge: (fact: Fact) => void): Promise<void> {
   for (const fact of await factsOf(store)) acknowledge(fact);
 }
@@ -78,7 +78,7 @@ async function check(disk: SimDisk, context: SweepContext<Fact>, expected: reado
     for (const [seq, what] of acknowledged) {
       if (found.get(seq) !== what) throw new Error(`event ${seq} (${what}) is ${found.get(seq) ?? "gone"}`);
     }
-    // Where nothing failed before, seqs are those of the undisturbed run.
+    // Without an errno, the events have the seqs of the undisturbed run.
     for (const [seq, what] of expected) {
       const one = found.get(seq);
       if (context.mode !== "errno" && one !== undefined && one !== what) throw new Error(`event ${seq} is ${one}`);
@@ -143,7 +143,7 @@ describe("crash sweep", () => {
     });
   }
 
-  it("a store that is begun", async () => {
+  it("the first write to a new store", async () => {
     const { points } = await sweepCrashes<Fact>({
       prepare: newDisk,
       run: (disk, acknowledge) =>
@@ -157,7 +157,7 @@ describe("crash sweep", () => {
   });
 });
 
-/** The disk of a prepared store that fails each operation of this name on this file with an errno. */
+/** A copy of the disk that fails each operation of this name on this file with an errno. */
 function failing(disk: SimDisk, name: string, file: string, errno: string): SimDisk {
   return disk.fork({
     onOperation: (operation) =>
@@ -166,7 +166,7 @@ function failing(disk: SimDisk, name: string, file: string, errno: string): SimD
 }
 
 describe("a disk that fails", () => {
-  it("fsync failure: the write is refused and not there, the store is poisoned until it is reopened", async () => {
+  it("fsync failure: the write is refused and has no effect, and the store is poisoned until it is reopened", async () => {
     const disk = await prepared();
     const broken = disk.fork({
       onOperation: (() => {
@@ -188,7 +188,7 @@ describe("a disk that fails", () => {
     expect(await store.verify()).toMatchObject({ ok: true, events: 99 });
   });
 
-  it("repeated rename failures of the checkpoint: every event is durable, and verify tells", async () => {
+  it("repeated rename failures of the checkpoint: every event is durable, and verify reports the failures", async () => {
     const disk = failing(await prepared(), "rename", "snapshot.json", "EACCES");
     const store = await opened(disk, 3_000);
     for (let n = 0; n < 120; n += 1) await store.upsert("a", { n });

@@ -8,9 +8,9 @@ import { sweepCrashes, type SweepContext } from "../../src/testing/crash-sweep.t
 import { put, withWorkspace } from "../helpers/engine-sweep.ts";
 
 /**
- * A repair on a disk that crashes: before, in the middle of and after every operation on it, with every fate of what was not
- * synced, and with every errno. Afterwards nothing is worse than before: all that could be read can be read, what was told to
- * be healed is, and another repair heals the rest.
+ * A repair on a disk that crashes before, in the middle of and after every operation, with every fate of unsynced data,
+ * and with every errno. Afterwards, every content that was sound is sound, every content that was reported as repaired
+ * is repaired, and another repair repairs the others.
  */
 
 const folder = { folder: 0o755 };
@@ -21,7 +21,7 @@ const KEPT = "kept\n".repeat(300);
 const full = process.env["SWEEP"] === "full";
 const thinned = full ? {} : { every: 6, fates: ["forget", "keep", { seed: 1 }] as const };
 
-/** Both contents of the first state are damaged in the store; good bytes lie in `/good`. */
+/** Damages both contents of the first state in the store. Their good bytes are in `/good`. */
 async function prepare(): Promise<SimDisk> {
   const disk = SimDisk.fromTree({
     ...{ "/proj/small.txt": SMALL, "/proj/large.txt": LARGE },
@@ -54,7 +54,7 @@ async function check(disk: SimDisk, { error, acknowledged }: SweepContext<string
   await withWorkspace(disk, 500_000, async (workspace) => {
     const found = await workspace.verify();
     if (acknowledged.length > 0) expect(found.problems).toEqual([]);
-    // What was sound is: the second state.
+    // The second state, whose contents were sound, can be restored.
     await workspace.restore("1", { to: "/state1" });
     expect(disk.content("/state1/kept.txt")?.toString()).toBe(KEPT);
     expect(disk.content("/state1/small.txt")?.toString()).toBe("small is another now\n");
@@ -67,7 +67,7 @@ async function check(disk: SimDisk, { error, acknowledged }: SweepContext<string
 }
 
 describe("a repair that is cut off", () => {
-  it("leaves the store no worse, wherever that is", { timeout: 600_000 }, async () => {
+  it("anywhere leaves the store no worse, and can be repeated", { timeout: 600_000 }, async () => {
     const start = await prepare();
     const { points } = await sweepCrashes<string>({
       ...thinned,

@@ -20,17 +20,17 @@ import { ServerProcess } from "../helpers/server-process.ts";
 import { WriteClient } from "./write-client.ts";
 
 /**
- * An origin and a replica of it, processes with stores of their own, one of which is killed at any moment while both sides
- * are written to, or the connection is cut in the middle of a frame. `CRASH_RUNS=30` for more of it.
+ * An origin and its replica, in processes with their own stores. While both sides are written to, one process is killed
+ * at any moment, or the connection is cut in the middle of a frame. `CRASH_RUNS`: the number of kills.
  */
 
 const RUNS = Number(process.env["CRASH_RUNS"] ?? 4);
 const SEED = Number(process.env["CRASH_SEED"] ?? 4711);
-/** As long as it takes: a client goes on until it knows. */
+/** A client repeats a request until it has an answer. */
 const retry = { tries: 10_000, firstWait: 20, longestWait: 300, longestInAll: 600_000 };
 
 test(
-  `what either side has answered is there, once, over ${RUNS} kills of the origin or its replica`,
+  `every answered write is recorded exactly once, over ${RUNS} kills of the origin or its replica`,
   { timeout: 100_000 + RUNS * 10_000 },
   async () => {
     await using origin = new ServerProcess(["--replication"]);
@@ -59,7 +59,7 @@ test(
     ending.abort();
     await running;
 
-    // Half-open: nobody says that the connection is gone, and both sides go on.
+    // The connection is half open: its loss is not reported, and both sides go on.
     await here.syncs.flush(id);
     wire.swallow();
     writeFileSync(join(origin.project, "after-there"), "there\n");

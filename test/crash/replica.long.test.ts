@@ -13,8 +13,8 @@ import { readEvent } from "../../src/engine/log/read-events.ts";
 import { verify } from "../../src/engine/upkeep/verify.ts";
 
 /**
- * A step of a replica, cut off anywhere: files, conflicts, proposals and how far it came are all as before, or all as after.
- * How far it came is never ahead of the folder.
+ * A step of a replica, cut off anywhere. Files, conflicts, proposals and the applied seq are all in the state before
+ * the step, or all in the state after it. The applied seq is never ahead of the folder.
  */
 
 const ALL = process.env["SWEEP_ALL"] !== undefined;
@@ -47,7 +47,7 @@ function conflictOf(wanted: IdentifiedConflict["record"]["wanted"]): IdentifiedC
   return { id: CONFLICT, record: { path, state: "open", reason: "content", undo: "", met, sync, ...states } };
 }
 
-/** The step, or what is left of it: what is held is tried again, and let go. */
+/** Makes the step, or the rest of it. Blocked changes are tried again, and their conflicts are withdrawn. */
 async function step(replica: ReplicaRig): Promise<number> {
   const merged = await replica.file("merged.txt", "both");
   const wanted = [
@@ -89,11 +89,11 @@ async function check(disk: SimDisk, { acknowledged }: SweepContext<number>): Pro
   const toTell = ["kept.txt", "merged.txt"].filter((path) => isDone && !held.has(path));
   expect([...told].sort()).toEqual(toTell);
   expect((await verify(replica.context)).problems).toEqual([]);
-  // It can go on, or be tried again, without any repair.
+  // The step can be made or repeated without a repair.
   if (!isDone || held.size > 0) await step(replica);
   expect(replica.files()).toEqual(AFTER);
   expect((await openConflicts(replica.context)).map(({ id }) => id)).toEqual([CONFLICT]);
-  // What was set aside may still have been on its way out: nothing of it stays for good.
+  // Files that were set aside may not be removed yet. Further steps remove them.
   const newer = await replica.change("edited.txt", await replica.file("edited.txt", "newer"));
   expect((await replica.apply({ applied: 8, changes: [newer] })).blocked).toEqual([]);
   await replica.context.worktree.close();
@@ -102,7 +102,7 @@ async function check(disk: SimDisk, { acknowledged }: SweepContext<number>): Pro
 
 const DAY_NS = 25n * 3_600_000_000_000n;
 
-/** What was staged, and the power went before it was begun, nobody knows of: it goes a day later. */
+/** Checks that staged files of an apply that never began, which no intent names, are removed a day later. */
 async function expectNothingLeft(disk: SimDisk): Promise<void> {
   if (setAside(disk).length === 0) return;
   let now = (disk.lstat("/proj/edited.txt")?.mtimeNs ?? 0n) + DAY_NS;
@@ -118,7 +118,7 @@ function setAside(disk: SimDisk): string[] {
   return Object.keys(disk.dump("/")).filter((path) => /(^|\/)(staging|\.chronicle-tmp)\/[^/]+/.test(path));
 }
 
-/** What is held is as it was. */
+/** The tree after the step, in which the `held` paths are as before. */
 function afterBut(held: ReadonlySet<string>): Record<string, string> {
   const all = { ...BEFORE, ...AFTER };
   const paths = Object.keys(all).filter((path) => (held.has(path) ? path in BEFORE : path in AFTER));
@@ -130,7 +130,7 @@ const run = async (disk: SimDisk, acknowledge: (fact: number) => void): Promise<
   acknowledge(await step(replica));
 };
 
-it("a step of a replica", { timeout: 600_000 }, async () => {
+it("a step of a replica that is cut off anywhere is made as a whole or not at all", { timeout: 600_000 }, async () => {
   const { checks } = await sweepCrashes<number>({
     prepare: prepared,
     run,
@@ -140,7 +140,7 @@ it("a step of a replica", { timeout: 600_000 }, async () => {
   expect(checks).toBeGreaterThan(ALL ? 400 : 50);
 });
 
-it("of the commit that ends it, only the first lines are there", async () => {
+it("a step of which only the first lines of a commit are written is made as a whole or not at all", async () => {
   const disk = await prepared();
   const writes: number[] = [];
   const onOperation = ({ name, path, index }: SimOperation): "go" => {
@@ -148,17 +148,17 @@ it("of the commit that ends it, only the first lines are there", async () => {
     return "go";
   };
   await run(disk.fork({ onOperation }), () => undefined);
-  // How much of a torn write is there, is by the seed.
+  // The seed decides how much of a torn write is there.
   const fates = Array.from({ length: 12 }, (_, seed) => ({ seed }));
   for (const only of writes)
     await sweepCrashes<number>({ prepare: () => disk, run, check, modes: ["torn"], fates, only, errnos: [] });
   expect(writes).toHaveLength(2);
 });
 
-it("what a step has set aside and a crash has left goes with the next step", async () => {
+it("files that a step has set aside and a crash has left are removed by the next step", async () => {
   const disk = await prepared();
   disk.unlinkAllBeside = () => new Promise(() => undefined);
-  // Its power goes: nobody closes it.
+  // The replica is not closed, because the power fails.
   const replica = await ReplicaRig.open({}, disk, 100_000);
   await step(replica);
   const after = disk.crash("keep");
@@ -174,7 +174,7 @@ it("what a step has set aside and a crash has left goes with the next step", asy
   expect(again.files()).toEqual({ ...AFTER, "edited.txt": "newer" });
 });
 
-it("a conflict's record is what it was", async () => {
+it("the record of a conflict is recorded exactly", async () => {
   await using replica = await ReplicaRig.open(FILES);
   await step(replica);
   const row = await replica.context.index.record(`conflict:${CONFLICT}`);

@@ -24,20 +24,21 @@ import { ServerProcess } from "../helpers/server-process.ts";
 import { WriteClient } from "./write-client.ts";
 
 /**
- * `chronicle replicate` in the foreground, over each of its two ways to an origin: one of both processes is killed at any
- * moment while both sides are written to (over HTTP at the origin, by another process of the replica's user, by programs
- * in both folders), and the connection is cut in the middle of a frame. `CRASH_RUNS=100` for more of it.
+ * `chronicle replicate` in the foreground, over each of its two kinds of connection. One of both processes is killed at
+ * any moment, and the connection is cut in the middle of a frame. Meanwhile, both sides are written to: over HTTP at
+ * the origin, by another process of the replica's user, and by programs in both folders. `CRASH_RUNS`: the number of
+ * kills.
  */
 
 const RUNS = Number(process.env["CRASH_RUNS"] ?? 4);
 const SEED = Number(process.env["CRASH_SEED"] ?? 4712);
-/** After so long both sides have everything, on a machine that has much else to do as well. */
+/** The time after which both sides must have everything, also on a busy machine. */
 const REST_MS = 300_000;
-/** As long as it takes: a client goes on until it knows. */
+/** A client repeats a request until it has an answer. */
 const retry = { tries: 10_000, firstWait: 20, longestWait: 300, longestInAll: 600_000 };
 
 test.each(["--connect", "--ws-connect"] as const)(
-  `over %s: what was answered is there, once, over ${RUNS} kills of the origin or of \`replicate\``,
+  `over %s, every answered write is recorded exactly once, over ${RUNS} kills of the origin or of \`replicate\``,
   { timeout: 400_000 + RUNS * 20_000 },
   async (way) => {
     await using box = new ReplicateProcess();
@@ -78,7 +79,7 @@ test.each(["--connect", "--ws-connect"] as const)(
     const complaintsAt = async (where: typeof source) =>
       (await Promise.all(own.map((client) => client.complaints(where)))).flat();
     const complaints = await complaintsAt(source);
-    // Where there are any, what the replica has recorded tells more.
+    // If there are complaints, the complaints at the replica tell more.
     const atReplica = complaints.length === 0 ? [] : await complaintsAt(copy);
     expect([complaints, atReplica]).toEqual([[], []]);
     const [kept, keptHere] = [ours, theirs].map((log) => new Set(log.flatMap(hashesOf)));
@@ -100,11 +101,11 @@ test.each(["--connect", "--ws-connect"] as const)(
   },
 );
 
-/** An origin, and a wire to it. */
+/** An origin, and a connection to it that can be cut. */
 interface Meeting extends AsyncDisposable {
   readonly origin: ServerProcess;
   readonly wire: CutWire;
-  /** What `replicate` is told. */
+  /** The options of `replicate`. */
   readonly options: readonly string[];
 }
 
@@ -132,7 +133,7 @@ function disposing(stack: AsyncDisposableStack): AsyncDisposable {
   return { [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-/** What a command that checks a history finds, run by the replica's user in the folder. */
+/** Runs a command that verifies a history, as the replica's user in the folder. Returns the problems that it finds. */
 function complaintsOf({ folder, env }: ReplicateProcess, args: readonly string[]): unknown[] {
   const ran = spawnSync(process.execPath, [chronicleBin(), "--json", ...args], { cwd: folder, env, encoding: "utf8" });
   if (ran.stdout === "") throw new Error(ran.stderr);

@@ -3,7 +3,7 @@ import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { type CrashSweep, sweepCrashes } from "../../src/testing/crash-sweep.ts";
 import { acknowledgedHead, type Fact, newDisk, project, put, withWorkspace } from "../helpers/engine-sweep.ts";
 
-/** The rollback of an action that swept away what the rules leave out, and a repository's own state, cut off anywhere. */
+/** The rollback of an action that removed ignored files and a repository's `.git`, cut off anywhere. */
 
 const ALL = process.env["SWEEP_ALL"] !== undefined;
 const SWEPT = ["/proj/.git/HEAD", "/proj/.git/config", "/proj/debug.log"];
@@ -32,7 +32,7 @@ async function prepared(): Promise<Ground> {
 }
 
 test(
-  "is whole or not done at all, and can be undone",
+  "a rollback of ignored files and a .git is made as a whole or not at all, and can be undone",
   async () => {
     const { disk, action, whole } = await prepared();
     const swept = project(disk);

@@ -7,15 +7,15 @@ import { text } from "../helpers/content-text.ts";
 import { ServerProcess } from "../helpers/server-process.ts";
 import { WriteClient } from "./write-client.ts";
 
-/** A server that is killed while many write: what was answered is there, once. `CRASH_RUNS=100` for more of it. */
+/** A server that is killed while many clients write. `CRASH_RUNS`: the number of kills. */
 
 const RUNS = Number(process.env["CRASH_RUNS"] ?? 10);
 const CLIENTS = 20;
-/** As long as it takes: a client goes on until it knows. */
+/** A client repeats a request until it has an answer. */
 const retry = { tries: 10_000, firstWait: 20, longestWait: 300, longestInAll: 600_000 };
 
 test(
-  `what was answered is there once, over ${RUNS} kills under load`,
+  `every answered write is recorded exactly once, over ${RUNS} kills under load`,
   { timeout: 60_000 + RUNS * 10_000 },
   async () => {
     await using server = new ServerProcess();
@@ -71,7 +71,7 @@ async function folderOf(client: ReturnType<typeof createClient>): Promise<string
   return (await client.me()).default_workspace ?? "";
 }
 
-/** Counts a file up on the ground of what it read; how often. */
+/** Increments the number in a file with `ifMatch` until `ending`. Resolves to the number of increments. */
 async function countUp(workspace: WorkspaceApi, ending: AbortSignal): Promise<number> {
   let done = 0;
   while (!ending.aborted) {
@@ -87,7 +87,7 @@ async function countUp(workspace: WorkspaceApi, ending: AbortSignal): Promise<nu
   return done;
 }
 
-/** Mulberry32: the same each time. */
+/** The random generator Mulberry32. The same seed gives the same numbers. */
 function random(seed: number): () => number {
   let state = seed;
   return () => {

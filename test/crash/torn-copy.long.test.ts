@@ -6,9 +6,9 @@ import { chronicleBin } from "../helpers/cli-package.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
 import { copied, put, replaceIn, treeOf } from "../helpers/put-back-files.ts";
 
-/** A copy of a replica that was made while its sync went on: not all of its files are of the same moment. */
+/** A copy of a replica that was made during a sync, so that its files are of different moments. */
 
-it("the origin's log is held as of an earlier moment than its index: it says what to move away, and goes on", async () => {
+it("a mirror whose log is older than its index is refused with the folder to move away, and then syncs anew", async () => {
   await using both = new FollowedOrigin("--connect");
   put(both.origin.project, "base", "base\n");
   await both.start();
@@ -34,7 +34,7 @@ it("the origin's log is held as of an earlier moment than its index: it says wha
   expect([treeOf(both.replica.folder), treeOf(both.origin.project)]).toEqual([all, all]);
 }, 300_000);
 
-it("its own log is of an earlier moment than its index: it says how a person goes on, and nobody's file is lost", async () => {
+it("a replica whose own log is older than its index is refused with a remedy, after which no file is lost", async () => {
   await using both = new FollowedOrigin("--connect");
   put(both.origin.project, "base", "base\n");
   await both.start();

@@ -14,11 +14,11 @@ import {
 
 const ALL = process.env["SWEEP_ALL"] !== undefined;
 
-/** A transaction that is active, with everything that an agent did in it on the disk. */
+/** Makes an active transaction with recorded changes. */
 async function begun(): Promise<SimDisk> {
   const disk = newDisk();
   await withWorkspace(disk, 0, async (workspace) => {
-    // It stays active, whichever process is killed.
+    // Without a pid, the transaction stays active, whichever process is killed.
     await workspace.beginTransaction({ name: "half", pid: null });
     edit(disk);
     await workspace.snapshot();
@@ -26,7 +26,10 @@ async function begun(): Promise<SimDisk> {
   return disk.crash("keep");
 }
 
-/** All as it was before or all as it was within; and where it is not rolled back yet, it can be. */
+/**
+ * Checks that the files are all as before the transaction, or all as within it. If it is not rolled back yet, rolls it
+ * back.
+ */
 async function checkRollback(disk: SimDisk, context: SweepContext<Fact>, within: ReturnType<typeof project>) {
   const before = project(newDisk());
   await checkOldOrNew(disk, context, { before, after: within });
@@ -36,7 +39,7 @@ async function checkRollback(disk: SimDisk, context: SweepContext<Fact>, within:
     if (one?.status === "active") await workspace.rollbackTransaction(one.id);
     expect(project(disk)).toEqual(before);
     expect(await workspace.transactions()).toMatchObject([{ status: "rolled_back" }]);
-    // However often it was cut off: one rollback, which one redo brings back.
+    // However often the rollback was cut off, it is one operation, and one redo brings the changes back.
     await workspace.redo();
     expect(project(disk)).toEqual(within);
     expect((await workspace.verify()).problems).toEqual([]);
@@ -44,7 +47,7 @@ async function checkRollback(disk: SimDisk, context: SweepContext<Fact>, within:
 }
 
 test(
-  "a rollback is whole wherever it is cut off, and can be said again",
+  "a rollback that is cut off anywhere is made as a whole or not at all, and can be repeated",
   async () => {
     const disk = await begun();
     const within = project(disk);
@@ -66,13 +69,13 @@ test(
   ALL ? 900_000 : 120_000,
 );
 
-/** What is done after a rollback that was cut off, while the transaction is active, goes with the next one. */
+/** Checks that a rollback also undoes work that came after an earlier rollback that was cut off. */
 async function checkLaterWork(disk: SimDisk): Promise<void> {
   const before = project(newDisk());
   await withWorkspace(disk, 600_000, async (workspace) => {
     const [one] = await workspace.transactions();
     if (one?.status !== "active") return;
-    // What was interrupted is finished first: what is there afterwards is later work.
+    // The snapshot finishes the interrupted rollback, so the edit after it is later work.
     await workspace.snapshot();
     put(disk, "/proj/a.txt", "later\n");
     const later = project(disk);
@@ -87,7 +90,7 @@ async function checkLaterWork(disk: SimDisk): Promise<void> {
 }
 
 test(
-  "what is done after a rollback that was cut off is taken back by the next",
+  "work after a rollback that was cut off is undone by the next rollback",
   async () => {
     const disk = await begun();
     const sweep: CrashSweep<Fact> = {
@@ -107,7 +110,7 @@ test(
 );
 
 test(
-  "what an interrupted commit leaves is committed, or still active with all of its changes",
+  "a transaction whose commit was cut off is committed, or still active with all of its changes",
   async () => {
     const disk = await begun();
     const within = project(disk);

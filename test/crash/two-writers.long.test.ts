@@ -20,7 +20,7 @@ afterEach(() => {
 
 const source = (path: string): string => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
 
-/** A process that appends under the lock until it has done `count`, and says each seq that is durable. */
+/** Starts a process that appends `count` records under the lock. It prints the seq of each durable event. */
 function writer(name: string, count: number): { child: ChildProcess; acknowledged: number[]; ended: Promise<unknown> } {
   const code = `
     import { NodeDisk } from ${source("disk/node-disk.ts")};
@@ -54,7 +54,7 @@ function writer(name: string, count: number): { child: ChildProcess; acknowledge
   return { child, acknowledged, ended: once(child, "close") };
 }
 
-test("processes that append at once, some of them killed: one chain, nothing acknowledged is lost", async () => {
+test("processes that append at once, some of which are killed, make one chain and lose nothing acknowledged", async () => {
   mkdirSync(files.folder, { recursive: true });
   const steady = [writer("a", 40), writer("b", 40)];
   const doomed = [writer("c", 1_000_000), writer("d", 1_000_000)];

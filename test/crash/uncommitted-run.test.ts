@@ -7,17 +7,17 @@ import { optional } from "../../src/util/optional.ts";
 import { put } from "../helpers/engine-sweep.ts";
 
 /**
- * A run that is rolled back if it fails, whose command succeeds, and whose transaction is not committed: the disk is
- * full at some operation after the command, or somebody has ended the transaction meanwhile.
+ * Runs with `rollbackOnFailure` whose transaction the run itself does not commit: either the disk is full at some
+ * operation after the command, or somebody else has committed the transaction meanwhile.
  */
 
 const folder = { folder: 0o700 };
 
 interface Opening {
   readonly firstId: number;
-  /** The pid of its process. Default: a process of its own; all others have ended. */
+  /** The pid of the process that opens the store. Default: a new process; all earlier ones have ended. */
   readonly pid?: number;
-  /** What the command does besides its work. It succeeds unless this returns another exit code. */
+  /** What the command does besides its work. Returns the command's exit code. Default: 0. */
   readonly command?: (workspace: WorkspaceApi) => Promise<number> | void;
 }
 
@@ -48,7 +48,10 @@ function newDisk(): SimDisk {
   return SimDisk.fromTree({ "/store": folder, "/config": folder, "/root": folder, "/proj/a": "before\n" });
 }
 
-/** A run with the nth operation after its command failing. Returns how many there were as well. */
+/**
+ * Runs a command with `rollbackOnFailure`. The nth operation of the disk after the command fails. Also returns the
+ * number of operations after the command.
+ */
 async function runWith(
   disk: SimDisk,
   nth: number,
@@ -74,37 +77,42 @@ function contentsOf(disk: SimDisk): (string | undefined)[] {
 it.each([
   ["once", false],
   ["from then on", true],
-])("a disk that is full %s: what is said of the transaction is what becomes of the work", async (_when, lasting) => {
-  const wrong: string[] = [];
-  const wanted = JSON.stringify(["after\n", "new\n"]);
-  let uncommitted = 0;
-  for (let nth = 0, operations = 1; nth < operations; nth += 1) {
-    const full = newDisk();
-    const found = await runWith(full, nth, lasting);
-    const disk = full.crash("keep");
-    const { run } = found;
-    operations = Math.max(operations, found.operations);
-    if (run.rolled_back || run.not_rolled_back !== null) wrong.push(`${nth}: ${JSON.stringify(run)}`);
-    if (run.not_committed !== undefined) {
-      uncommitted += 1;
-      expect(run.not_committed.reason).toMatch(/^its transaction could not be committed \(.*ENOSPC.* the next change/);
-      const [, id] = /^chronicle transaction commit (\w+)$/.exec(run.not_committed.hint) ?? [];
-      await opened(disk, { firstId: 20_000 }, (workspace) => workspace.commitTransaction(id ?? ""));
+])(
+  "a disk that is full %s: the run's work stays, and its transaction is committed, if need be by the hint",
+  async (_when, lasting) => {
+    const wrong: string[] = [];
+    const wanted = JSON.stringify(["after\n", "new\n"]);
+    let uncommitted = 0;
+    for (let nth = 0, operations = 1; nth < operations; nth += 1) {
+      const full = newDisk();
+      const found = await runWith(full, nth, lasting);
+      const disk = full.crash("keep");
+      const { run } = found;
+      operations = Math.max(operations, found.operations);
+      if (run.rolled_back || run.not_rolled_back !== null) wrong.push(`${nth}: ${JSON.stringify(run)}`);
+      if (run.not_committed !== undefined) {
+        uncommitted += 1;
+        expect(run.not_committed.reason).toMatch(
+          /^its transaction could not be committed \(.*ENOSPC.* the next change/,
+        );
+        const [, id] = /^chronicle transaction commit (\w+)$/.exec(run.not_committed.hint) ?? [];
+        await opened(disk, { firstId: 20_000 }, (workspace) => workspace.commitTransaction(id ?? ""));
+      }
+      await opened(disk, { firstId: 30_000 }, async (workspace) => {
+        await workspace.snapshot();
+        const states = (await workspace.transactions()).map(({ status }) => status);
+        if (states.join() !== "committed") wrong.push(`${nth}: the transaction is ${states.join()}`);
+        if (JSON.stringify(contentsOf(disk)) !== wanted) wrong.push(`${nth}: ${contentsOf(disk).join()}`);
+        const { problems } = await workspace.verify();
+        if (problems.length > 0) wrong.push(`${nth}: ${JSON.stringify(problems)}`);
+      });
     }
-    await opened(disk, { firstId: 30_000 }, async (workspace) => {
-      await workspace.snapshot();
-      const states = (await workspace.transactions()).map(({ status }) => status);
-      if (states.join() !== "committed") wrong.push(`${nth}: the transaction is ${states.join()}`);
-      if (JSON.stringify(contentsOf(disk)) !== wanted) wrong.push(`${nth}: ${contentsOf(disk).join()}`);
-      const { problems } = await workspace.verify();
-      if (problems.length > 0) wrong.push(`${nth}: ${JSON.stringify(problems)}`);
-    });
-  }
-  expect(wrong).toEqual([]);
-  expect(uncommitted).toBeGreaterThan(0);
-});
+    expect(wrong).toEqual([]);
+    expect(uncommitted).toBeGreaterThan(0);
+  },
+);
 
-/** A run whose transaction is committed during it, by way of another opening of the store. */
+/** A run whose transaction is committed through a second handle on the store while the command runs. */
 async function committedMeanwhile(disk: SimDisk, code: number): Promise<RunShape> {
   const pid = 7;
   const command = async (workspace: WorkspaceApi): Promise<number> => {
@@ -117,7 +125,7 @@ async function committedMeanwhile(disk: SimDisk, code: number): Promise<RunShape
   );
 }
 
-it("nothing is said where somebody has committed the transaction meanwhile", async () => {
+it("a run whose transaction somebody committed meanwhile reports neither not_committed nor not_rolled_back", async () => {
   const disk = newDisk();
   const run = await committedMeanwhile(disk, 0);
   expect(run).toMatchObject({ exit_code: 0, not_rolled_back: null, rolled_back: false });
@@ -125,7 +133,7 @@ it("nothing is said where somebody has committed the transaction meanwhile", asy
   expect(contentsOf(disk)).toEqual(["after\n", "new\n"]);
 });
 
-it("a failed command whose transaction somebody has committed: a command that helps is named", async () => {
+it("a failed run whose transaction somebody committed names the restore command that brings the files back", async () => {
   const disk = newDisk();
   const { not_rolled_back: left } = await committedMeanwhile(disk, 7);
   expect(left).toMatchObject({ paths: ["a", "new"], reason: expect.stringContaining("was committed already") });

@@ -7,8 +7,9 @@ import { openSimStore } from "../../src/testing/sim-store.ts";
 import { acknowledgedHead, checkOldOrNew, type Fact, project, put, withWorkspace } from "../helpers/engine-sweep.ts";
 
 /**
- * The undo of one run's work, with a merge, conflicts, a creation and a deletion, cut off anywhere: files and conflicts
- * are both there or both not, and no content that a conflict names is lost, also when the collector comes first.
+ * A crash at any operation of the undo of a run's work, or of its redo. The undo merges one file, leaves a conflict in
+ * another, removes a created file and brings a deleted one back. Afterwards, the undo is there with its files and its
+ * conflict, or not at all. No content that the conflict names is lost, even if gc runs before the repair.
  */
 
 const ALL = process.env["SWEEP_ALL"] !== undefined;
@@ -50,7 +51,7 @@ async function prepared(): Promise<{ readonly disk: SimDisk; readonly session: s
   return { disk: disk.crash("keep"), session: session.session_id };
 }
 
-/** Everything that open conflicts name is in the store, also after the collector was there. */
+/** Checks that the contents that the open conflict names are in the store, although gc has run. */
 async function contentsThere(workspace: WorkspaceApi): Promise<void> {
   const [conflict] = await workspace.conflicts();
   expect(conflict?.path).toBe("both");
@@ -60,7 +61,7 @@ async function contentsThere(workspace: WorkspaceApi): Promise<void> {
   expect((await workspace.verify()).problems).toEqual([]);
 }
 
-/** The collector comes before anything is repaired. Where a log ends in a torn line it refuses, and frees nothing. */
+/** Runs gc before anything is repaired. If the log ends in a torn line, gc refuses and frees nothing. */
 async function collect(workspace: WorkspaceApi): Promise<void> {
   try {
     await workspace.gc();

@@ -11,14 +11,15 @@ import type { Through } from "../helpers/engine-sweep.ts";
 import { WriteBackRig } from "../../src/testing/write-back-rig.ts";
 
 /**
- * An origin that crashes while it decides what a replica has written: before, in the middle of and after every operation on
- * the disk. The replica sends the batch again, and then all is as if nothing had happened: each entry has become one
- * iteration or one version, what was answered is answered the same, and the files are whole at every moment.
+ * An origin crashes while it decides about the writes of a replica: before, during or after any operation on the disk.
+ * The replica then sends the batch again. Each entry has become one iteration or one version, an answer that was given
+ * before the crash is given again, and the files are those of the accepted entries.
  */
 
 /** Without `SWEEP_ALL`, every n-th operation is disturbed, and fewer fates are tried. */
 function thinned(every: number): Partial<CrashSweep> {
-  // What may not be written is refused (`read-only`), for good: there is nothing to send again.
+  // EACCES is left out: the origin refuses an entry that it may not write (`read-only`) for good, so the replica does
+  // not send it again.
   if (process.env["SWEEP_ALL"] !== undefined) return { errnos: ["ENOSPC", "EIO", "EMFILE"] };
   return { every, fates: ["forget", "keep", { seed: 1 }], errnos: ["ENOSPC", "EIO"] };
 }
@@ -47,7 +48,7 @@ async function begin(files?: Readonly<Record<string, string>>): Promise<Begun> {
     await origin.entry(9, "old", "a file now", { seen: folder }),
     await origin.entry(10, "old/x", undefined, { seen: old }),
     await origin.entry(11, "new/c", "c2"),
-    // It says what is so already, and leaves no event that would tell that it was decided.
+    // The file has this content already, so no event tells that the origin has decided about this entry.
     await origin.entry(12, "new/c", "c2"),
     await origin.entry(13, "new/c", "c3"),
   ];
@@ -77,7 +78,7 @@ function sweepOf({ disk, id, entries }: Begun, every: number, through?: Through)
   };
 }
 
-/** The batch comes again. */
+/** Sends the batch again, and checks the answer, the files and the recorded events. */
 async function checkAgain(
   copy: SimDisk,
   { acknowledged, error }: SweepContext<WriteBackAnswer>,
@@ -107,7 +108,7 @@ async function checkAgain(
   await store.close();
 }
 
-/** The replica's events that were recorded, without folders that had to be made for them. */
+/** The local numbers of the replica's recorded changes, without that of the folder `new`, which no entry makes. */
 async function takenOf(origin: WriteBackRig): Promise<number[]> {
   const found: number[] = [];
   for (const { recordId, record } of await origin.events("file")) {
@@ -118,7 +119,7 @@ async function takenOf(origin: WriteBackRig): Promise<number[]> {
   return found;
 }
 
-/** A disk on which a sync does nothing: what is answered before it is durable is lost with the power. */
+/** A disk whose `sync` does nothing, so what the origin answers is not durable, and a power cut loses it. */
 const withoutSync: Through = (disk) =>
   new Proxy(disk, {
     get(target, key) {
@@ -128,21 +129,21 @@ const withoutSync: Through = (disk) =>
     },
   });
 
-describe("a crash of an origin that decides", () => {
-  it("without a folder", async () => {
+describe("an origin that crashes while it decides about a replica's batch", () => {
+  it("decides each entry once, in a hosted workspace", async () => {
     const result = await sweepCrashes(sweepOf(await begin(), 1));
     expect(result.points).toBeGreaterThan(5);
   });
 
-  it("with a folder", async () => {
+  it("decides each entry once, in a workspace with a folder", async () => {
     const begun = await begin({ kept: "kept" });
     const { points } = await sweepCrashes(sweepOf(begun, 9));
     expect(points).toBeGreaterThan(20);
-    // The commit that closes the intent, of which the first events may be left.
+    // The last operations belong to the commit that closes the intent. A crash may leave only its first events.
     for (let only = points - 5; only < points; only += 1) await sweepCrashes({ ...sweepOf(begun, 1), only });
   });
 
-  it("one that answers before it is durable is found out", async () => {
+  it("fails the sweep if it answers before its events are durable", async () => {
     await expect(sweepCrashes(sweepOf(await begin(), 1, withoutSync))).rejects.toThrow(/^Crash sweep: /);
   });
 });

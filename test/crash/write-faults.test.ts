@@ -4,8 +4,8 @@ import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 
 /**
- * Writes that go together, on a disk of which any one operation fails (it is full for once, or has an error). Who was told
- * that it is done has it; who was not asks again with the same id, and it is done once.
+ * Writes that are asked for at once, on a disk of which any one operation fails (it is full once, or has an error). A
+ * write that was acknowledged is there. All are then asked for again with the same ids, and each is done once.
  */
 
 const folder = { folder: 0o700 };
@@ -44,7 +44,10 @@ const putAll = (workspace: WorkspaceApi) =>
     NAMES.map((name) => workspace.putFile(name, Buffer.from(`now ${name}`), { requestId: `r-${name}` })),
   );
 
-/** With the nth operation of the writes failing. Returns how many there were, and what is wrong afterwards. */
+/**
+ * Asks for the writes while the nth operation on the disk fails, then once more. Returns the number of operations of
+ * the first time, and what is wrong afterwards.
+ */
 async function once(ground: Ground, nth: number, errno: string): Promise<{ operations: number; wrong: string[] }> {
   const { disk } = ground;
   const wrong: string[] = [];
@@ -96,15 +99,18 @@ it.each([
   ["folder", "EIO"],
   ["folder", "ENOSPC"],
   ["folder", "EINVAL"],
-] as const)("%s, %s", async (kind, errno) => {
-  const wrong: string[] = [];
-  for (let nth = 0, operations = 1; nth < operations; nth += 1) {
-    const found = await once(await prepared(kind), nth, errno);
-    operations = Math.max(operations, found.operations);
-    wrong.push(...found.wrong);
-  }
-  expect(wrong).toEqual([]);
-});
+] as const)(
+  "acknowledged writes stay, and each write is done once (%s, any one operation fails with %s)",
+  async (kind, errno) => {
+    const wrong: string[] = [];
+    for (let nth = 0, operations = 1; nth < operations; nth += 1) {
+      const found = await once(await prepared(kind), nth, errno);
+      operations = Math.max(operations, found.operations);
+      wrong.push(...found.wrong);
+    }
+    expect(wrong).toEqual([]);
+  },
+);
 
 it.each([
   ["EILSEQ", "link", "d:x"],
@@ -112,7 +118,7 @@ it.each([
   ["ENAMETOOLONG", "link", "d:x"],
   ["EINVAL", "open", "new/d:x"],
   ["EFBIG", "write", "large"],
-])("what a file system never takes (%s of %s %s) stops no other write", async (errno, what, target) => {
+])("a write that the file system always refuses (%s of %s %s) stops no other write", async (errno, what, target) => {
   const ground = await prepared("folder");
   await using first = await opened(ground, 10_000);
   const { disk } = ground;

@@ -8,8 +8,8 @@ import { text } from "../helpers/content-text.ts";
 import { newDisk, withWorkspace } from "../helpers/engine-sweep.ts";
 
 /**
- * Writes that go together, cut off anywhere: each is there whole or not at all, what was acknowledged is there, and the
- * same requests asked again are done once.
+ * A crash at any operation of writes that are asked for at once: each write is there completely or not at all, the
+ * acknowledged ones are there, and the same requests, sent again, are done once.
  */
 
 const ALL = process.env["SWEEP_ALL"] !== undefined;
@@ -22,7 +22,7 @@ const WRITES: Readonly<Record<string, (workspace: WorkspaceApi) => Promise<unkno
   deleted: (workspace) => workspace.deleteFile("run.sh", { requestId: "deleted" }),
 };
 
-/** Which of them are done, as the files show it. Throws where one is half done. */
+/** The names of the writes that are done, judged by the files. Throws if a write is half done. */
 function doneIn(files: Readonly<Record<string, string>>): ReadonlySet<string> {
   const done = new Set<string>();
   const has = (...paths: string[]): number => paths.filter((path) => path in files).length;
@@ -65,7 +65,7 @@ async function check(disk: SimDisk, { acknowledged, error }: SweepContext<string
   if (errnoOf(error) !== undefined && !(error instanceof ChronicleError))
     throw new Error("a bare system error reached the caller", { cause: error });
   await opened(disk, 500_000, async (workspace) => {
-    // The next change finishes what was begun.
+    // The next change finishes what the crash interrupted.
     await workspace.putFile("next", Buffer.from("next"));
     const done = doneIn(await filesOf(workspace));
     for (const name of acknowledged) expect(done, `${name} was acknowledged`).toContain(name);
@@ -91,7 +91,7 @@ it("crash sweep of writes beside a folder", async () => {
   expect(result.points).toBeGreaterThan(30);
 });
 
-it("crash sweep of a write that a look at the disk comes upon first: it stays the write's", async () => {
+it("crash sweep of a write whose file a capture sees first: the change still belongs to the write", async () => {
   const disk = newDisk();
   await withWorkspace(disk, 0, async () => undefined);
   const start = disk.crash("keep");
@@ -106,14 +106,14 @@ it("crash sweep of a write that a look at the disk comes upon first: it stays th
         expect(history.map(({ cause }) => cause)).toEqual(["baseline", "write", "write"].slice(0, history.length));
         if (history.length === 1) return;
         if (history.length === 3) {
-          // It was decided, and could not be put into place: it was taken back.
+          // The write was decided, but its content could not be put into place, so it was undone.
           takenBack += 1;
           expect([history[2]?.hash, await text(await workspace.file("a.txt"))]).toEqual([history[0]?.hash, "alpha\n"]);
           expect(await workspace.operations()).toEqual([]);
           return;
         }
         found += 1;
-        // An undo that finds something interrupted would go no further.
+        // This finishes the interrupted write: an undo that finds one only finishes it, and does nothing more.
         await workspace.putFile("next", Buffer.from("next"));
         const [operation] = await workspace.operations();
         await workspace.undo({ operation: operation?.id ?? "" });

@@ -4,8 +4,8 @@ import { TwoProcesses } from "../helpers/two-processes.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 
 /**
- * What another process has recorded, and was killed before it could bring it into the index, is known to whoever changes
- * something next: the log is the truth.
+ * Another process records events, and is killed before it can bring them into the index. The next operation of this
+ * process knows them all the same, because the log is the truth.
  */
 
 const folder = { folder: 0o755 };
@@ -23,7 +23,7 @@ beforeEach(async () => {
   await processes.open();
   put(disk, "/proj/a", "2");
   await processes.workspace.snapshot();
-  // The other one takes it back, and is gone; this one was open all the while.
+  // The other process changes the file, restores the baseline, and is gone. This process was open all the time.
   await processes.swap();
   put(disk, "/proj/a", "3");
   await processes.workspace.snapshot();
@@ -39,23 +39,26 @@ function content(path: string): string {
   return bytes.toString();
 }
 
-test.each([{ dryRun: true }, { dryRun: false }])("undo takes its operation back: %o", async (options) => {
-  const { changes } = await processes.workspace.undo(options);
-  expect(changes.map(({ path }) => path)).toEqual(["a"]);
-  expect(content("/proj/a")).toBe(options.dryRun ? "1" : "3");
-});
+test.each([{ dryRun: true }, { dryRun: false }])(
+  "undo undoes the other process's last operation: %o",
+  async (options) => {
+    const { changes } = await processes.workspace.undo(options);
+    expect(changes.map(({ path }) => path)).toEqual(["a"]);
+    expect(content("/proj/a")).toBe(options.dryRun ? "1" : "3");
+  },
+);
 
-test.each([{ dryRun: true }, { dryRun: false }])("its snapshots can be gone back to: %o", async (options) => {
+test.each([{ dryRun: true }, { dryRun: false }])("restore finds the other process's snapshots: %o", async (options) => {
   const { changes } = await processes.workspace.restore("2", options);
   expect(changes.map(({ path }) => path)).toEqual(["a"]);
   expect(content("/proj/a")).toBe(options.dryRun ? "1" : "3");
 });
 
-test("what it has recorded can be pinned", async () => {
+test("a snapshot of the other process can be pinned", async () => {
   await expect(processes.workspace.pin("2")).resolves.toBeUndefined();
 });
 
-test("once it has dropped the archive, nothing is looked for in it", async () => {
+test("restore and verify work without an archive that the other process has dropped", async () => {
   await processes.swap();
   await processes.workspace.compact({ dropArchive: true });
   await processes.swap();
@@ -64,7 +67,7 @@ test("once it has dropped the archive, nothing is looked for in it", async () =>
 });
 
 test.each([false, true])(
-  "what it has recorded as gone, and is there again as before, is recorded: archive dropped %s",
+  "files that the other process recorded as gone, and that are back, are recorded again: archive dropped %s",
   async (drop) => {
     disk.makeFolder("/proj/kept");
     put(disk, "/proj/kept/y", "same");

@@ -3,9 +3,9 @@ import { ReplicaRig } from "../../src/testing/replica-rig.ts";
 import { capture } from "../../src/engine/capture/capture.ts";
 import { verify } from "../../src/engine/upkeep/verify.ts";
 
-/** What is recorded of a path stays known to who looks for it: only of what is known is it seen that it is gone. */
+/** A capture knows a path as long as it is recorded as there, because it can find only a known path to be gone. */
 
-test("a link that a disk cannot hold counts as there until its folder is gone, however often somebody looks", async () => {
+test("a link that a disk cannot hold counts as there in each capture, until its folder is gone", async () => {
   await using replica = await ReplicaRig.open({ "d/f": "F" });
   const { context, disk } = replica;
   disk.symlink(Buffer.from("f"), "/proj/d/link");
@@ -23,8 +23,11 @@ test("a link that a disk cannot hold counts as there until its folder is gone, h
   expect((await verify(context)).problems).toEqual([]);
 });
 
-/** An operation that leaves a path, and so may have put something into the folder for a moment, ends while somebody looks. */
-test("what a look found to be gone is recorded as gone, though it looks again", async () => {
+/**
+ * While the capture scans, an operation ends that left a path alone. It may have put something into the folder for a
+ * moment, so the capture looks again.
+ */
+test("a file that a capture found gone is recorded as deleted, although the capture looks again", async () => {
   await using replica = await ReplicaRig.open({ "d/x": "X", y: "Y" });
   const { context, disk } = replica;
   const inNoFolder = await replica.change("none/new", await replica.file("none/new", "the origin's"));

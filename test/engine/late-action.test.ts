@@ -29,7 +29,7 @@ const read = (project: Project): string[] =>
   ["f", "other"].map((path) => (path in project.tree() ? project.read(path).trim() : ""));
 
 describe("what an action does after its transaction was committed", () => {
-  it("is an operation by itself: plain undo takes it first, then the transaction", async () => {
+  it("is an operation of its own: plain undo undoes it first, then the transaction", async () => {
     await using project = new Project();
     const workspace = await started(project);
     const { id, transaction } = await late(project, workspace);
@@ -48,7 +48,7 @@ describe("what an action does after its transaction was committed", () => {
     expect(read(project)).toEqual(["after it", "in it"]);
   });
 
-  it("is no part of the transaction's undo, nor is what was done in it of its own", async () => {
+  it("is undone alone by plain undo; undo of the action then undoes what it did in the transaction", async () => {
     await using project = new Project();
     const workspace = await started(project);
     const { id } = await late(project, workspace);
@@ -65,7 +65,7 @@ describe("what an action does after its transaction was committed", () => {
     expect(read(project)).toEqual(["before", ""]);
   });
 
-  it("goes with the action when that is undone, and stays undone", async () => {
+  it("is undone with the action, and stays undone", async () => {
     await using project = new Project();
     const workspace = await started(project);
     const { id } = await late(project, workspace);
@@ -77,12 +77,12 @@ describe("what an action does after its transaction was committed", () => {
   });
 });
 
-it("what an action does after it was undone is told at its end, and can be undone", async () => {
+it("what an action changes after it was undone is reported at its end, and can be undone", async () => {
   await using project = new Project();
   const workspace = await started(project);
   const action = await workspace.snapshotAction({ ...REQUEST, session: "s", turn: "t1" });
   project.write("f", "in its turn\n");
-  // A new turn: the action is taken for abandoned.
+  // A new turn begins, so the action counts as abandoned.
   await workspace.action({ type: "write_file", payload: { path: "g" }, session: "s", turn: "t2" }, () => undefined);
   const id = action?.id ?? "";
   await workspace.undo();
@@ -94,7 +94,7 @@ it("what an action does after it was undone is told at its end, and can be undon
   expect(project.read("f")).toBe("before\n");
 });
 
-it("what an action does after its run has ended is an operation by itself", async () => {
+it("what an action does after its run has ended is an operation of its own", async () => {
   await using project = new Project();
   const workspace = await started(project);
   const go = join(project.base, "go");
@@ -119,8 +119,8 @@ it("what an action does after its run has ended is an operation by itself", asyn
   expect(read(project)).toEqual(["before", ""]);
 });
 
-describe("the undo of a transaction while an action that was begun in it goes on", () => {
-  it("takes back what the action did in it: the action's end tells what it did after that alone", async () => {
+describe("the undo of a transaction while an action that was begun in it is still open", () => {
+  it("undoes what the action did in the transaction: the action's end reports only what it did later", async () => {
     await using project = new Project();
     const workspace = await started(project);
     const { id: transaction } = await workspace.beginTransaction();
@@ -134,7 +134,7 @@ describe("the undo of a transaction while an action that was begun in it goes on
     expect(ended.changes.map(({ path }) => path)).toEqual(["other"]);
   });
 
-  it("leaves what the action did between the commit and the undo: that can be undone by itself", async () => {
+  it("leaves what the action did between the commit and the undo, and that can be undone on its own", async () => {
     await using project = new Project();
     const workspace = await started(project);
     const { id: transaction } = await workspace.beginTransaction();
@@ -154,7 +154,7 @@ describe("the undo of a transaction while an action that was begun in it goes on
   });
 });
 
-it("a session's changes hold what its action did in a transaction, when only what came after that was undone", async () => {
+it("a session's changes include what its action did in a transaction, if only its later changes were undone", async () => {
   await using project = new Project();
   const workspace = await started(project);
   const { id: transaction } = await workspace.beginTransaction();

@@ -2,7 +2,7 @@ import { renameSync, rmSync, symlinkSync } from "node:fs";
 import { expect, test } from "vitest";
 import { Project } from "../helpers/project.ts";
 
-test("a workspace whose folder cannot be looked at is listed, and not called gone", async () => {
+test("a workspace whose folder cannot be reached is listed as present", async () => {
   await using project = new Project();
   project.write("box/inner/a", "1\n");
   project.write("other/b", "2\n");

@@ -3,11 +3,11 @@ import { expect, it } from "vitest";
 import type { Progress, WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 
-/** A look that records nothing does not look again at what was as recorded. */
+/** A status records nothing, but it does not read a file again that an earlier one found to be as recorded. */
 
 const FILES = 40;
 
-/** The number of bytes that a look reads. */
+/** The number of bytes of files that `look` reads. */
 async function bytesRead(look: (onProgress: (progress: Progress) => void) => Promise<unknown>): Promise<number> {
   let most = 0;
   await look(({ phase, done }) => {
@@ -23,24 +23,24 @@ async function checkedOut(project: Project): Promise<void> {
   for (let at = 0; at < FILES; at += 1) project.write(`f${at}`, "x".repeat(1_000));
 }
 
-it("reads files that were written right before they were recorded once, not at each look", async () => {
+it("status reads files that were written right before their recording once, not each time", async () => {
   await using project = new Project();
   await checkedOut(project);
   const workspace = await project.init();
   await workspace.follow({ record: false });
-  // So late that the times of the files prove that they have not changed since.
+  // From now on, the times of the files prove whether they have changed.
   await sleep(2_100);
   expect(await statusOf(workspace)).toBe(FILES * 1_000);
   expect(await statusOf(workspace)).toBe(0);
   project.write("f1", "other\n");
   expect(await statusOf(workspace)).toBe(6);
-  // What has changed is looked at until it is recorded.
+  // A changed file is reported again until it is recorded.
   expect((await workspace.status()).changes.map(({ path }) => path)).toEqual(["f1"]);
   expect((await workspace.snapshot()).changed).toBe(1);
   expect((await workspace.status()).changes).toEqual([]);
 });
 
-it("keeps what a look has read for the next process", async () => {
+it("files that a status has read are not read again by the next process", async () => {
   await using project = new Project();
   await checkedOut(project);
   const first = await project.init();
@@ -50,7 +50,7 @@ it("keeps what a look has read for the next process", async () => {
   expect(await statusOf(await project.open())).toBe(0);
 });
 
-it("leaves what has changed to a recorder, however often others look", async () => {
+it("a workspace that follows its folder records a changed file, however often status is asked for", async () => {
   await using project = new Project();
   project.write("f", "one\n");
   const workspace = await project.init();

@@ -10,7 +10,7 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 
-/** A container, or a sandbox, and its host share a store: the number of a process means another one, or none, on the other side. */
+/** A container (or a sandbox) and its host share a store. A pid of one means another process, or none, on the other. */
 
 const FOLDER = { folder: 0o755 };
 const HOUR = 3_600_000;
@@ -21,7 +21,7 @@ interface Shared {
   readonly later: (hours: number) => void;
 }
 
-/** Work that is begun by a process of one PID namespace, and the workspace as another one opens it. `pid`: the number of the latter. */
+/** Begins `work` in a process of one PID namespace. Then the process `pid` of another namespace opens the workspace. */
 async function sharedBy(work: (inside: WorkspaceApi, disk: SimDisk) => Promise<unknown>, pid: number): Promise<Shared> {
   const disk = SimDisk.fromTree({ "/proj/a.txt": "1\n", "/store": FOLDER, "/config": FOLDER, "/root": FOLDER });
   let ms = Date.parse("2030-01-01T00:00:00Z");
@@ -37,26 +37,29 @@ const NUMBERS = [
   ["another process", 7],
 ] as const;
 
-it.each(NUMBERS)("a transaction goes on where %s has its owner's number, for a day", async (_who, pid) => {
-  const { host, later } = await sharedBy(async (inside, before) => {
-    await inside.beginTransaction();
-    put(before, "/proj/a.txt", "half\n");
-    await inside.snapshot();
-  }, pid);
-  await host.snapshot();
-  expect(await host.transactions()).toMatchObject([{ status: "active" }]);
-  // It is nobody's savepoint, whoever begins one.
-  const { id: own } = await host.beginTransaction();
-  expect((await host.transactions()).find(({ id }) => id === own)?.parent).toBeUndefined();
-  await host.commitTransaction(own);
-  later(25);
-  await host.snapshot();
-  expect((await host.transactions()).map(({ status }) => status)).toEqual(["rolled_back", "committed"]);
-  expect((await host.diff("0", "latest")).changes).toEqual([]);
-});
+it.each(NUMBERS)(
+  "a transaction of another PID namespace stays active for a day, if %s has its owner's pid here",
+  async (_who, pid) => {
+    const { host, later } = await sharedBy(async (inside, before) => {
+      await inside.beginTransaction();
+      put(before, "/proj/a.txt", "half\n");
+      await inside.snapshot();
+    }, pid);
+    await host.snapshot();
+    expect(await host.transactions()).toMatchObject([{ status: "active" }]);
+    // A transaction that begins here is no savepoint of the one in the other namespace.
+    const { id: own } = await host.beginTransaction();
+    expect((await host.transactions()).find(({ id }) => id === own)?.parent).toBeUndefined();
+    await host.commitTransaction(own);
+    later(25);
+    await host.snapshot();
+    expect((await host.transactions()).map(({ status }) => status)).toEqual(["rolled_back", "committed"]);
+    expect((await host.diff("0", "latest")).changes).toEqual([]);
+  },
+);
 
 it.each(NUMBERS)(
-  "an action, a run and work off the record are over where %s has its owner's number",
+  "a watch and work off the record of another PID namespace are over, if %s has their owner's pid here",
   async (_who, pid) => {
     const { disk, host } = await sharedBy(async (inside) => {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -75,7 +78,7 @@ it.each(NUMBERS)(
   },
 );
 
-it("an owner of the same namespace, and one of whom no namespace was recorded, are judged by number and mark", async () => {
+it("a transaction of an ended process is rolled back, if its PID namespace is ours or was not recorded", async () => {
   const disk = SimDisk.fromTree({ "/proj/a.txt": "1\n", "/store": FOLDER, "/config": FOLDER, "/root": FOLDER });
   for (const [firstId, space] of [
     [0, "1"],
@@ -116,7 +119,7 @@ process.exit(0);
 }
 
 it.skipIf(!canUnshare)(
-  "a transaction of a process in a real PID namespace goes on, seen from outside of it",
+  "a transaction of a process in a real PID namespace stays active for a process outside of it",
   async () => {
     await using project = new Project();
     project.write("a.txt", "1\n");

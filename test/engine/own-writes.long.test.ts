@@ -14,12 +14,15 @@ import { acceptWriteBack } from "../../src/engine/replica/accept-write-back.ts";
 import { Project } from "../helpers/project.ts";
 import { storeBackends } from "../helpers/store-parts.ts";
 
-/** What Chronicle itself has just put into a followed folder is known, and not read again. */
+/** Files that Chronicle itself has just put into a followed folder are not read again. */
 
 /** The longest tick of a kernel's clock, and a little more, in milliseconds. */
 const TICK_MS = 11;
 
-/** Counts reads of the files that were named `a` here. Names come a tick after the contents, as on a slower disk. */
+/**
+ * Counts the reads of files that were linked or renamed to `a`. They get their name a tick after their content, as on a
+ * slower disk.
+ */
 class CountingDisk extends NodeDisk {
   reads = 0;
   readonly #files = new Set<bigint>();
@@ -29,7 +32,7 @@ class CountingDisk extends NodeDisk {
     const fd = super.open(path, how, mode);
     const { ino } = super.fstat(fd);
     if (how === "read" && this.#files.has(ino)) this.#open.add(fd);
-    // A file that is written is another one: a number that is free again may be that of any file of the store.
+    // An inode number that is free again may now be that of any file of the store.
     if (how !== "read") this.#files.delete(ino);
     return fd;
   }
@@ -61,7 +64,7 @@ class CountingDisk extends NodeDisk {
   }
 }
 
-/** A followed folder with the file `a`, whose hints have all been seen. */
+/** A followed folder with the file `a`. Its watcher has handled all earlier hints. */
 class Followed implements AsyncDisposable {
   readonly disk: CountingDisk;
   readonly project: Project;
@@ -88,7 +91,7 @@ class Followed implements AsyncDisposable {
     return followed;
   }
 
-  /** Somebody edits another file: once that is recorded, what happened before has been looked at. */
+  /** Edits another file. Once this edit is recorded, the watcher has handled all earlier hints, too. */
   async seenAll(): Promise<void> {
     const content = `${(this.#edits += 1)}`;
     this.project.write("mark", content);
@@ -109,10 +112,10 @@ class Followed implements AsyncDisposable {
   }
 }
 
-test("what was put into a followed folder is not read again: not by its watcher, nor by what replaces it", async () => {
+test("a file that was put into a followed folder is read again neither by the watcher nor by a later put or undo", async () => {
   await using followed = await Followed.start();
   const { disk, workspace } = followed;
-  // What was there before may have been changed by anybody, just now.
+  // This first put may read the file, because anybody may just have changed it.
   await workspace.putFile("a", Buffer.from("0, by Chronicle"));
   disk.reads = 0;
   for (const content of ["1", "2", "3", "4"]) {
@@ -127,7 +130,7 @@ test("what was put into a followed folder is not read again: not by its watcher,
   ]);
 });
 
-test("what somebody writes over it at once, with as many bytes, is recorded", async () => {
+test("an edit of the same size right after a put is recorded", async () => {
   await using followed = await Followed.start();
   const { project, workspace } = followed;
   for (const content of ["1", "3", "5", "7", "9"]) {
@@ -142,7 +145,7 @@ test("what somebody writes over it at once, with as many bytes, is recorded", as
   ]);
 });
 
-test("a rules file that was put is looked at: it decides about others", async () => {
+test("a .gitignore that was put takes effect: a file that it no longer excludes is recorded", async () => {
   await using followed = await Followed.start();
   const { project, workspace } = followed;
   await workspace.putFile(".gitignore", Buffer.from("*.log\n"));
@@ -152,7 +155,7 @@ test("a rules file that was put is looked at: it decides about others", async ()
   await followed.recorded("kept.log", "kept out");
 });
 
-test("what a replica has written is not read again by the origin's watcher, which is another engine", async () => {
+test("what a replica has written is not read again by the origin's watcher, which belongs to another engine", async () => {
   await using followed = await Followed.start();
   const { disk, store, workspace } = followed;
   const parts = partsOf(store);

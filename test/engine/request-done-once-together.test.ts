@@ -3,8 +3,8 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 
 /**
- * Two processes may carry out one request at the same time: a command line does a command itself after it has lost the
- * store's process, and that process may then wake up in the middle of the same command.
+ * Two processes may carry out one request at the same time: a command line that has lost the store's process does the
+ * command itself, and that process may then wake up in the middle of the same command.
  */
 
 type Step = (on: WorkspaceApi, action: string) => Promise<unknown>;
@@ -21,7 +21,7 @@ const STEPS: readonly (readonly [string, Step])[] = [
   ["snapshot", (on) => on.snapshot({ name: "named", message: "a message" })],
 ];
 
-/** Returns the answer without what differs if the request was done before. */
+/** Returns the answer without the members that differ if the request was done before. */
 function partsOf(answer: unknown): unknown {
   const { notes: _notes, operation: _operation, seq: _seq, ...rest } = answer as Record<string, unknown>;
   return rest;

@@ -20,7 +20,7 @@ async function three(project: Project): Promise<WorkspaceApi> {
 }
 
 describe("a request with an id", () => {
-  it("that undoes: the next one with its id gets the answer, and another id goes one further", async () => {
+  it("undoes once: a second request with its id gets the same answer, and another id undoes one operation more", async () => {
     await using project = new Project();
     const workspace = await three(project);
     const first = await workspace.as({ requestId: "r1" }).undo();
@@ -36,7 +36,7 @@ describe("a request with an id", () => {
     expect(project.read("f")).toBe("one\n");
   });
 
-  it("that redoes, restores or rolls back", async () => {
+  it("rolls back, undoes, redoes or restores once, and its id is refused for another request", async () => {
     await using project = new Project();
     const workspace = await three(project);
     const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "f" } });
@@ -59,7 +59,7 @@ describe("a request with an id", () => {
     }
   });
 
-  it("names the paths that it left alone, each time", async () => {
+  it("names the paths that it skipped, also when it is repeated", async () => {
     await using project = new Project();
     const workspace = await three(project);
     await workspace.putFile("g", Buffer.from("g two\n"));
@@ -71,7 +71,7 @@ describe("a request with an id", () => {
     expect(again.skipped).toEqual(first.skipped);
   });
 
-  it("says that it put back files outside of the record, which it does not name again", async () => {
+  it("says, when it is repeated, that it put back files that were kept aside, but does not name them again", async () => {
     await using project = new Project();
     project.write(".gitignore", "ignored\n");
     project.write("ignored", "only copy\n");
@@ -84,7 +84,7 @@ describe("a request with an id", () => {
     expect(again.notes).toEqual([expect.stringContaining("done before"), expect.stringContaining("not named again")]);
   });
 
-  it("a dry run is none, and one that found nothing to do is done when there is something", async () => {
+  it("is still done after a dry run with its id, and after one that found nothing to do", async () => {
     await using project = new Project();
     const workspace = await three(project);
     const view = workspace.as({ requestId: "r" });
@@ -99,14 +99,14 @@ describe("a request with an id", () => {
     expect(project.read("f")).toBe("two\n");
   });
 
-  it.each(["", "x".repeat(201), "\ud800"])("has a sensible id: not %j", async (requestId) => {
+  it.each(["", "x".repeat(201), "\ud800"])("is refused if its id is %j", async (requestId) => {
     await using project = new Project();
     const workspace = await three(project);
     await expect(workspace.as({ requestId }).undo()).rejects.toMatchObject({ code: "USAGE" });
     expect(project.read("f")).toBe("three\n");
   });
 
-  it("that was killed in the middle is finished by the next one with its id, and not done twice", async () => {
+  it("that was killed halfway is finished by the next request with its id, and not done twice", async () => {
     await using project = new Project();
     const many = Array.from({ length: 300 }, (_, n) => `d/${n}`);
     for (const path of many) project.write(path, "one\n");

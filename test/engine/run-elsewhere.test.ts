@@ -9,7 +9,7 @@ import { Project } from "../helpers/project.ts";
 
 const END: CommandEnd = { exitCode: 3, signal: null, code: 3 };
 
-/** A runner that ends when it is told to. */
+/** A runner whose command ends when the test says so. */
 class Runner implements CommandRunner {
   readonly pid: number = process.pid;
   readonly session = Promise.withResolvers<string>();
@@ -28,7 +28,7 @@ async function begun(workspace: WorkspaceApi, more: { rollbackOnFailure?: boolea
   return { runner, result, id: await runner.session.promise };
 }
 
-it("does not make other operations wait for the command", async () => {
+it("a run does not make other operations wait for its command", async () => {
   await using project = new Project();
   project.write("f", "one\n");
   const workspace = await project.init();
@@ -47,7 +47,7 @@ it("does not make other operations wait for the command", async () => {
 });
 
 it.each([false, true])(
-  "stays open if its end is unknown, and is ended later (rolled back: %s)",
+  "a run whose end is unknown stays open, and can be ended later (rolled back: %s)",
   async (rollbackOnFailure) => {
     await using project = new Project();
     project.write("f", "one\n");
@@ -72,7 +72,7 @@ it.each([false, true])(
   },
 );
 
-it("is ended only by the process that began it", async () => {
+it("the end of a run is refused from a process that did not begin it", async () => {
   await using project = new Project();
   project.write("f", "one\n");
   const workspace = await project.init();
@@ -89,7 +89,7 @@ it("is ended only by the process that began it", async () => {
   other.kill();
 });
 
-it("is one run for one request, whoever asks", async () => {
+it("one request is one run, even if another process sends the request again", async () => {
   await using project = new Project();
   project.write("f", "one\n");
   const workspace = await project.init();
@@ -106,7 +106,7 @@ it("is one run for one request, whoever asks", async () => {
   expect((await second.sessions()).map(({ state }) => state)).toEqual(["ended"]);
 });
 
-it("has the exit code that is reported, also if another report was recorded before", async () => {
+it("a second report of a run's end returns the same exit code and signal", async () => {
   await using project = new Project();
   project.write("f", "one\n");
   const workspace = await project.init();

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { Project } from "../helpers/project.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 
-/** What one has just recorded, another that has the workspace open knows when it is asked for it. */
+/** Two handles have one workspace open. Each knows what the other has just recorded. */
 
 async function two(project: Project): Promise<readonly [WorkspaceApi, WorkspaceApi]> {
   project.write("a", "1\n2\n3\n");
@@ -19,7 +19,7 @@ async function written(project: Project, workspace: WorkspaceApi, content: strin
   return action?.id ?? "";
 }
 
-test("an action that one has begun the other finishes", async () => {
+test("an action that one handle has begun can be finished by the other", async () => {
   await using project = new Project();
   const [one, other] = await two(project);
   const action = await one.snapshotAction({ type: "write_file", payload: { path: "a" } });
@@ -38,7 +38,7 @@ test.each([
   ["undo of a session", (workspace: WorkspaceApi) => workspace.undo({ session: "s" })],
   ["undo", (workspace: WorkspaceApi) => workspace.undo()],
   ["undo of a file", (workspace: WorkspaceApi) => workspace.undo({ file: "a" })],
-] as const)("%s of what the other has done", async (name, back) => {
+] as const)("%s works on what the other handle has done", async (name, back) => {
   await using project = new Project();
   const [one, other] = await two(project);
   const id = await written(project, one, "X\n2\n3\n");
@@ -48,7 +48,7 @@ test.each([
   expect(project.read("a")).toBe("X\n2\n3\n");
 });
 
-test("pins, transactions and conflicts", async () => {
+test("pins, conflicts and transactions of one handle are known to the other", async () => {
   await using project = new Project();
   const [one, other] = await two(project);
   const id = await written(project, one, "X\n2\n3\n");
@@ -67,7 +67,7 @@ test("pins, transactions and conflicts", async () => {
   expect(within?.transaction_id).toBe(next.id);
 });
 
-test("what one has recorded as gone, and is there again, the other records; as it looks it may be as it was", async () => {
+test("files that one handle has recorded as gone, and that are back, are recorded by the other", async () => {
   await using project = new Project();
   project.write("d/x", "same\n");
   project.write("kept/y", "same\n");
@@ -77,7 +77,7 @@ test("what one has recorded as gone, and is there again, the other records; as i
   project.remove("d");
   renameSync(project.at("kept"), project.at("away"));
   await one.snapshot();
-  // A folder like the one before; and one that comes back with a file in it that nobody touched.
+  // A new folder of the same name, and a folder that comes back with a file in it that nobody touched.
   project.write("d/z", "new\n");
   renameSync(project.at("away"), project.at("kept"));
   await other.snapshot();
@@ -85,7 +85,7 @@ test("what one has recorded as gone, and is there again, the other records; as i
   expect((await other.status()).changes).toEqual([]);
 });
 
-test("a difference that the other records while one looks is not left out", async () => {
+test("a diff with the present includes a change that the other handle records meanwhile", async () => {
   await using project = new Project();
   const [one, other] = await two(project);
   project.write("large", new Uint8Array(64 * 1024 * 1024));
@@ -99,7 +99,7 @@ test("a difference that the other records while one looks is not left out", asyn
     const action = await other.snapshotAction({ type: "write_file", payload: { path: "a" } });
     const found = await looking;
     expect(found.changes.map(({ path }) => path)).toEqual(["a", "large"]);
-    // The action had recorded it before the large file was read.
+    // The action had recorded the change before the diff had read the large file.
     expect(to === "now" ? found.to_seq : found.from_seq).toBeGreaterThan(before);
     await other.finishAction(action?.id ?? "");
   }

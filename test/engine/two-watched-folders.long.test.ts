@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { Project } from "../helpers/project.ts";
 
-/** The number of events that the kernel keeps for all watches of a process; what comes then is dropped. */
+/** The number of events that the kernel queues for all watches of a process. It drops further events. */
 function queueLength(): number {
   try {
     return Number.parseInt(readFileSync("/proc/sys/fs/inotify/max_queued_events", "utf8"), 10);
@@ -12,7 +12,7 @@ function queueLength(): number {
   }
 }
 
-/** Two files in turn, because the kernel keeps one of two equal events. */
+/** Fills the kernel's queue. Writes to two files in turn, because the kernel keeps only one of two equal events. */
 function flood(project: Project): void {
   const files = ["a", "b"].map((name) => openSync(project.at(name), "w"));
   for (let i = 0; i <= queueLength(); i += 1) for (const file of files) writeSync(file, "x");
@@ -20,7 +20,7 @@ function flood(project: Project): void {
 }
 
 it.skipIf(process.platform !== "linux" || queueLength() > 1_000_000)(
-  "sees what happened in one watched folder while another one filled the kernel's queue of events",
+  "a change in one watched folder is seen, although another one has filled the kernel's queue of events",
   async () => {
     await using busy = new Project();
     await using quiet = new Project();
@@ -34,10 +34,10 @@ it.skipIf(process.platform !== "linux" || queueLength() > 1_000_000)(
     );
     await sleep(2_500);
     expect((await watched?.status())?.changes).toEqual([]);
-    // Nothing in between lets this process read its events.
+    // There is no `await` in between, so this process reads no events.
     flood(busy);
     quiet.write("file", "two\n");
-    // Now it reads those that were kept.
+    // Now the process reads the events that the kernel kept.
     await sleep(200);
     expect((await watched?.status())?.changes.map(({ path }) => path)).toEqual(["file"]);
   },

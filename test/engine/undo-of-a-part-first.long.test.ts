@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 
-/** A part of some work is undone first. A later part wrote the same as it had, so the file is as that part left it. */
+/** A part of some work is undone before the rest, for example where a later part wrote the same content again. */
 
-/** Five lines, of which the second and the fourth are not next to each other. */
+/** Five lines. Edits of the second and the fourth merge, because these lines are not next to each other. */
 function lines(second: string, fourth: string): string {
   return `1\n${second}\n3\n${fourth}\n5\n`;
 }
@@ -32,7 +32,7 @@ async function sameTwice(project: Project): Promise<[WorkspaceApi, string]> {
   return [workspace, second];
 }
 
-it("the rest is undone to the state before all of it", async () => {
+it("undo of a session goes back to the state before it, if one of its actions was undone first", async () => {
   await using project = new Project();
   const [workspace, second] = await sameTwice(project);
   await workspace.undo({ action: second });
@@ -46,7 +46,7 @@ it("the rest is undone to the state before all of it", async () => {
   expect(await workspace.verify()).toMatchObject({ ok: true });
 });
 
-it("also where the part was undone as an operation", async () => {
+it("undo of a session goes back to the state before it, if one of its actions was undone as an operation", async () => {
   await using project = new Project();
   const [workspace, second] = await sameTwice(project);
   await workspace.undo({ operation: second });
@@ -54,7 +54,7 @@ it("also where the part was undone as an operation", async () => {
   expect([project.read("b"), undone.unmerged]).toEqual([lines("a", "e"), []]);
 });
 
-it("what others wrote between the part and its undo stays", async () => {
+it("what others wrote between an action and its undo stays when the session is undone", async () => {
   await using project = new Project();
   const [workspace, [, second = ""]] = await edits(project, lines("A", "e"), lines("A", "E"));
   project.write("b", `other\n${lines("A", "E")}`);
@@ -65,7 +65,7 @@ it("what others wrote between the part and its undo stays", async () => {
   expect([project.read("b"), undone.unmerged]).toEqual([`other\n${lines("a", "e")}`, []]);
 });
 
-it("later edits of the lines that the undo of the part wrote stay", async () => {
+it("later edits of the lines that the undo of an action wrote stay when the session is undone", async () => {
   await using project = new Project();
   const [workspace, [, second = ""]] = await edits(project, lines("A", "e"), lines("A", "E"));
   await workspace.undo({ action: second });
@@ -88,7 +88,7 @@ async function act(project: Project, workspace: WorkspaceApi, { session = "s", t
   });
 }
 
-describe("a turn whose undo changes nothing in a file, as a later turn had reversed it", () => {
+describe("a turn whose undo changes nothing in a file, because a later turn had reversed it", () => {
   const plain = lines("a", "b");
 
   it.each([
@@ -122,7 +122,7 @@ describe("a turn whose undo changes nothing in a file, as a later turn had rever
   });
 });
 
-it("a file that was excluded before the work stays, though another one of its name was undone earlier", async () => {
+it("a file that was excluded before a run stays, though the creation of an earlier file of its name was undone", async () => {
   await using project = new Project();
   project.write("keep", "1\n");
   const workspace = await project.init();
@@ -152,7 +152,7 @@ it("a database goes back to its state before the work, though others wrote besid
   expect(project.read("x.db")).toBe(database("a").toString());
 });
 
-it("what others put back in between, as it was within the work, is no conflict", async () => {
+it("a state of the session that others put back meanwhile is no conflict when the session is undone", async () => {
   await using project = new Project();
   project.write("b", lines("a", "b"));
   const workspace = await project.init();

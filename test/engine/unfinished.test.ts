@@ -18,7 +18,7 @@ async function stateOf(workspace: WorkspaceApi, id = ""): Promise<[string, strin
 }
 
 describe("an action that no process owns and nobody finishes", () => {
-  it("holds up the dropping of the archive for a day, and says until when; then it is abandoned", async () => {
+  it("blocks compact with dropArchive for a day, and the refusal says so; then it is abandoned", async () => {
     await using project = new Project();
     project.write("f", "f\n");
     const workspace = await project.init();
@@ -36,7 +36,7 @@ describe("an action that no process owns and nobody finishes", () => {
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  it("has nothing more to do with what is changed after that day", async () => {
+  it("owns no changes that are made after that day", async () => {
     await using project = new Project();
     project.write("f", "f\n");
     const workspace = await project.init();
@@ -65,8 +65,8 @@ describe("an action that no process owns and nobody finishes", () => {
   });
 });
 
-describe("an action that nobody was taken to finish any more, and that is finished", () => {
-  it("owns what it has changed, also where nothing was done in between", async () => {
+describe("an action that is finished after more than that day", () => {
+  it("owns what it has changed, also if nothing else was done in between", async () => {
     await using project = new Project();
     project.write("f", "f\n");
     const workspace = await project.init();
@@ -80,7 +80,7 @@ describe("an action that nobody was taken to finish any more, and that is finish
 });
 
 describe("an agent's session that nobody ends", () => {
-  it("is over with its last action, also where that is abandoned at the same time", async () => {
+  it("is abandoned together with its last action", async () => {
     await using project = new Project();
     project.write("f", "f\n");
     const workspace = await project.init();
@@ -90,7 +90,7 @@ describe("an agent's session that nobody ends", () => {
     expect((await workspace.sessions()).map((one) => one.state)).toEqual(["abandoned"]);
   });
 
-  it("goes on as long as an action of it does that a process owns", async () => {
+  it("stays running as long as one of its actions is open that a process owns", async () => {
     await using project = new Project();
     project.write("f", "f\n");
     const workspace = await project.init();
@@ -101,7 +101,7 @@ describe("an agent's session that nobody ends", () => {
     expect(await stateOf(workspace, action?.id)).toEqual(["open", undefined]);
   });
 
-  it("holds up the dropping of the archive as long as it does something, and for a day more", async () => {
+  it("blocks compact with dropArchive until a day after its last action", async () => {
     await using project = new Project();
     project.write("f", "f\n");
     const workspace = await project.init();

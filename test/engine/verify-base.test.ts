@@ -25,7 +25,7 @@ async function compacted(project: Project): Promise<Hash> {
   return base as Hash;
 }
 
-it("verify names a damaged base of a compaction, and no more, while the events before it are in the archive", async () => {
+it("verify reports only the damaged base of a compaction, if the events before it are in the archive", async () => {
   await using project = new Project();
   const base = await compacted(project);
   flipStored(new NodeDisk(), storeLayout(project.home).blobs, base);
@@ -33,7 +33,7 @@ it("verify names a damaged base of a compaction, and no more, while the events b
   expect(problems.map(({ kind }) => kind)).toEqual(["blob-corrupt", "blob-missing"]);
 });
 
-it("verify states no root as wrong that cannot be computed, because the base that begins the history is gone", async () => {
+it("verify reports no root as wrong if roots cannot be computed, because the history's first base is gone", async () => {
   await using rig = await ReplicaRig.open({ a: "1", "b/c": "1" });
   const { base } = await compact(rig.context, { dropArchive: true });
   await rig.context.index.head();
@@ -42,7 +42,7 @@ it("verify states no root as wrong that cannot be computed, because the base tha
   expect(problems.map(({ kind }) => kind)).toEqual(["head-unknown"]);
 });
 
-/** The contents of a store from which one has gone since it was opened. */
+/** The same blob store, without the content of this hash. */
 function without(blobs: BlobStore, hash: Hash): BlobStore {
   return new Proxy(blobs, {
     get: (target, key) => {

@@ -4,7 +4,7 @@ import { HostedProject } from "../helpers/hosted-project.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 
-/** What a write may not do, whose it is, and that the same request is done once. */
+/** The rules of writes: which are refused, to whom a write belongs, and that the same request is done once. */
 
 const put = (workspace: WorkspaceApi, path: string, content: string, options = {}) =>
   workspace.putFile(path, Buffer.from(content), options);
@@ -12,7 +12,7 @@ const put = (workspace: WorkspaceApi, path: string, content: string, options = {
 const paths = async (workspace: WorkspaceApi): Promise<string[]> =>
   (await workspace.files()).files.map((one) => one.path);
 
-test("conditions: a hash, anything, nothing; one that fails changes nothing and says what is there", async () => {
+test("a write whose condition (a hash, anything, nothing) fails changes nothing, and says what is there", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   await put(workspace, "a", "1", { ifMatch: "none" });
@@ -41,7 +41,7 @@ test("conditions: a hash, anything, nothing; one that fails changes nothing and 
   expect(await paths(workspace)).toEqual([]);
 });
 
-test("what is git's by name is not written either where there is no folder: a restore would put it onto a disk", async () => {
+test("git's own names are refused in a hosted workspace, too, because a restore would put them onto a disk", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   await put(workspace, "a", "1");
@@ -67,7 +67,7 @@ test("what is git's by name is not written either where there is no folder: a re
   await put(workspace, "git/x", "x");
 });
 
-test("of writes that go together each finds those before it, and one that fails does not hinder the others", async () => {
+test("each of several writes at once finds what those before it did, and one that fails does not hinder the others", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   const results = await Promise.allSettled([
@@ -114,7 +114,7 @@ test("of writes that go together each finds those before it, and one that fails 
   expect(await paths(workspace)).toEqual(["d", "x", "x/a"]);
 });
 
-test("moves: over a file only if that is allowed, never over a folder or into itself", async () => {
+test("a move replaces a file only if that is allowed, never replaces a folder, and never goes into itself", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   await put(workspace, "d/a", "1");
@@ -143,7 +143,7 @@ test("moves: over a file only if that is allowed, never over a folder or into it
   expect(await paths(workspace)).toEqual(["d", "d/a"]);
 });
 
-test("a move makes no path that could not be written: neither too long nor too deep", async () => {
+test("a move that would make a path too long or too deep is refused", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   const long = Array.from({ length: 11 }, () => "l".repeat(190)).join("/");
@@ -161,7 +161,7 @@ test("a move makes no path that could not be written: neither too long nor too d
   expect(await text(await workspace.file(`c/d/${long}/f`))).toBe("1");
 });
 
-test("what is so already is not written again; links and permissions are kept", async () => {
+test("a write of the present state changes nothing; links and permissions are kept", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   const first = await put(workspace, "d/a", "1", { permissions: 0o750 });
@@ -180,7 +180,7 @@ test("what is so already is not written again; links and permissions are kept", 
   for (const name of names) await expect(put(workspace, name, "")).rejects.toMatchObject({ code: "PATH_INVALID" });
 });
 
-test("the same request is done once, whatever happened since, also by who opens the workspace later", async () => {
+test("the same request is done once, whatever happened since, also if the workspace is opened anew", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   const [first, same] = await Promise.all([
@@ -210,7 +210,7 @@ test("the same request is done once, whatever happened since, also by who opens 
   expect((await later.operations()).map((one) => one.summary)).not.toContain("r2");
 });
 
-test("a stream of any size; one that fails leaves nothing", async () => {
+test("a stream of any size can be put, and one that fails leaves nothing", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   const piece = Buffer.alloc(256 * 1024, "0123456789abcdef");
@@ -230,7 +230,7 @@ test("a stream of any size; one that fails leaves nothing", async () => {
   expect(await paths(workspace)).toEqual(["large", "small"]);
 });
 
-test.each([-5, 1.5])("a number that is no limit is refused for what it is: %d", async (value) => {
+test.each([-5, 1.5])("a limit that is not a whole number from 0 up is refused, and named: %d", async (value) => {
   await using project = new HostedProject();
   const workspace = await project.create();
   const message = expect.stringContaining(`not a whole number from 0 up: ${value}`);
@@ -238,7 +238,7 @@ test.each([-5, 1.5])("a number that is no limit is refused for what it is: %d", 
   await expect(workspace.prune({ keepLast: value })).rejects.toMatchObject({ code: "USAGE", message });
 });
 
-test("limits are told before anything is written", async () => {
+test("a write that would exceed a limit is refused", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
   await workspace.configure({ maxFileSize: 100, maxEntries: 4, maxBytes: 150 });

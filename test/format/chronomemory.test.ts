@@ -22,7 +22,7 @@ describe("a log that Python wrote", () => {
     expect(made.stdout.equals(vectors)).toBe(true);
   });
 
-  it("verifies line by line, and its records come as they are", () => {
+  it("verifies line by line, and its records are read unchanged", () => {
     const { events, head, rounded, file: digest } = readChronomemory(vectors, strict);
     expect(events.map(({ seq, line }) => [seq, line])).toEqual(lines.map((_, i) => [i + 1, i + 1]));
     expect(head).toEqual({ seq: 9, hash: (JSON.parse(lines[8] ?? "") as { hash: string }).hash });
@@ -55,7 +55,7 @@ describe("a log that Python wrote", () => {
     }
   });
 
-  it("blank lines are passed over, and counted; a last line may lack its newline", () => {
+  it("blank lines are skipped, but counted, and the last line may lack its newline", () => {
     expect(read(`\n \r\n${lines.join("\n\n")}`).events.map(({ line }) => line)).toEqual([
       3, 5, 7, 9, 11, 13, 15, 17, 19,
     ]);
@@ -64,7 +64,7 @@ describe("a log that Python wrote", () => {
   });
 });
 
-describe("what does not go on", () => {
+describe("what is refused or rounded", () => {
   it.each([
     ["a line missing", [0, 2], "seq is 3, expected 2"],
     ["a line twice", [0, 0], "seq is 1, expected 2"],
@@ -73,7 +73,7 @@ describe("what does not go on", () => {
     expect(() => read(kept.map((i) => lines[i]).join("\n"))).toThrow(why);
   });
 
-  it("a link to another line", () => {
+  it("a prev_hash that is not the hash of the line before", () => {
     const second = signedLine({ seq: "2", prev_hash: `"${"0".repeat(64)}"` });
     expect(() => read(`${lines[0]}\n${second}`)).toThrow("line 2 does not verify: its prev_hash");
   });
@@ -105,7 +105,7 @@ describe("what does not go on", () => {
     expect(() => read(text)).toThrow(why);
   });
 
-  it("integers beyond 2^53 are rounded where that is asked for; exact ones are exact", () => {
+  it("integers beyond 2^53 are rounded if that is asked for; those that a double can hold stay exact", () => {
     const line = signedLine({
       record: '{"a": 9007199254740993, "b": 9007199254740992, "c": 1e300, "d": [18446744073709551617]}',
     });

@@ -46,16 +46,16 @@ async function problemsOf(lines: readonly string[]): Promise<{ kind: string; whe
 }
 
 describe("rules of a whole history", () => {
-  it("the vectors are those that the recipes make, and their contents are what their names say", () => {
+  it("the vectors are those that the recipes make, and each content has the hash that names it", () => {
     expect(vectors, "`node test/format/make-history.ts` writes them anew").toEqual(historyVectors());
     for (const [hash, bytes] of contents) expect(sha256(bytes)).toBe(hash);
   });
 
-  it("the history with which they begin is sound", async () => {
+  it("the history with which the vectors begin is sound", async () => {
     expect(await problemsOf(vectors.lines)).toEqual([]);
   });
 
-  it("as the first versions began one, without a signer, it is sound but for that", async () => {
+  it("a history without a signer, as the first versions began one, is sound", async () => {
     expect(await problemsOf(vectors.earlier)).toEqual([]);
   });
 

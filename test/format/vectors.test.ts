@@ -119,7 +119,7 @@ describe("erase", () => {
     expect(gone.map(({ seq }) => seq)).toEqual(seqs);
   });
 
-  it("lines that go on from one another, and records that are written as they stand there", () => {
+  it("the lines form one chain, and each erase record is encoded as it stands in its line", () => {
     let head: Head = EMPTY_HEAD;
     for (const line of lines) {
       const checked = checkLine(Buffer.from(line), head);

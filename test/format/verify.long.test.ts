@@ -65,7 +65,7 @@ describe.skipIf(!hasPython)("a verifier written from docs/format.md (needs pytho
     expect(verify("log", file("events.wal", lines(events)))).toEqual({ code: 0, report: head, problem: "" });
   });
 
-  it("goes on across a compaction, with the archive and from the sentinel", () => {
+  it("follows a log across a compaction, with the archive or from the sentinel alone", () => {
     const before = events.slice(0, 20);
     const cut = new LogTree();
     for (const event of before) cut.append(event.hash);

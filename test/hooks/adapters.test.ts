@@ -74,14 +74,14 @@ describe("Claude Code's hooks", () => {
     ]);
   });
 
-  it("keep nothing for a tool that looks, nor for Chronicle's own", () => {
+  it("begin no action for a tool that only reads, nor for Chronicle's own tools", () => {
     for (const tool of ["Read", "Glob", "Grep", "TodoWrite", "WebFetch", "mcp__chronicle__undo"]) {
       expect(claudeTool("PreToolUse", tool, {}).kind, tool).toBe("none");
     }
     expect(claudeTool("PreToolUse", "mcp__plugin_chronicle_chronicle__undo", {}).kind).toBe("none");
   });
 
-  it("take a tool that nobody knows for one that may change anything", () => {
+  it("treat an unknown tool as one that may change anything", () => {
     const type = "mcp__files__move";
     expect(claudeTool("PreToolUse", type, { from: "a" }).action).toEqual({ type, payload: {} });
   });
@@ -108,7 +108,7 @@ describe("Claude Code's hooks", () => {
     });
   });
 
-  it("refuse what no agent writes", () => {
+  it("refuse an input that no agent writes", () => {
     for (const input of [
       null,
       1,
@@ -123,7 +123,7 @@ describe("Claude Code's hooks", () => {
 });
 
 describe("Codex's hooks", () => {
-  it("know its shell and its patches", () => {
+  it("recognise its shell commands and its patches", () => {
     expect(codexTool("PreToolUse", "Bash", { command: "echo hi > cx.txt" }).action).toEqual({
       type: "run_command",
       payload: { command: "echo hi > cx.txt", cwd: "/p" },
@@ -142,7 +142,7 @@ describe("Codex's hooks", () => {
     });
   });
 
-  it("know a patch in a shell line as Codex does: under both names, and in another folder", () => {
+  it("recognise a patch in a shell line as Codex does: under both names, and in another folder", () => {
     const patch = "*** Begin Patch\n*** Add File: p.txt\n+x\n*** Update File: /abs\n*** End Patch";
     const of = (line: string): unknown => {
       const { unsaid, payload } = codexTool("PreToolUse", "Bash", { command: line }).action ?? { payload: {} };
@@ -166,7 +166,7 @@ describe("Codex's hooks", () => {
     expect(of(`cd sub && apply_patch <<'EOF'\n${patch}\nEOF\nrm -rf x`)).toBeUndefined();
   });
 
-  it("know every path of a patch", () => {
+  it("find every path of a patch", () => {
     const command = [
       "*** Begin Patch",
       "*** Update File: src/a.ts",
@@ -195,7 +195,7 @@ describe("Codex's hooks", () => {
     });
   });
 
-  it("read the line out of a list of words", () => {
+  it("take the command line out of a list of words", () => {
     const given = codexTool("PreToolUse", "shell", { command: ["bash", "-lc", "rm x"], workdir: "sub" });
     expect(given.action?.payload).toEqual({ command: "rm x", cwd: "/p/sub" });
     expect(codexTool("PreToolUse", "shell", { command: ["rm", "x"] }).action?.payload.command).toBe("rm x");
@@ -203,7 +203,7 @@ describe("Codex's hooks", () => {
 });
 
 describe("Gemini CLI's hooks", () => {
-  it("pair before and after by what the call is about", () => {
+  it("pair before and after by the tool and the input of the call", () => {
     const input = { file_path: "/p/g.txt", content: "hi\n" };
     const before = geminiTool("BeforeTool", "write_file", input);
     const after = geminiTool("AfterTool", "write_file", input, { tool_response: { llmContent: "ok" } });
@@ -212,13 +212,13 @@ describe("Gemini CLI's hooks", () => {
     expect(geminiTool("BeforeTool", "write_file", { ...input, content: "ho" }).toolCall).not.toBe(before.toolCall);
   });
 
-  it("begin turns that have no id", () => {
+  it("make an id for each turn, because Gemini CLI gives none", () => {
     const turn = gemini.read({ ...GEMINI, hook_event_name: "BeforeAgent", prompt: "do it" });
     expect(turn).toMatchObject({ kind: "turn-start", startsTurn: "9ce0cc40-2026-11-22T01_59_21.880Z" });
     expect(gemini.read({ ...GEMINI, hook_event_name: "AfterAgent" }).kind).toBe("turn-end");
   });
 
-  it("tell a failure from its words", () => {
+  it("recognise a failure by the text of the answer", () => {
     const shell = { llmContent: "<untrusted_context>\nOutput: (empty)\nExit Code: 4\n</untrusted_context>" };
     const edit = { error: { message: "no match", type: "edit_no_occurrence_found" } };
     const outcomes = [shell, edit, { llmContent: "Exit Code: 0" }].map((tool_response) => {

@@ -12,7 +12,7 @@ import { Project } from "../helpers/project.ts";
 import { Agent, MapNotes, quiet } from "./hooked-agent.ts";
 
 describe("an agent whose hooks are answered", () => {
-  it("has each change attributed to its tool call, turn and session, and one call taken back alone", async () => {
+  it("has each change attributed to its tool call, turn and session, and one call undone alone", async () => {
     await using project = new Project();
     project.write("a.txt", "one\n");
     const agent = new Agent(claude, project);
@@ -38,7 +38,7 @@ describe("an agent whose hooks are answered", () => {
   });
 
   it.each([claude, codex, gemini])(
-    "has turns though $title gives them no ids: each prompt begins one",
+    "has a turn for each prompt, although $title gives turns no ids",
     async (adapter) => {
       await using project = new Project();
       project.write("a.txt", "0\n");
@@ -71,7 +71,7 @@ describe("an agent whose hooks are answered", () => {
     },
   );
 
-  it("leaves nothing open when a call is denied, or the turn ends in it", async () => {
+  it("leaves no action open when a call is denied, or when the turn ends during a call", async () => {
     await using project = new Project();
     const agent = new Agent(claude, project);
     const call = { tool_name: "Bash", tool_input: { command: "rm -rf /" }, tool_use_id: "denied", prompt_id: "t1" };
@@ -87,7 +87,7 @@ describe("an agent whose hooks are answered", () => {
     ]);
   });
 
-  it("has a patch in a shell line done when its files changed, although Codex never says so", async () => {
+  it("has a patch in a shell line recorded as done if its file changed, although Codex reports no end of it", async () => {
     await using project = new Project();
     const agent = new Agent(codex, project);
     const patched = (file: string): string =>
@@ -98,7 +98,7 @@ describe("an agent whose hooks are answered", () => {
       agent.hears("PostToolUse", { tool_name: "Bash", tool_input: { command }, tool_use_id: id, turn_id: "t1" });
     quiet(await pre(patched("a.txt"), "c1"));
     project.write("a.txt", "x\n");
-    // What comes next is its own, although nobody knows what `make` makes.
+    // The next call owns what it changes, although nobody knows what `make` makes.
     quiet(await pre("make", "c2"));
     project.write("made", "made\n");
     quiet(await post("make", "c2"));
@@ -128,7 +128,7 @@ describe("an agent whose hooks are answered", () => {
     expect((await workspace.list()).map((one) => one.state)).toEqual(["done"]);
   });
 
-  it("keeps a call once, although its hooks are installed twice", async () => {
+  it("has a call recorded once, although its hooks are installed twice", async () => {
     await using project = new Project();
     const agent = new Agent(claude, project);
     const call = { tool_name: "Write", tool_input: { file_path: "a" }, tool_use_id: "c1", prompt_id: "t1" };
@@ -141,7 +141,7 @@ describe("an agent whose hooks are answered", () => {
   it.each([
     ["one process", true],
     ["two processes", false],
-  ])("keeps a call once, although both installed hooks ask at the same time, in %s", async (_, isOne) => {
+  ])("has a call recorded once, although both installed hooks ask at the same time, in %s", async (_, isOne) => {
     await using project = new Project();
     project.write("a", "before\n");
     await (await project.init()).close();
@@ -166,7 +166,7 @@ describe("an agent whose hooks are answered", () => {
     expect(project.read("a")).toBe("before\n");
   });
 
-  it("finds the call again when what was remembered of the session is lost", async () => {
+  it("has a call finished, although the notes of its session were lost meanwhile", async () => {
     await using project = new Project();
     const agent = new Agent(claude, project);
     const call = { tool_name: "Write", tool_input: { file_path: "a" }, tool_use_id: "c1", prompt_id: "t1" };
@@ -201,8 +201,8 @@ describe("an agent whose hooks are answered", () => {
   });
 });
 
-describe("a session whose beginning is said again", () => {
-  /** Opens by the folder, and closes what was open before, as the installed hooks do. */
+describe("a session whose start is reported again", () => {
+  /** Opens the workspace of a folder, and closes the one that was open before, as the installed hooks do. */
   async function opening(project: Project) {
     const store = await project.store({ role: "agent" });
     let last: WorkspaceApi | undefined;
@@ -215,7 +215,7 @@ describe("a session whose beginning is said again", () => {
   }
   const shell = { tool_name: "Bash", tool_input: { command: "make" } };
 
-  it("stays in its workspace, with its turn and what is open, wherever its agent is then", async () => {
+  it("stays in its workspace, with its turn and its open calls, although its agent is elsewhere", async () => {
     await using project = new Project();
     const agent = new Agent(claude, project, await opening(project));
     const elsewhere = join(project.base, "elsewhere");
@@ -247,7 +247,7 @@ describe("a session whose beginning is said again", () => {
     ["UserPromptSubmit", "forgotten"],
     ["PreToolUse", "forgotten"],
     ["PostToolUse", "forgotten"],
-  ])("is begun where its agent is, by %s, once its workspace is %s", async (event, how) => {
+  ])("begins anew in the folder of its agent, by %s, once its workspace is %s", async (event, how) => {
     await using project = new Project();
     const { open, close } = await opening(project);
     const agent = new Agent(claude, project, { open });
@@ -272,7 +272,7 @@ describe("a hook that cannot do its work", () => {
   const locked = (): Promise<WorkspaceApi> =>
     Promise.reject(new ChronicleError("LOCKED", "it is so", { hint: "do this" }));
 
-  it("lets the tool go on, with a message, unless it is strict", async () => {
+  it("lets the tool run, with a message, unless it is strict", async () => {
     await using project = new Project();
     const open = locked;
     const answer = await new Agent(claude, project, { open }).hears("PreToolUse", WRITE);
@@ -285,7 +285,7 @@ describe("a hook that cannot do its work", () => {
     expect(JSON.parse(strict.stdout)).toEqual(JSON.parse(claude.block("Chronicle: it is so (do this)")));
   });
 
-  it("stops the tool in any case when what it destroys could not be kept", async () => {
+  it("stops the tool even if it is not strict, when what the tool would change could not be kept", async () => {
     await using project = new Project();
     project.write("a", "precious");
     await (await project.init()).close();
@@ -298,7 +298,7 @@ describe("a hook that cannot do its work", () => {
     expect(JSON.parse(answer.stdout)).toHaveProperty("hookSpecificOutput.permissionDecision", "deny");
   });
 
-  it("never stops what has happened already", async () => {
+  it("never blocks an event that has happened already", async () => {
     await using project = new Project();
     const agent = new Agent(claude, project, { open: locked, strict: true });
     for (const event of ["SessionStart", "PostToolUse", "Stop", "SessionEnd"]) {
@@ -306,7 +306,7 @@ describe("a hook that cannot do its work", () => {
     }
   });
 
-  it("says what it did not understand", async () => {
+  it("says that its input is no JSON", async () => {
     await using project = new Project();
     const notes = new MapNotes();
     const open = () => project.open();

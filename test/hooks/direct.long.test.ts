@@ -58,7 +58,7 @@ function headSeq(): number {
   return Number(readFileSync(join(heads, id), "utf8").split("\n")[1]);
 }
 
-test("tool calls leave the databases to the next process; the end of the turn closes them and keeps the head", () => {
+test("tool calls leave the databases' WAL files to the next process; the end of the turn keeps none, but a head", () => {
   hook("SessionStart", { source: "startup" });
   hook("UserPromptSubmit", { prompt: "go" });
   expect(openFiles()).toEqual([]);
@@ -69,7 +69,7 @@ test("tool calls leave the databases to the next process; the end of the turn cl
   expect(existsSync(join(store, "blobs", "index.db-wal"))).toBe(true);
   hook("Stop");
   expect(openFiles()).toEqual([]);
-  // Two actions, each begun, its change, and closed (the file's first change belongs to the first).
+  // Six events: each of the two actions begins, changes the file, and ends (the first one makes the file).
   expect(headSeq()).toBe(began + 6);
   const cli = [chronicleBin(), "--store", store, "-C", tree];
   const { actions } = JSON.parse(run([...cli, "changes", "--session", "s", "--json"])) as {
@@ -82,7 +82,7 @@ test("tool calls leave the databases to the next process; the end of the turn cl
   run([...cli, "verify"]);
 });
 
-test("a denied tool stays denied where the fast hook cannot be installed: the failure is only said", () => {
+test("a denied tool stays denied if the fast hook cannot be installed, and stderr has that failure", () => {
   writeFileSync(join(base, "file"), "");
   const env = { ...process.env, HOME: base, XDG_CONFIG_HOME: join(base, "file"), NO_COLOR: "1" };
   const call = {

@@ -24,10 +24,10 @@ import type { Io } from "../../src/process/io.ts";
 import { processIo } from "../../src/cli/start.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 
-/** Each trouble is planted, found, and told with how to mend it. */
+/** Each test plants a fault. `doctor` must find it, and say how to correct it. */
 
 const [claude] = AGENT_CONFIGS;
-/** A process has its streams once. */
+/** The surroundings of this process, made once for all tests, because a process has its streams only once. */
 const PROCESS = processIo("1.2.3", { descriptors: () => [], bytes: () => undefined });
 let folder = "";
 let io: Io;
@@ -69,14 +69,14 @@ async function check(name: string): Promise<DoctorCheck | undefined> {
 const HOOKS = "hooks of Claude Code (user)";
 
 describe("doctor", () => {
-  it("finds nothing wrong where nothing is", async () => {
+  it("finds nothing wrong without agents, nor with hooks that were just installed", async () => {
     const checks = (await agentChecks(io, places)).filter((one) => one.name !== "watches");
     expect(checks.filter((one) => !one.ok)).toEqual([]);
     install();
     expect(await check(HOOKS)).toMatchObject({ ok: true, detail: "never called" });
   });
 
-  it("finds hooks that are installed and do not fire", async () => {
+  it("finds hooks that are installed, but are not called while their agent works", async () => {
     install();
     worked(new Date("2026-11-20T10:00:00Z"));
     expect(await check(HOOKS)).toMatchObject({ ok: false, detail: expect.stringMatching(/hooks were never called$/) });
@@ -126,7 +126,7 @@ describe("doctor", () => {
     expect((await check(HOOKS))?.detail).toMatch(`points to ${gone}, which does not exist`);
   });
 
-  it("finds a folder or a link to nothing in place of a hook, and goes on with other agents", async () => {
+  it("finds a folder or a dangling link in place of a hook, and still checks other agents", async () => {
     install();
     const script = hookScriptPath(places);
     const agents = async (): Promise<string[]> => (await agentChecks(io, places)).map(({ name }) => name);
@@ -144,7 +144,7 @@ describe("doctor", () => {
     expect((await check(HOOKS))?.detail).toMatch(/does not exist: nothing is recorded/);
   });
 
-  it("finds hooks of which a part was taken out", async () => {
+  it("finds installed hooks from which the hook of one event was removed", async () => {
     install();
     const file = join(io.userHome, ".claude/settings.json");
     const settings = JSON.parse(readFileSync(file, "utf8")) as { hooks: Record<string, unknown> };
@@ -182,7 +182,7 @@ describe("doctor", () => {
       rmSync(path);
       install(agent);
       const after = await check(`hooks of ${agent?.title} (user)`);
-      // Codex waits for somebody to accept them.
+      // Codex runs new hooks only after somebody has accepted them.
       if (name === "codex") expect(after?.detail).toMatch(/are not accepted, or are switched off/);
       else expect(after).toMatchObject({ ok: true });
     }
@@ -199,7 +199,7 @@ describe("doctor", () => {
     expect(await check("hooks of Gemini CLI (project)")).toMatchObject({ ok: true });
   });
 
-  it("tells what went wrong in hooks in the last day", async () => {
+  it("reports the failures of hooks in the last day", async () => {
     expect(addDiagnostic(new NodeDisk(), join(places.home, "run"), "hook claude: it is\nlocked")).toBe(true);
     const found = await check("hook calls");
     expect(found).toMatchObject({
@@ -215,7 +215,7 @@ describe("doctor", () => {
     expect(found).toMatchObject({ ok: false, hint: expect.stringContaining(`rm ${places.home}/run/serve.sock`) });
   });
 
-  it("finds a socket that could be anybody's", async () => {
+  it("finds a socket in a folder that others can enter", async () => {
     mkdirSync(join(folder, "open"), { mode: 0o777 });
     chmodSync(join(folder, "open"), 0o777);
     const door = join(places.home, "run", "serve.sock");

@@ -61,7 +61,7 @@ describe("an end that cannot be recorded", () => {
     expect(Object.keys(project.tree())).toEqual(["one"]);
   });
 
-  it("of a patch that does not fit is said, and what comes next is recorded", async () => {
+  it("of a patch that does not fit into the store is reported, and the next call is recorded", async () => {
     await using project = new Project();
     await (await project.init()).close();
     const store = await project.store({ retention: { max_store_bytes: 1024 * 1024 } });
@@ -82,24 +82,27 @@ describe("an end that cannot be recorded", () => {
     ]);
   });
 
-  it.each([claude, codex])("of a history that was begun anew stops nothing: $title", async (adapter) => {
-    await using project = new Project();
-    const first = await project.store();
-    const agent = new Agent(adapter, project, { open: () => project.open({ create: true, role: "agent" }) });
-    quiet(await agent.hears("PreToolUse", bash("c1", patched("a"))));
-    const [old] = await first.workspaces();
-    await first.forget(old?.id ?? "");
-    const workspace = await project.init();
-    quiet(await agent.hears("PreToolUse", bash("c2")));
-    project.write("made", "made\n");
-    quiet(await agent.hears("PostToolUse", bash("c2")));
-    expect(await calls(workspace)).toEqual([["c2", "done", 1]]);
-    quiet(await agent.hears("UserPromptSubmit", {}));
-    expect(agent.notes.get("s1")?.open).toEqual({});
-  });
+  it.each([claude, codex])(
+    "of a forgotten history does not stop the recording of the new one: $title",
+    async (adapter) => {
+      await using project = new Project();
+      const first = await project.store();
+      const agent = new Agent(adapter, project, { open: () => project.open({ create: true, role: "agent" }) });
+      quiet(await agent.hears("PreToolUse", bash("c1", patched("a"))));
+      const [old] = await first.workspaces();
+      await first.forget(old?.id ?? "");
+      const workspace = await project.init();
+      quiet(await agent.hears("PreToolUse", bash("c2")));
+      project.write("made", "made\n");
+      quiet(await agent.hears("PostToolUse", bash("c2")));
+      expect(await calls(workspace)).toEqual([["c2", "done", 1]]);
+      quiet(await agent.hears("UserPromptSubmit", {}));
+      expect(agent.notes.get("s1")?.open).toEqual({});
+    },
+  );
 });
 
-it("a call that runs beside another one keeps what was kept aside for it", async () => {
+it("the undo of a call brings back what was kept aside for it, although another call ran beside it", async () => {
   await using project = new Project();
   project.write(".gitignore", "*.env\n");
   project.write(".git/HEAD", "ref: refs/heads/main\n");
@@ -119,7 +122,7 @@ it("a call that runs beside another one keeps what was kept aside for it", async
 describe("a sub-agent", () => {
   const lane = (id: string, turn: string) => ({ ...bash(id, "npm run codegen"), agent_id: "a1", prompt_id: turn });
 
-  it("in the background has what it does after its turn, and the turns of the agent go on beside it", async () => {
+  it("in the background owns what it changes after its turn has ended, beside the agent's next turn", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const agent = new Agent(claude, project);
@@ -132,7 +135,7 @@ describe("a sub-agent", () => {
     project.write("mine", "m\n");
     project.write("generated", "g\n");
     quiet(await agent.hears("PostToolUse", lane("b1", "t1")));
-    // Its next call names its own turn still: the one that goes on is not over by that.
+    // The next call of the sub-agent still names its own turn. This does not end the current turn of the agent.
     quiet(await agent.hears("PreToolUse", lane("b2", "t1")));
     quiet(await agent.hears("PostToolUse", write));
     quiet(await agent.hears("PostToolUse", lane("b2", "t1")));
@@ -145,11 +148,11 @@ describe("a sub-agent", () => {
     expect(Object.keys(project.tree())).toEqual(["mine"]);
   });
 
-  it("keeps what it has open, and the agent too, where another process answers the next hook", async () => {
+  it("and its agent keep their open calls when another process answers the next hook", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const agent = new Agent(claude, project);
-    // Each has nothing but the file of the one before.
+    // Each process knows only what is in the file that the one before has written.
     const anotherAnswers = (): void => {
       agent.answering = new KeptNotes(new FileNotes(new NodeDisk(), project.base));
     };
@@ -179,7 +182,7 @@ describe("a sub-agent", () => {
     expect(Object.keys(project.tree())).toEqual([]);
   });
 
-  it("whose turn is interrupted leaves nothing open, and its end counts all the same if it comes", async () => {
+  it("whose turn is interrupted leaves no call open, but an end of the call that comes later still counts", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const agent = new Agent(claude, project);
@@ -195,7 +198,7 @@ describe("a sub-agent", () => {
 
 describe("calls beside each other", () => {
   it.each(["first", "second"])(
-    "of an agent that says so of none have both run, also if the %s ends first",
+    "are both done, although their agent does not mark them as parallel, also if the %s ends first",
     async (which) => {
       await using project = new Project();
       const workspace = await project.init();
@@ -216,7 +219,7 @@ describe("calls beside each other", () => {
         ["c1", "done"],
         ["c2", "done"],
       ]);
-      // Nobody knows whose it is where both were going on: it is the turn's.
+      // While both calls were open, nobody knows whose change it is. So it belongs to the turn.
       if (which === "first") expect((await workspace.undo({ action: "c2" })).changes).toEqual([]);
       await workspace.undo({ turn: "last" });
       expect(Object.keys(project.tree())).toEqual([]);
@@ -225,7 +228,7 @@ describe("calls beside each other", () => {
 });
 
 describe("a call that a person denies", () => {
-  it.each(["UserPromptSubmit", "SessionEnd"])("owns nothing of what the person then does: %s", async (event) => {
+  it.each(["UserPromptSubmit", "SessionEnd"])("owns nothing that the person then changes: %s", async (event) => {
     await using project = new Project();
     project.write("a", "before\n");
     project.write("b", "before\n");

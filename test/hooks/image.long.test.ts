@@ -18,7 +18,7 @@ import { hookScript } from "../../src/cli/agents/hook-script.ts";
 import { IMAGE_FLAGS } from "../../src/daemon/hook-image.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 
-/** The image of the hook: made by `agents install`, used by the installed script, and never used when it does not fit. */
+/** `agents install` makes the image of the hook. The installed script uses the image, but only if it fits. */
 
 const base = mkdtempSync(join(tmpdir(), "chronicle-image-"));
 const store = join(base, "store");
@@ -61,7 +61,7 @@ function call(event: string, more: Readonly<Record<string, unknown>> = {}): stri
   return JSON.stringify({ session_id: "s", cwd: tree, prompt_id: "t", hook_event_name: event, ...more });
 }
 
-/** Both hooks around an edit; `answer` answers one. */
+/** Edits a file between the two hooks of a tool call. `answer` runs one of the hooks. */
 function edit(id: string, answer: (input: string) => ReturnType<typeof run>): void {
   const file = join(tree, "a.txt");
   const tool = { tool_name: "Write", tool_input: { file_path: file, content: "-" }, tool_use_id: id };
@@ -78,7 +78,7 @@ function recorded(): [string, string, number][] {
   return actions.map(({ tool_call, state, changed }) => [tool_call, state, changed]);
 }
 
-test("an image answers as the file does, wherever it was made, and not after the hook was replaced", () => {
+test("an image answers as the hook's file does, from any folder, but not after the file was replaced", () => {
   chronicle("-C", tree, "init");
   chronicle("agents", "install", "claude");
   expect(images()).toHaveLength(1);
@@ -90,14 +90,14 @@ test("an image answers as the file does, wherever it was made, and not after the
   edit("script", (input) => run([script, "claude", "--direct"], { input }));
   edit("file", (input) => run([process.execPath, entry(), "claude", "--direct", "--store", store], { input }));
   expect(withImage(["claude", "--direct", "--store", store], call("Stop"))).toMatchObject({ status: 0, stderr: "" });
-  // Replaced by one of the same size, at the same time, as packages are unpacked.
+  // The file is replaced by one of the same size, with the time that files of packages get.
   const text = readFileSync(entry());
   rmSync(entry());
   writeFileSync(entry(), text);
   utimesSync(entry(), 499_162_500, 499_162_500);
   expect(withImage(["claude", "--direct", "--store", store], call("PreToolUse")).status).toBe(75);
   edit("stale", (input) => run([script, "claude", "--direct"], { input }));
-  // This process calls the hooks: as long as the session is open, what it starts is the agent's.
+  // This process calls the hooks, so commands that it starts count as the agent's as long as the session is open.
   const end = { input: call("SessionEnd") };
   expect(run([process.execPath, entry(), "claude", "--direct", "--store", store], end).status).toBe(0);
   chronicle("agents", "install", "claude");
@@ -119,13 +119,13 @@ test("many files are read by worker threads of a process with an image, too", ()
 });
 
 describe("the installed script", () => {
-  /** What a Node that ends with these codes was called with, and what came out. */
+  /** Runs the script with a Node that ends with these codes. Returns what Node ran, and how the script ended. */
   function told(codes: { readonly image: number; readonly file: number }, ...words: string[]) {
     const folder = mkdtempSync(join(base, "script-"));
     const log = join(folder, "log");
     mkdirSync(join(folder, "cache"));
     writeFileSync(join(folder, "cache", "hook.blob"), "an image");
-    // An image that does not fit has read nothing.
+    // An image that does not fit ends before it reads the input.
     const node = executable(
       join(folder, "node"),
       `case $1 in --*) echo image >>${log}; exit ${codes.image};; esac\necho "file $(cat)" >>${log}; exit ${codes.file}`,
@@ -143,7 +143,7 @@ describe("the installed script", () => {
     return path;
   }
 
-  test("is content with the image's answer", () => {
+  test("does not run the file after the image has answered", () => {
     expect(told({ image: 0, file: 1 })).toEqual({ status: 0, stdout: "", ran: ["image"] });
   });
 
@@ -159,7 +159,7 @@ describe("the installed script", () => {
   });
 });
 
-test("no image is made in a store that is not there yet", () => {
+test("no image is made in a store that does not exist yet", () => {
   const none = join(base, "none");
   expect(run([process.execPath, chronicleBin(), "--store", none, "agents", "install", "claude"]).status).toBe(0);
   expect(existsSync(none)).toBe(false);

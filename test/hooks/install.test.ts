@@ -86,7 +86,7 @@ const SETTINGS = `{
 `;
 
 describe("installing", () => {
-  it("works where there is nothing yet, for every agent and scope, and leaves nothing behind when it is undone", () => {
+  it("works without existing files, for every agent and scope, and leaves no files when it is undone", () => {
     for (const agent of AGENT_CONFIGS) {
       for (const scope of ["user", "project"] as const) {
         using machine = new Machine();
@@ -99,7 +99,7 @@ describe("installing", () => {
     }
   });
 
-  it("twice is once, byte for byte", () => {
+  it("a second time changes no byte", () => {
     for (const agent of AGENT_CONFIGS) {
       using machine = new Machine();
       const base = machine.base("user");
@@ -110,7 +110,7 @@ describe("installing", () => {
     }
   });
 
-  it("keeps comments, order, indentation and what others have put there, and takes exactly itself away again", () => {
+  it("keeps comments, order, indentation and the entries of others, and is undone to the same bytes", () => {
     using machine = new Machine();
     machine.put("home/.gemini/settings.json", SETTINGS);
     const base = machine.base("user");
@@ -129,7 +129,7 @@ describe("installing", () => {
     expect(machine.read("home/.gemini/settings.json")).toBe(SETTINGS);
   });
 
-  it("takes itself away without a trace where nothing else happened meanwhile", () => {
+  it("keeps the kind of line breaks, and is undone to the same settings", () => {
     const texts = [
       "{}",
       "{ }\n",
@@ -148,7 +148,7 @@ describe("installing", () => {
     }
   });
 
-  it("replaces what an older installation left, and does not back up over what there was before", () => {
+  it("replaces the hooks of an older installation, and keeps the first backup of the file", () => {
     using machine = new Machine();
     machine.put("home/.gemini/settings.json", `{"ui": {"theme": "dark"}}`);
     const base = machine.base("user");
@@ -160,7 +160,7 @@ describe("installing", () => {
     expect(machine.read("home/.gemini/settings.json.before-chronicle")).toBe(`{"ui": {"theme": "dark"}}`);
   });
 
-  it("takes its hook out of a group that somebody else's is in", () => {
+  it("is undone in a group that also has a command of the user", () => {
     using machine = new Machine();
     const hooks = [
       { type: "command", command: "mine" },
@@ -178,7 +178,7 @@ describe("installing", () => {
     { type: "http", url: "https://hooks.example" },
     { type: "agent", prompt: "check it" },
     { type: "mcp_tool", server: "s", tool: "t" },
-  ])("takes its hook out of a group that one of the user's is in that is no command: $type", (mine) => {
+  ])("is undone in a group that also has a hook of the user that is no command: $type", (mine) => {
     using machine = new Machine();
     const ours = { type: "command", command: "/c/chronicle-hook claude", timeout: 600 };
     const settings = { hooks: { Stop: [{ hooks: [ours, mine] }], SessionEnd: [{ hooks: [mine, ours] }] } };
@@ -189,7 +189,7 @@ describe("installing", () => {
     });
   });
 
-  it("renews its hook in a group that the user's are in, once, and leaves those alone", () => {
+  it("renews its hook once in groups that also have hooks of the user, and leaves those alone", () => {
     using machine = new Machine();
     const base = machine.base("user");
     const mine = { type: "prompt", prompt: "is it done?" };
@@ -217,7 +217,7 @@ describe("installing", () => {
     expect(machine.install(claude, base)).toEqual([]);
   });
 
-  it("leaves one of its hooks in a group that the user's are in", () => {
+  it("leaves only one of its hooks in a group that also has hooks of the user", () => {
     using machine = new Machine();
     const base = machine.base("user");
     const mine = { type: "prompt", prompt: "is it done?" };
@@ -232,7 +232,7 @@ describe("installing", () => {
     expect(machine.install(claude, base)).toEqual([]);
   });
 
-  it("names the place of its hook among others of the group", () => {
+  it("knows the place of its hook among the hooks of a group", () => {
     const hooks = [
       { type: "prompt", prompt: "p" },
       { type: "command", command: "/c/chronicle-hook codex" },
@@ -242,7 +242,7 @@ describe("installing", () => {
     ]);
   });
 
-  it("leaves a server of the user's own alone that has its name, keeps the file, and does not count it as its own", () => {
+  it("leaves a user's own server of its name alone, backs up the file, and does not count the server as its own", () => {
     const own: readonly object[] = [
       { command: "uvx", args: ["secops-mcp"], env: { KEY: "s3" } },
       { type: "http", url: "https://chronicle.example/mcp" },
@@ -269,7 +269,7 @@ describe("installing", () => {
     }
   });
 
-  it("updates its own server, however it was put there, and keeps what the user added to it", () => {
+  it("updates its own server, whatever command starts it, and keeps what the user added to it", () => {
     const forms: readonly (readonly string[])[] = [
       ["/old/node", "/old/chronicle/bin/chronicle.js", "--store", "/s", "mcp"],
       ["chronicle", "mcp"],
@@ -342,7 +342,7 @@ describe("installing", () => {
     expect(machine.read("home/.codex/config.toml")).toBe(`${mine}${theirs}`);
   });
 
-  it("leaves a server that the user put between the marks, and closes a file of which a mark was lost", () => {
+  it("leaves a server that the user put between the marks, and corrects a file that has lost a mark", () => {
     using machine = new Machine();
     const base = machine.base("user");
     machine.install(codex, base);
@@ -353,7 +353,7 @@ describe("installing", () => {
     expect(machine.read("home/.codex/config.toml")).toContain(own);
     machine.uninstall(codex, base);
     expect(machine.read("home/.codex/config.toml")).toBe(own);
-    // `codex mcp remove chronicle` takes the comment above the table along.
+    // `codex mcp remove chronicle` also removes the comment above the table.
     machine.put("home/.codex/config.toml", `model = "x"\n\n# <<< chronicle\n`);
     machine.install(codex, base);
     expect(machine.read("home/.codex/config.toml").match(/<<< chronicle/g)).toHaveLength(1);
@@ -382,7 +382,7 @@ describe("installing", () => {
     }
   });
 
-  it("keeps a file's mode, and a link a link", () => {
+  it("keeps the mode of a file, and a symbolic link to it", () => {
     using machine = new Machine();
     const real = machine.put("dotfiles/claude.json", `{"projects": {}}`);
     chmodSync(real, 0o600);
@@ -394,7 +394,7 @@ describe("installing", () => {
     expect(machine.read("dotfiles/claude.json")).toContain("chronicle");
   });
 
-  it("takes the hooks out of a file that was linked after they came in, and leaves the link", () => {
+  it("is undone in a file that was moved behind a link meanwhile, and leaves the link", () => {
     using machine = new Machine();
     const link = join(machine.folder, "home/.gemini/settings.json");
     machine.install(gemini, machine.base("user"));

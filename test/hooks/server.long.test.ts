@@ -23,7 +23,7 @@ import { openStore } from "../../src/open.ts";
 import { innerIo } from "../cli/memory-io.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 
-/** The installed hook, the long-lived process and `doctor`, as they are installed: real processes, a home of their own. */
+/** The installed hook and the long-lived process, as users have them: real processes in a home of their own. */
 
 const VERSION = (JSON.parse(readFileSync("package.json", "utf8")) as { version: string }).version;
 
@@ -44,7 +44,7 @@ class Home implements AsyncDisposable {
     this.env = { CI: "true", PATH: process.env["PATH"] ?? "", HOME: join(this.base, "home"), ...env };
   }
 
-  /** A command to its end. */
+  /** Runs a command to its end. */
   cli(...args: readonly string[]) {
     const ran = spawnSync(process.execPath, [chronicleBin(), ...args], {
       cwd: this.project,
@@ -133,7 +133,7 @@ class Home implements AsyncDisposable {
   }
 }
 
-/** Nothing here claims to be quick: the limit is for what never comes. */
+/** Waits until `what` is true. The limit is long, because it is only for what never happens. */
 async function until(what: () => boolean | Promise<boolean>, ms = 100_000): Promise<void> {
   const end = Date.now() + ms;
   while (!(await what())) {
@@ -158,7 +158,7 @@ function newHome(env?: Record<string, string>): Home {
 }
 
 describe("the installed hook", () => {
-  it("works at once, starts the long-lived process, and works the same by it", async () => {
+  it("works at once, starts the long-lived process, and works the same through it", async () => {
     const home = newHome();
     home.install();
     home.write("a.txt", "slow\n");
@@ -170,10 +170,10 @@ describe("the installed hook", () => {
       ["done", 1],
       ["done", 1],
     ]);
-    // As JSON: for people the time of the last event is told from now.
+    // As JSON, because the text for people has the time of the last event relative to now.
     const before = home.cli("workspaces", "--json").out;
     expect(home.cli("agents", "test", "claude").out).toMatch(/^ok {2}claude: an action was recorded/);
-    // It leaves nothing in any history.
+    // `agents test` leaves nothing in any history.
     expect(home.cli("workspaces", "--json").out).toBe(before);
     expect(home.actions()).toHaveLength(2);
     expect(home.cli("agents", "status", "claude", "--user").out).toMatch(
@@ -181,7 +181,7 @@ describe("the installed hook", () => {
     );
   });
 
-  it("works on when the process was killed, and starts another", async () => {
+  it("still works after the process was killed, and starts another", async () => {
     const home = newHome();
     home.install();
     await home.serve();
@@ -197,7 +197,7 @@ describe("the installed hook", () => {
     expect(home.cli("verify").code).toBe(0);
   });
 
-  it("works on when the process was stopped, and starts another", async () => {
+  it("still works after the process was stopped, and starts another", async () => {
     const home = newHome();
     home.install();
     const stopped = await home.serve();
@@ -213,7 +213,7 @@ describe("the installed hook", () => {
     } finally {
       stopped.kill("SIGCONT");
     }
-    // It was started to stay: it takes its name back, and the one that the hook started leaves.
+    // This server was started to stay, so it takes its socket back, and the one that the hook started ends.
     await until(async () => (await home.pid()) === stopped.pid);
     stopped.kill("SIGTERM");
     expect(await ended(stopped)).toBe(0);
@@ -253,7 +253,7 @@ describe("the installed hook", () => {
     expect(home.actions()).toHaveLength(1);
   });
 
-  it("works without perl's way and without any process, by curl's and by Node", async () => {
+  it("works by curl if there is no perl, and by Node if there is no curl", async () => {
     const home = newHome();
     home.install();
     await home.serve();
@@ -268,7 +268,7 @@ describe("the installed hook", () => {
     expect(home.actions()).toHaveLength(2);
   });
 
-  it("has what a killed agent left open abandoned, by the next of anybody's calls", async () => {
+  it("has the open call of a killed agent abandoned at the next call of another agent", async () => {
     const home = newHome();
     home.install();
     await home.serve();
@@ -287,7 +287,7 @@ describe("the installed hook", () => {
     expect(home.actions()).toContainEqual(["abandoned", expect.any(Number)]);
   });
 
-  it("goes on where the store cannot be used, and says so; strict does not", async () => {
+  it("lets the tool run if the store cannot be used, and says so; a strict hook denies the tool", async () => {
     const home = newHome();
     home.install("--strict");
     mkdirSync(join(home.base, "home/.local/state"), { recursive: true });
@@ -301,7 +301,7 @@ describe("the installed hook", () => {
     expect(JSON.parse(strict.out)).toHaveProperty("hookSpecificOutput.permissionDecision", "deny");
     const prompt = home.fire("UserPromptSubmit", {}, ["claude", "--strict"]);
     expect(JSON.parse(prompt.out)).toEqual({ systemMessage: expect.stringMatching(/not recorded/) });
-    // A hook whose Node is gone, or which is gone itself, stops the tool as well.
+    // A strict hook whose Node is gone, or that is gone itself, stops the tool as well.
     writeFileSync(home.hook, readFileSync(home.hook, "utf8").replace(/^node=.*$/m, "node=/nowhere/node"));
     expect(home.fire("PreToolUse", call, ["claude", "--strict"]).code).toBe(2);
     expect(home.fire("PreToolUse", call).code).toBe(0);
@@ -317,7 +317,7 @@ describe("the installed hook", () => {
 });
 
 describe("the long-lived process", () => {
-  it("leaves when it is idle, and on SIGTERM, and takes its socket away", async () => {
+  it("ends when it is idle, and on SIGTERM, and removes its socket", async () => {
     const home = newHome();
     const idle = await home.serve("--idle", "0.4");
     expect(await ended(idle)).toBe(0);
@@ -328,7 +328,7 @@ describe("the long-lived process", () => {
     expect(existsSync(home.address)).toBe(false);
   });
 
-  it("is one, however many start at once", async () => {
+  it("is the only one, however many are started at once", async () => {
     const home = newHome();
     home.cli("init");
     const started = [1, 2, 3].map(() =>
@@ -345,7 +345,7 @@ describe("the long-lived process", () => {
     expect(home.cli("serve").out).toMatch(/already/);
   });
 
-  it("leaves for a newer version, and answers an older one", async () => {
+  it("ends when a newer version asks, and answers an older one", async () => {
     const home = newHome();
     const child = await home.serve();
     const asked = (version: string) => askServer({ address: home.address, path: "/healthz", method: "GET", version });
@@ -354,7 +354,7 @@ describe("the long-lived process", () => {
     expect(await ended(child)).toBe(0);
   });
 
-  it("answers what it has taken before it ends", async () => {
+  it("answers the requests that it has accepted before it ends", async () => {
     const home = newHome();
     for (let n = 0; n < 300; n += 1) writeFileSync(join(home.project, `f${n}`), "x".repeat(n));
     const child = await home.serve();
@@ -367,7 +367,7 @@ describe("the long-lived process", () => {
     expect(home.cli("sessions", "--json").out).toContain('"s"');
   });
 
-  it("replaces a socket on which nobody answers, and lives in $XDG_RUNTIME_DIR where that is the user's own", async () => {
+  it("replaces a socket on which nobody answers, and has its own in $XDG_RUNTIME_DIR if that is the user's", async () => {
     const runtime = mkdtempSync(join(tmpdir(), "chronicle-xdg-"));
     const home = newHome({ XDG_RUNTIME_DIR: runtime });
     const stale = createServer();
@@ -387,7 +387,7 @@ describe("the long-lived process", () => {
     rmSync(runtime, { recursive: true, force: true });
   });
 
-  it("takes its name back from one that a hook has started meanwhile, where it was started to stay", async () => {
+  it("takes its socket back from one that a hook has started meanwhile, if it was started to stay", async () => {
     const home = newHome();
     const child = await home.serve();
     const other = createHttpServer((_request, response) => response.end(JSON.stringify({ stays: false, pid: 1 })));
@@ -402,7 +402,7 @@ describe("the long-lived process", () => {
     expect(existsSync(home.address)).toBe(false);
   });
 
-  it("refuses a folder that others can enter, or that is a link: hooks then work without it", async () => {
+  it("refuses a socket in a folder that others can enter, that is a link, or that belongs to another user", async () => {
     const home = newHome();
     const theirs = join(home.base, "theirs");
     mkdirSync(theirs, { mode: 0o777 });
@@ -419,7 +419,7 @@ describe("the long-lived process", () => {
     }
   });
 
-  it("answers nothing else than its routes, and takes no more than it says", async () => {
+  it("answers only its routes, and refuses malformed requests", async () => {
     const home = newHome();
     await home.serve();
     const ask = (path: string, body: string) => askServer({ address: home.address, path, version: VERSION, body });
@@ -429,7 +429,7 @@ describe("the long-lived process", () => {
     expect((await home.health())?.status).toBe(200);
   });
 
-  it("follows what the user says meanwhile is tracked, and how much is kept", async () => {
+  it("follows changes of the exclude patterns and of the store's limit", async () => {
     const home = newHome();
     home.install();
     await home.serve();
@@ -455,7 +455,7 @@ describe("the long-lived process", () => {
     expect(await home.pid()).toBeDefined();
   });
 
-  it("sees that a workspace was forgotten meanwhile, and begins anew", async () => {
+  it("notices that a workspace was forgotten, and begins a new history", async () => {
     const home = newHome();
     home.install();
     await home.serve();

@@ -13,7 +13,7 @@ function row({ name, title, effect, inputSchema }: Tool): string {
   return `| \`${name}\` | ${title} | ${EFFECTS[effect]} | ${args.join(", ")} |`;
 }
 
-it("docs/mcp.md has every tool, as it is", () => {
+it("the table in docs/mcp.md has every tool as it is in the code", () => {
   const page = readFileSync(join(import.meta.dirname, "..", "..", "docs", "mcp.md"), "utf8");
   const table = /<!-- tools -->\n([^]*?)<!-- \/tools -->/.exec(page)?.[1];
   const head = ["| tool | what it does | effect | arguments (**needed**) |", "|---|---|---|---|"];

@@ -33,7 +33,7 @@ class HttpProject implements AsyncDisposable {
     return new URL(this.#server?.url ?? "");
   }
 
-  /** One request; `headers` are added to those of a good one, `undefined` takes one away. */
+  /** Sends a request. `headers` are added to those of a good request; the value `undefined` removes a header. */
   ask(body: string, headers: Record<string, string | undefined> = {}, path = "/mcp", method = "POST"): Promise<Reply> {
     const good: Record<string, string | undefined> = {
       authorization: `Bearer ${TOKEN.replaceAll(" ", "-")}`,
@@ -95,7 +95,7 @@ describe("MCP over HTTP", () => {
     ["no token", { authorization: undefined }, 401],
     ["another token", { authorization: "Bearer a-token-for-tests-onlY" }, 401],
     ["a longer token", { authorization: "Bearer a-token-for-tests-only1" }, 401],
-    ["the token, otherwise", { authorization: "Basic a-token-for-tests-only" }, 401],
+    ["the token in another scheme", { authorization: "Basic a-token-for-tests-only" }, 401],
     ["a form", { "content-type": "text/plain" }, 415],
   ])("%s is refused before anything is done", async (_, headers, status) => {
     await using http = await HttpProject.start();
@@ -106,7 +106,7 @@ describe("MCP over HTTP", () => {
     expect(http.project.read("a.txt")).toBe("two");
   });
 
-  it("its own origin is served, another path is not, nor a token in the query, nor a body that is too large", async () => {
+  it("its own origin is served; another path, a token in the query and a body that is too large are refused", async () => {
     await using http = await HttpProject.start();
     const origin = `http://${http.url.host}`;
     const own = await http.ask(call("status"), { origin });

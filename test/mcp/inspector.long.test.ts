@@ -62,7 +62,7 @@ describe.runIf(isThere)("the inspector's command line", () => {
     expect(byName.get("undo")).toMatchObject({ readOnlyHint: false, destructiveHint: true });
   });
 
-  it("sees a change, restores a file, and takes the restore back", async () => {
+  it("sees a change, restores a file, and undoes the restore", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     await box.must(["init"]);

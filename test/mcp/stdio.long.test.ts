@@ -41,7 +41,7 @@ const lines = (messages: readonly object[]): string =>
   messages.map((message) => `${JSON.stringify(message)}\n`).join("");
 
 describe("chronicle mcp, as a process", () => {
-  it("answers all that a script pipes in, on stdout nothing but the protocol, and ends with its input", async () => {
+  it("answers all requests that a script pipes in, prints only the protocol on stdout, and ends with its input", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one");
     await box.must(["init"]);
@@ -58,7 +58,7 @@ describe("chronicle mcp, as a process", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });
 
-  it("where there is no history, says how one begins; goes on once it has begun; --create begins it", async () => {
+  it("says how to begin a missing history, works once it has begun, and begins it with --create", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one");
     const child = start(box);
@@ -82,7 +82,7 @@ describe("chronicle mcp, as a process", () => {
     expect(await ended(made)).toBe(0);
   });
 
-  it("follows what the user says meanwhile is tracked", async () => {
+  it("follows a change of the exclude patterns while it runs", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     const child = start(box);
@@ -98,7 +98,7 @@ describe("chronicle mcp, as a process", () => {
     expect(await ended(child)).toBe(0);
   });
 
-  it("a signal ends it cleanly", async () => {
+  it("ends with code 0 on SIGTERM", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     const child = start(box);
@@ -135,12 +135,12 @@ describe("chronicle mcp, as a process", () => {
     expect(await ended(told)).toBe(0);
   });
 
-  it("--port without --http is a mistake", async () => {
+  it("refuses --port without --http", async () => {
     using box = new Sandbox();
     expect(await box.call(["mcp", "--port", "1"])).toMatchObject({ code: 2, stdout: "" });
   });
 
-  it("the client of the newest revision needs no handshake", async () => {
+  it("answers a client of the newest revision without a handshake", async () => {
     using box = new Sandbox();
     const asked = [{ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: newest("new") } }];
     const { stdout } = box.run(["mcp"], { input: lines(asked) });
@@ -148,7 +148,7 @@ describe("chronicle mcp, as a process", () => {
     expect(answer.result.tools).toHaveLength(TOOLS.length);
   });
 
-  it("the newest client's name is kept with what it takes back", async () => {
+  it("records the name of a client of the newest revision with its restore", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one");
     await box.must(["init"]);
@@ -162,7 +162,7 @@ describe("chronicle mcp, as a process", () => {
     expect(JSON.stringify(value)).toContain('"client":"new-client"');
   });
 
-  it("stderr has what went wrong beside the protocol", async () => {
+  it("reports a line that is not JSON on stderr", async () => {
     using box = new Sandbox();
     const child = start(box);
     const errors = errorsOf(child);
@@ -182,7 +182,7 @@ describe("messages that are too long or broken", () => {
       "with its id last",
       (args: object) => ({ method: "tools/call", params: { name: "diff", arguments: args }, jsonrpc: "2.0", id: 7 }),
     ],
-  ])("100 MB %s: refused without being kept, and the connection goes on", async (_, make) => {
+  ])("100 MB %s are refused without being kept in memory, and the connection stays usable", async (_, make) => {
     await using project = new Project();
     await project.init();
     const { parts } = serverParts(project);
@@ -214,7 +214,7 @@ describe("messages that are too long or broken", () => {
     expect(answer.data["error"]).toMatchObject({ code: "USAGE" });
   });
 
-  it("what is not a message is passed over", async () => {
+  it("JSON that is no message is skipped, and reported", async () => {
     await using mcp = await McpProject.start();
     mcp.client.send(["not", "a", "message"]);
     mcp.client.send({ jsonrpc: "2.0", id: 90, method: 12 });

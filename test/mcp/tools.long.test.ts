@@ -39,7 +39,7 @@ describe("the list of tools", () => {
     `);
   });
 
-  it("says of each tool that changes files how it is taken back, and none is for people only", () => {
+  it("says of each tool that changes files how it is undone, and has no tool that is for people only", () => {
     for (const tool of TOOLS) {
       expect(tool.description.length).toBeLessThan(900);
       if (tool.effect === "changes") expect(tool.description).toMatch(/undo|redo/);

@@ -116,7 +116,7 @@ function comparable(status: StatusShape): Pick<StatusShape, "root" | "seq" | "ch
   return { root, seq, changes, coverage: { ...coverage, omitted }, entries };
 }
 
-it("agree with each other", async () => {
+it("a followed workspace and one that reads everything give the same status", async () => {
   const counts: Record<string, number> = { histories: 0 };
   const lane = async (number: number): Promise<void> => {
     const { numRuns = 0, seed, ...how } = modelRuns<[readonly BothWaysStep[]]>(128, "1");

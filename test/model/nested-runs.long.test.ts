@@ -11,7 +11,7 @@ import { modelRuns } from "./model-runs.ts";
  */
 
 it(
-  "runs within runs leave what they promise, and an undo of the outermost leaves nothing of them",
+  "runs within runs leave the expected files, and the undo of the outermost run undoes all of them",
   { timeout: 3_100_000 },
   async () => {
     await fc.assert(

@@ -11,7 +11,7 @@ import type { Message, MessageType } from "../../src/replication/protocol/messag
 
 const MIB = 1024 * 1024;
 
-/** An origin with some files of more bytes than go inline, and a replica without any. */
+/** An origin with some files that are too large to be sent inline, and a replica without files. */
 async function pair(files = 40) {
   const origin = new RigOrigin();
   for (let i = 0; i < files; i += 1) await origin.write(`f${i}`, `content ${i} `.repeat(500));
@@ -20,7 +20,7 @@ async function pair(files = 40) {
 
 type Parts = Awaited<ReturnType<typeof pair>>;
 
-/** Talks, and counts what each side says. */
+/** Begins a conversation, and counts the messages of both sides. */
 function begin({ clock, origin, replica }: Parts, options: TalkOptions = {}) {
   const going = talk(clock, origin, replica, { ...options, origin: { blocks: origin.blobs, ...options.origin } });
   const said: Message[] = [];
@@ -43,7 +43,7 @@ async function holdsAll({ origin, replica }: Parts): Promise<void> {
 }
 
 describe("contents in blocks", () => {
-  it("many with one question, each as it is", async () => {
+  it("come many to a question, and unchanged", async () => {
     const parts = await pair();
     const going = begin(parts);
     await untilEqual(parts, going);
@@ -53,7 +53,7 @@ describe("contents in blocks", () => {
     expect(await Array.fromAsync(parts.replica.blobs.verify())).toEqual([]);
   });
 
-  it("an origin that does not know them is asked one by one", async () => {
+  it("an origin that does not know blocks is asked for the contents one by one", async () => {
     const parts = await pair(5);
     const { blocks: _, ...options } = parts.origin.options(parts.clock);
     const going = talk(parts.clock, parts.origin, parts.replica, { origin: options });
@@ -61,7 +61,7 @@ describe("contents in blocks", () => {
     await holdsAll(parts);
   });
 
-  it("what is gone is named; what goes in no block comes by itself", async () => {
+  it("a content that is gone is named, and one that is too large for a block is fetched on its own", async () => {
     const parts = await pair(6);
     const { origin, replica } = parts;
     const large = someBytes(5 * MIB, 1).toString("latin1");
@@ -77,13 +77,13 @@ describe("contents in blocks", () => {
     expect(going.count("ContentFetchRequest")).toBeGreaterThan(0);
   });
 
-  it("answers that are lost are asked for again, and only they", async () => {
+  it("the contents of a lost answer are asked for again", async () => {
     const parts = await pair(30);
     const { clock, origin } = parts;
     let lost = 0;
     const blobs = origin.blobs;
     const going = begin(parts, {
-      // One content in each answer.
+      // Each answer has one content.
       origin: {
         blocks: {
           has: (hashes) => blobs.has(hashes),
@@ -106,7 +106,7 @@ describe("contents in blocks", () => {
     expect(clock.now).toBeGreaterThan(HEARTBEAT_MS);
   });
 
-  it("what is asked for while something is sent is looked up meanwhile, all of it together, and goes once", async () => {
+  it("questions that come while an answer is sent are looked up together meanwhile, and each content only once", async () => {
     const parts = await pair(0);
     const { clock, origin } = parts;
     for (let i = 0; i < 12; i += 1) await origin.write(`f${i}`, someBytes(300 * 1024, i).toString("latin1"));
@@ -120,7 +120,7 @@ describe("contents in blocks", () => {
           async *blocks(hashes, mostBytes) {
             steps.push("look up");
             lookedUp.push([...hashes]);
-            // Until all questions are there.
+            // Waits until all questions have come.
             await new Promise<void>((resolve) => void clock.after(50, resolve));
             yield* blobs.blocks(hashes, mostBytes);
           },
@@ -131,7 +131,7 @@ describe("contents in blocks", () => {
     const [answer, ask] = [a.send.bind(a), b.send.bind(b)];
     a.send = (message) => (message.type === "BlocksResponse" && steps.push("send"), answer(message));
     let asked = 0;
-    // The first long question comes as four, of which two are the same.
+    // The first long question is sent as four questions, of which two are the same.
     b.send = async (message) => {
       if (message.type !== "BlocksRequest" || asked > 0 || message.hashes.length < 6 * 32) return ask(message);
       const { hashes } = message;
@@ -149,12 +149,12 @@ describe("contents in blocks", () => {
     await holdsAll(parts);
     expect(asked).toBeGreaterThanOrEqual(6);
     expect(lookedUp.slice(0, 2).map((hashes) => hashes.length)).toEqual([3, asked - 3]);
-    // The second one is looked up while the first is sent.
+    // The second question is looked up while the answer to the first is sent.
     expect(steps.slice(0, 3)).toEqual(["look up", "send", "look up"]);
     expect(new Set(lookedUp.flat()).size).toBe(lookedUp.flat().length);
   });
 
-  it("a replica that stores slowly reads no further, and the origin reads no further than that", async () => {
+  it("an origin stops reading contents while the replica does not store those that were sent", async () => {
     const parts = await pair(0);
     const { clock, origin } = parts;
     const texts = Array.from({ length: 24 }, (_, i) => someBytes(MIB, i).toString("latin1"));
@@ -184,7 +184,7 @@ describe("contents in blocks", () => {
     expect(read).toBe(24);
   });
 
-  it("a connection that is cut in between: what had come is kept, and nothing hangs", async () => {
+  it("the contents that are missing after a cut of the connection come over the next one", async () => {
     const parts = await pair(40);
     const going = begin(parts);
     await parts.clock.run(60_000, () => going.count("BlocksResponse") > 0);
@@ -196,7 +196,7 @@ describe("contents in blocks", () => {
   });
 });
 
-/** The same store, whose batches wait for something before they take a block. */
+/** The same store, but its batches wait for `until` before they take a block. */
 function slowed(blobs: BlobStore, until: Promise<void>): BlobStore {
   return new Proxy(blobs, {
     get(target, name) {

@@ -11,21 +11,22 @@ import { ServerProcess } from "../helpers/server-process.ts";
 import { WriteClient } from "../crash/write-client.ts";
 
 /**
- * P8: connections between real processes that break as those of real networks do: without a word, one way or both, by a reset in
- * the middle of a frame, and byte by byte. An origin, and a store in which folders follow it, each over a wire of its own.
+ * P8: connections between real processes break as in real networks: without notice, in one direction or both, or by a
+ * reset in the middle of a frame. Others carry single bytes. There is an origin, and a store in which folders follow
+ * it, each over a wire of its own.
  */
 
 const PATIENCE_MS = 60_000;
 const MIB = 1024 ** 2;
 
-/** What is closed in the end, the last first. */
+/** What is closed at the end, in reverse order. */
 const stack = new AsyncDisposableStack();
 let origin: ServerProcess;
 let replicas: ServerProcess;
 let there: ChronicleClient;
 let here: ChronicleClient;
 let workspace: string;
-/** Over TCP: its port is the origin's second one. */
+/** The wire over TCP. It leads to the port on which the origin listens for replicas. */
 let tcp: CutWire;
 
 beforeAll(async () => {
@@ -64,7 +65,7 @@ async function follow(name: string, way: "socket" | "tcp" = "socket"): Promise<F
   return { id, folder, wire };
 }
 
-/** Everything is everywhere, once. */
+/** Checks that all folders are equal, and that nothing was recorded twice. */
 async function expectEqual(followers: readonly Follower[]): Promise<void> {
   // The first round brings everything to the origin, and the second one from there to everybody. A flush answers for what was
   // changed before it: while others still bring something, the origin may already be ahead of that answer by their events.
@@ -82,7 +83,7 @@ async function believed(): Promise<number> {
   return Number(/^chronicle_replicas (\d+)$/m.exec(text)?.[1]);
 }
 
-test("half-open connections under load, both ways and one way: each side notices, and all come together", async () => {
+test("half-open connections under load, both ways and one way, are noticed by each side, and all folders become equal", async () => {
   const names = ["both", "up", "down", "tcp"] as const;
   const followers = await Promise.all(names.map((name) => follow(name, name === "tcp" ? "tcp" : "socket")));
   for (const { id } of followers) await here.syncs.flush(id);
@@ -110,12 +111,12 @@ test("half-open connections under load, both ways and one way: each side notices
     for (const [path, content] of left)
       for (const { folder } of followers) expect(readFileSync(join(folder, path), "utf8"), path).toBe(content);
   expect(await writer.complaints(source)).toEqual([]);
-  // The origin holds nobody who is gone.
+  // The origin counts no replica whose connection is gone.
   await vi.waitFor(async () => expect(await believed()).toBe(followers.length), {
     timeout: PATIENCE_MS,
     interval: 250,
   });
-  // The connection of which the origin itself heard nothing any more is noted there.
+  // The origin has noted the connection from which it heard nothing any more.
   const noted = readFileSync(join(origin.home, "run", "diagnostics.log"), "utf8");
   expect(noted).toMatch(
     /the replica has sent nothing for 6 s: the connection of replica \S+ of workspace \S+ was ended/,
@@ -123,7 +124,7 @@ test("half-open connections under load, both ways and one way: each side notices
   for (const id of [...followers.map((one) => one.id)]) await here.syncs.stop(id);
 }, 180_000);
 
-test("a content arrives over a connection that is reset in the middle of it again and again, without beginning anew", async () => {
+test("a content that resets interrupt again and again arrives, and is not sent from its beginning each time", async () => {
   const one = await follow("reset", "tcp");
   await here.syncs.flush(one.id);
   const content = randomBytes(24 * MIB);
@@ -139,12 +140,12 @@ test("a content arrives over a connection that is reset in the middle of it agai
   await resets;
   await expectEqual([one]);
   expect(one.wire.cuts - cuts).toBe(3);
-  // Each reset costs what was on its way, not what had come.
+  // A reset loses only the bytes that were on their way, not those that had arrived.
   for (const way of ["up", "down"] as const) expect(one.wire.passed[way] - before[way]).toBeLessThan(24 * 2 * MIB);
   await here.syncs.stop(one.id);
 }, 180_000);
 
-test("byte by byte, and cut in the middle of that, everything arrives as it was sent", async () => {
+test("files arrive as they were sent over connections that carry single bytes and are cut meanwhile", async () => {
   const wires = await Promise.all([follow("slow-socket"), follow("slow-tcp", "tcp")]);
   for (const { id } of wires) await here.syncs.flush(id);
   const before = await there.workspace(workspace).log();
@@ -166,7 +167,7 @@ test("byte by byte, and cut in the middle of that, everything arrives as it was 
   }
 }, 180_000);
 
-/** Resets a connection in the middle of a frame so many times, each time when so many bytes more have come over it. */
+/** Resets a connection in the middle of a frame `times` times, each time after `bytes` more bytes have passed. */
 async function resetEvery(wire: CutWire, bytes: number, times: number): Promise<void> {
   const total = (): number => wire.passed.up + wire.passed.down;
   for (let n = 1, next = total() + bytes; n <= times; n += 1, next = total() + bytes) {

@@ -10,7 +10,7 @@ import { memoryWires } from "../../src/replication/channels/memory-wire.ts";
 import { OriginSession } from "../../src/replication/origin/origin-session.ts";
 import type { ReplicaOptions } from "../../src/replication/replica/replica-session.ts";
 
-/** A conversation that has come to rest, with an origin that tells of contents before they are recorded. */
+/** An idle conversation with an origin that announces contents before they are recorded. */
 async function following(options: TalkOptions & { readonly wants?: ReplicaOptions["wants"] } = {}) {
   const [clock, origin] = [new VirtualClock(), new RigOrigin()];
   const replica = await RigReplica.start(RigReplica.emptyDisk());
@@ -31,7 +31,7 @@ async function following(options: TalkOptions & { readonly wants?: ReplicaOption
   return { clock, origin, replica, going, announceContent, has };
 }
 
-it("a content that is told of ahead is there before its event, which then names it", async () => {
+it("an announced content is in the replica before the event that names it", async () => {
   const { clock, origin, replica, going, announceContent, has } = await following();
   await announceContent("a", "soon");
   expect([await has("soon"), replica.upstream.head.seq]).toEqual([true, 1]);
@@ -40,7 +40,7 @@ it("a content that is told of ahead is there before its event, which then names 
   expect(replica.bytes).toBe(origin.bytes);
 });
 
-it("its event may come in the very moment in which it is stored, or never", async () => {
+it("the event of an announced content may come while the content is stored, or never", async () => {
   const { clock, origin, replica, going, announceContent, has } = await following();
   const told = announceContent("a", "at once");
   await origin.write("a", "at once");
@@ -50,7 +50,7 @@ it("its event may come in the very moment in which it is stored, or never", asyn
   expect([await has("at once"), await has("never"), replica.bytes === origin.bytes]).toEqual([true, true, true]);
 });
 
-it("what nobody wants, is too long, or is no path of a workspace is not taken ahead", async () => {
+it("an announced content that is not wanted, is too long, or has no valid path is not stored", async () => {
   const { clock, announceContent, has, going, origin } = await following({ wants: (path) => path !== "unwanted" });
   await announceContent("unwanted", "no");
   await announceContent("long", "x".repeat(4_096));
@@ -61,7 +61,7 @@ it("what nobody wants, is too long, or is no path of a workspace is not taken ah
   expect(await has("no")).toBe(false);
 });
 
-it("a content ahead that is not what its hash names ends the conversation, and nothing of it is kept", async () => {
+it("an announced content that does not have the hash that names it ends the conversation, and is not kept", async () => {
   const { clock, going, announceContent, has, replica } = await following();
   await announceContent("a", "a lie", sha256("the truth"));
   await clock.run(clock.now + 100);
@@ -70,9 +70,9 @@ it("a content ahead that is not what its hash names ends the conversation, and n
 });
 
 it.each([
-  ["knows of it", ["ahead"], ["HelloAck", "ContentAhead"]],
-  ["does not know of it", [], ["HelloAck"]],
-])("a replica that %s", async (_, capabilities, expected) => {
+  ["knows announcements", ["ahead"], ["HelloAck", "ContentAhead"]],
+  ["does not know announcements", [], ["HelloAck"]],
+])("a replica that %s gets only the messages that it knows", async (_, capabilities, expected) => {
   const [clock, origin] = [new VirtualClock(), new RigOrigin()];
   const { a, b } = memoryWires({ later: clock.later });
   const foreseen = new Signal<AnnouncedContent>();

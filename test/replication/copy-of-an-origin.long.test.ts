@@ -64,7 +64,7 @@ async function textOf(file: Promise<FileContent>): Promise<string> {
 }
 
 describe("a copy of an origin's history", () => {
-  it("is read as a workspace of the origin's id, and only read", async () => {
+  it("can be read as a workspace with the origin's id, and cannot be changed", async () => {
     await using copied = await Copied.make();
     const copy = await copied.open();
     const origin = await copied.project.open();
@@ -90,7 +90,7 @@ describe("a copy of an origin's history", () => {
     });
   });
 
-  it("hides from an agent what the replica's person calls a secret, and from nobody else", async () => {
+  it("hides from agents, and only from them, the files that the replica's workspace has configured as protected", async () => {
     await using copied = await Copied.make();
     const own = await copied.other.open();
     await own.configure({ protectedNames: ["a.txt"] });
@@ -107,7 +107,7 @@ describe("a copy of an origin's history", () => {
     await copy.close();
   });
 
-  it("keeps its contents from the collector, and is forgotten with its workspace", async () => {
+  it("keeps its contents when gc runs, and is forgotten with its workspace", async () => {
     await using copied = await Copied.make();
     const { there } = copied;
     await collectStore(there);
@@ -157,7 +157,7 @@ describe("a copy of an origin's history", () => {
     ]);
   });
 
-  it("is verified through a compaction of the origin's log", async () => {
+  it("verifies after a compaction of the origin's log, and can still be read", async () => {
     await using copied = await Copied.make();
     const origin = await copied.project.open();
     await origin.compact();
@@ -173,7 +173,7 @@ describe("a copy of an origin's history", () => {
     await copy.close();
   });
 
-  it("contents that are not wanted are not taken, and are not missing; others are", async () => {
+  it("has no unwanted contents, and verify reports them as missing only after the note of them is lost", async () => {
     const wants = (path: string) => !path.startsWith("noise/");
     await using copied = await Copied.make(wants);
     const unwanted = sha256("nobody wants this\n".repeat(1_000));
@@ -190,19 +190,19 @@ describe("a copy of an origin's history", () => {
     ]);
   });
 
-  it("goes on after what was torn, and refuses what was damaged", async () => {
+  it("continues after a torn or a bad line, but refuses a log that is shorter than its index says", async () => {
     await using copied = await Copied.make();
     const log = join(copied.upstream, "events.wal");
     const lines = readFileSync(log, "utf8");
     writeFileSync(log, `${lines}{"hash":"`);
     await copied.push();
     expect(readFileSync(log, "utf8")).toBe(lines);
-    // Where nothing vouches for what stands behind a bad line, all of it is asked for again.
+    // Without the index, nothing vouches for the lines behind a bad line. The replica asks for all of them again.
     writeFileSync(log, lines.replace("a moment", "a legend"));
     rmSync(join(copied.upstream, "index.db"));
     await copied.push();
     expect(readFileSync(log, "utf8")).toBe(lines);
-    // The index does, for what it has seen.
+    // The index vouches for the events that it has seen. If they are not in the log, the log is damaged.
     for (const kept of [0, 200, lines.indexOf("\n") + 1]) {
       writeFileSync(log, lines.slice(0, kept));
       await expect(copied.push()).rejects.toMatchObject({ code: "LOG_DAMAGED" });

@@ -37,7 +37,7 @@ function damage(home: string, content: Buffer): void {
   flipByte(path, 100 * KIB);
 }
 
-/** A look at the folder may read a new file again, and would mend its content. */
+/** The origin does not look at its folder, because it might read a new file again, and so repair its content. */
 const nothing = async (): Promise<void> => undefined;
 
 describe.each([

@@ -3,22 +3,22 @@ import type { ReplicaNode } from "../../src/testing/sync-nodes.ts";
 import { filesOf } from "./folder-tree.ts";
 import { EVENTS, SimulatedPair } from "./simulated-pair.ts";
 
-/** Situations of origins and replicas that were put back, each of which a seed of the simulation has met (`put-backs.ts`). */
+/** Origins and replicas that were put back to an earlier state, as seeds of the simulation have met them. */
 
 /** More changes of a disk than an origin makes for one change of a replica. */
 const MOST_CHANGES = 200;
-/** So often a person settles the same conflict at most. */
+/** The most times that a person settles the same conflict. */
 const MOST_SETTLED = 2;
-/** Some twenty-five pairs of machines, one after the other. */
+/** The time for some twenty-five pairs of machines, one after the other. */
 const SWEEP_MS = 600_000;
 
-it("an origin is put back before anything of it is in a replica's folder: the replica rejoins, and what it holds comes back", async () => {
+it("a replica that has applied nothing yet rejoins an origin that was put back, and brings back what it holds", async () => {
   using both = new SimulatedPair();
   const { origin, replica } = both;
   await both.during(origin.start());
   const image = origin.machine.copy("keep");
   await both.put("lost");
-  // Its power goes when it holds the origin's events, and has written nothing of its own since.
+  // The replica loses power once it holds the origin's events, before it has written anything of its own.
   replica.machine.plan(({ reads, path }) =>
     !reads && path.endsWith("/events.wal") && !path.includes("/upstream/") && holdsSomething(replica)
       ? "stop-before"
@@ -37,7 +37,7 @@ it("an origin is put back before anything of it is in a replica's folder: the re
   expect([both.here(), await both.there()]).toEqual([["lost"], ["lost"]]);
 });
 
-it("a folder that the replica never had was settled as a file: what lay in it is in no rejoin's way", async () => {
+it("a conflict between a file and a folder that the replica never had does not prevent a rejoin", async () => {
   using both = new SimulatedPair();
   const { origin, replica } = both;
   both.write("mine", "mine");
@@ -55,7 +55,7 @@ it("a folder that the replica never had was settled as a file: what lay in it is
   await both.restart(origin, { image });
   await both.pass();
   expect(replica.sync.shape).toMatchObject({ state: "halted", halted: "diverged" });
-  // What comes from what is held may be in conflict once more; that is settled for good.
+  // What the replica brings back may be in conflict once more. It is then settled for good.
   for (let times = 0; !(await both.rejoins()) && times < MOST_SETTLED; times += 1)
     expect(await both.settleAll()).toEqual(["d"]);
   await both.pass();
@@ -65,7 +65,7 @@ it("a folder that the replica never had was settled as a file: what lay in it is
 });
 
 it(
-  "an origin loses power at any moment while it takes a change, and the replica is put back to before: the change stays",
+  "a change stays if the origin loses power while it takes it, and the replica is put back to before the change",
   async () => {
     const halts: (string | undefined)[] = [];
     for (let changes = 0; changes < MOST_CHANGES; changes += 1) {
@@ -73,7 +73,7 @@ it(
       if (!isStopped) break;
       halts.push(halted);
     }
-    // First the origin has nothing of it, and nothing is wrong; and then it has.
+    // If the power goes early, the origin has nothing of the change, and the sync does not halt. Later, it halts.
     const firstHalt = halts.indexOf("forked");
     expect(firstHalt).toBeGreaterThan(0);
     expect(new Set(halts.slice(0, firstHalt))).toEqual(new Set([undefined]));
@@ -82,7 +82,7 @@ it(
   SWEEP_MS,
 );
 
-it("an origin and a replica know no common event: the replica rejoins as if it joined, and nobody's file is lost", async () => {
+it("a replica that has no event in common with its origin rejoins as if it joined, and no file is lost", async () => {
   using both = new SimulatedPair();
   const { origin, replica } = both;
   await both.during(origin.start());
@@ -90,7 +90,7 @@ it("an origin and a replica know no common event: the replica rejoins as if it j
   const image = origin.machine.copy("keep");
   await both.during(replica.start());
   await both.pass();
-  // It starts anew behind what the origin has compacted away, and gives up what it held before.
+  // The replica starts anew behind what the origin has compacted away, and gives up the events that it held before.
   await both.during(replica.sync.pause());
   await both.put("both", "lost there");
   await both.put("lost");
@@ -127,7 +127,10 @@ function holdsSomething(replica: ReplicaNode): boolean {
   return replica.isUp && replica.hold.mirror.head.seq > 0;
 }
 
-/** The origin's power goes when its disk has been changed so often for a change of the replica; that knows nothing of it afterwards. */
+/**
+ * The origin loses power after this number of changes of its disk, while it takes a change of the replica. The replica
+ * is then put back to before its change.
+ */
 async function putBackWhileTaken(changes: number): Promise<{ isStopped: boolean; halted: string | undefined }> {
   using both = new SimulatedPair({ isHosted: false });
   const { origin, replica } = both;

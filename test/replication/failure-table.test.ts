@@ -17,7 +17,7 @@ function rows(): readonly { readonly what: string; readonly files: readonly stri
 }
 
 describe("the table of what goes wrong", () => {
-  it("has a row for each kind of failure, and each names what holds it", () => {
+  it("has a row for each of the 24 kinds of failure, and each row names test files", () => {
     expect(rows()).toHaveLength(24);
     expect(rows().filter(({ files }) => files.length === 0)).toEqual([]);
   });

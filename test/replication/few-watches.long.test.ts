@@ -7,9 +7,9 @@ const FOLDERS = 40;
 const WITH_FEW_WATCHES = ["-Ur", "sh", "-c", 'echo 12 > /proc/sys/user/max_inotify_watches && exec "$@"', "sh"];
 const canLimit = spawnSync("unshare", [...WITH_FEW_WATCHES, "true"]).status === 0;
 
-/** The kernel's own limit of watches, met by a real replica: not a watcher that is made to fail. */
+/** A real replica reaches the kernel's own limit of watches. No watcher is made to fail. */
 describe.skipIf(!canLimit)("a replica that gets too few watches", () => {
-  it("says so, looks again and again instead, and comes to the same files", async () => {
+  it("says so, scans its folder instead, and gets the same files as the origin", async () => {
     await using sides = new TwoSides();
     for (let i = 0; i < FOLDERS; i += 1) sides.write("origin", `d${i}/file`, `${i}\n`);
     const { said } = await sides.follow(["unshare", ...WITH_FEW_WATCHES]);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { EVENTS, SimulatedPair } from "./simulated-pair.ts";
 
-/** What is done meanwhile the origin forgets again; the replica is told of answers, and of nothing else. */
+/** Does the work, then puts the origin back to before it. Meanwhile the replica gets answers, but no events. */
 async function forgetting(both: SimulatedPair, work: () => Promise<void>): Promise<void> {
   const image = both.origin.machine.copy("keep");
   both.lost = EVENTS;
@@ -11,7 +11,7 @@ async function forgetting(both: SimulatedPair, work: () => Promise<void>): Promi
   await both.pass();
 }
 
-it("what an origin had taken, and has lost by being put back, is proposed again by whoever wrote it", async () => {
+it("a replica proposes again what its origin had taken, and has lost when it was put back", async () => {
   using both = new SimulatedPair();
   const { origin, replica } = both;
   for (const path of ["a", "c"]) both.write(path, path);
@@ -28,7 +28,7 @@ it("what an origin had taken, and has lost by being put back, is proposed again 
   expect(await both.there()).toEqual(["b", "c"]);
 });
 
-it("a replica that has got nothing yet does not wait for what an origin has no more", async () => {
+it("a replica that has got nothing yet does not wait for events that its origin has lost", async () => {
   using both = new SimulatedPair();
   const { origin, replica } = both;
   both.write("mine", "mine");

@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { TwoSides } from "../helpers/two-sides.ts";
 
-/** So many events the kernel keeps for a watcher that does not read them; what comes then is dropped. */
+/** The number of events that the kernel keeps for a watcher that does not read them. It drops further events. */
 const QUEUE = queueLength();
 
 function queueLength(): number {
@@ -13,11 +13,11 @@ function queueLength(): number {
   }
 }
 
-/** The kernel's own queue of events, overflown in a real replica that does not run meanwhile. */
+/** The kernel's own queue of events overflows while a real replica is stopped. */
 describe.skipIf(process.platform !== "linux" || QUEUE > 1_000_000)(
-  "a replica that sleeps while very much happens",
+  "a replica that is stopped while more happens than the kernel's queue holds",
   () => {
-    it("finds all of it, also that of which the kernel has dropped the events", async () => {
+    it("finds all changes, also those whose events the kernel has dropped", async () => {
       await using sides = new TwoSides();
       sides.write("origin", "kept/file", "as it was\n");
       sides.write("origin", "gone/file", "to be deleted\n");
@@ -29,7 +29,7 @@ describe.skipIf(process.platform !== "linux" || QUEUE > 1_000_000)(
 
       child.kill("SIGSTOP");
       fillQueue(sides);
-      // Nobody is ever told of these.
+      // The kernel drops the events of these changes.
       sides.write("desk", "kept/file", "edited behind its back\n");
       sides.write("desk", "new/deep/file", "made behind its back\n");
       rmSync(sides.path("desk", "gone"), { recursive: true });
@@ -45,7 +45,7 @@ describe.skipIf(process.platform !== "linux" || QUEUE > 1_000_000)(
   },
 );
 
-/** Two files in turn: of the same event twice in a row the kernel keeps one. */
+/** Writes to two files in turn, because the kernel keeps only one of two equal events in a row. */
 function fillQueue(sides: TwoSides): void {
   const files = ["a", "b"].map((name) => openSync(sides.path("desk", `busy-${name}`), "w"));
   for (let i = 0; i <= QUEUE; i += 1) for (const fd of files) writeSync(fd, "x");

@@ -25,7 +25,7 @@ class Scene implements Disposable {
   readonly session: ReplicaSession;
   readonly ended: ReturnType<ReplicaSession["run"]>;
 
-  /** `held`: events that it has already. */
+  /** `held`: the events that the replica has already. */
   static async set(held: readonly SealedEvent[] = []): Promise<Scene> {
     const replica = await RigReplica.start(RigReplica.emptyDisk());
     if (held.length > 0) await replica.upstream.append(held);
@@ -42,7 +42,7 @@ class Scene implements Disposable {
     this.ended = this.session.run();
   }
 
-  /** Says who it is; `head`: what it claims to have. */
+  /** Sends the origin's welcome. `head`: the head that the origin claims to have. */
   welcome(head: Head, more: object = {}): void {
     const { seq: sequence, hash } = head;
     this.peer.say({
@@ -57,7 +57,7 @@ class Scene implements Disposable {
     });
   }
 
-  /** Sends events as files' notifications; what stands beside the line can be another thing. */
+  /** Sends an event as a file's notification. `content` and `changes` may contradict the event's line. */
   notify(event: SealedEvent, content?: string, changes: object = {}): void {
     const message = notificationOf(event, content === undefined ? undefined : Buffer.from(content));
     assert.ok(message !== undefined);
@@ -81,7 +81,7 @@ class Scene implements Disposable {
   }
 }
 
-/** The conversation ends with this code; nothing was written, and nothing is held against the origin's history. */
+/** Checks that the attack ends the conversation with this code, and that no further event was taken. */
 async function isRefused(code: string, attack: (scene: Scene) => void, events = 0): Promise<Scene> {
   using scene = await Scene.set([FIRST, SECOND].slice(0, events));
   await scene.peer.next("Hello");
@@ -92,7 +92,7 @@ async function isRefused(code: string, attack: (scene: Scene) => void, events = 
   return scene;
 }
 
-/** An event with any record, sealed as it should be. */
+/** An event with any record, correctly sealed. */
 function sealed(recordId: string, record: RecordBody, head: Head = EMPTY_HEAD): SealedEvent {
   const [event] = sealEvents(head, [{ op: "upsert", recordId, record }], "2026-01-31T09:30:00.000Z");
   assert.ok(event !== undefined);
@@ -101,13 +101,13 @@ function sealed(recordId: string, record: RecordBody, head: Head = EMPTY_HEAD): 
 
 const FILE = FIRST.record;
 
-describe("P1, P2: states that are none", () => {
+describe("P1, P2: states that no file can have", () => {
   it.each<[string, RecordBody]>([
     ["no hash", { ...FILE, hash: "" }],
     ["a size of -1", { ...FILE, size: -1 }],
     ["a mode over 07777", { ...FILE, mode: 0o10000 }],
     ["another kind", { ...FILE, kind: "device" }],
-  ])("P1: a line of a file with %s", async (_, record) => {
+  ])("P1: a line of a file with %s is refused", async (_, record) => {
     await isRefused("INTEGRITY_VIOLATION", (scene) => {
       const event = sealed("file:a", record);
       scene.welcome(event);
@@ -117,22 +117,25 @@ describe("P1, P2: states that are none", () => {
 });
 
 describe("P1: paths that leave the folder", () => {
-  it.each(["../x", "/etc/passwd", "a/../../x", "a//b", ".", "a/\0b"])("P1: a line of the file %j", async (path) => {
-    await isRefused(expect.stringMatching(/^(PATH_INVALID|INTEGRITY_VIOLATION|USAGE)$/u) as string, (scene) => {
-      const event = sealed(`file:${path}`, FILE);
-      scene.welcome(event);
-      scene.lines(event);
-    });
-  });
+  it.each(["../x", "/etc/passwd", "a/../../x", "a//b", ".", "a/\0b"])(
+    "P1: a line of the file %j is refused",
+    async (path) => {
+      await isRefused(expect.stringMatching(/^(PATH_INVALID|INTEGRITY_VIOLATION|USAGE)$/u) as string, (scene) => {
+        const event = sealed(`file:${path}`, FILE);
+        scene.welcome(event);
+        scene.lines(event);
+      });
+    },
+  );
 
-  it.each(["../x", "/etc/passwd", "C:\\x", "a/../../x"])("P1: a notification of %j", async (filepath) => {
+  it.each(["../x", "/etc/passwd", "C:\\x", "a/../../x"])("P1: a notification of %j is refused", async (filepath) => {
     await isRefused("PATH_INVALID", (scene) => {
       scene.welcome(FIRST);
       scene.notify(FIRST, "one", { filepath });
     });
   });
 
-  it("P1: a notification of another file than its line says", async () => {
+  it("P1: a notification of another file than its line says is refused", async () => {
     await isRefused("INTEGRITY_VIOLATION", (scene) => {
       scene.welcome(FIRST);
       scene.notify(FIRST, "one", { filepath: "b" });
@@ -141,7 +144,7 @@ describe("P1: paths that leave the folder", () => {
 });
 
 describe("P2: contents that are not what they are called", () => {
-  it("P2: inline", async () => {
+  it("P2: an inline content that does not have its event's hash is refused, and not stored", async () => {
     const { replica } = await isRefused("INTEGRITY_VIOLATION", (scene) => {
       scene.welcome(FIRST);
       scene.notify(FIRST, "0ne");
@@ -154,7 +157,7 @@ describe("P2: contents that are not what they are called", () => {
     ["fewer bytes", "on", { size: 2 }],
     ["more bytes", "ones", { size: 4 }],
     ["nothing", "", { size: 0 }],
-  ])("P2: fetched: %s", async (_, content, more) => {
+  ])("P2: an answer to a fetch with %s is refused, and not stored", async (_, content, more) => {
     using scene = await Scene.set();
     await scene.peer.next("Hello");
     scene.welcome(FIRST);
@@ -176,7 +179,7 @@ describe("P2: contents that are not what they are called", () => {
       { total_size: 2 ** 40, chunk_size: 2 ** 40, chunks: [{ hash: sha256("o"), offset: 0, size: 2 ** 40 }] },
     ],
     ["of nothing", { chunks: [] }],
-  ])("P2, P3: chunks %s", async (_, manifest) => {
+  ])("P2, P3: chunks %s are refused", async (_, manifest) => {
     using scene = await Scene.set();
     await scene.peer.next("Hello");
     scene.welcome(FIRST);
@@ -203,7 +206,7 @@ function blocksOf(...contents: readonly (string | Buffer)[]): Buffer {
   );
 }
 
-/** The container of a content that says what it likes. */
+/** The container of a content, with any hash and length in its header. */
 function containerOf(hash: Hash, length: number, pieces: readonly Buffer[]): Buffer {
   return Buffer.concat([encodeLargeHeader({ hash, length }), ...pieces]);
 }
@@ -225,7 +228,7 @@ describe("P2, P3: blocks that are not what was asked for", () => {
   const answer = (scene: Scene, blocks: Uint8Array, more: object = {}): void =>
     scene.peer.say({ type: "BlocksResponse", blocks: blocks.length, absent: [], apart: [], ...more }, blocks);
 
-  it("P2: what was asked for is taken", async () => {
+  it("P2: a block with what was asked for is taken", async () => {
     using scene = await asked();
     answer(scene, blocksOf("one"));
     await scene.session.reaches(1);
@@ -235,12 +238,12 @@ describe("P2, P3: blocks that are not what was asked for", () => {
   it.each<[string, string, () => Buffer]>([
     ["another content", "INTEGRITY_VIOLATION", () => renamed(blocksOf("0ne"), sha256("0ne"), sha256("one"))],
     [
-      "another content beside it",
+      "another content beside the one that was asked for",
       "INTEGRITY_VIOLATION",
       () => [...packBlocks(["one", "two"].map((text) => Buffer.from(text)))][0]?.bytes as Buffer,
     ],
     [
-      "it twice in one block",
+      "the content twice in one block",
       "INTEGRITY_VIOLATION",
       () => [...packBlocks(["one", "one"].map((text) => Buffer.from(text)))][0]?.bytes as Buffer,
     ],
@@ -254,11 +257,11 @@ describe("P2, P3: blocks that are not what was asked for", () => {
       () => containerOf(sha256("one"), 3_000 * MIB, Array<Buffer>(3_000).fill(MILLION)),
     ],
     [
-      "a container of 60 MiB that is not it",
+      "a container of 60 MiB that does not have the hash",
       "INTEGRITY_VIOLATION",
       () => containerOf(sha256("one"), 60 * MIB, Array<Buffer>(60).fill(MILLION)),
     ],
-  ])("P2, P3: %s", async (_, code, blocks) => {
+  ])("P2, P3: an answer with %s is refused, and nothing is stored", async (_, code, blocks) => {
     using scene = await asked();
     const before = process.memoryUsage().rss;
     answer(scene, blocks());
@@ -269,7 +272,7 @@ describe("P2, P3: blocks that are not what was asked for", () => {
     expect(await Array.fromAsync(scene.replica.blobs.verify())).toEqual([]);
   });
 
-  it("P4: what nobody has asked for, or what came before, is let pass; nothing of it is kept", async () => {
+  it("P4: answers that were not asked for, or that come again, do not end the conversation", async () => {
     using scene = await asked();
     answer(scene, blocksOf("two"), { absent: [sha256("three")], apart: [sha256("four")] });
     answer(scene, blocksOf("one"));
@@ -282,7 +285,7 @@ describe("P2, P3: blocks that are not what was asked for", () => {
     expect(await scene.replica.blobs.has(["three", "four"].map((text) => sha256(text)))).toEqual(new Set());
   });
 
-  it("P2: said to be absent, and said to be apart and then something else", async () => {
+  it("P2: a content said to be absent counts as missing; one said to be apart is refused if its bytes are wrong", async () => {
     using absent = await asked();
     answer(absent, Buffer.alloc(0), { absent: [sha256("one")] });
     await absent.session.reaches(1);
@@ -295,7 +298,7 @@ describe("P2, P3: blocks that are not what was asked for", () => {
   });
 });
 
-/** The block with another name in its table, and the check sum that goes with it. */
+/** The block with another hash in its table, and with the checksum of the changed table. */
 function renamed(block: Buffer, from: Hash, to: Hash): Buffer {
   const head = Buffer.from(block);
   Buffer.from(to, "hex").copy(head, head.indexOf(Buffer.from(from, "hex")));
@@ -309,7 +312,7 @@ function flipped(block: Buffer): Buffer {
   return copy;
 }
 
-/** Sends the three bytes of the content for whatever piece is asked. */
+/** Answers every request for a piece with the three bytes of the content. */
 async function answerEverything(peer: HostilePeer, content_hash: string): Promise<void> {
   for (let at = 1; ;) {
     const asked = peer.heard.filter((message) => message.type === "ContentFetchRequest");
@@ -355,13 +358,13 @@ describe("P3: lengths and numbers", () => {
     ],
     ["a beat every 2^40 ms", "USAGE", (scene) => scene.welcome(FIRST, { heartbeat_ms: 2 ** 40 })],
     ["a beat every 0 ms", "USAGE", (scene) => scene.welcome(FIRST, { heartbeat_ms: 0 })],
-  ])("P3: %s", async (_, code, attack) => {
+  ])("P3: the conversation is ended by %s", async (_, code, attack) => {
     await isRefused(code, attack);
   });
 });
 
 describe("P4: histories that go back, repeat or leave out", () => {
-  it("P4: what it holds already comes again: once is enough", async () => {
+  it("P4: an event that comes again is taken once", async () => {
     using scene = await Scene.set();
     await scene.peer.next("Hello");
     scene.welcome(SECOND);
@@ -386,35 +389,35 @@ describe("P4: histories that go back, repeat or leave out", () => {
     expect(scene.replica.handedOn).toEqual([1, 2]);
   });
 
-  it("P4: a history that ends before what it holds: a witness", async () => {
+  it("P4: a history that ends before the replica's last event is refused, and the witness notes it", async () => {
     const { replica } = await isRefused("INTEGRITY_VIOLATION", (scene) => scene.welcome(FIRST), 2);
     expect(replica.notes.get()).toMatchObject({ workspace: "w1", sequence: 2 });
   });
 
-  it("P4: another history of the same length: a witness", async () => {
+  it("P4: another history of the same length is refused, and the witness notes it", async () => {
     const other = fileEvent(FIRST, "a", "zwei");
     const { replica } = await isRefused("INTEGRITY_VIOLATION", (scene) => scene.welcome(other), 2);
     expect(replica.notes.get()).toMatchObject({ workspace: "w1", sequence: 2, told: other.hash });
   });
 
-  it("P4: a line that is not what its hash says", async () => {
+  it("P4: a line that does not have its hash is refused", async () => {
     await isRefused("INTEGRITY_VIOLATION", (scene) => {
       scene.welcome(FIRST);
       scene.lines({ ...FIRST, line: FIRST.line.replace('"test"', '"tess"') });
     });
   });
 
-  it("P4: another workspace", async () => {
+  it("P4: another workspace is refused", async () => {
     await isRefused("NOT_FOUND", (scene) => scene.welcome(FIRST, { workspace: "w2" }));
   });
 });
 
 describe("P8: origins that do not answer", () => {
-  it("P8: silence after the welcome ends it", async () => {
+  it("P8: silence after the welcome ends the conversation", async () => {
     await isRefused("UNAVAILABLE", (scene) => scene.welcome(EMPTY_HEAD, { heartbeat_ms: 100 }));
   });
 
-  it("P8: a reset in the middle of a frame: what had come is kept", async () => {
+  it("P8: events that came before a reset in the middle of a frame are kept", async () => {
     using scene = await Scene.set();
     await scene.peer.next("Hello");
     scene.welcome(SECOND);
@@ -428,7 +431,7 @@ describe("P8: origins that do not answer", () => {
 });
 
 describe("P16: an origin that tells two replicas different things", () => {
-  it("P16: the head that one of them has seen is an alarm at the other", async () => {
+  it("P16: the other replica refuses the head that one of them has seen, and its witness notes it", async () => {
     const fork = fileEvent(FIRST, "a", "another two");
     using one = await Scene.set([FIRST, SECOND]);
     using other = await Scene.set([FIRST, fork]);

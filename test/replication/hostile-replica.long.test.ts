@@ -47,14 +47,14 @@ class Scene implements AsyncDisposable {
     return new OriginSession(channel, this.origin.options(new VirtualClock(), { timers: NODE_TIMERS, ...more }));
   }
 
-  /** As every replica does, and then it is sent everything. */
+  /** Says Hello as every replica does, and waits until all events were sent. */
   async greet(): Promise<void> {
     this.hostile.say(HELLO);
     await this.hostile.next("HelloAck");
     await this.#until(() => this.hostile.heard.filter(({ type }) => type === "Notification").length === 3);
   }
 
-  /** The origin's history is as it was, and others are served as ever. */
+  /** Checks that the origin's history is as it was, and that the honest replica is still served. */
   async isUnharmed(events = 3): Promise<void> {
     assert.equal(this.origin.head.seq, events);
     await this.origin.write("b", "later");
@@ -84,7 +84,7 @@ const STATE = { kind: "file", content_hash: HASH, size: 7, permissions: 0o644, i
 const ENTRY = { local_seq: 1, filepath: "x", ...STATE, mtime_ms: 1, master_rowid_seen: 0, actor: "a" };
 const writeBack = (...entries: object[]) => ({ type: "WriteBack", sandbox_id: "hostile", entries });
 
-/** Its connection ends with this code, and that is all that happens. */
+/** Checks that the attack ends the peer's connection with this code, and does nothing else. */
 async function isRefused(code: string, attack: (peer: HostilePeer) => void, options?: Partial<OriginOptions>) {
   await using scene = await Scene.set(options);
   await scene.greet();
@@ -94,7 +94,7 @@ async function isRefused(code: string, attack: (peer: HostilePeer) => void, opti
   return scene;
 }
 
-/** The same for one that reads nothing: what it is told does not reach it. */
+/** The same for a peer that reads nothing, so that the error does not reach it. */
 async function isCutOff(code: string, attack: (peer: HostilePeer) => void, options?: Partial<OriginOptions>) {
   await using scene = await Scene.set(options);
   await scene.greet();
@@ -122,7 +122,7 @@ describe("P1: paths that leave the workspace", () => {
   ];
 
   it.each(paths.map((path) => [JSON.stringify(path).slice(0, 80), path] as const))(
-    "P1: a write-back of %s",
+    "P1: a write-back of %s is refused",
     async (_, path) => {
       await isRefused(expect.stringMatching(/^(PATH_INVALID|USAGE)$/u) as string, (peer) =>
         peer.say(writeBack({ ...ENTRY, ...path })),
@@ -130,7 +130,7 @@ describe("P1: paths that leave the workspace", () => {
     },
   );
 
-  it("P1: a listing of such a folder", async () => {
+  it("P1: a listing of a folder outside of the workspace is refused", async () => {
     const ask = (filepath: string) => ({ type: "TreeRequest", sequence: 3, folders: [{ filepath }] });
     await isRefused("PATH_INVALID", (peer) => peer.say(ask("../..")));
     await isRefused("PATH_INVALID", (peer) => peer.say(ask("/etc")));
@@ -142,7 +142,11 @@ describe("P3: lengths, depths and numbers", () => {
     ["a head of 4 GiB", "LIMIT_EXCEEDED", (peer) => peer.announce(0xffff_ffff, 0)],
     ["a body of 4 GiB", "LIMIT_EXCEEDED", (peer) => peer.announce(10, 0xffff_ffff)],
     ["no frame at all", "INTEGRITY_VIOLATION", (peer) => peer.raw(Buffer.from("GET / HTTP/1.1\r\n\r\n"))],
-    ["nested 100,000 deep", "LIMIT_EXCEEDED", (peer) => peer.say("[".repeat(100_000) + "]".repeat(100_000))],
+    [
+      "JSON that is nested 100,000 deep",
+      "LIMIT_EXCEEDED",
+      (peer) => peer.say("[".repeat(100_000) + "]".repeat(100_000)),
+    ],
     [
       "100,000 keys",
       "LIMIT_EXCEEDED",
@@ -150,7 +154,7 @@ describe("P3: lengths, depths and numbers", () => {
     ],
     ["no JSON", "USAGE", (peer) => peer.say("{")],
     ["no UTF-8", "USAGE", (peer) => peer.say(writeBack(ENTRY), Buffer.from([0xff]))],
-    ["a type that is none", "USAGE", (peer) => peer.say({ type: "Delete", everything: true })],
+    ["an unknown type", "USAGE", (peer) => peer.say({ type: "Delete", everything: true })],
     ["__proto__", "USAGE", (peer) => peer.say('{"type":"Ack","up_to_sequence":1,"__proto__":{"a":1}}')],
     ["an ack of -1", "USAGE", (peer) => peer.say({ type: "Ack", up_to_sequence: -1 })],
     ["an ack of 1e308", "USAGE", (peer) => peer.say('{"type":"Ack","up_to_sequence":1e308}')],
@@ -175,11 +179,11 @@ describe("P3: lengths, depths and numbers", () => {
       "USAGE",
       (peer) => peer.say({ type: "ContentFetchRequest", content_hash: HASH, offset: -5, length: 5 }),
     ],
-  ])("P3: %s", async (_, code, attack) => {
+  ])("P3: the connection is ended by %s", async (_, code, attack) => {
     await isRefused(code, attack);
   });
 
-  it("P3: a flood of requests whose answers nobody takes: memory is bounded, others are served", async () => {
+  it("P3: a flood of requests whose answers nobody reads is cut off, takes bounded memory, and delays no others", async () => {
     const before = process.memoryUsage().rss;
     await isCutOff("LIMIT_EXCEEDED", (peer) => {
       for (let i = 0; i < 20_000; i += 1) peer.say({ type: "ContentFetchRequest", content_hash: sha256(String(i)) });
@@ -187,7 +191,7 @@ describe("P3: lengths, depths and numbers", () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(96 * MIB);
   });
 
-  it("P3: a flood of requests for contents in blocks", async () => {
+  it("P3: a flood of requests for contents in blocks is cut off, and takes bounded memory", async () => {
     const origin = new RigOrigin();
     const before = process.memoryUsage().rss;
     await isCutOff(
@@ -200,7 +204,7 @@ describe("P3: lengths, depths and numbers", () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(96 * MIB);
   });
 
-  it("P7: one that asks for everything, and grants nothing, costs one message", async () => {
+  it("P7: a replica that asks for everything, and grants no credit, is sent a bounded number of bytes", async () => {
     const origin = new RigOrigin();
     const contents = Array.from({ length: 40 }, () => randomBytes(300_000));
     for (const content of contents) origin.contents.set(sha256(content), content);
@@ -214,7 +218,7 @@ describe("P3: lengths, depths and numbers", () => {
     expect(scene.hostile.channel.pendingBytes).toBeLessThan(2 * MIB);
   });
 
-  it("P3: more credited bytes than were granted", async () => {
+  it("P3: a peer that sends more bytes than it was granted is cut off", async () => {
     const content = Buffer.alloc(2 * MIB);
     const head = {
       type: "ContentFetchResponse",
@@ -228,7 +232,7 @@ describe("P3: lengths, depths and numbers", () => {
     });
   });
 
-  it("P3: bytes that never become a frame", async () => {
+  it("P3: bytes that never become a frame disturb no others", async () => {
     await using scene = await Scene.set();
     scene.hostile.announce(1_000_000, 0);
     for (let i = 0; i < 100; i += 1) scene.hostile.raw(Buffer.alloc(100, 0x20));
@@ -248,13 +252,16 @@ describe("P4: what was said before, and what never was", () => {
       { type: "SandboxHeartbeat", sandbox_id: "hostile", up_to_sequence: 9, local_seq: 0, pending: 0 },
     ],
     ["a catch-up from the future", { type: "CatchupRequest", sandbox_id: "hostile", since_sequence: 4 }],
-    ["a head that is none of ours", { type: "HeadWitness", workspace: "w1", sequence: 2, head_hash: HASH, root: HASH }],
-  ])("P4: %s", async (_, message) => {
+    [
+      "a head that is not the origin's",
+      { type: "HeadWitness", workspace: "w1", sequence: 2, head_hash: HASH, root: HASH },
+    ],
+  ])("P4: %s is refused, and moves no cursor", async (_, message) => {
     const scene = await isRefused("INTEGRITY_VIOLATION", (peer) => peer.say(message));
     expect(scene.origin.cursors.get("hostile") ?? 0).toBe(0);
   });
 
-  it("P4: acks that come twice, and backwards: the cursor only grows", async () => {
+  it("P4: acks that come twice, or go back, never move the cursor back", async () => {
     await using scene = await Scene.set();
     await scene.greet();
     for (const up_to_sequence of [2, 2, 1, 3, 0, 3]) scene.hostile.say({ type: "Ack", up_to_sequence });
@@ -264,7 +271,7 @@ describe("P4: what was said before, and what never was", () => {
     await scene.isUnharmed();
   });
 
-  it("P4: hello again, as another replica: it stays the first one", async () => {
+  it("P4: a replica that says Hello again under another name stays the first one", async () => {
     await using scene = await Scene.set();
     await scene.greet();
     scene.hostile.say({ ...HELLO, sandbox_id: "honest", head: { sequence: 3, hash: scene.origin.head.hash } });
@@ -275,7 +282,7 @@ describe("P4: what was said before, and what never was", () => {
     await scene.isUnharmed();
   });
 
-  it("P4: frames whose count does not go on", async () => {
+  it("P4: a gap in the count of frames ends the connection", async () => {
     await isRefused("INTEGRITY_VIOLATION", (peer) => {
       peer.lose(1_000);
       peer.say({ type: "Ack", up_to_sequence: 3 });
@@ -283,13 +290,13 @@ describe("P4: what was said before, and what never was", () => {
   });
 });
 
-describe("P6: nobody speaks before he has said who he is", () => {
+describe("P6: messages before Hello", () => {
   it.each([
     { type: "Ack", up_to_sequence: 0 },
     { type: "ContentFetchRequest", content_hash: sha256("three") },
     { type: "CatchupRequest", sandbox_id: "hostile", since_sequence: 0 },
     writeBack(ENTRY),
-  ])("P6: $type before Hello", async (message) => {
+  ])("P6: $type before Hello is refused", async (message) => {
     await using scene = await Scene.set();
     scene.hostile.say(message);
     expect(await scene.hostile.closed()).toMatchObject({ code: "USAGE" });
@@ -300,7 +307,7 @@ describe("P6: nobody speaks before he has said who he is", () => {
 
 describe("P7, P8: replicas that do not answer", () => {
   it.each(["grants nothing", "reads nothing"])(
-    "P7: one that %s costs a bounded number of bytes, and nobody's time",
+    "P7: a replica that %s costs a bounded number of bytes, and delays no others",
     async (how) => {
       await using scene = await Scene.set({ windowBytes: MIB });
       scene.hostile.say(HELLO);
@@ -314,7 +321,7 @@ describe("P7, P8: replicas that do not answer", () => {
     },
   );
 
-  it("P8: one that falls silent is given up, and its cursor stays where it was", async () => {
+  it("P8: the connection of a silent replica is ended, and its cursor stays where it was", async () => {
     await using scene = await Scene.set({ heartbeatMs: 100 });
     await scene.greet();
     scene.hostile.say({ type: "Ack", up_to_sequence: 2 });
@@ -323,7 +330,7 @@ describe("P7, P8: replicas that do not answer", () => {
     await scene.isUnharmed();
   });
 
-  it("P8: a reset in the middle of a frame", async () => {
+  it("P8: a reset in the middle of a frame disturbs no others", async () => {
     await using scene = await Scene.set();
     await scene.greet();
     scene.hostile.announce(500, 0, Buffer.alloc(100, 0x20));

@@ -43,7 +43,7 @@ const ROOT_HASH = folderHash([{ name: "a.txt", kind: "file", mode: 0o644, hash: 
 const ANCHOR = { event_hash: HASH, root: ROOT_HASH, frontier: [HASH], record: RECORD, sequence: 1, ts: TS };
 const GOAL: Message = { type: "FullResyncRequired", reason: "too-far", current_sequence: 4, anchor: ANCHOR };
 
-/** An origin that says whatever it is told to say. */
+/** An origin that sends the answers that a test gives it. */
 class Liar {
   readonly #channel: Channel;
   readonly #answers: (message: Message) => readonly Message[];
@@ -73,7 +73,7 @@ class Liar {
   }
 }
 
-/** A new replica talks to it; what came of that. */
+/** A new replica follows such an origin. Returns how the conversation ended, and what the replica then holds. */
 async function follow(
   answers: (message: Message) => readonly Message[],
   after: (hold: ReplicaHold) => Promise<void> = async () => undefined,
@@ -87,7 +87,7 @@ async function follow(
   const liar = new Liar(link.a, answers, capabilities).run().catch(() => undefined);
   const session = new ReplicaSession(link.b, { ...hold.options, sandboxId: "r1" });
   const running = session.run();
-  // Either the conversation ends, or the replica has got there.
+  // Either the conversation ends, or the replica has reached the origin's state.
   const got = session.reaches(4).then(
     () => link.b.close(),
     () => undefined,
@@ -106,7 +106,7 @@ const listing = (children: readonly Child[], more = {}): Message => ({
   folders: [{ filepath: "", hash: ROOT_HASH, touched: true, children: [...children], more: false, ...more }],
 });
 
-/** An origin whose folders are these. */
+/** An origin that answers each question about folders with `answer`. */
 function treeOf(answer: Message, goal: Message = GOAL) {
   return (message: Message): readonly Message[] => {
     if (message.type === "Hello") return [goal];
@@ -118,7 +118,7 @@ function treeOf(answer: Message, goal: Message = GOAL) {
 }
 
 describe("a full reconciliation with an origin that lies", () => {
-  it("with one that does not, it gets there", async () => {
+  it("succeeds with one that does not lie", async () => {
     const { end, head, start } = await follow(treeOf(listing([FILE])), async ({ mirror, context }) => {
       expect((await mirror.iterationAt("a.txt" as never, 4))?.entry?.hash).toBe(sha256(CONTENT));
       expect(await context.blobs.get(sha256(CONTENT))).toEqual(CONTENT);
@@ -154,7 +154,7 @@ describe("a full reconciliation with an origin that lies", () => {
     expect({ head, start }).toEqual({ head: { seq: 0, hash: "" }, start: 0 });
   });
 
-  it("folders that nobody has asked for are not looked at", async () => {
+  it("ignores folders that the replica has not asked for", async () => {
     const unasked = listing([{ ...FILE, name: "z.txt" }], { filepath: "nobody/asked", hash: EMPTY_HASH });
     const { end, head } = await follow((message) => {
       const answers = treeOf(listing([FILE]))(message);
@@ -177,7 +177,7 @@ const ERASURE: BaseRecord = {
   }),
 };
 
-/** An origin that tells these rows of erasures. */
+/** An origin that has these rows of erasures. */
 function erasing(rows: Buffer) {
   return (message: Message): readonly Message[] => {
     if (message.type !== "ErasuresRequest") return treeOf(listing([FILE]))(message);
@@ -187,10 +187,10 @@ function erasing(rows: Buffer) {
   };
 }
 
-describe("the erasures of an origin that is reconciled with in full", () => {
+describe("the erasures in a full reconciliation", () => {
   const both = ["tree", "erasures"];
 
-  it.each([1, 80_000])("are held, of %i contents", async (count) => {
+  it.each([1, 80_000])("are held with all contents that they name: %i", async (count) => {
     const contents = Array.from({ length: count }, (_, i) => sha256(`content ${i}`)).sort();
     const rows = encodeRecordRows([{ ...ERASURE, record: { ...ERASURE.record, contents } }]);
     const { end, head } = await follow(
@@ -251,7 +251,7 @@ describe("the erasures of an origin that is reconciled with in full", () => {
     ["a piece behind them", { offset: 2, total: 1, rows: Buffer.alloc(0) }],
     ["a piece that could be longer", { total: 3, rows: Buffer.alloc(2) }],
     ["nothing, though there is more", { total: 1, rows: Buffer.alloc(0) }],
-  ])("%s is no message", (_, more) => {
+  ])("a response of %s is refused", (_, more) => {
     const message = { type: "ErasuresResponse", sequence: 4, offset: 0, ...more };
     expect(() => checkMessage(message)).toThrow(expect.objectContaining({ code: "USAGE" }));
   });

@@ -3,11 +3,11 @@ import { appliesTwice, findsNoEvent, forgetful, Gullible, knowsNumbersOnly } fro
 import { putBackSteps } from "./put-backs.ts";
 import { STORM_MS, SyncSimulation, type Planted } from "./sync-simulation.ts";
 
-/** One of so many seeds notices it. */
+/** The number of seeds of which at least one must notice a bug. */
 const SEEDS = 40;
 const SEED_MS = 15_000;
 
-/** A bug, in weather that brings it to light; and what is seen of it. */
+/** A bug, in weather that reveals it, and the failures by which the simulation notices it. */
 interface Bug {
   readonly name: string;
   readonly planted: (seed: number) => Planted;
@@ -39,12 +39,12 @@ const BUGS: readonly Bug[] = [
     notice: /was recorded twice/,
   },
   {
-    name: "P13: echo by time: an edit that is taken for an echo, for when it was made",
+    name: "P13: echo by time: an edit that is taken for an echo because of its time",
     planted: (): Planted => ({ echoMs: 400 }),
     notice: /nobody looks|trees differ/,
   },
   {
-    name: "changes of a replica that was put back, or copied, are known by their numbers",
+    name: "changes of a replica that was put back, or copied, are recognised by their numbers alone",
     planted: (seed): Planted => ({
       target: knowsNumbersOnly,
       replicaIndex: findsNoEvent,
@@ -59,7 +59,7 @@ it.each(BUGS)(
   async ({ planted, notice }) => {
     const found = await firstNotice(planted);
     expect(found?.told).toMatch(notice);
-    // It is the bug: in the same weather without it all is well.
+    // The bug is the cause, because the simulation passes in the same weather without it.
     const seed = found?.seed ?? 0;
     const { storm, putBacks } = planted(seed);
     const weather = { ...(storm === undefined ? {} : { storm }), ...(putBacks === undefined ? {} : { putBacks }) };

@@ -37,7 +37,7 @@ async function recorded() {
   return { disk, paths: LAYOUT.workspace(id), id };
 }
 
-it("an event whose base the origin has freed while it was on its way is not taken: without it the history cannot be read", async () => {
+it("an event whose base the origin has freed is not taken, because the history cannot be read without the base", async () => {
   const { disk, paths, id } = await recorded();
   const blobs = await new SimBlobs(disk).open({ layout: LAYOUT.blobs });
   const lines = (disk.content(paths.log)?.toString() ?? "").split("\n");
@@ -62,7 +62,7 @@ it("an event whose base the origin has freed while it was on its way is not take
   expect(replica.upstream.head.seq).toBeLessThanOrEqual(baseline);
 });
 
-it("a workspace of the engine: its lines, and the contents that only its baseline names", async () => {
+it("a replica gets all lines of a workspace, and also the contents that only its baseline names", async () => {
   const { disk, paths, id } = await recorded();
   const blobs = await new SimBlobs(disk).open({ layout: LAYOUT.blobs });
   const origin = new RigOrigin();
@@ -86,7 +86,7 @@ it("a workspace of the engine: its lines, and the contents that only its baselin
   expect(replica.bytes).toBe(log);
   expect(going.replica.missing.size).toBe(0);
   for await (const { hash } of blobs.list()) expect(await replica.blobs.get(hash)).toEqual(await blobs.get(hash));
-  // How far it was, for people: up to all of it, in steps, and never back.
+  // The progress that people see goes up in steps to the whole, and never back.
   expect(received.at(-1)).toEqual([42, 42]);
   expect(new Set(received.map(([done]) => done)).size).toBeGreaterThan(20);
   expect(received).toEqual(received.toSorted(([a], [b]) => a - b));

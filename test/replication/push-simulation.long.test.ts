@@ -9,7 +9,7 @@ import { linkWeather } from "../../src/testing/link-weather.ts";
 import { RigOrigin, RigReplica, talk } from "../../src/testing/push-rig.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 
-/** So long the weather is bad, and so long it may take afterwards. In ms of the simulation. */
+/** How long the weather is bad, and how long the replica may take afterwards, in ms of the simulation. */
 const STORM_MS = 4_000;
 const HEALING_MS = 30_000;
 
@@ -32,7 +32,7 @@ class Simulation {
     this.#seenAs = seenAs;
   }
 
-  /** Runs it to its end; throws where something that must hold does not. */
+  /** Runs the simulation to its end. Throws if something does not hold that must hold. */
   async run(): Promise<void> {
     let failure: unknown;
     let isDone = false;
@@ -72,7 +72,7 @@ class Simulation {
         isReliable: false,
         windowBytes: 256 * 1024,
         deliver: this.#weather(),
-        // Half of the origins know how to answer many at once.
+        // Half of the origins can send contents in blocks.
         origin: this.#seed % 2 === 0 ? {} : { blocks: this.origin.blobs },
       });
       const breaks = this.#isStorm ? this.clock.after(this.#random.below(2_000), () => going.link.cut()) : undefined;
@@ -103,7 +103,7 @@ class Simulation {
     return (frame: Parameters<typeof calm>[0]) => (this.#isStorm ? storm(frame) : calm(frame));
   }
 
-  /** The replica as it runs, or as it starts after a crash: what it had acknowledged must be there. */
+  /** Returns the running replica, or starts it after a crash. All that it had acknowledged must then be there. */
   async #started(): Promise<RigReplica> {
     if (this.#replica !== undefined) return this.#replica;
     this.#disk.plan = undefined;
@@ -130,7 +130,7 @@ class Simulation {
     this.#replica = undefined;
   }
 
-  /** Each event once in a life, in order. */
+  /** Checks that the replica has handed on each event once since its start, and in order. */
   #checkHandedOn({ handedOn }: RigReplica): void {
     const first = handedOn[0] ?? 0;
     assert.deepEqual(
@@ -160,8 +160,8 @@ class Simulation {
 
 const SEEDS = Array.from({ length: 30 }, (_, i) => i + 1);
 
-describe("an origin, a replica that crashes, and a bad network", () => {
-  it("whatever happens, the replica's log ends as the origin's, byte for byte, with all contents", async () => {
+describe("the simulation of an origin, a replica that crashes, and a bad network", () => {
+  it("ends with the origin's log at the replica, byte for byte, and with all contents", async () => {
     let [crashes, connections] = [0, 0];
     for (const seed of SEEDS) {
       const simulation = new Simulation(seed);
@@ -171,7 +171,7 @@ describe("an origin, a replica that crashes, and a bad network", () => {
       crashes += simulation.crashes;
       connections += simulation.connections;
     }
-    // Otherwise nothing was tested.
+    // With fewer of them, too little was tested.
     expect(crashes).toBeGreaterThan(SEEDS.length);
     expect(connections).toBeGreaterThan(4 * SEEDS.length);
   });

@@ -32,7 +32,7 @@ async function contentOf(replica: RigReplica, hash: Hash): Promise<string | unde
 }
 
 describe("push", () => {
-  it("brings every line as it is, and every content", async () => {
+  it("brings every line unchanged, and every content", async () => {
     const parts = await pair();
     const { origin, replica, clock } = parts;
     await origin.write("a.txt", "small");
@@ -53,7 +53,7 @@ describe("push", () => {
     expect(origin.cursors.get("r1")).toBe(8);
   });
 
-  it("goes on where it was, and sends no line twice", async () => {
+  it("continues after a cut, and the replica hands on no event twice", async () => {
     const parts = await pair();
     const { origin, replica, clock } = parts;
     for (let i = 0; i < 20; i += 1) await origin.write(`f${i}`, `content ${i}`);
@@ -65,7 +65,7 @@ describe("push", () => {
     expect(replica.handedOn).toEqual(origin.events.map(({ seq }) => seq));
   });
 
-  it("a replica that stores slowly is sent no more than its window, and others do not wait", async () => {
+  it("sends a slow replica no more than its window, and does not delay others", async () => {
     const parts = await pair();
     const { clock, origin, replica } = parts;
     for (let i = 0; i < 300; i += 1) await origin.note(10_000);
@@ -91,7 +91,7 @@ describe("push", () => {
     expect(handed).toEqual(origin.events.map(({ seq }) => seq));
   });
 
-  it("barriers: what the origin has now, and what a replica holds", async () => {
+  it("has barriers for what the origin has now, and for what a replica holds", async () => {
     const { clock, origin, replica } = await pair();
     await origin.write("a", "one");
     await origin.write("a", "two");
@@ -110,13 +110,13 @@ describe("push", () => {
     await expect(never).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("a barrier at a connection that has just ended is refused, and nothing else", async () => {
+  it("refuses a barrier over a connection that has just ended, and does nothing else", async () => {
     const { clock, origin, replica } = await pair();
     await origin.write("a", "one");
     const going = talk(clock, origin, replica);
     await clock.run(clock.now + 50, () => going.origin.acknowledged === 1);
     going.link.b.close();
-    // Whoever asks does not know it yet. A rejection that nobody handles would end the process, and fails this run.
+    // The caller does not know of the end yet. A rejection that nobody handles would end the process and fail this run.
     const refusals: unknown[] = [];
     const ask = () => going.replica.barrier().catch((error: unknown) => void refusals.push(error));
     void ask();
@@ -126,7 +126,7 @@ describe("push", () => {
     expect(refusals).toMatchObject([{ code: "UNAVAILABLE" }, { code: "UNAVAILABLE" }]);
   });
 
-  it("a content that the origin does not have is named, and the lines go on", async () => {
+  it("names a content that the origin does not have, and continues with the lines", async () => {
     const parts = await pair();
     await parts.origin.write("a", "x".repeat(5_000));
     parts.origin.contents.clear();
@@ -134,7 +134,7 @@ describe("push", () => {
     expect([...replica.missing]).toEqual([sha256("x".repeat(5_000))]);
   });
 
-  it("a large content that was cut goes on with the chunks that are missing", async () => {
+  it("fetches only the missing chunks of a large content after a cut", async () => {
     const parts = await pair();
     const { clock, origin, replica } = parts;
     const large = Array.from({ length: 5 }, (_, i) => String(i).repeat(2 * MIB)).join("");
@@ -163,7 +163,7 @@ describe("push", () => {
   it.each([
     ["the notification", 2],
     ["the answer to a fetch", 3],
-  ])("%s is lost: it comes again over the same connection", async (_, lost) => {
+  ])("sends %s again over the same connection if it was lost", async (_, lost) => {
     const parts = await pair();
     await parts.origin.write("a", "x".repeat(5_000));
     // The welcome is 0, the credit for it 1.
@@ -174,7 +174,7 @@ describe("push", () => {
     expect(parts.clock.now).toBeLessThan(5 * HEARTBEAT_MS);
   });
 
-  it("whoever gets a part of much is told at once how much there is, and not only with the next heartbeat", async () => {
+  it("tells a replica at once how many events there are, not only with the next heartbeat", async () => {
     const { clock, origin, replica } = await pair();
     await origin.write("first", "1");
     const told: number[] = [];
@@ -186,7 +186,7 @@ describe("push", () => {
     expect(told).toEqual([1, 11]);
   });
 
-  it("frames that come twice: each event once", async () => {
+  it("hands on each event once, although every frame comes twice", async () => {
     const parts = await pair();
     const { origin, replica } = parts;
     for (let i = 0; i < 20; i += 1) await origin.write(`f${i}`, "x".repeat(i * 500));
@@ -195,7 +195,7 @@ describe("push", () => {
     expect(replica.handedOn).toEqual(origin.events.map(({ seq }) => seq));
   });
 
-  it.each(["a", "b"] as const)("silence of %s is noticed, though the other direction works", async (silent) => {
+  it.each(["a", "b"] as const)("notices that %s is silent, though the other direction works", async (silent) => {
     const { clock, origin, replica } = await pair();
     let isCut = false;
     const deliver: TalkOptions["deliver"] = ({ from }) => (isCut && from === silent ? [] : [{ afterMs: 1 }]);
@@ -244,23 +244,26 @@ describe("what is refused", () => {
   it.each([
     ["rewritten", 2],
     ["shortened", 1],
-  ])("a history that was %s: a note for good, and no connection any more", async (_, events) => {
-    const parts = await pair();
-    for (const text of ["one", "two"]) await parts.origin.write("a", text);
-    (await follow(parts)).link.cut();
-    const other = new RigOrigin();
-    await other.write("a", "one");
-    if (events === 2) for (const text of ["another two", "three"]) await other.write("a", text);
-    const before = parts.replica.bytes;
-    const ends = await endsOf({ ...parts, origin: other });
-    expect(ends?.[1]).toMatchObject({ error: { code: "INTEGRITY_VIOLATION" } });
-    expect(parts.replica.bytes).toBe(before);
-    expect(parts.replica.notes.get()).toMatchObject({ workspace: "w1", sequence: 2 });
-    const again = await endsOf(parts);
-    expect(again?.[1]).toMatchObject({ by: "us", error: { code: "INTEGRITY_VIOLATION" } });
-  });
+  ])(
+    "a history that was %s: the replica notes it for good, and refuses every later conversation",
+    async (_, events) => {
+      const parts = await pair();
+      for (const text of ["one", "two"]) await parts.origin.write("a", text);
+      (await follow(parts)).link.cut();
+      const other = new RigOrigin();
+      await other.write("a", "one");
+      if (events === 2) for (const text of ["another two", "three"]) await other.write("a", text);
+      const before = parts.replica.bytes;
+      const ends = await endsOf({ ...parts, origin: other });
+      expect(ends?.[1]).toMatchObject({ error: { code: "INTEGRITY_VIOLATION" } });
+      expect(parts.replica.bytes).toBe(before);
+      expect(parts.replica.notes.get()).toMatchObject({ workspace: "w1", sequence: 2 });
+      const again = await endsOf(parts);
+      expect(again?.[1]).toMatchObject({ by: "us", error: { code: "INTEGRITY_VIOLATION" } });
+    },
+  );
 
-  it("an origin compares, too: it tells a replica of another history, and sends it nothing", async () => {
+  it("a replica of another history: the origin notices, too, tells the replica, and keeps no cursor", async () => {
     const parts = await pair();
     const other = new RigOrigin();
     await other.write("a", "other");
@@ -291,7 +294,7 @@ describe("what is refused", () => {
     expect(replica.notes.get()).toMatchObject({ sequence: 1, held: origin.events[0]?.hash });
   });
 
-  it("acknowledgements and catch-ups of what was never sent; anything before Hello; another workspace", async () => {
+  it("acknowledgements and catch-ups of what was never sent; a catch-up of another replica; another workspace", async () => {
     const cases: readonly (readonly [Message, string])[] = [
       [{ type: "Ack", up_to_sequence: 2 }, "INTEGRITY_VIOLATION"],
       [{ type: "CatchupRequest", sandbox_id: "r1", since_sequence: 7 }, "INTEGRITY_VIOLATION"],
@@ -312,7 +315,7 @@ describe("what is refused", () => {
     });
   });
 
-  it("too far behind", async () => {
+  it("a replica that is too far behind", async () => {
     const parts = await pair();
     for (let i = 0; i < 5; i += 1) await parts.origin.write("a", `${i}`);
     const ends = await endsOf(parts, { origin: { maxBehind: 4 } });

@@ -8,7 +8,7 @@ import { removeSim, writeSim } from "../../src/testing/folder-rig.ts";
 import { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 
-it("an origin that goes on refusing, for what is not held here yet, is not asked again and again at once", async () => {
+it("an origin that keeps refusing a change as stale is asked again only after pauses", async () => {
   const clock = new VirtualClock();
   let asked = 0;
   const refusing = ({ options: { writeBack } }: OriginLease): WriteBackTarget => {
@@ -41,7 +41,7 @@ it("an origin that goes on refusing, for what is not held here yet, is not asked
   origin.lose();
 });
 
-it("a folder in which the origin has what its rules keep out: its deletion is refused once and named, and nothing of it comes", async () => {
+it("the deletion of a folder with a file that the origin excludes is refused once, named, and not reverted", async () => {
   const clock = new VirtualClock();
   const origin = new OriginNode({ clock, isHosted: false });
   writeSim(origin.machine.disk, `${FOLDER}/.gitignore`, "*.log\n");

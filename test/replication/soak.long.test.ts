@@ -14,14 +14,15 @@ import { SandboxAgent } from "./sandbox-agent.ts";
 import { Place } from "./soak-place.ts";
 
 /**
- * What a day looks like, in seconds: an origin that is written to, a real agent that works in a sandbox which follows it over
- * WebSocket, a person's editors in a folder that follows it over a Unix socket, and a network that breaks every other second.
+ * A working day in some seconds: an origin that is written to, a real agent in a sandbox that follows it over
+ * WebSocket, a person's editors in a folder that follows it over a Unix socket, and a network that breaks every other
+ * second.
  * `SOAK_SECONDS=600 SOAK_SEED=…` for more of it.
  */
 
 const SECONDS = Number(process.env["SOAK_SECONDS"] ?? 20);
 const SEED = Number(process.env["SOAK_SEED"] ?? 1);
-/** A content that its own writer replaced sooner may have been gone before anybody could look at it. */
+/** A content that its own writer replaced sooner may have been gone before a capture could see it. */
 const RESTED_MS = 5_000;
 
 test(
@@ -64,7 +65,7 @@ test(
     expect(writer.answered.filter(({ hash }) => !histories.origin.has(hash))).toEqual([]);
     expect(lost(agent.saves, histories.box)).toEqual([]);
     expect(lost(editor.saves, histories.desk)).toEqual([]);
-    // What stands in a folder, in dispute or not, is in its history as well.
+    // Every content of a folder, in dispute or not, is in the folder's history as well.
     for (const [folder, kept] of [
       [origin.project, histories.origin],
       [box.folder, histories.box],
@@ -114,7 +115,7 @@ class Settler {
       await this.#syncs.resolve(this.#id, path, { keep });
       this.settled += 1;
     } catch (error) {
-      // It is over by itself, or does not merge: for the next look.
+      // The conflict is over already, or its sides do not merge. The next round looks again.
       if (!(error instanceof ChronicleError) || !["NOT_FOUND", "REFUSED"].includes(error.code)) throw error;
     }
   }
@@ -140,14 +141,14 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Until all have everything: what one brings to the origin is for the others. How long it took, in ms. */
+/** Waits until all sides have everything that any of them has brought to the origin. Returns the time in ms. */
 async function comeToRest(syncs: readonly (readonly [SyncApi, string])[]): Promise<number> {
   const began = performance.now();
   for (let round = 0; round < 3; round += 1) for (const [one, id] of syncs) await one.flush(id, { timeoutMs: 120_000 });
   return performance.now() - began;
 }
 
-/** Every path of a folder with its mode and the hash of its content, but for what is in dispute, and what lies in it. */
+/** Every path of a folder with its mode and the hash of its content, except disputed paths and the paths in them. */
 function filesIn(folder: string, disputed: readonly string[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const path of readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted()) {
@@ -163,7 +164,7 @@ function sha256(content: Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** The contents that a history has, whatever they became. */
+/** The hashes of all contents that a history names, in whatever record. */
 function keptIn(log: readonly LogEventShape[]): Set<string> {
   return new Set(
     log.flatMap(({ record }) =>
@@ -172,7 +173,7 @@ function keptIn(log: readonly LogEventShape[]): Set<string> {
   );
 }
 
-/** Saves that rested for a while, and are in no history. */
+/** The saves that rested for a while, and whose content the history does not name. */
 function lost(saves: readonly Save[], kept: ReadonlySet<string>): Save[] {
   return saves.filter(
     ({ path, at, hash }, n) =>

@@ -29,7 +29,7 @@ class Desk extends FollowedOrigin {
   }
 }
 
-it("a conflict of a sync is called one", async () => {
+it("status calls a conflict of a sync by that name, and says nothing of undo", async () => {
   await using both = new Desk("--connect");
   await both.dispute();
   const said = await both.run("status");
@@ -39,7 +39,7 @@ it("a conflict of a sync is called one", async () => {
 }, 180_000);
 
 it.each(["there", "gone"])(
-  "where the origin has taken what was settled (and is %s), the undo of that leaves no dispute",
+  "the undo of a settlement that the origin has taken leaves no conflict open, if the origin is %s",
   async (origin) => {
     await using both = new Desk("--connect");
     await both.dispute();
@@ -51,7 +51,7 @@ it.each(["there", "gone"])(
       await both.until(({ state }) => state === "offline");
     }
     await both.run("undo");
-    // Whoever runs the sync is told by the log alone: no file was changed.
+    // The process that runs the sync learns of the undo from the log alone, because no file was changed.
     await vi.waitFor(async () => expect(await both.run("sync", "conflicts")).toContain("no conflict"), {
       timeout: 60_000,
       interval: 200,

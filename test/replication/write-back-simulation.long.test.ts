@@ -15,15 +15,15 @@ import { WriteBackRig } from "../../src/testing/write-back-rig.ts";
 import { WritingOrigin, writingTalk } from "../../src/testing/writing-talk.ts";
 import type { WriteBackTarget } from "../../src/replication/origin/write-back-intake.ts";
 
-/** So long the weather is bad, and so long it may take afterwards. In ms of the simulation. */
+/** How long the weather is bad, and how long the two may take afterwards, in ms of the simulation. */
 const STORM_MS = 4_000;
 const HEALING_MS = 60_000;
 const WRITES = 40;
 const PATHS = 5;
-/** In good weather one is enough. */
+/** The most connections of a run. In good weather, one is enough. */
 const MOST_CONNECTIONS = 150;
 
-/** What is special about an origin: a bug. */
+/** A bug that is planted into an origin. */
 interface Planted {
   readonly target?: (target: WriteBackTarget) => WriteBackTarget;
   readonly disk?: (disk: SimDisk) => SimDisk;
@@ -43,7 +43,7 @@ class Simulation {
   readonly #random: SimRandom;
   readonly #planted: Planted;
   readonly #files: Readonly<Record<string, string>> | undefined;
-  /** What the replica has seen of each path: its last event. */
+  /** The last event of each path that the replica has seen. */
   readonly #seen = new Map<string, number>();
   readonly #host = new Map<string, string>();
   #origin: WritingOrigin | undefined;
@@ -128,7 +128,7 @@ class Simulation {
 
   #arrived({ recordId, seq }: { readonly recordId: string; readonly seq: number }): void {
     const path = pathOfRecordId(recordId);
-    // Not at once: what it has not applied it has not seen.
+    // The replica sees an event only after a while, when it has applied it.
     if (path !== undefined) this.clock.after(this.#random.below(100), () => this.#see(path, seq));
   }
 
@@ -208,7 +208,7 @@ class Simulation {
     }
   }
 
-  /** Where the answer says that it is, it is. One without an event must have an answer, unless that was forgotten. */
+  /** Checks that an accepted entry is at the event that its answer names, and that a rejected one is kept. */
   async #checkAnswer(rig: WriteBackRig, { localSeq, path, entry }: Written, isThere: boolean): Promise<void> {
     const answer = this.journal.answers.get(localSeq);
     if (answer === undefined || !("sequence" in answer)) {
@@ -230,7 +230,7 @@ interface Done {
   readonly hash: Hash | undefined;
 }
 
-/** What the origin has of its replica's: iterations, and versions. */
+/** The entries of the replica that the origin has, as iterations or as versions. */
 async function doneOf(rig: WriteBackRig): Promise<Done[]> {
   const found: Done[] = [];
   for (const { recordId, record } of await rig.events("file")) {
@@ -241,7 +241,7 @@ async function doneOf(rig: WriteBackRig): Promise<Done[]> {
   }
   const versions = new Map<string, Done>();
   for (const { recordId, op, record } of await rig.events("version:")) {
-    // Written again after a crash it is the same record.
+    // A version that is written again after a crash is the same record.
     if (op === "delete") versions.delete(recordId);
     else {
       const { localSeq, path, entry } = decodeVersion(record);
@@ -258,7 +258,7 @@ describe("what a replica writes, in any weather", () => {
   it.each([
     ["without a folder", undefined],
     ["with a folder", { kept: "kept" }],
-  ])("%s: everything once", async (_, files) => {
+  ])("is at the origin exactly once: an origin %s", async (_, files) => {
     let crashes = 0;
     let connections = 0;
     for (let seed = FIRST; seed < FIRST + SEEDS; seed += 1) {
@@ -272,7 +272,7 @@ describe("what a replica writes, in any weather", () => {
     expect([crashes >= SEEDS, connections >= 3 * SEEDS]).toEqual([true, true]);
   });
 
-  /** Does any of these seeds find it out? */
+  /** Whether one of 20 seeds notices the bug. */
   async function isFound(planted: Planted): Promise<boolean> {
     for (let seed = 1; seed <= 20; seed += 1) {
       try {
@@ -300,7 +300,7 @@ describe("what a replica writes, in any weather", () => {
     ["one that answers before it is durable", { disk: withoutSync }],
   ];
 
-  it.each(bugs)("an origin with a bug is found out: %s", async (_, planted) => {
+  it.each(bugs)("an origin with a bug is noticed: %s", async (_, planted) => {
     expect(await isFound(planted)).toBe(true);
   });
 });

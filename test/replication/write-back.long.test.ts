@@ -38,7 +38,7 @@ class Desk implements AsyncDisposable {
     return (this.going = writingTalk(this.clock, this.origin, this, options));
   }
 
-  /** Until all entries have their answers. */
+  /** Waits until all entries have their answers. */
   async settle(ms = 20_000): Promise<void> {
     const isDone = (): boolean => this.journal.settledTo >= this.journal.head;
     assert.ok(await this.clock.run(this.clock.now + ms, isDone), "some entries have no answer");
@@ -61,7 +61,7 @@ class Desk implements AsyncDisposable {
 
 const KIB = 1024;
 
-/** Text of so many bytes that is nobody else's. */
+/** A text of so many bytes that differs from that of every other `of`. */
 function textOf(bytes: number, of: string): string {
   return `${of} `.repeat(bytes / (of.length + 1) + 1).slice(0, bytes);
 }
@@ -82,7 +82,7 @@ describe("what a replica writes", () => {
     expect(desk.replica.bytes).toContain('"replica":{"id":"r1","local_seq":');
   });
 
-  it("leaves the origin its turns while a large content is put together there", async () => {
+  it("does not block the origin's event loop while a large content is put together there", async () => {
     await using desk = await Desk.open();
     const turns: number[] = [];
     let seen = 0;
@@ -110,7 +110,7 @@ describe("what a replica writes", () => {
     expect(turns.at(-1)).toBeGreaterThanOrEqual(5);
   });
 
-  it("goes on while it is connected, and more than one batch at a time", async () => {
+  it("is taken over one connection, although it needs more than one batch", async () => {
     await using desk = await Desk.open();
     desk.connect();
     for (let i = 0; i < 1_203; i += 1) desk.journal.write(`d${i % 7}/f${i}`, `text ${i}`);
@@ -122,7 +122,7 @@ describe("what a replica writes", () => {
     expect([Object.keys(files).length, files["d3/f1200"], files["last"]]).toEqual([1_204 + 7, "text 1200", "one more"]);
   });
 
-  it("is answered with what was lost, and where it is kept", async () => {
+  it("is answered, if it is stale, with the present event and with the hash of the kept content", async () => {
     await using desk = await Desk.open();
     const seen = await desk.rig.write("a", "one");
     desk.connect();
@@ -134,7 +134,7 @@ describe("what a replica writes", () => {
     expect(desk.journal.answers.get(localSeq)).toEqual({ localSeq, reason: "stale", currentSequence: now, kept });
   });
 
-  it("is refused without being fetched where it may not be written", async () => {
+  it("is refused without being fetched if it may not be written", async () => {
     await using desk = await Desk.open((target) => ({
       ...delegate(target),
       refusal: ({ path }) => (path.endsWith(".log") ? "filtered" : undefined),
@@ -149,7 +149,7 @@ describe("what a replica writes", () => {
     expect(desk.journal.opened).toEqual([sha256("b")]);
   });
 
-  it("is refused where nothing is taken from replicas", async () => {
+  it("is refused as read-only if the origin takes nothing from replicas", async () => {
     await using desk = await Desk.open();
     desk.journal.write("a", "a");
     const { writeBack: _, ...readOnly } = desk.origin.options;
@@ -161,7 +161,7 @@ describe("what a replica writes", () => {
   it.each([
     ["READ_ONLY", ["read-only"]],
     ["FORBIDDEN", ["read-only"]],
-  ] as const)("%s of the workspace is read-only", async (code, outcomes) => {
+  ] as const)("fails with %s in the workspace, and is refused as read-only", async (code, outcomes) => {
     await using desk = await Desk.open((target) => ({ ...delegate(target), decide: failing(code, Infinity, target) }));
     desk.journal.write("a", "a");
     desk.connect();
@@ -172,7 +172,7 @@ describe("what a replica writes", () => {
   it.each([
     ["somebody is at work there", "LOCKED"],
     ["the folder is away", "NOT_FOUND"],
-  ] as const)("is sent again after a while where the origin cannot take it now: %s", async (_, code) => {
+  ] as const)("is sent again after a while if the origin cannot take it now: %s", async (_, code) => {
     await using desk = await Desk.open((target) => ({ ...delegate(target), decide: failing(code, 3, target) }));
     desk.journal.write("a", "a");
     desk.connect();
@@ -180,7 +180,7 @@ describe("what a replica writes", () => {
     expect([desk.outcomes, desk.clock.now >= 3_000]).toEqual([["accepted"], true]);
   });
 
-  it("may take as long as it takes: the origin is asked again and again, and decides once", async () => {
+  it("is decided once, however long that takes", async () => {
     let decided = 0;
     const { promise: slow, resolve } = Promise.withResolvers<undefined>();
     await using desk = await Desk.open((target) => ({
@@ -200,7 +200,7 @@ describe("what a replica writes", () => {
     expect([decided, desk.outcomes, await desk.rig.iterations("a")]).toMatchObject([1, ["accepted"], [{}]]);
   });
 
-  it("of which the content is gone is refused, and the others are taken", async () => {
+  it("is refused if its content is gone, and other entries are taken", async () => {
     await using desk = await Desk.open();
     const { entry } = desk.journal.write("gone", textOf(8 * KIB, "gone"));
     desk.journal.write("b", "b");
@@ -210,7 +210,7 @@ describe("what a replica writes", () => {
     expect(desk.outcomes).toEqual(["content-missing", "accepted"]);
   });
 
-  it("does not bring it what the store holds for others", async () => {
+  it("is refused if its content is only in the origin's store, because the store holds it for others", async () => {
     await using desk = await Desk.open();
     const secret = textOf(9 * KIB, "somebody else's");
     await desk.rig.keep(Buffer.from(secret));
@@ -223,7 +223,7 @@ describe("what a replica writes", () => {
 });
 
 describe("a conversation that breaks", () => {
-  it("goes on in the next one: each entry is done once, and answers that were lost come again", async () => {
+  it("continues in the next one: each entry is done once, and answers that were lost come again", async () => {
     await using desk = await Desk.open();
     for (let i = 0; i < 40; i += 1) desk.journal.write(`f${i % 5}`, textOf((i % 4) * 3 * KIB, `${i}`));
     for (let n = 0; desk.journal.settledTo < desk.journal.head; n += 1) {
@@ -270,7 +270,7 @@ describe("a conversation that breaks", () => {
   });
 });
 
-it("a replica that is too far behind and has to reconcile writes on what it had before", async () => {
+it("a replica that is too far behind, and has to reconcile, can write on the state that it had before", async () => {
   await using desk = await Desk.open();
   const seen = await desk.rig.write("a", "one");
   await desk.rig.write("b", "two");
@@ -294,7 +294,7 @@ it("a replica that is too far behind and has to reconcile writes on what it had 
 });
 
 describe("a hostile replica", () => {
-  it("one that does not send the contents of what it writes is told to go", async () => {
+  it("that does not send the contents of what it writes is disconnected", async () => {
     await using desk = await Desk.open();
     desk.journal.write("large", textOf(9 * KIB, "never sent"));
     const { promise: never } = Promise.withResolvers<undefined>();
@@ -321,7 +321,7 @@ describe("a hostile replica", () => {
     let ended: string | undefined;
     void going.ends.then(([origin]) => (ended = origin.error?.code ?? "in peace"));
     await act(desk).catch((error: unknown) => {
-      // This side does not even send a path like that.
+      // This end of the channel does not even send such a path.
       if (error instanceof ChronicleError) ended = error.code;
     });
     await desk.clock.run(desk.clock.now + 2_000, () => ended !== undefined);
@@ -336,7 +336,7 @@ interface Changed {
   readonly master_rowid_seen?: number;
 }
 
-/** Sends a batch of one entry as it is changed. */
+/** Sends a batch of one entry with these changes. */
 function send(desk: Desk, changed: Changed): Promise<void> {
   return desk.going?.link.b.send(batchOf(changed)) ?? Promise.reject(new Error("it is not connected"));
 }
@@ -381,7 +381,7 @@ function failing(
   };
 }
 
-/** Every entry has become one iteration. */
+/** Checks that every entry has become one iteration. */
 async function checkDone(desk: Desk): Promise<void> {
   const done: number[] = [];
   for (const { record } of await desk.rig.events("file:")) {

@@ -10,10 +10,10 @@ import { chronicleBin } from "../helpers/cli-package.ts";
 import { Serving } from "./serving.ts";
 import { OwnTime } from "../helpers/own-time.ts";
 
-/** How a server ends: what was taken is answered, and what was acknowledged is kept. */
+/** How a server ends: accepted requests are answered, and acknowledged writes are kept. */
 
 describe("a server that is told to leave", () => {
-  it("answers what it has taken, takes no more, and ends", async () => {
+  it("answers the requests that it has accepted, accepts no more, and ends", async () => {
     const serving = await Serving.start();
     await serving.create("w");
     const uploading = request({
@@ -38,7 +38,7 @@ describe("a server that is told to leave", () => {
     await serving[Symbol.asyncDispose]();
   });
 
-  it("does not wait for ever", async () => {
+  it("waits for a slow request only for a while, answers it with 503, and writes nothing of it", async () => {
     await using serving = await Serving.start({ limits: { drainMs: 200 } });
     await serving.create("w");
     const socket = connect(serving.port, "127.0.0.1");
@@ -56,14 +56,14 @@ describe("a server that is told to leave", () => {
     await serving.done;
     expect(own.ms).toBeLessThan(3_000);
     await ended;
-    // Who has no answer is told so, and nothing of what was half sent is written.
+    // A client without an answer gets 503, and nothing of its half-sent file is written.
     expect(pieces.join("")).toMatch(/^HTTP\/1\.1 503 .*"code":"UNAVAILABLE".*within 0\.2 s/s);
     const workspace = await serving.store.openById("w");
     await expect(workspace.file("a")).rejects.toMatchObject({ code: "NOT_FOUND" });
     await workspace.close();
   });
 
-  it("ends what only follows", async () => {
+  it("ends streams of events", async () => {
     const serving = await Serving.start();
     await serving.create("w");
     const following = serving.ask("/v1/workspaces/w/events?after=0");
@@ -164,7 +164,7 @@ describe("the program", () => {
       const before = acknowledged.size;
       const writers = [1, 2, 3, 4, 5, 6].map(writer);
       await delay(400);
-      // On a busy machine that is too short for many.
+      // On a busy machine, this time is too short for many writes.
       while (acknowledged.size < before + 6) await delay(20);
       child.kill("SIGKILL");
       await ended(child);
@@ -217,7 +217,7 @@ describe("the program", () => {
     socket.destroy();
   });
 
-  it("says nothing of the token", async () => {
+  it("does not print the token on stderr", async () => {
     const made = program();
     const { child, said } = await made.serve();
     child.kill("SIGTERM");

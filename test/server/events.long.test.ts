@@ -95,7 +95,7 @@ describe("a stream", () => {
     second.close();
   });
 
-  it("is refused with a status where it cannot begin", async () => {
+  it("is refused with a status if it cannot begin at the event", async () => {
     const id = await serving.create("compacted");
     await serving.put(id, "a", "1");
     await expect(Stream.open(`/v1/workspaces/${id}/events?after=999`)).rejects.toThrow("404");
@@ -119,7 +119,7 @@ describe("a stream", () => {
     await expect(Stream.open(`/v1/workspaces/${id}/events`, headers)).rejects.toThrow("401");
   });
 
-  it("tells of what another process records", async () => {
+  it("has the events that another process records", async () => {
     const id = await serving.create("others");
     const stream = await Stream.open(`/v1/workspaces/${id}/events`);
     const store = await openStore({ home: join(serving.base, "store"), configFolder: join(serving.base, "config") });
@@ -133,7 +133,7 @@ describe("a stream", () => {
     stream.close();
   });
 
-  it("tells of what somebody edits by hand in the folder that the server was started in", async () => {
+  it("has the edits that somebody makes by hand in the folder that the server was started in", async () => {
     const { default_workspace: id } = (await serving.ask("/v1/me")).json<{ default_workspace: string }>();
     const stream = await Stream.open(`/v1/workspaces/${id}/events`);
     const waits: number[] = [];
@@ -147,13 +147,13 @@ describe("a stream", () => {
     stream.close();
   });
 
-  it("tells of it, too, after what is tracked was changed beside the server; and does not keep the folder from being archived", async () => {
+  it("has such edits after another process changed the globs, and does not prevent the archiving of the folder", async () => {
     const me = async () => (await serving.ask("/v1/me")).json<{ default_workspace: string | null }>().default_workspace;
     const id = (await me()) ?? "";
     const store = await openStore({ home: join(serving.base, "store"), configFolder: join(serving.base, "config") });
     const other = await store.openById(id);
     await other.configure({ excludeGlobs: ["*.log"] });
-    // Asked for after a second, it is opened anew.
+    // A request that comes after a second makes the server open the workspace anew.
     await new Promise((done) => setTimeout(done, 1_100));
     const stream = await Stream.open(`/v1/workspaces/${id}/events`);
     await new Promise((done) => setTimeout(done, 1_100));

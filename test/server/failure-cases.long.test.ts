@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Asking, OPERATOR, Serving } from "./serving.ts";
 
-/** Peers and bytes that a server must bear, by the numbers of the list of failures; more of it is in the files beside this one. */
+/** Peers and bytes that a server must survive, by the numbers of the list of failures. Other files here have more. */
 
 let serving: Serving;
 let folder: string;
@@ -50,26 +50,26 @@ describe("H1, H2, H3, P6: on every surface", () => {
     ["a preflight", "/v1/workspaces", { method: "OPTIONS", headers: { "access-control-request-method": "PUT" } }],
   ];
   const FORGED: readonly (readonly [string, Asking, number])[] = [
-    ["under a name that was bent to this machine", { headers: { host: "evil.example" } }, 421],
+    ["under a foreign name that leads to this machine", { headers: { host: "evil.example" } }, 421],
     ["under another port", { headers: { host: "127.0.0.1:1" } }, 421],
-    ["by a page of elsewhere", { headers: { origin: "http://evil.example" } }, 403],
-    ["by a page of nowhere", { headers: { origin: "null" } }, 403],
-    ["by a form of another site", { headers: { "sec-fetch-site": "cross-site" } }, 403],
+    ["to a page of another origin", { headers: { origin: "http://evil.example" } }, 403],
+    ["to a page with the origin null", { headers: { origin: "null" } }, 403],
+    ["to a form of another site", { headers: { "sec-fetch-site": "cross-site" } }, 403],
     ["without a token", { token: null }, 401],
     ["with a wrong token", { token: `${OPERATOR.slice(0, -1)}x` }, 401],
   ];
 
   it.each(
     SURFACES.flatMap(([surface, ...rest]) => FORGED.map(([way, ...forged]) => [surface, way, rest, forged] as const)),
-  )("%s is not had %s", async (_surface, _way, [path, asking], [forged, status]) => {
+  )("%s is refused %s", async (_surface, _way, [path, asking], [forged, status]) => {
     const answer = await serving.ask(path, { ...asking, ...forged, headers: { ...asking.headers, ...forged.headers } });
-    // Ten wrong tokens in a row are too many.
+    // After ten wrong tokens in a row, the answer is 429.
     expect([status, status === 401 ? 429 : status]).toContain(answer.status);
     expect(answer.headers["access-control-allow-origin"]).toBeUndefined();
     expect(answer.text).not.toContain(OPERATOR);
   });
 
-  it("nothing came of it", async () => {
+  it("none of these requests has written a file", async () => {
     const { files } = (await serving.ask("/v1/workspaces/mine/files")).json<{ files: unknown[] }>();
     expect(files).toEqual([]);
   });
@@ -89,7 +89,7 @@ describe("H4, A3: names and contents", () => {
         ]);
         const listed = await serving.ask(`/v1/workspaces/${workspace}/files?path=names`);
         expect(listed.json<{ files: { path: string }[] }>().files.map((one) => one.path)).toContain(`names/${name}`);
-        // JSON: no byte of it steers a terminal, and a browser takes it for nothing else.
+        // The answer is JSON: no byte of it controls a terminal, and a browser takes it for nothing else.
         expect(listed.text).not.toMatch(/[\u0000-\u001f]/);
         expect(listed.headers["content-type"]).toMatch(/^application\/json/);
       }
@@ -97,7 +97,7 @@ describe("H4, A3: names and contents", () => {
     },
   );
 
-  it("what is refused says so in JSON, whatever stood in the address", async () => {
+  it("a refusal is JSON, and does not repeat markup from the address", async () => {
     const { headers, text } = await serving.ask("/v1/workspaces/%3Cimg%20src=x%20onerror=alert(1)%3E/files");
     expect([headers["content-type"], headers["x-content-type-options"]]).toEqual([
       expect.stringMatching(/^application\/problem\+json/),
@@ -120,11 +120,11 @@ describe("H5: paths in an address", () => {
     "/v1/me;x=1",
     "/%2e%2e/v1/me",
     "/v1/me%00",
-  ])("%s is no other way to the same", async (path) => {
+  ])("%s is not another address of the same", async (path) => {
     expect([400, 404]).toContain((await serving.ask(path)).status);
   });
 
-  it("a path leads out of a folder no more than out of a hosted workspace", async () => {
+  it("no path leads out of the folder of a workspace", async () => {
     writeFileSync(join(serving.base, "outside.txt"), "outside");
     for (const path of [
       "..%2foutside.txt",
@@ -147,7 +147,7 @@ describe("H5: paths in an address", () => {
 });
 
 describe("H6: slow, idle and strange peers", () => {
-  it("a thousand idle connections keep nobody out, and are gone soon", async () => {
+  it("a thousand idle connections keep nobody out, and are closed", async () => {
     const idle = await Promise.all(Array.from({ length: 1_000 }, () => connected()));
     for (const [n, socket] of idle.entries()) if (n % 2 === 0) socket.write("GET /v1/me HT");
     for (let n = 0; n < 20; n += 1) {
@@ -158,7 +158,7 @@ describe("H6: slow, idle and strange peers", () => {
     await Promise.all(open.map((socket) => once(socket.resume(), "close")));
   });
 
-  it("a reader of events that takes nothing is cut off, and goes on where it was", async () => {
+  it("a client that does not read its events is cut off, and there is no gap in the events that it got", async () => {
     await using other = await Serving.start({ limits: { slowMs: 300 } });
     await other.create("w");
     const lines = [
@@ -184,18 +184,18 @@ describe("H6: slow, idle and strange peers", () => {
 
   it.each([
     ["a length beyond all numbers", head0("POST", `Content-Length: ${"9".repeat(40)}`)],
-    ["a length that is none", head0("POST", "Content-Length: 1e3")],
+    ["a length that is no decimal number", head0("POST", "Content-Length: 1e3")],
     ["two lengths", head0("POST", "Content-Length: 1\r\nContent-Length: 2")],
     ["a chunk of 2^64 bytes", `${head0("POST", "Transfer-Encoding: chunked")}10000000000000000\r\n`],
     ["a chunk that ends nowhere", `${head0("POST", "Transfer-Encoding: chunked")}2\r\nabcd\r\n`],
-    ["a transfer coding of nobody's", head0("POST", "Transfer-Encoding: chunked, identity")],
+    ["an unknown transfer coding", head0("POST", "Transfer-Encoding: chunked, identity")],
     ["headers of a megabyte", head0("GET", `X: ${"y".repeat(1_000_000)}`)],
     ["ten thousand headers", head0("GET", Array.from({ length: 10_000 }, (_, n) => `X-${n}: y`).join("\r\n"))],
     ["a folded header", head0("GET", "X: a\r\n b")],
     ["a NUL in a header", head0("GET", "X: a\u0000b")],
     ["a line break alone", head0("GET", "X: a\nHost: evil.example")],
     ["another request in the body's place", `${head0("GET", "Content-Length: 0")}GARBAGE\r\n\r\n`],
-  ] as const)("%s is told so, and is the end of that connection", async (_name, make) => {
+  ] as const)("%s ends its connection, without a 5xx status or a stack", async (_name, make) => {
     const bytes = make.replaceAll("PORT", String(serving.port));
     const { text, closed } = await serving.raw(bytes, { ms: 8_000 });
     expect(closed).toBe(true);
@@ -218,7 +218,7 @@ describe("H6: slow, idle and strange peers", () => {
     ["with a NUL", '{"name":"a\\u0000b"}'],
     ["with a number beyond numbers", `{"name":1e${"9".repeat(300)}}`],
     ["of a megabyte in one name", JSON.stringify({ name: "x".repeat(1_000_000) })],
-  ])("JSON %s is refused, soon", async (name, body) => {
+  ])("JSON %s is refused within 3 seconds", async (name, body) => {
     const began = performance.now();
     const isRecord = body === "record";
     const given = isRecord ? `${'{"a":'.repeat(60_000)}1${"}".repeat(60_000)}` : body;
@@ -233,7 +233,7 @@ describe("H6: slow, idle and strange peers", () => {
     expect(performance.now() - began).toBeLessThan(3_000);
   });
 
-  it("a query as long as a head may be is refused, or answered, soon", async () => {
+  it("a query that is as long as a head may be, or longer, is refused within 2 seconds", async () => {
     const began = performance.now();
     const many = await serving.ask(`/v1/workspaces?${"a=&".repeat(4_000)}`);
     const long = await serving.ask(`/v1/workspaces?cursor=${"%41".repeat(4_000)}`);
@@ -243,7 +243,7 @@ describe("H6: slow, idle and strange peers", () => {
   });
 });
 
-/** A request whose token and port are filled in when it is sent. */
+/** A request whose port is filled in when it is sent. */
 function head0(method: string, headers: string): string {
   const path = method === "GET" ? "/v1/me" : "/v1/workspaces";
   const type = method === "GET" ? "" : "Content-Type: application/json\r\n";
@@ -251,7 +251,7 @@ function head0(method: string, headers: string): string {
 }
 
 describe("H8: patterns and headers that cost time elsewhere", () => {
-  it("globs and ignore files of somebody else's cost no more than others", { timeout: 30_000 }, async () => {
+  it("hostile globs and ignore files take less than 5 seconds", { timeout: 30_000 }, async () => {
     const evil = ["*a*a*a*a*a*a*a*a*b", "**/**/**/**/**/x", "[a-z]*".repeat(30), "(a+)+$", `${"{a,b}".repeat(20)}`];
     const began = performance.now();
     const name = `${"a".repeat(120)}c`;
@@ -281,7 +281,7 @@ describe("H8: patterns and headers that cost time elsewhere", () => {
     ["accept", "a/b;".repeat(3_000)],
     ["last-event-id", "9".repeat(12_000)],
     ["idempotency-key", "x".repeat(12_000)],
-  ])("a long %s is read at once", async (header, value) => {
+  ])("a long %s is answered within half a second, without a 5xx status", async (header, value) => {
     await serving.put("mine", "plain.txt", "x");
     const began = performance.now();
     const { status } = await serving.read("mine", "plain.txt", { headers: { [header]: value } });
@@ -291,7 +291,7 @@ describe("H8: patterns and headers that cost time elsewhere", () => {
 });
 
 describe("A1, A2: one token, one workspace, no more", () => {
-  it("no content, cursor, key or event of another workspace is had by whoever sees one", async () => {
+  it("a token for one workspace gets no content, cursor, id or event of another one", async () => {
     const token = serving.token("agent", ["mine"]);
     await serving.put("theirs", "secret.txt", "their secret");
     await serving.put("mine", "own.txt", "own");
@@ -321,7 +321,7 @@ describe("A1, A2: one token, one workspace, no more", () => {
     expect(beyond.status).toBeGreaterThanOrEqual(400);
   });
 
-  it("a key of one workspace or caller answers nothing of another's", async () => {
+  it("an idempotency key of one workspace or caller gives no answer of another one", async () => {
     const key = { "idempotency-key": "the-same" };
     const token = serving.token("agent", ["mine"]);
     await serving.put("theirs", "keyed.txt", "theirs", { headers: key });
@@ -333,7 +333,7 @@ describe("A1, A2: one token, one workspace, no more", () => {
     expect([again.status, again.json()["message"]]).toEqual([201, "mine"]);
   });
 
-  it("nothing of the machine outside of the workspace is had, kept or put back by naming it", async () => {
+  it("a file outside of the workspace is neither shown, nor kept, nor put back", async () => {
     const secret = join(serving.base, "outside.txt");
     for (const token of [serving.token("agent"), serving.token("operator", [folder])]) {
       writeFileSync(secret, "top secret");
@@ -359,7 +359,7 @@ describe("A1, A2: one token, one workspace, no more", () => {
   });
 });
 
-it("H7: all of this left no word in the diagnostics but of refusals, and every history whole", async () => {
+it("H7: after all of this, the diagnostics have only refusals, and every history verifies", async () => {
   const lines = serving.diagnostics().split("\n");
   expect(lines.filter((line) => line !== "" && !line.includes(" refused: "))).toEqual([]);
   expect((await serving.ask("/metrics")).text).toMatch(/^chronicle_errors_total 0$/m);

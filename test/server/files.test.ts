@@ -30,7 +30,7 @@ describe("finding by name", () => {
     throw new Error(`there is no end of ${all.join()}`);
   };
 
-  it("goes on after a path that is too long for a URL, or has many characters to escape", async () => {
+  it("continues after a path that is too long for a URL, or has many characters to escape", async () => {
     const long = (top: string, part: string): string => `${top}/${Array(11).fill(part).join("/")}/long.txt`;
     const paths = [long("a", "d".repeat(200)), long("b", "e".repeat(200)), long("c", "語".repeat(70)), "d/long.txt"];
     for (const path of paths) await serving.put(id, encodeURI(path), "x");
@@ -68,7 +68,7 @@ describe("reading", () => {
     ]);
   });
 
-  it("is answered 304 for what is known", async () => {
+  it("is answered with 304 if the client has the content", async () => {
     const etag = `"${sha("let a = 1;\n")}"`;
     for (const known of [etag, `W/${etag}`, `"x", ${etag}`, "*"]) {
       const { status, text } = await serving.read(id, "src/a.ts", { headers: { "if-none-match": known } });
@@ -94,14 +94,14 @@ describe("reading", () => {
     if (text !== undefined) expect(got.text).toBe(text);
   });
 
-  it("sends a range only of the content that the rest was read of", async () => {
+  it("sends a range only if If-Range names the present content", async () => {
     const headers = { range: "bytes=0-2", "if-range": '"another"' };
     expect((await serving.read(id, "src/a.ts", { headers })).status).toBe(200);
     headers["if-range"] = `"${sha("let a = 1;\n")}"`;
     expect((await serving.read(id, "src/a.ts", { headers })).status).toBe(206);
   });
 
-  it("knows earlier iterations, and what only looks like a question", async () => {
+  it("finds earlier iterations, and files whose paths only look like a request for them", async () => {
     await serving.put(id, "h.txt", "one");
     await serving.put(id, "h.txt", "two");
     expect((await serving.read(id, "h.txt/at/1")).text).toBe("one");
@@ -119,7 +119,7 @@ describe("reading", () => {
     expect((await serving.read(id, "h.txt/history?as=content")).status).toBe(404);
   });
 
-  it("sends a large content in pieces, and any part of it", async () => {
+  it("sends a large content whole, and any range of it", async () => {
     const large = Buffer.alloc(12 * 1024 ** 2, "0123456789abcdef\n");
     await serving.put(id, "large.bin", large);
     const whole = await serving.read(id, "large.bin");
@@ -149,7 +149,7 @@ describe("writing", () => {
     expect((await serving.put(id, "c.txt", "mine", { headers: now })).status).toBe(200);
   });
 
-  it("can demand that nothing, or something, is there", async () => {
+  it("can require that nothing, or something, is there", async () => {
     const none = { headers: { "if-none-match": "*" } };
     expect((await serving.put(id, "new.txt", "x", none)).status).toBe(200);
     expect((await serving.put(id, "new.txt", "y", none)).status).toBe(412);
@@ -159,7 +159,7 @@ describe("writing", () => {
   });
 
   it.each([{ "if-match": "abc" }, { "if-match": '"a" b' }, { "if-none-match": '"x"' }])(
-    "does not guess what %o means",
+    "is refused with the malformed condition %o",
     async (headers) => {
       const refused = await serving.put(id, "c.txt", "x", { headers });
       expect(refused.status).toBe(400);
@@ -186,7 +186,7 @@ describe("writing", () => {
   });
 });
 
-describe("what is hostile", () => {
+describe("a hostile name or content", () => {
   const PAGE = '<script>alert(1)</script><svg onload="alert(1)">';
 
   it.each([
@@ -220,7 +220,7 @@ describe("what is hostile", () => {
     "per%cent",
     "a\u202Egnp.exe",
     "';x=",
-  ])("does not get out of its header: %o", async (name) => {
+  ])("does not break out of its header: %o", async (name) => {
     await serving.put(id, `names/${encodeURIComponent(name)}`, "x");
     const { headers, status } = await serving.read(id, `names/${encodeURIComponent(name)}`);
     expect(status).toBe(200);
@@ -248,7 +248,7 @@ describe("what is hostile", () => {
     "a/./b",
     "/etc/passwd",
     "%2fetc%2fpasswd",
-  ])("is no path: %s", async (path) => {
+  ])("is refused as a path: %s", async (path) => {
     for (const method of ["GET", "PUT", "DELETE"]) {
       const { status, text } = await serving.ask(`/v1/workspaces/${id}/files/${path}`, {
         method,
@@ -267,7 +267,7 @@ describe("what is hostile", () => {
   });
 
   it.each(["..", ".", "%2e%2e", "a%2fb", "%00", "x".repeat(200), "__proto__", "constructor"])(
-    "is no workspace: %s",
+    "is not found as a workspace: %s",
     async (name) => {
       const { status } = await serving.ask(`/v1/workspaces/${name}/files`);
       expect([404, 414]).toContain(status);

@@ -8,8 +8,8 @@ import { CALLERS, type FuzzRequest, requestsTo, WORKSPACES } from "./fuzz-reques
 import { OPERATOR, Serving } from "./serving.ts";
 
 /**
- * Requests of all kinds to every row of the table: each is answered, soon, and what is refused is refused in one form that
- * tells nothing of the server's insides. `FUZZ_RUNS=2000 FUZZ_SEED=random` for more of it.
+ * Requests of all kinds to every row of the table. Each is answered in time. Each refusal has one form, and shows
+ * nothing of the server's internals. `FUZZ_RUNS=2000 FUZZ_SEED=random` for more of it.
  */
 
 const RUNS = Number(process.env["FUZZ_RUNS"] ?? 60);
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => serving[Symbol.asyncDispose]());
 
-/** Those that were forgotten or archived on the way are made again. */
+/** Makes the workspaces again that were forgotten or archived meanwhile. */
 async function prepare(): Promise<void> {
   for (const name of ["one", "two"]) {
     await serving.send("/v1/workspaces", { name });
@@ -102,7 +102,7 @@ function leaksOf(text: string, as: FuzzRequest["as"]): string[] {
   const found: string[] = [];
   if (/\n\s+at |node:internal|\.ts:\d+/.test(text)) found.push("a stack");
   if (Object.values(tokens).some((token) => token !== null && text.includes(token))) found.push("a token");
-  // Where a workspace's own folder lies stands in its history; where the store lies is the operator's to know.
+  // The history of a workspace has the place of its folder. But only an operator may know the place of the store.
   const mayKnow = as === "operator" || as === "owner";
   const inside = [`${serving.base}/store`, `${serving.base}/config`];
   if (!mayKnow && inside.some((one) => text.includes(one))) found.push("a folder of the server's");
@@ -147,7 +147,7 @@ it(`requests of all kinds to ${ROUTES.length} routes, seed ${SEED}`, { timeout: 
     await Promise.all(
       all.slice(at, at + AT_ONCE).map(async (asked) => {
         try {
-          // The folder's own is not removed: nobody would make it again.
+          // The workspace of the folder is not removed, because nothing would make it again.
           const seen = await send(asked, asked.method === "DELETE" ? "two" : folder);
           statuses.set(seen.status, (statuses.get(seen.status) ?? 0) + 1);
           harvest(seen.text);

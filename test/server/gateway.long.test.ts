@@ -75,7 +75,7 @@ describe("the four questions", () => {
     expect((await serving.read(id, ".chronicle/notes.txt")).status).toBe(404);
   });
 
-  it("the rest of what is too large for a message is read over HTTP", async () => {
+  it("the rest of a content that is too large for a message is read over HTTP", async () => {
     const large = Buffer.alloc(700_000, "é");
     await serving.put(id, "large.txt", large);
     const begun = await ask({ type: "read_file", path: "large.txt" });
@@ -85,7 +85,7 @@ describe("the four questions", () => {
   });
 });
 
-it("the owner's Unix socket needs no token, and takes no origin", async () => {
+it("the owner's Unix socket needs no token, and refuses a request with an origin", async () => {
   await using one = await GatewayClient.connect(serving, { bySocket: true });
   expect(await one.ask({ type: "read_file", session_id: id, path: "src/auth.ts" })).toMatchObject({ content: "two" });
   const headers = { origin: "http://127.0.0.1" };
@@ -108,19 +108,19 @@ describe("what does not fit", () => {
     ],
     ["no such session", '{"type":"list_files","request_id":"x","session_id":"session-2"}', "NOT_FOUND", "x"],
     ["a path for a session", '{"type":"list_files","request_id":"x","session_id":"../session-1"}', "NOT_FOUND", "x"],
-  ])("is told: %s", async (_name, text, code, requestId) => {
+  ])("is answered with an error: %s", async (_name, text, code, requestId) => {
     await using one = await GatewayClient.connect(serving);
     one.raw(text);
     expect(await one.next((answer) => answer.type === "error")).toMatchObject({ code, request_id: requestId });
   });
 
-  it("ends the connection where it is too large", async () => {
+  it("ends the connection if it is too large", async () => {
     await using one = await GatewayClient.connect(serving);
     one.raw(" ".repeat(1024 * 1024 + 1));
     expect(await one.closed).toBe(1009);
   });
 
-  it("is refused before the protocol is changed: no token, another host, another origin, another path", async () => {
+  it("is refused before the upgrade: no token, another host, another origin, another path", async () => {
     await expect(GatewayClient.connect(serving, { token: null })).rejects.toThrow("401");
     await expect(GatewayClient.connect(serving, { token: "chr_wrong" })).rejects.toThrow("401");
     await expect(GatewayClient.connect(serving, { headers: { host: "evil.example" } })).rejects.toThrow("421");
@@ -132,7 +132,7 @@ describe("what does not fit", () => {
 });
 
 describe("a token", () => {
-  it("sees its own sessions only, and loses the connection when it is revoked", async () => {
+  it("shows only its own sessions, and loses the connection when it is revoked", async () => {
     await using short = await Serving.start({ limits: { heartbeatMs: 300 } });
     await short.create("session-mine");
     const theirs = await short.create("session-theirs");
@@ -147,7 +147,7 @@ describe("a token", () => {
 });
 
 describe("subscriptions", () => {
-  it("bring events as they come, from where they are asked for, until they are given up", async () => {
+  it("bring events as they come, after the event that they name, until they are ended", async () => {
     const begun = await client.ask({ type: "subscribe_events", session_id: id, request_id: "events", prefix: "file:" });
     expect(begun).toMatchObject({ type: "subscribe_events_result", request_id: "events" });
     await serving.put(id, "told.txt", "x");
@@ -204,7 +204,7 @@ it("a hundred sessions at once are apart from each other", async () => {
   }
 });
 
-it("a client that takes nothing is cut off, and holds nothing until then", async () => {
+it("a client that reads nothing is cut off, long before all its answers were sent", async () => {
   await using slow = await Serving.start({ limits: { slowMs: 300, heartbeatMs: 60_000 } });
   const session = await slow.create("slow");
   await slow.put(session, "large.txt", Buffer.alloc(500_000, "x"));
@@ -218,7 +218,7 @@ it("a client that takes nothing is cut off, and holds nothing until then", async
   expect(one.answers).toBeLessThan(100);
 });
 
-it("a server that ends says goodbye", async () => {
+it("a server that ends closes its connections with 1001, without delay", async () => {
   const ending = await Serving.start();
   const one = await GatewayClient.connect(ending);
   const began = performance.now();

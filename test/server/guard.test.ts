@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../../src/client/create-client.ts";
 import { type Asking, OPERATOR, Serving } from "./serving.ts";
 
-/** Who is let in, on every surface: files, health, hooks, and an upgrade to another protocol. */
+/** Which requests are let in, on every surface: files, health, hooks, and an upgrade to another protocol. */
 
 let serving: Serving;
 const SHARED = "https://page.example";
@@ -27,7 +27,7 @@ const SURFACES: readonly (readonly [string, string, Asking])[] = [
   ["upgrade", "/v1/gateway", { headers: UPGRADE }],
 ];
 
-/** Answered by whatever there is, or is not. */
+/** The statuses of a request that is let in, whether its path has something or not. */
 const LET_IN = [101, 200, 404];
 
 describe.each(SURFACES)("%s", (_name, path, asking) => {
@@ -75,7 +75,7 @@ describe.each(SURFACES)("%s", (_name, path, asking) => {
 });
 
 it.each(["Host: \r\n", "", "Host: evil.example\r\nHost: 127.0.0.1\r\n"])(
-  "no request without one good host: %o",
+  "a request without exactly one good host is refused: %o",
   async (host) => {
     const { text } = await serving.raw(`GET /healthz HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
     expect(text).toMatch(/^HTTP\/1\.1 4(00|21) /);
@@ -113,14 +113,14 @@ describe("tokens", () => {
     }
   });
 
-  it("cannot be guessed for long, and whoever knows one goes on", async () => {
+  it("cannot be guessed for long, and valid ones still work meanwhile", async () => {
     await using other = await Serving.start();
     const guess = async (n: number) => (await other.ask("/v1/me", { token: `wrong-${n}` })).status;
     const statuses: number[] = [];
     for (let n = 0; n < 14; n += 1) statuses.push(await guess(n));
     expect(statuses.slice(0, 10)).toEqual(Array(10).fill(401));
     expect(statuses.slice(11)).toEqual([429, 429, 429]);
-    // Also who was not seen before: behind a proxy all have one address.
+    // This holds for tokens that were not seen before, too: behind a proxy, all clients have one address.
     expect((await other.ask("/v1/me")).status).toBe(200);
     expect((await other.ask("/v1/me", { token: other.token("reader") })).status).toBe(200);
   });
@@ -143,22 +143,22 @@ describe("tokens", () => {
     ]);
   });
 
-  it("give no way to hooks, which are the owner's", async () => {
+  it("give no access to hooks, which are the owner's", async () => {
     expect((await serving.ask("/hooks/claude", { method: "POST", body: "{}" })).status).toBe(404);
   });
 
-  it("do not make the server leave for a newer version", async () => {
+  it("do not let a newer version end the server", async () => {
     const headers = { "x-chronicle-version": "99.0.0" };
     expect((await serving.ask("/healthz", { token: null, headers })).status).toBe(200);
     expect((await serving.ask("/healthz")).json()).toEqual({ ok: true });
   });
 });
 
-/** What CORS lets a page read of an answer without being told. */
+/** The headers that CORS always lets a page read. */
 const SAFELISTED = ["cache-control", "content-language", "content-length", "content-type", "expires", "last-modified"];
 const listed = (value: string | null): string[] => (value ?? "").split(",").map((name) => name.trim().toLowerCase());
 
-/** As a browser fetches for a page of the shared origin: it asks first, and shows what it may. */
+/** Fetches as a browser does for a page of the shared origin: with a preflight, and only with exposed headers. */
 async function browserFetch(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
   const { method = "GET", headers = {} } = init ?? {};
   const url = new URL(input instanceof Request ? input.url : input);
@@ -178,7 +178,7 @@ async function browserFetch(...[input, init]: Parameters<typeof fetch>): Promise
 }
 
 describe("pages of an allowed origin", () => {
-  it("may ask and read, after a question without a token", async () => {
+  it("may ask and read, after a preflight without a token", async () => {
     const asked = { origin: SHARED, "access-control-request-method": "PUT", "sec-fetch-site": "cross-site" };
     const preflight = await serving.ask("/v1/workspaces", { method: "OPTIONS", token: null, headers: asked });
     expect(preflight.status).toBe(204);
@@ -211,12 +211,12 @@ describe("pages of an allowed origin", () => {
     expect(await (await client.fileAtIteration("of-a-page", "a.txt", 1)).text()).toBe("x");
   });
 
-  it("do not get in under another host", async () => {
+  it("are not served under another host", async () => {
     const headers = { origin: SHARED, host: "evil.example", "access-control-request-method": "GET" };
     expect((await serving.ask("/v1/workspaces", { method: "OPTIONS", token: null, headers })).status).toBe(421);
   });
 
-  it("are no others", async () => {
+  it("are not those of another origin", async () => {
     const headers = { origin: "https://other.example", "access-control-request-method": "GET" };
     const { status, headers: got } = await serving.ask("/v1/workspaces", { method: "OPTIONS", token: null, headers });
     expect([status, got["access-control-allow-origin"]]).toEqual([403, undefined]);

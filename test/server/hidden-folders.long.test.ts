@@ -43,12 +43,12 @@ beforeAll(async () => {
 });
 afterAll(() => serving[Symbol.asyncDispose]());
 
-/** Lines of the log are what their hashes are about, so they are given as they are. */
+/** The operations that give lines of the log. These lines are given unchanged, because their hashes cover them. */
 const LINES: ReadonlySet<string> = new Set(["log", "followEvents"]);
 
 const shown = ROUTES.filter(({ role, on }) => role !== "operator" && on !== "syncs");
 
-it("the requests of this test are to every operation that others may ask", () => {
+it("this test has requests to every operation that a reader or an agent may ask", () => {
   expect(Object.keys(requests).toSorted()).toEqual(shown.map(({ operation }) => operation).toSorted());
 });
 

@@ -8,8 +8,8 @@ import { ServerProcess } from "../helpers/server-process.ts";
 const MIB = 1024 ** 2;
 const SIZE = Number(process.env["LARGE_MIB"] ?? 512) * MIB;
 /**
- * Resident, at most, whatever the size: less than a server that holds the content would take. It needs about 200 MiB; the
- * rest is room for pieces that were sent and that V8 has not collected yet (64 MiB of them and more are nothing to it).
+ * The most resident memory of the server, whatever the size: less than a server that holds the content would take. It
+ * needs about 200 MiB. The rest is room for sent pieces that V8 has not collected yet (64 MiB of them and more).
  */
 const MOST = 400 * MIB;
 
@@ -33,7 +33,7 @@ class Client {
     this.#server = server;
   }
 
-  /** The body's SHA-256 and size, and its text where it is short. */
+  /** Returns the SHA-256 and the size of the body, and its text if it is short. */
   async ask(
     method: string,
     path: string,

@@ -4,12 +4,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { OPERATOR, Serving } from "./serving.ts";
 
-/** Slow, half-open, oversized and malformed clients hold nothing, and break nothing. */
+/** Slow, half-open, oversized and malformed clients hold no resources, and break nothing. */
 
 const head = (serving: Serving, line: string, more = ""): string =>
   `${line} HTTP/1.1\r\nHost: 127.0.0.1:${serving.port}\r\nAuthorization: Bearer ${OPERATOR}\r\n${more}`;
 
-/** The server still answers others. */
+/** Checks that the server still answers others. */
 async function isWell(serving: Serving): Promise<void> {
   expect((await serving.ask("/v1/me")).status).toBe(200);
 }
@@ -17,7 +17,7 @@ async function isWell(serving: Serving): Promise<void> {
 function connected(serving: Serving): Promise<Socket> {
   const { promise, resolve } = Promise.withResolvers<Socket>();
   const socket = connect(serving.port, "127.0.0.1", () => resolve(socket));
-  // What is not read does not end.
+  // A socket that is not read does not end.
   socket.on("error", () => undefined).resume();
   return promise;
 }
@@ -27,7 +27,7 @@ function closed(socket: Socket): Promise<void> {
 }
 
 describe("slow clients", () => {
-  it("are cut off before their headers are there", async () => {
+  it("are cut off if their headers do not come in time", async () => {
     await using serving = await Serving.start({ limits: { headersMs: 200 } });
     const half = await serving.raw(head(serving, "GET /v1/me"), { ms: 5_000 });
     expect(half.closed).toBe(true);
@@ -37,7 +37,7 @@ describe("slow clients", () => {
     await isWell(serving);
   });
 
-  it("are cut off where they do not take an answer of JSON", async () => {
+  it("are cut off if they do not read answers of JSON", async () => {
     await using serving = await Serving.start({ limits: { slowMs: 500 } });
     const token = serving.token("reader");
     const size = (await serving.ask("/v1/openapi.json")).bytes.length;
@@ -77,7 +77,7 @@ describe("slow clients", () => {
     expect(serving.diagnostics()).toBe("");
   });
 
-  it("may take their time for an upload that goes on", async () => {
+  it("may take long for an upload that makes progress", async () => {
     await using serving = await Serving.start({ limits: { slowMs: 150, slowBytes: 1_000 } });
     await serving.create("w");
     const socket = await connected(serving);
@@ -93,7 +93,7 @@ describe("slow clients", () => {
     expect((await serving.read("w", "a.bin")).bytes).toHaveLength(20_000);
   });
 
-  it("are cut off when they do not take what they asked for", async () => {
+  it("are cut off if they do not read the content that they asked for", async () => {
     await using serving = await Serving.start({ limits: { slowMs: 200 } });
     await serving.create("w");
     await serving.put("w", "large", Buffer.alloc(32 * 1024 ** 2, 1));
@@ -148,7 +148,7 @@ describe("clients that go away", () => {
   });
 });
 
-describe("what is too large", () => {
+describe("what is too large or too many", () => {
   it("is refused before it is read", async () => {
     await using serving = await Serving.start({ limits: { uploadBytes: 1_000 } });
     await serving.create("w");
@@ -178,7 +178,7 @@ describe("what is too large", () => {
     await isWell(serving);
   });
 
-  it("of connections at once is dropped: those that ask for nothing first, the oldest of them", async () => {
+  it("of connections at once: the oldest one that asks for nothing is closed", async () => {
     await using serving = await Serving.start({ limits: { connections: 3 } });
     const idle = await connected(serving);
     await delay(50);
@@ -190,13 +190,13 @@ describe("what is too large", () => {
     for (const socket of later) socket.destroy();
   });
 
-  it("of connections at once is dropped: the new one, where all others are at work", async () => {
+  it("of connections at once: the new one is closed if all others are at work", async () => {
     const all = { token: 1, role: 1 };
     const atOnce = { reader: all, agent: all, operator: all, all: 1 };
     await using serving = await Serving.start({ limits: { connections: 3, atOnce } });
     await serving.create("w");
     const held = await Promise.all([connected(serving), connected(serving), connected(serving)]);
-    // Each is told to go on as soon as it is at work.
+    // Each connection gets 100 Continue as soon as it is at work.
     const goesOn = held.map((socket) => once(socket, "data"));
     for (const socket of held)
       socket.write(
@@ -210,7 +210,7 @@ describe("what is too large", () => {
     await isWell(serving);
   });
 
-  it("of requests with one token is told to wait", async () => {
+  it("of requests with one token: they get 429, and the time to wait", async () => {
     const rate = { burst: 5, perSecond: 1 };
     await using serving = await Serving.start({
       limits: { rates: { reader: rate, agent: rate, operator: { burst: 100, perSecond: 100 } } },
@@ -226,7 +226,7 @@ describe("what is too large", () => {
 });
 
 describe("streams of events", () => {
-  it("are so many for one token, and a place is free again when one ends", async () => {
+  it("are limited for one token, and a place is free again when one ends", async () => {
     await using serving = await Serving.start({ limits: { streams: 2 } });
     await serving.create("w");
     const token = serving.token("reader");
@@ -282,7 +282,7 @@ describe("what is malformed", () => {
     ["null", "application/json", 400],
     ['{"name": 7}', "application/json", 400],
     ['{"nmae": "x"}', "application/json", 400],
-  ])("is told so: %o as %s", async (body, type, status) => {
+  ])("is refused with a problem: %o as %s", async (body, type, status) => {
     await using serving = await Serving.start();
     const answer = await serving.ask("/v1/workspaces", { method: "POST", body, headers: { "content-type": type } });
     expect([answer.status, answer.json()["code"]]).toEqual([status, "USAGE"]);
@@ -299,7 +299,7 @@ describe("what is malformed", () => {
     expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(["200", "404", "200", "200"]);
   });
 
-  it("says which methods there are", async () => {
+  it("lists the methods that a path takes", async () => {
     await using serving = await Serving.start();
     const { status, headers } = await serving.ask("/v1/workspaces", { method: "PATCH" });
     expect([status, headers["allow"]]).toEqual([405, "GET, HEAD, POST"]);

@@ -20,7 +20,7 @@ async function metrics(): Promise<Map<string, number>> {
   );
 }
 
-it("counts requests by route and status, and what there is of everything else", async () => {
+it("the metrics count requests by route and status, and much else, and name no workspace and no path", async () => {
   const id = await serving.create("secret-name");
   await serving.put(id, "secret.txt", "secret content");
   for (let i = 0; i < 3; i += 1) await serving.read(id, "secret.txt");
@@ -46,7 +46,7 @@ it("counts requests by route and status, and what there is of everything else", 
   expect([...seen.keys()].filter((key) => /secret|made|somebody/.test(key))).toEqual([]);
 });
 
-it("are an operator's, of the whole store", async () => {
+it("the metrics are only for operators of the whole store", async () => {
   const ask = async (token: string | null): Promise<number> => (await serving.ask("/metrics", { token })).status;
   expect(await ask(null)).toBe(401);
   expect(await ask(serving.token("reader"))).toBe(403);
@@ -56,7 +56,7 @@ it("are an operator's, of the whole store", async () => {
   expect((await serving.ask("/metrics", { bySocket: true })).status).toBe(200);
 });
 
-it("are anybody's where that is said", async () => {
+it("the metrics are for everybody if the server is started so", async () => {
   await using open = await Serving.start({ metricsPublic: true });
   expect((await open.ask("/metrics", { token: null })).status).toBe(200);
   expect((await open.ask("/v1/workspaces", { token: null })).status).toBe(401);

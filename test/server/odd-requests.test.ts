@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => serving[Symbol.asyncDispose]());
 
-/** The status, and what the answer says: of a problem its words, else the content. */
+/** Returns the status, and the detail of a problem or else the content. */
 async function told(path: string, asking: Asking = {}): Promise<string> {
   const { status, headers, text } = await serving.ask(path, asking);
   const isProblem = headers["content-type"]?.startsWith("application/problem+json") === true && text !== "";
@@ -77,14 +77,14 @@ describe("a path", () => {
   });
 
   it.each(["http://127.0.0.1/v1/me", "https://x/v1/me", "x://y", "*", "/v1/me#x", "/v1/me#", `${FILES}/a#b`])(
-    "%s is none",
+    "%s is not found, with any method",
     async (target) => {
       for (const method of ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
         expect(await told(target, { method })).toBe(method === "HEAD" ? "404" : NOTHING);
     },
   );
 
-  it("a write to a target with a fragment is none to the path before it", async () => {
+  it("with a fragment does not write or delete the path before the fragment", async () => {
     await serving.put("w", "x", "1");
     expect(await told(`${FILES}/x#`, { method: "PUT", body: "2" })).toBe(NOTHING);
     expect(await told(`${FILES}/x#`, { method: "DELETE" })).toBe(NOTHING);
@@ -112,7 +112,7 @@ describe("a method", () => {
     expect(await told(path, { method })).toBe(words);
   });
 
-  it("matters more than the type of a body, and less than its form", async () => {
+  it("is checked before the type of a body, and after its form", async () => {
     const ask = (type: string, body: string) =>
       told("/v1/me", { method: "POST", body, headers: { "content-type": type } });
     expect(await ask("text/plain", "x")).toContain("405");
@@ -142,7 +142,7 @@ describe("a body", () => {
     expect(await ask(make, body, headers)).toBe(words);
   });
 
-  it("is not taken where there is none, nor a query; the target, the query and the body are looked at in this order", async () => {
+  it("is refused if the request takes none; the target, the query and the body are checked in this order", async () => {
     expect(await ask("/v1/workspaces/w/rebuild", "{}")).toBe("400 this request takes no body");
     expect(await ask("/v1/workspaces/w/rebuild", "null")).toBe("400 this request takes no body");
     expect(await told("/v1/workspaces/w/rebuild?x=1", { method: "POST" })).toBe("400 query: x is not known here");
@@ -156,7 +156,7 @@ describe("a body", () => {
   });
 });
 
-describe("what is said beside the path", () => {
+describe("a query or a header", () => {
   it.each([
     ["/v1/workspaces?limit=%31", {}, "200"],
     ["/v1/workspaces?limit=1&limit=2", {}, "400 query.limit: must be a text"],

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { plannedOidc } from "../../src/cli/serving/serve-plan.ts";
 import { Serving } from "./serving.ts";
 
-/** Tokens of an OpenID provider at a server: on HTTP, and for who asks for what is not theirs. */
+/** Tokens of an OpenID provider in requests to a server, and the options for them on the command line. */
 
 const { publicKey, privateKey } = await generateKeyPair("RS256");
 const provider = createServer((request, response) => {
@@ -38,7 +38,7 @@ const bearer = (claims: Record<string, unknown>, seconds = 60): Promise<string> 
     .setExpirationTime(Math.floor(Date.now() / 1000) + seconds)
     .sign(privateKey);
 
-it("does what its claims say, and no more", async () => {
+it("a token of a provider allows what its claims say, and no more", async () => {
   const token = await bearer({ chronicle_role: "agent", chronicle_workspaces: ["mine"] });
   expect((await serving.ask("/v1/me", { token })).json()).toMatchObject({
     role: "agent",
@@ -55,7 +55,7 @@ it("does what its claims say, and no more", async () => {
   expect((await serving.ask("/v1/me", { token: await bearer({ chronicle_role: "operator" }, -60) })).status).toBe(401);
 });
 
-it("writes under a key, however long the name is that the provider has for somebody", async () => {
+it("a caller can use an idempotency key, however long the subject of its token is", async () => {
   const claims = { sub: "s".repeat(255), chronicle_role: "agent", chronicle_workspaces: ["mine"] };
   const asking = { token: await bearer(claims), headers: { "idempotency-key": "k".repeat(128) } };
   const first = await serving.put("mine", "long", "1", asking);
@@ -72,10 +72,7 @@ it.each([
   [{ oidcIssuer: "https://a.example", oidcAudience: "x" }, false, "a port"],
   [{ oidcIssuer: "http://a.example", oidcAudience: "x" }, true, "no https"],
   [{ oidcIssuer: "nonsense", oidcAudience: "x" }, true, "no https"],
-])(
-  "a command line that is not safe, or half said, is refused: %o",
-  (given: Record<string, string>, hasPorts, words) => {
-    const input = { text: (name: string) => given[name] };
-    expect(() => plannedOidc({ input } as unknown as Parameters<typeof plannedOidc>[0], hasPorts)).toThrow(words);
-  },
-);
+])("a command line that is unsafe or incomplete is refused: %o", (given: Record<string, string>, hasPorts, words) => {
+  const input = { text: (name: string) => given[name] };
+  expect(() => plannedOidc({ input } as unknown as Parameters<typeof plannedOidc>[0], hasPorts)).toThrow(words);
+});

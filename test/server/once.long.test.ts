@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { signedLine } from "../helpers/original-log.ts";
 import { Serving } from "./serving.ts";
 
-/** A change that names itself is made once, however often it is sent. */
+/** A change that is sent with an Idempotency-Key is made once, however often it is sent. */
 
 const key = (name: string) => ({ headers: { "idempotency-key": name } });
 
@@ -30,7 +30,7 @@ describe("a change under an Idempotency-Key", () => {
     expect(items).toHaveLength(2);
   });
 
-  it("is answered the same also where its workspace is gone with it", async () => {
+  it("is answered the same, even if it has removed its workspace", async () => {
     await using serving = await Serving.start();
     const id = await serving.create("w");
     const forget = () => serving.ask(`/v1/workspaces/${id}`, { method: "DELETE", ...key("k-gone") });
@@ -42,7 +42,7 @@ describe("a change under an Idempotency-Key", () => {
     expect(others.status).toBe(404);
   });
 
-  it("is known by its bytes, too: others under its key are refused, and nothing is done with them", async () => {
+  it("is recognised by its bytes, too: other bytes under its key are refused, and do nothing", async () => {
     await using serving = await Serving.start();
     const id = await serving.create("w");
     const bring = (line: string, { headers } = key("k")) =>
@@ -64,7 +64,7 @@ describe("a change under an Idempotency-Key", () => {
     expect((await bring(other, key("k-other"))).status).toBe(200);
   });
 
-  it("that brings more than its request takes is refused, and the key is free after it", async () => {
+  it("whose body is too large is refused, and its key stays free", async () => {
     await using serving = await Serving.start();
     const id = await serving.create("w");
     const bring = (body: string | Uint8Array) =>
@@ -74,7 +74,7 @@ describe("a change under an Idempotency-Key", () => {
     expect((await bring(`${signedLine({})}\n`)).status).toBe(200);
   });
 
-  it("is remembered by the log where it is about a file", async () => {
+  it("is remembered by the log if it is about a file", async () => {
     await using serving = await Serving.start();
     const id = await serving.create("w");
     const put = (body: string) => serving.put(id, "a", body, key("k2"));
@@ -87,7 +87,7 @@ describe("a change under an Idempotency-Key", () => {
     expect([other.status, other.text.includes("owner") || other.text.includes("operator k2")]).toEqual([422, false]);
   });
 
-  it("is somebody else's under somebody else's token", async () => {
+  it("is another change under another token", async () => {
     await using serving = await Serving.start();
     const id = await serving.create("w");
     await serving.put(id, "a", "x", key("k"));
@@ -106,7 +106,7 @@ describe("a change under an Idempotency-Key", () => {
     expect((await serving.read(id, "a")).status).toBe(404);
   });
 
-  it.each(["", " ", "a b", "x".repeat(129), "é"])("has a sensible key, not %o", async (name) => {
+  it.each(["", " ", "a b", "x".repeat(129), "é"])("is refused under the key %o", async (name) => {
     await using serving = await Serving.start();
     const id = await serving.create("w");
     const answer = await serving.raw(
@@ -130,7 +130,7 @@ describe.each([
   ["in memory", (): IdempotencyStore => new MemoryIdempotencyStore()],
   ["in a file", (): IdempotencyStore => fileBook().open()],
 ])("the book of replies %s", (_name, make) => {
-  it("does it once at a time", async () => {
+  it("lets one request at a time make a change, and repeats its reply", async () => {
     const book = make();
     const gate = Promise.withResolvers<typeof reply>();
     const first = onlyOnce(book, change, () => gate.promise);
@@ -140,7 +140,7 @@ describe.each([
     expect(await onlyOnce(book, change, () => Promise.reject(new Error("again")))).toEqual(reply);
   });
 
-  it("forgets what was refused, and does not try again what nobody knows of", async () => {
+  it("forgets a change that was refused, and does not repeat one whose outcome is unknown", async () => {
     const book = make();
     const refused = (): Promise<never> => Promise.reject(new ChronicleError("REFUSED", "no"));
     await expect(onlyOnce(book, change, refused)).rejects.toMatchObject({ message: "no" });
@@ -162,7 +162,7 @@ describe("the book of replies in a file", () => {
     const after = open();
     expect(await onlyOnce(after, change, () => Promise.reject(new Error("again")))).toEqual(reply);
     expect(after.begin("c begun", "print", Date.now())).toMatchObject({ kind: "begun", going: false });
-    // Half a line, as a power failure leaves it, hides nothing.
+    // Half a line at the end, as a power failure leaves it, does not hide the lines before it.
     writeFileSync(path, `${readFileSync(path, "utf8")}{"key":"c hal`);
     expect(open().begin("c begun", "print", Date.now())).toMatchObject({ kind: "begun" });
   });

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { Serving } from "./serving.ts";
 
-/** Nobody stays longer than he may: not by many streams at once, and not by a connection that was refused. */
+/** No client stays longer than it may: not by many streams at once, and not by a connection that was refused. */
 
-/** The promise is about a second; a machine that is busy with other tests may take longer. Without it none ever ends. */
+/** The promise is about a second, but a busy machine may take longer. Without the promise, no stream would ever end. */
 const PATIENCE_MS = 30_000;
 
 /** Follows the events of a workspace; resolves once they have begun. */
@@ -24,7 +24,7 @@ async function following(served: Serving, id: string, token: string): Promise<In
   return response;
 }
 
-test("of a token that was revoked every stream ends, however many there are", async () => {
+test("every stream of a revoked token ends, however many there are", async () => {
   await using served = await Serving.start({ limits: { heartbeatMs: 100 } });
   const id = await served.create("w");
   const token = served.token("reader");
@@ -33,7 +33,7 @@ test("of a token that was revoked every stream ends, however many there are", as
   await vi.waitFor(() => expect(streams.filter((one) => !one.destroyed).length).toBe(0), { timeout: PATIENCE_MS });
 });
 
-test("whoever was refused another protocol holds no connection", async () => {
+test("a client whose upgrade was refused holds no connection", async () => {
   await using served = await Serving.start({ limits: { connections: 8 } });
   const asking = ["GET /v1/gateway HTTP/1.1", `Host: 127.0.0.1:${served.port}`, "Connection: Upgrade"];
   const text = `${[...asking, "Upgrade: websocket", "Sec-WebSocket-Version: 13"].join("\r\n")}\r\n\r\n`;
@@ -47,7 +47,7 @@ test("whoever was refused another protocol holds no connection", async () => {
   }
   const answered = await served.ask("/healthz").catch((error: unknown) => ({ status: String(error) }));
   expect(answered.status).toBe(200);
-  // One that does not hang up is cut off: what it says afterwards reaches nobody.
+  // A client that does not hang up is cut off, so what it sends afterwards reaches nobody.
   const last = guests.at(-1) as Socket;
   for (const end = Date.now() + PATIENCE_MS; !last.destroyed && Date.now() < end; await sleep(10))
     last.write("still here");

@@ -6,7 +6,7 @@ import { problemOf, problemReply } from "../../src/server/answers/problem.ts";
 import { HINTS_HEADER, WITH_COMMANDS } from "../../src/api/routes/content-headers.ts";
 import { OPERATOR, Serving } from "./serving.ts";
 
-/** What goes wrong is told with a stable code, and without what is nobody's business. */
+/** A failure is answered with a stable code, and without private details. */
 
 describe("a problem", () => {
   const report = (): void => undefined;
@@ -35,7 +35,7 @@ describe("a problem", () => {
   });
 
   it.each([new Error("secret /etc/shadow"), new ChronicleError("IO", "EACCES: /home/u/x"), "text", undefined])(
-    "that nobody expected has an id, and nothing else: %o",
+    "that nobody expected has an id, and no details: %o",
     (error) => {
       const lines: string[] = [];
       const problem = problemOf(error, { hidden: [], report: (line) => lines.push(line) });
@@ -47,7 +47,7 @@ describe("a problem", () => {
   );
 
   it.each(["INTEGRITY_VIOLATION", "BLOB_MISSING", "BLOB_CORRUPT", "LOG_DAMAGED", "ROLLBACK_DETECTED"] as const)(
-    "of the store says in words what it is, and what says more: %s",
+    "of the store says what is wrong, and where there is more: %s",
     (code) => {
       const error = new ChronicleError(code, "/home/u/store/log is not sound");
       const problem = problemOf(error, { hidden: [], report, commands: true });
@@ -69,7 +69,7 @@ describe("a problem", () => {
   });
 
   it.each(["run `chronicle verify`", "chronicle -w x undo", "usage: chronicle transaction"])(
-    "names commands to those alone who have them: %s",
+    "names commands only to clients that have them: %s",
     (hint) => {
       const error = new ChronicleError("REFUSED", "no", { hint });
       expect(problemOf(error, { hidden: [], report }).hint).toBeUndefined();
@@ -77,14 +77,14 @@ describe("a problem", () => {
     },
   );
 
-  it("is bounded", () => {
+  it("is bounded in length", () => {
     const long = "x".repeat(100_000);
     const error = new ChronicleError("USAGE", long, { hint: long, data: { long, many: Array(1_000).fill("y") } });
     expect(JSON.stringify(problemOf(error, { hidden: [], report })).length).toBeLessThan(5_000);
   });
 });
 
-it("names none of a workspace's folders to readers and agents, also where several are tracked", async () => {
+it("a problem or an answer names no folder of a workspace to an agent, also if several are tracked", async () => {
   await using serving = await Serving.start();
   const roots = ["first", "first/private-project", "second"].map((name) => join(serving.base, name));
   for (const root of roots) mkdirSync(root);
@@ -107,13 +107,13 @@ it("names none of a workspace's folders to readers and agents, also where severa
   ).toBe("…");
 });
 
-it("is in the document of the interface, which is served", async () => {
+it("the document of the interface is served", async () => {
   await using serving = await Serving.start();
   const { status, json } = await serving.ask("/v1/openapi.json");
   expect([status, json()]).toMatchObject([200, { openapi: expect.stringMatching(/^3\.1/), paths: {} }]);
 });
 
-it("names commands to the command line alone", async () => {
+it("a problem names commands only to the command line", async () => {
   await using serving = await Serving.start();
   await serving.create("w");
   const target = "/v1/workspaces/w/manifest?moment=99";
@@ -124,7 +124,7 @@ it("names commands to the command line alone", async () => {
 });
 
 describe("a server whose store is hurt", () => {
-  it("says that it is, not where; and tells its diagnostics more, without tokens", async () => {
+  it("answers with a problem that names no folder, writes no token to its diagnostics, and still serves others", async () => {
     await using serving = await Serving.start();
     const id = await serving.create("hurt");
     await serving.put(id, "a.txt", "x");
@@ -147,7 +147,7 @@ describe("a server whose store is hurt", () => {
     expect((await serving.ask("/v1/workspaces/well/files")).status).toBe(200);
   });
 
-  it("is not ready when its store is gone, though it lives", async () => {
+  it("is healthy, but not ready, while its store is gone", async () => {
     await using serving = await Serving.start();
     const home = join(serving.base, "store");
     renameSync(home, `${home}.away`);

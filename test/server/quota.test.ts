@@ -21,7 +21,7 @@ function full(): Promise<Serving> {
   });
 }
 
-it("a tool's answer is not lost where its caller only wants a warning", async () => {
+it("a tool's answer is not lost in a full store if its caller only wants a warning", async () => {
   await using serving = await full();
   const client = createClient({ url: `http://127.0.0.1:${serving.port}`, token: OPERATOR });
   const { default_workspace: id } = await client.me();
@@ -37,7 +37,7 @@ it("a tool's answer is not lost where its caller only wants a warning", async ()
   await expect(workspace.prune({ now: true })).rejects.toMatchObject({ code: "USAGE" });
 });
 
-it("a token for some workspaces learns nothing of what the whole store takes", async () => {
+it("a token for some workspaces does not learn how much the whole store takes", async () => {
   await using serving = await full();
   const { default_workspace: id } = (await serving.ask("/v1/me")).json<{ default_workspace: string }>();
   const token = serving.token("agent", [id]);
@@ -53,7 +53,7 @@ it("a token for some workspaces learns nothing of what the whole store takes", a
     { taken: expect.any(Number), wanted: expect.any(Number), limit: MIB },
     expect.stringContaining("takes"),
   ]);
-  // Nor by what is recorded of a tool that ran all the same.
+  // Nor does it learn that from the record of a tool that ran all the same.
   writeFileSync(join(serving.base, "project", "a.bin"), randomBytes(2 * MIB));
   const asked = { type: "write_file", payload: { path: "a.bin" }, on_failure: "warn" };
   const begun = await serving.send(`/v1/workspaces/${id}/actions`, asked, { token });

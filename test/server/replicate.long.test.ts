@@ -11,7 +11,7 @@ import { sha256 } from "../../src/core/values/hash.ts";
 import { EMPTY_HEAD } from "../../src/core/values/event.ts";
 import { OPERATOR, Serving } from "./serving.ts";
 
-/** Who is let in to replicate, and as whom: on the owner's socket, and by WebSocket on a port. */
+/** Which clients may replicate, and as which replica: on the owner's socket, and by WebSocket on a port. */
 
 const NEVER = new AbortController().signal;
 
@@ -75,13 +75,13 @@ describe("the owner's socket", () => {
     expect([await talk.next(), await talk.next()].map(({ type }) => type)).toEqual(["HeadWitness", "Events"]);
   });
 
-  it("knows them by their first three bytes, however few come at once, and cuts off who stays silent", async () => {
+  it("knows them by their first three bytes, however few come at once", async () => {
     const socket = connect(serving.run.socket);
     socket.write("C");
     await sleep(20);
     socket.write("H");
     await sleep(20);
-    // No method begins so: a frame that is none ends the conversation.
+    // No HTTP method begins so. The bytes that follow are no frame, and end the conversation.
     socket.write(`R${"x".repeat(60)}`);
     const answer = Buffer.concat(await socket.toArray());
     expect(answer.subarray(0, 3).toString()).toBe("CHR");
@@ -95,7 +95,7 @@ describe("the owner's socket", () => {
     asking.destroy();
   });
 
-  it("takes a workspace by its name, and without one that of the server's folder", async () => {
+  it("serves a workspace by its name, and without a name that of the server's folder", async () => {
     await using named = await Talk.onSocket(serving);
     expect(await named.hello("first")).toMatchObject({ workspace: first });
     const own = (await serving.ask("/v1/me")).json<{ default_workspace: string }>().default_workspace;
@@ -107,7 +107,7 @@ describe("the owner's socket", () => {
 });
 
 describe("a port", () => {
-  it("lets in whoever bears a token, and says who is not let in before anything is parsed", async () => {
+  it("lets in a client with a token, and refuses others with a status before the upgrade", async () => {
     await using talk = await Talk.onPort(serving, OPERATOR, "second");
     expect(await talk.hello()).toMatchObject({ type: "HelloAck", workspace: second });
     await expect(Talk.onPort(serving, "wrong")).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
@@ -126,10 +126,10 @@ describe("a port", () => {
     expect((await asked("/v1/replicate?other=1")).status).toBe(400);
   });
 
-  it("shows a token that is for certain workspaces no other, in the words for what is not there", async () => {
+  it("answers a token for certain workspaces about any other as if it did not exist", async () => {
     const token = serving.token("agent", [second]);
     await using talk = await Talk.onPort(serving, token);
-    // The only one that is there for it.
+    // It is the only workspace of this token.
     expect(await talk.hello()).toMatchObject({ workspace: second });
     const said = async (workspace: string) => {
       await using other = await Talk.onPort(serving, token, workspace);
@@ -140,12 +140,12 @@ describe("a port", () => {
     expect(foreign).toContain("there is no workspace X");
   });
 
-  it("says which workspaces there are where several may be meant", async () => {
+  it("answers AMBIGUOUS if several workspaces may be meant", async () => {
     await using talk = await Talk.onPort(serving, serving.token("reader", [first, second]));
     await expect(talk.hello()).rejects.toMatchObject({ code: "AMBIGUOUS" });
   });
 
-  it("holds a connection open no longer than its token holds", async () => {
+  it("ends a connection when its token is revoked", async () => {
     const token = serving.token("reader", [first]);
     await using talk = await Talk.onPort(serving, token);
     await talk.hello();
@@ -153,7 +153,7 @@ describe("a port", () => {
     expect(await talk.channel.ended).toMatchObject({ by: "transport" });
   });
 
-  it("… which is seen within about a second, however seldom a server says that it is alive", async () => {
+  it("ends the connection of a revoked token, even if the server's heartbeats are rare", async () => {
     await using served = await Serving.start({ replication: true, limits: { heartbeatMs: 60_000 } });
     const token = served.token("agent", [await served.create("mine")]);
     await using talk = await Talk.onPort(served, token);
@@ -162,7 +162,7 @@ describe("a port", () => {
     expect(await talk.channel.ended).toMatchObject({ by: "transport" });
   });
 
-  it("takes so many replicas of one token and no more, and counts them", async () => {
+  it("limits the number of replicas of one token, and counts them", async () => {
     const token = serving.token("reader", [first]);
     const talks: Talk[] = [];
     for (let i = 0; i < 3; i += 1) talks.push(await Talk.onPort(serving, token));
@@ -187,7 +187,7 @@ describe("a replica", () => {
     message: expect.stringContaining("token create --replica"),
   });
 
-  it("belongs to the token that comes with it first, and is nobody else's but an operator's", async () => {
+  it("belongs to the token that comes with it first, and only operators can use it, too", async () => {
     const [own, other] = [serving.token("agent"), serving.token("agent")];
     expect(await comes(own, "r-1")).toBe("HelloAck");
     await expect(comes(other, "r-1")).rejects.toEqual(refused);
@@ -196,10 +196,10 @@ describe("a replica", () => {
     for (const operator of [OPERATOR, undefined, serving.token("operator")]) {
       expect(await comes(operator, "r-1")).toBe("HelloAck");
     }
-    // It stays its own, though an operator came with it.
+    // The replica still belongs to the first token, although operators came with it.
     await expect(comes(other, "r-1")).rejects.toEqual(refused);
     expect(await comes(own, "r-1")).toBe("HelloAck");
-    // One that an operator began with is an operator's.
+    // A replica that came with an operator first belongs to operators.
     expect(await comes(undefined, "r-3")).toBe("HelloAck");
     await expect(comes(own, "r-3")).rejects.toEqual(refused);
   });
@@ -214,7 +214,7 @@ describe("a replica", () => {
     expect(await comes(next, "r-4")).toBe("HelloAck");
   });
 
-  it("that is refused has settled nothing, moved no cursor and had no answer", async () => {
+  it("that is refused writes nothing, and settles nothing for the one that owns the name", async () => {
     const own = serving.token("agent");
     expect(await comes(own, "r-6")).toBe("HelloAck");
     await using talk = await Talk.onPort(serving, serving.token("agent"));
@@ -241,14 +241,14 @@ describe("a replica", () => {
 });
 
 describe("a server", () => {
-  it("that was not told to replicates nothing", async () => {
+  it("without --replication serves no replicas", async () => {
     await using plain = await Serving.start();
     await expect(Talk.onPort(plain, OPERATOR)).rejects.toMatchObject({ code: "NOT_FOUND" });
     await using talk = await Talk.onSocket(plain);
     await expect(talk.hello()).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("that fails tells a replica no path of its machine, and has the whole in its diagnostics", async () => {
+  it("with a damaged log names no path to a replica, and has the details in its diagnostics", async () => {
     await using failing = await Serving.start({ replication: true });
     const id = await failing.create("only");
     writeFileSync(join(failing.base, "store", "workspaces", id, "replicas"), "no list of replicas\n");
@@ -262,7 +262,7 @@ describe("a server", () => {
     }
   });
 
-  it("that is told to leave tells its replicas, and waits for nobody", async () => {
+  it("that ends tells its replicas, and does not wait for them", async () => {
     const leaving = await Serving.start({ replication: true });
     await leaving.create("only");
     await using near = await Talk.onSocket(leaving);

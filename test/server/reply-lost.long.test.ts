@@ -4,7 +4,7 @@ import { ServerProcess } from "../helpers/server-process.ts";
 
 /** A server that is killed between a change and its answer. */
 
-/** Takes from the book of replies what came after the line that begins each change. */
+/** Removes the replies from the book of replies, but not the lines that begin the changes. Returns their number. */
 function loseReplies(server: ServerProcess): number {
   const [book = ""] = globSync(`${server.base}/**/replies.ndjson`);
   const lines = readFileSync(book, "utf8").split("\n");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Serving } from "./serving.ts";
 
-/** What a request may look like, and what it is told where it may not. */
+/** Which requests are taken, and how the others are refused. */
 
 let serving: Serving;
 let folder: string;
@@ -27,7 +27,7 @@ afterAll(() => serving[Symbol.asyncDispose]());
 const etag = async (path: string): Promise<string> => String((await serving.read("w", path)).headers["etag"]);
 
 describe("a folder", () => {
-  it("is no content: who asks for one is told how to list it", async () => {
+  it("has no content: a read of it is refused with a hint how to list it", async () => {
     await serving.put("w", "dir/a", "1");
     const asked = await serving.read("w", "dir");
     expect([asked.status, asked.json()]).toMatchObject([409, { code: "REFUSED", detail: "dir is a folder" }]);
@@ -46,7 +46,7 @@ describe("a virtual path", () => {
     expect((await serving.read("w", "source")).text).toBe("1");
   });
 
-  it("is written where it is none", async () => {
+  it("is written if it only looks like one", async () => {
     expect((await serving.put("w", ".chronicle/at/0/a", "x")).status).toBe(200);
     expect((await serving.put("w", ".chronicle/other", "x")).status).toBe(200);
   });
@@ -64,7 +64,7 @@ describe("If-Match", () => {
     serving.put("w", path, `${Math.random()}`, { headers: { "if-match": match } });
   const none = `"${"0".repeat(64)}"`;
 
-  it("takes a list, of which one must be the content's", async () => {
+  it("takes a list of ETags, one of which must be that of the content", async () => {
     await serving.put("w", "m", "1");
     expect((await put(`${none}, ${await etag("m")}`)).status).toBe(200);
     expect((await put(`${await etag("m")},${none} , "x"`)).status).toBe(200);
@@ -74,7 +74,7 @@ describe("If-Match", () => {
     expect((await put(`"a", "b"`, "not-there")).status).toBe(412);
   });
 
-  it("takes a list of a change that is sent again, whichever of it was there", async () => {
+  it("takes a list again when its change is sent again", async () => {
     await serving.put("w", "again", "1");
     let matched = "";
     const headers = (key: string) => ({ headers: { "if-match": matched, "idempotency-key": key } });
@@ -96,7 +96,7 @@ describe("If-Match", () => {
     }
   });
 
-  it("never takes a weak one, nor what is no ETag", async () => {
+  it("refuses a weak ETag, and what is no ETag", async () => {
     expect((await put(`W/${await etag("m")}`)).status).toBe(412);
     expect((await put((await etag("m")).replaceAll('"', ""))).status).toBe(400);
     expect((await put(`"a" b`)).status).toBe(400);
@@ -112,7 +112,7 @@ describe("If-Match", () => {
   });
 });
 
-it("a body is not unpacked: one that is packed is not taken", async () => {
+it("a body with a Content-Encoding is refused", async () => {
   const packed = await serving.put("w", "packed", "x", { headers: { "content-encoding": "gzip" } });
   expect([packed.status, packed.json()["detail"]]).toEqual([415, expect.stringContaining("Content-Encoding")]);
   expect((await serving.put("w", "packed", "x", { headers: { "content-encoding": "identity" } })).status).toBe(200);
@@ -127,7 +127,7 @@ it("hints say what to do about a name", async () => {
   expect([bytes.status, bytes.json()["hint"]]).toEqual([400, expect.stringContaining("base64:")]);
 });
 
-it("permissions are one number everywhere, or octal", async () => {
+it("permissions are a decimal number, or an octal one that begins with 0", async () => {
   const put = async (permissions: string) => {
     const answer = await serving.put("w", `p${permissions}?permissions=${permissions}`, "x");
     return answer.status === 200 ? answer.json<{ file: { permissions: number } }>().file.permissions : answer.status;

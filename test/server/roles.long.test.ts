@@ -4,7 +4,7 @@ import { ROUTES } from "../../src/api/routes/table.ts";
 import { HINTS_HEADER, WITH_COMMANDS } from "../../src/api/routes/content-headers.ts";
 import { Serving } from "./serving.ts";
 
-/** What each role may, and that the workspaces of others are not there. */
+/** What each role may do, and that a token does not see the workspaces of others. */
 
 let serving: Serving;
 let mine: string;
@@ -43,7 +43,7 @@ describe("roles", () => {
     expect(status).toBe(403);
   });
 
-  it("have what an agent tried and may not do written down", async () => {
+  it("have the refused attempts of an agent recorded in the log", async () => {
     const id = await serving.create("tried");
     const token = serving.token("agent", ["tried"]);
     expect((await serving.send(`/v1/workspaces/${id}/prune`, {}, { token })).status).toBe(403);
@@ -54,7 +54,7 @@ describe("roles", () => {
     expect(items.map(({ record }) => record.what)).toEqual(["prune", "forgetWorkspace"]);
   });
 
-  it("are told what they would need, and of a secret that it is one", async () => {
+  it("have refusals that name the needed role, and that say of a secret that it is one", async () => {
     const id = await serving.create("told");
     await serving.put("told", ".env", "KEY=1");
     const token = serving.token("agent", ["told"]);
@@ -84,7 +84,7 @@ describe("roles", () => {
     expect(items).toHaveLength(20);
   });
 
-  it("have it said how many attempts were left out, and what was tried with the whole store", async () => {
+  it("have the number of unlisted attempts recorded, and attempts on the whole store in the diagnostics", async () => {
     const refusals = new Refusals();
     const told = Array.from({ length: 25 }, () => refusals.next("a", 0));
     expect([told.slice(0, 20), told.slice(20)]).toEqual([Array(20).fill(0), Array(5).fill(undefined)]);
@@ -106,7 +106,7 @@ describe("roles", () => {
     expect(refused.map((line) => /this: (\w+) /.exec(line)?.[1])).toEqual(["collectStore", "createWorkspace"]);
   });
 
-  it("are the role's, also when somebody asks for less or more", async () => {
+  it("can be lowered by a header, but not raised", async () => {
     const asAgent = { headers: { "chronicle-role": "agent" } };
     expect((await serving.send(`/v1/workspaces/mine/prune`, {}, asAgent)).status).toBe(403);
     expect((await serving.ask(`/v1/workspaces/mine`, { method: "DELETE", ...asAgent })).status).toBe(403);
@@ -130,14 +130,14 @@ describe("roles", () => {
     expect([await actorOf("b.txt"), await actorOf("c.txt")]).toEqual(["claude", "agent"]);
   });
 
-  it("are told to whoever asks", async () => {
+  it("are in the answer of /v1/me", async () => {
     const token = serving.token("agent", ["mine"]);
     expect((await serving.ask("/v1/me", { token })).json()).toMatchObject({ role: "agent", workspaces: ["mine"] });
   });
 });
 
 describe("a token for one workspace", () => {
-  it.each(["id", "name"])("sees it, by its id and its name, where it has its %s", async (way) => {
+  it.each(["id", "name"])("reaches it by its id and its name, if the token has its %s", async (way) => {
     const token = serving.token("agent", [way === "id" ? mine : "mine"]);
     for (const key of [mine, "mine"]) {
       expect((await serving.read(key, "a.txt", { token })).text).toBe("mine");
@@ -148,19 +148,22 @@ describe("a token for one workspace", () => {
 
   const about = ROUTES.filter(({ path, role }) => path.includes("{id}") && role !== "operator");
 
-  it.each(about.map((row) => [row.operation, row] as const))("is told of no other: %s", async (_name, row) => {
-    const token = serving.token("agent", [mine]);
-    const ask = async (key: string) => {
-      const { status, text } = await serving.ask(pathOf(row.path, key), { method: row.method, token });
-      return { status, text: text.replaceAll(key, "KEY") };
-    };
-    const absent = await ask("11111111-1111-4111-8111-111111111111");
-    expect(absent.status).toBe(404);
-    // Not there, and not there for this caller: the same words.
-    expect(await ask(other)).toEqual(absent);
-    expect(await ask("other")).toEqual(absent);
-    expect(absent.text).not.toContain("of others");
-  });
+  it.each(about.map((row) => [row.operation, row] as const))(
+    "gets the answer for a missing workspace about any other: %s",
+    async (_name, row) => {
+      const token = serving.token("agent", [mine]);
+      const ask = async (key: string) => {
+        const { status, text } = await serving.ask(pathOf(row.path, key), { method: row.method, token });
+        return { status, text: text.replaceAll(key, "KEY") };
+      };
+      const absent = await ask("11111111-1111-4111-8111-111111111111");
+      expect(absent.status).toBe(404);
+      // A missing workspace, and one that this caller may not see, get the same answer.
+      expect(await ask(other)).toEqual(absent);
+      expect(await ask("other")).toEqual(absent);
+      expect(absent.text).not.toContain("of others");
+    },
+  );
 
   it("does not get contents of others by their hash", async () => {
     const { headers } = await serving.read("other", "a.txt");
@@ -171,7 +174,7 @@ describe("a token for one workspace", () => {
     expect((await serving.ask(`/v1/workspaces/other/blobs/${hash}`, { token })).status).toBe(404);
   });
 
-  it("forks none that it does not see, nor begins one that it would not", async () => {
+  it("forks no workspace that it does not see, and creates none that it would not see", async () => {
     const token = serving.token("operator", ["mine", "later"]);
     const create = (body: unknown) => serving.send("/v1/workspaces", body, { token });
     expect((await create({ name: "stolen" })).status).toBe(403);
@@ -199,7 +202,7 @@ describe("a token for one workspace", () => {
 });
 
 describe("an archived and a removed workspace", () => {
-  it("is only read; it is gone, also for those who follow it", async () => {
+  it("can only be read while it is archived, and is gone once it is removed", async () => {
     const id = await serving.create("ending");
     await serving.put("ending", "a", "b");
     const archive = (archived: boolean) => serving.send(`/v1/workspaces/ending/archive`, { archived });

@@ -90,13 +90,13 @@ describe("chronicle serve", () => {
     expect(await running.end()).toBe(0);
   });
 
-  it("makes way for nobody but a server that is to stay", async () => {
+  it("gives way only to a server that is to stay", async () => {
     await using helper = new Running(["--idle", "60"]);
     await helper.said(/listening on/);
     await using stays = new Running(["--port", "0"], {}, helper.home);
     await stays.said(/ask it/);
     expect(await helper.ended()).toBe(0);
-    // Whoever was started by a hook is started anywhere: it begins no history there.
+    // A server that a hook has started may be in any folder, so it begins no history there.
     expect(helper.text).not.toContain("is workspace");
     await using another = new Running([], {}, helper.home);
     expect([await another.ended(), another.text]).toEqual([0, expect.stringMatching(/already: \d+, on .*kill \d+/s)]);
@@ -107,7 +107,7 @@ describe("chronicle serve", () => {
     ]);
   });
 
-  it("refuses a socket that the process which is there does not serve", async () => {
+  it("refuses a socket that the running server does not serve", async () => {
     await using first = new Running([]);
     const [, usual = ""] = await first.said(/listening on (\S+)/);
     const elsewhere = join(base, "elsewhere.sock");
@@ -147,7 +147,7 @@ describe("chronicle serve", () => {
     expect(await status(`127.0.0.1:${port}`, "x".repeat(30))).toBe(421);
   });
 
-  it("does not go into a folder that others can enter", async () => {
+  it("refuses a socket in a folder that others can enter", async () => {
     const open = join(base, "open");
     mkdirSync(open);
     chmodSync(open, 0o777);
@@ -159,7 +159,7 @@ describe("chronicle serve", () => {
     expect(running.text).not.toContain("chmod");
   });
 
-  it("says what is the matter with a port that it cannot have", async () => {
+  it("says why it cannot have a port", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await new Promise((done) => taken.once("listening", done));
     const { port } = taken.address() as AddressInfo;
@@ -177,7 +177,7 @@ describe("chronicle serve", () => {
     ]);
   });
 
-  it("names a host that it answers to where it says how to ask it", async () => {
+  it("names an allowed host when it says how to ask it", async () => {
     const listen = ["--listen", "127.0.0.1:0", "--allow-host", "files.example"];
     const tls = ["--tls-cert", join(base, "cert.pem"), "--tls-key", join(base, "key.pem")];
     await using direct = new Running([...listen, ...tls]);
@@ -187,11 +187,11 @@ describe("chronicle serve", () => {
   });
 });
 
-describe("what is asked of ports", () => {
+describe("what the options ask of ports", () => {
   const plan = (options: Record<string, unknown>) =>
     plannedPorts(new CommandContext(innerIo([], { cwd: () => base }), new Input(options, [], 0), []));
 
-  it("is loopback alone, unless it is said", () => {
+  it("is loopback alone, unless --listen says otherwise", () => {
     expect(plan({})).toEqual([]);
     expect(plan({ port: 7420 }).map(({ place }) => place.host)).toEqual(["127.0.0.1", "::1"]);
     expect(plan({ listen: "0.0.0.0:80", allowHost: ["a.example"], behindProxy: true })).toEqual([
@@ -231,7 +231,7 @@ describe("what is asked of ports", () => {
     [{ port: 1, allowOrigin: ["*"] }, "is no origin"],
     [{ port: 1, allowOrigin: ["null"] }, "is no origin"],
     [{ port: 1, allowOrigin: ["https://a.example/path"] }, "is no origin"],
-  ])("is refused where it would not be safe: %j", (options, text) => {
+  ])("is refused if it is unsafe or wrong: %j", (options, text) => {
     expect(() => plan(options)).toThrow(text);
   });
 });

@@ -34,7 +34,7 @@ describe("types and names of contents", () => {
     expect(contentTypeOf(path)).toBe(type);
   });
 
-  it("never runs what it names", () => {
+  it("have no quotes, line breaks or lone surrogates in their header", () => {
     expect(attachment('d/\ud800"\r\n.txt')).toBe(
       "attachment; filename=\"____.txt\"; filename*=UTF-8''%EF%BF%BD%22%0D%0A.txt",
     );
@@ -42,7 +42,7 @@ describe("types and names of contents", () => {
 });
 
 describe("a rate", () => {
-  it("takes a burst, then as much as time brings, of each key by itself", () => {
+  it("takes a burst, and then as many as its rate allows, of each key separately", () => {
     const limiter = new RateLimiter({ burst: 2, perSecond: 1 });
     const take = (key: string, now: number): number => limiter.take(key, now);
     expect([take("a", 0), take("a", 0), take("a", 0), take("b", 0)]).toEqual([0, 0, 1, 0]);
@@ -50,7 +50,7 @@ describe("a rate", () => {
     expect([take("a", 500_000), take("a", 500_000), take("a", 500_000)]).toEqual([0, 0, 1]);
   });
 
-  it("has no more memory than it may, and no clock that goes back", () => {
+  it("forgets keys beyond its limit of memory, and gives nothing for a clock that goes back", () => {
     const limiter = new RateLimiter({ burst: 1, perSecond: 0.001 });
     expect(limiter.take("first", 1_000)).toBe(0);
     expect(limiter.take("first", 0)).toBeGreaterThan(0);

@@ -49,7 +49,7 @@ function run(who: string, args: readonly string[], cwd = base): Ran {
   return { status: done.status, out: done.stdout, err: done.stderr };
 }
 
-/** A command of the person at the desk, which succeeds. */
+/** Runs a `sync` command of the person at the desk, and returns its JSON. Throws if it fails. */
 function sync<T>(args: readonly string[], cwd = base): T {
   const { status, out, err } = run("desk-home", ["sync", ...args, "--json"], cwd);
   if (status !== 0) throw new Error(`sync ${args.join(" ")}: ${status}\n${err}`);
@@ -137,7 +137,7 @@ describe("sync", () => {
     expect(out).toMatch(/^[0-9a-f]{8} {2}\S+desk {2}⇄ http:\S+ {2}in sync\n$/);
   });
 
-  it("makes one of edits of different lines, and asks about those of the same", async () => {
+  it("merges edits of different lines, and has a conflict of edits of the same line", async () => {
     expect(sync(["pause", desk])).toMatchObject({ state: "paused" });
     writeFileSync(join(origin, "notes.txt"), "ONE\ntwo\nthree\n");
     writeFileSync(join(desk, "notes.txt"), "one\ntwo\nTHREE\n");
@@ -171,7 +171,7 @@ describe("sync", () => {
     expect([failing.status, failing.err]).toEqual([6, expect.stringContaining("nothing was settled")]);
     const idle = run("desk-home", ["sync", "resolve", "notes.txt", "--merge", "--tool", "true"], desk);
     expect([idle.status, idle.err]).toEqual([6, expect.stringContaining("has not written the merged file")]);
-    // The origin changes its side while the tool is at work: that side was not merged, and what was merged is not lost.
+    // The origin changes its side while the tool runs. The new side was not merged, so the merged file is only kept.
     const isTold = `'${process.execPath}' '${chronicleBin()}' sync conflicts '${desk}' --json | grep -q ${sha256("theirs 4\n")}`;
     const slow = `echo 'theirs 4' > '${join(origin, "notes.txt")}'; until ${isTold}; do sleep 0.2; done; cat "$LOCAL" "$UPSTREAM" > "$MERGED"`;
     const late = run("desk-home", ["sync", "resolve", "notes.txt", "--merge", "--tool", slow], desk);
@@ -187,7 +187,7 @@ describe("sync", () => {
 
   it("halts before a folder that was emptied empties the other one", async () => {
     await asked((syncs) => syncs.flush(desk));
-    // All at once, whatever else the machine has to do.
+    // Pausing makes all deletions come at once, however busy the machine is.
     await asked((syncs) => syncs.pause(desk));
     for (const name of ["notes.txt", "src", "made-here.txt", "made-there.txt"])
       rmSync(join(desk, name), { recursive: true });
@@ -214,14 +214,14 @@ describe("sync", () => {
     expect(after).not.toHaveProperty("degraded");
   });
 
-  it("goes on in the next process, with the token that was given once", async () => {
+  it("continues in the next process, with the token that was given once", async () => {
     process.kill((await processOf("desk-home")) ?? expect.fail("nobody runs it"), "SIGKILL");
     appendFileSync(join(origin, "notes.txt"), "while nobody looked\n");
     await until(() => expect(sync<SyncShape[]>(["status"])).toMatchObject([{ state: "in-sync" }]));
     await same("notes.txt");
   });
 
-  it("tells what happens, as lines of JSON", async () => {
+  it("monitor prints what happens, in order, as lines of JSON", async () => {
     const monitor = begin("desk-home", ["sync", "monitor", "--json"], desk);
     await until(() => expect(monitor.said).toContain('"kind":"state"'));
     writeFileSync(join(origin, "seen.txt"), "seen\n");
@@ -236,7 +236,7 @@ describe("sync", () => {
     expect((await ended)[0]).toBe(0);
   });
 
-  it("stop ends it, and start goes on from there", async () => {
+  it("stop ends it, and start continues from there", async () => {
     expect(sync(["stop"], desk)).toMatchObject({ state: "stopped" });
     writeFileSync(join(origin, "later.txt"), "later\n");
     expect(sync<SyncShape[]>(["status"])).toMatchObject([{ state: "stopped" }]);
@@ -245,7 +245,7 @@ describe("sync", () => {
     await until(() => expect(read(desk, "later.txt")).toBe("later\n"));
   });
 
-  it("keeps its filters over a start that names none, until somebody takes them away", async () => {
+  it("keeps its filters at a start that names none, until an option removes them", async () => {
     const folder = join(base, "filtered");
     const begun = (...options: string[]) => sync(["start", url, folder, "--token-file", token(), ...options]);
     writeFileSync(join(origin, "there.tmp"), "there\n");
@@ -267,7 +267,7 @@ describe("sync", () => {
     for (const name of ["here.tmp", "there.tmp"]) rmSync(join(origin, name));
   });
 
-  it("follows no folder from within it, or from within one that follows it", async () => {
+  it("refuses a folder inside of the origin's, or inside of another one that follows the origin", async () => {
     const within = join(origin, "within");
     mkdirSync(within);
     expect(run("desk-home", ["sync", "start", url, within, "--token-file", token()]).status).toBe(1);
@@ -283,7 +283,7 @@ describe("sync", () => {
     expect([refused.status === 0, existsSync(inside)]).toEqual([false, false]);
   });
 
-  it("says that a token may only read: what is changed here stays here, until a better one comes", async () => {
+  it("says that a token may only read, and keeps changes here until a better token comes", async () => {
     const reading = join(base, "reading");
     mkdirSync(reading);
     writeFileSync(join(reading, "r.mine"), "mine\n");
@@ -306,7 +306,7 @@ describe("sync", () => {
     run("desk-home", ["sync", "stop", reading]);
   });
 
-  it("says so where a folder had files, and takes none of the system's", async () => {
+  it("says so if a folder has files already, and refuses folders of the system", async () => {
     const full = join(base, "full");
     mkdirSync(join(full, "d"), { recursive: true });
     for (const name of ["a.mine", "d/b.mine"]) writeFileSync(join(full, name), "mine\n");
@@ -336,7 +336,7 @@ describe("sync", () => {
     expect(here.err).toContain("/etc is a folder of the system");
   });
 
-  it("claims no exact number of files that give way, as an ignore file may give way, too", async () => {
+  it("claims no exact number of files that give way, because an ignore file may give way, too", async () => {
     const full = join(base, "ignoring");
     mkdirSync(full);
     for (const name of ["a.gives-way", "b.gives-way", "c.tmp"]) writeFileSync(join(full, name), "mine\n");
@@ -344,7 +344,7 @@ describe("sync", () => {
     const mode = ["--mode", "one-way-replica"];
     const begun = run("desk-home", ["sync", "start", url, full, "--token-file", token(), ...mode]);
     expect(begun.err).toMatch(/note: at least 3 files of \S+ignoring give way to what the origin has/);
-    // It depends on the number of files that stay whether the sync asks first.
+    // Whether the sync asks first depends on the number of files that stay.
     await until(() => {
       const [status] = sync<SyncShape[]>(["status", full]);
       if (status?.state === "halted") run("desk-home", ["sync", "resume", full, "--accept-deletions"]);
@@ -353,7 +353,7 @@ describe("sync", () => {
     run("desk-home", ["sync", "stop", full]);
   });
 
-  it("says what is wrong with a token, and with what was typed", async () => {
+  it("says what is wrong with a token, and with the words of a command", async () => {
     const wrong = join(base, "wrong.token");
     writeFileSync(wrong, "wrong\n", { mode: 0o600 });
     const refused = run("desk-home", ["sync", "start", url, join(base, "other"), "--token-file", wrong]);
@@ -382,7 +382,7 @@ describe("sync", () => {
     expect(refusal("replicate", "x", "--connect", "a", "--ws-connect", "b")).toContain("reached in one way");
   });
 
-  it("settles by a path, from anywhere, in the folder that it lies in", async () => {
+  it("settles a conflict by a path, from any working folder, in the sync whose folder has the path", async () => {
     const other = join(base, "other-desk");
     const { id } = sync<SyncShape>(["start", `unix:${socket}`, other, "--mode", "one-way-safe"]);
     await until(() => expect(read(other, "notes.txt")).toBe(read(origin, "notes.txt")));
@@ -404,7 +404,7 @@ describe("sync", () => {
     expect(sync(["resolve", "other-desk/notes.txt", "--accept-upstream"])).toMatchObject({ conflicts: 0 });
     await settled("second");
     await disagree("third");
-    // Where there are several syncs, what is printed outside of the folder names this one.
+    // If there are several syncs, commands that are printed outside of the folder name this one.
     const naming = `chronicle -w ${id.slice(0, 8)} sync`;
     expect(run("desk-home", ["sync", "status"]).out).toContain(`see: ${naming} conflicts\n`);
     const flushed = run("desk-home", ["sync", "flush", other]);
@@ -425,7 +425,7 @@ describe("sync", () => {
     await same("notes.txt");
   });
 
-  it("gives a secret's sides to a person's tool, and to none that an agent names", async () => {
+  it("gives the sides of a secret to a person's tool, but not to a tool that an agent names", async () => {
     const other = join(base, "secrets");
     const work = join(base, "work");
     mkdirSync(work);
@@ -437,7 +437,7 @@ describe("sync", () => {
     writeFileSync(join(origin, ".env"), "TOKEN=theirs\n");
     await until(async () => expect(await asked((syncs) => syncs.conflicts(id))).toHaveLength(1));
     const tool = 'cat "$LOCAL" "$UPSTREAM" "$BASE"; cat "$UPSTREAM" > "$MERGED"';
-    // Nothing but the processes around it tells that it is an agent's.
+    // Only the processes around the command show that it is an agent's.
     const bare = Object.entries(envOf("desk-home")).map(([name, value]) => `${name}=${value}`);
     const words = ["sync", "resolve", join(other, ".env"), "--merge", "--tool", tool];
     const args = ["run", "--", "env", "-i", ...bare, process.execPath, chronicleBin(), ...words];
@@ -452,7 +452,7 @@ describe("sync", () => {
 });
 
 describe("replicate", () => {
-  it("follows until Ctrl-C, and ends in peace; what was synced stays, and goes on with the same command", async () => {
+  it("follows until Ctrl-C, and ends with code 0; the same command continues from there", async () => {
     const box = join(base, "box");
     const args = ["replicate", box, "--connect", socket, "--json"];
     const first = begin("box-home", args, base);
@@ -473,7 +473,7 @@ describe("replicate", () => {
     expect((await once(second, "exit"))[0]).toBe(0);
   });
 
-  it("is steered from elsewhere by the same commands, and says there how it is", async () => {
+  it("can be controlled from other processes by the same commands, which also show its state", async () => {
     const box = join(base, "steered");
     const boxes = <T>(...args: string[]): T => {
       const { status, out, err } = run("steered-home", ["sync", ...args, "--json"], box);
@@ -496,7 +496,7 @@ describe("replicate", () => {
     await until(() => expect(monitor.said).toContain('"in-sync"'));
     const ofAll = begin("steered-home", ["sync", "monitor", "--json"], base);
     await until(() => expect(ofAll.said).toContain('"in-sync"'));
-    // A conflict of its own, met and settled from here.
+    // Another process lists and settles a conflict of this sync.
     expect(boxes<SyncShape>("pause")).toMatchObject({ state: "paused" });
     await said(running, /paused/);
     writeFileSync(join(box, "built.txt"), "mine\n");
@@ -507,7 +507,7 @@ describe("replicate", () => {
     expect(boxes("resolve", "built.txt", "--keep-local")).toMatchObject({ kept: "local", conflicts: 0 });
     await until(() => expect(read(origin, "built.txt")).toBe("mine\n"));
     await until(() => expect(monitor.said).toContain('"kind":"conflict"'));
-    // It was emptied, and the decision comes from here.
+    // The folder is emptied, and another process decides about that.
     boxes("pause");
     for (const name of readdirSync(box)) rmSync(join(box, name), { recursive: true });
     expect([0, 1]).toContain(run("steered-home", ["sync", "resume"], box).status);
@@ -515,7 +515,7 @@ describe("replicate", () => {
     expect(boxes("status", box)).toMatchObject([{ state: "halted", reason: "everything was deleted here" }]);
     expect(boxes("resume", "--restore-files")).toMatchObject({ folder: box });
     await until(() => expect(read(box, "built.txt")).toBe("mine\n"));
-    // What it is, to whoever wants to run it as well; and the end.
+    // A second start is refused, and names the process that runs the sync. Then the sync is stopped.
     const second = run("steered-home", ["sync", "start", `unix:${socket}`, box]);
     expect([second.status, second.err]).toEqual([
       5,
@@ -527,7 +527,7 @@ describe("replicate", () => {
     expect(existsSync(path)).toBe(false);
     await until(() => expect(monitor.said.trim().split("\n").at(-1)).toContain('"stopped"'));
     await until(() => expect(ofAll.said.trim().split("\n").at(-1)).toContain('"stopped"'));
-    // Each thing once, though two processes speak of it.
+    // Each event comes once, though two processes report it.
     const events = ofAll.said
       .trim()
       .split("\n")
@@ -537,7 +537,7 @@ describe("replicate", () => {
     for (const one of [monitor, ofAll]) one.kill("SIGINT");
   });
 
-  it("ends where the origin refuses it, and goes on with what is right", async () => {
+  it("ends if the origin refuses it, and works with the right token", async () => {
     const box = join(base, "refused");
     const wrong = join(base, "wrong-too.token");
     writeFileSync(wrong, "wrong\n", { mode: 0o600 });
@@ -551,7 +551,7 @@ describe("replicate", () => {
     expect([nested.status, nested.out.match(/would hold itself without end/g)?.length]).toEqual([1, 1]);
     expect(nested.out).not.toContain("offline");
     rmSync(inside, { recursive: true });
-    // Where the origin is of the same store, it is said before anything is made.
+    // If the origin is in the same store, the refusal comes before anything is made.
     for (const [where, made] of [
       [join(inside, "deep"), inside],
       [inside, inside],
@@ -571,7 +571,7 @@ describe("replicate", () => {
     expect((await once(right, "exit"))[0]).toBe(0);
   });
 
-  it("that died leaves a socket that keeps nobody from anything", async () => {
+  it("that was killed leaves a socket that hinders nothing", async () => {
     const box = join(base, "steered");
     const args = ["replicate", box, "--connect", socket];
     const killed = begin("steered-home", args, base);
@@ -581,9 +581,9 @@ describe("replicate", () => {
     await once(killed, "exit");
     expect(readdirSync(folder).filter((name) => name.startsWith("sync-"))).toHaveLength(1);
     expect(run("steered-home", ["sync", "status", box]).status).toBe(0);
-    // The store's process has taken it up meanwhile.
+    // The store's process has taken the sync up meanwhile.
     expect(run("steered-home", ["sync", "flush", box])).toMatchObject({ status: 0 });
-    // It lets go of it where the same command is given again.
+    // That process gives the sync up when the same command is run again.
     const again = begin("steered-home", args, base);
     await said(again, /the store's process ran it; from now on it is run here/);
     await said(again, /in sync/);

@@ -19,7 +19,7 @@ afterAll(async () => {
   rmSync(base, { recursive: true, force: true, maxRetries: 20 });
 });
 
-/** A process that serves the store of somebody. */
+/** Starts a process that serves the store of `who`. */
 function serve(who: string, args: readonly string[]): ChildProcess {
   const cwd = join(base, who);
   mkdirSync(cwd, { recursive: true });
@@ -36,7 +36,7 @@ async function answers(who: string, stays: boolean): Promise<void> {
 }
 
 it(
-  "a sync that is begun while another process takes the store over is taken up by that one",
+  "a sync that is begun while another process takes the store over is run by that process",
   { timeout: 600_000 },
   async () => {
     mkdirSync(join(base, "origin"));
@@ -52,9 +52,9 @@ it(
     await once(socket, "connect");
     const head = `POST /v1/syncs HTTP/1.1\r\nHost: chronicle\r\nContent-Type: application/json\r\nIdempotency-Key: k1\r\n`;
     socket.write(`${head}Expect: 100-continue\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`);
-    // A request that waits in the kernel would be reset by a process that leaves: it must have begun to read it.
+    // The first process must have begun to read the request. If it ended before that, it would reset the request.
     expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 100 /);
-    // The first one has the request, and is too slow to answer it: the second one takes its name, and finds no syncs.
+    // The first process has the request, but is stopped. The second one takes its socket, and finds no syncs yet.
     first.kill("SIGSTOP");
     socket.write(body);
     serve("desk", []);
@@ -66,7 +66,7 @@ it(
       .poll(() => existsSync(join(desk, "a.txt")) && readFileSync(join(desk, "a.txt"), "utf8"), WAIT)
       .toBe("from the origin");
     if (first.exitCode === null) await once(first, "exit");
-    // The second one goes on with it.
+    // The second process continues the sync.
     writeFileSync(join(base, "origin/b.txt"), "later");
     await expect.poll(() => existsSync(join(desk, "b.txt")), WAIT).toBe(true);
   },

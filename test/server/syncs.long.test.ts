@@ -43,7 +43,7 @@ describe("who may ask", () => {
     expect((await serving.ask("/v1/syncs", bySocket)).json()).toEqual({ items: [], next: null });
   });
 
-  it("is not an agent, for what begins and ends them", async () => {
+  it("is not an agent, for the beginning and the end of a sync", async () => {
     const agent = createClient({ url: upstream(), acting: { role: "agent" } });
     const code = "FORBIDDEN";
     await expect(agent.syncs.start({ upstream: upstream(), folder: desk })).rejects.toMatchObject({ code });
@@ -54,7 +54,7 @@ describe("who may ask", () => {
 });
 
 describe("a sync", () => {
-  it("is begun, told of, settled and ended", async () => {
+  it("can be begun, followed, settled and ended", async () => {
     const seen: SyncEventShape[] = [];
     const ended = new AbortController();
     const following = (async () => {
@@ -93,13 +93,13 @@ describe("a sync", () => {
     expect(seen.every(({ id }) => id === begun.id)).toBe(true);
   });
 
-  it("follows one workspace for ever: of another one, by id or by name, nothing comes, and nothing goes there", async () => {
+  it("follows one workspace for ever: a start with another one, by id or by name, is refused and changes nothing", async () => {
     await using served = await Serving.start({ replication: true, folder: true });
     const mine = createClient({ url: `unix:${served.run.socket}` });
     const folder = join(served.base, "one");
     const start = { upstream: `unix:${served.run.socket}`, folder, debounceMs: 5 };
     const other = await served.create("other");
-    // Nobody says its name: the one of the server's folder.
+    // No workspace is named, so the sync follows that of the server's folder.
     const { id } = await mine.syncs.start(start);
     const { workspace } = await mine.syncs.flush(id);
     await expect(mine.syncs.start({ ...start, workspace: other })).rejects.toMatchObject({ code: "REFUSED" });
@@ -117,7 +117,7 @@ describe("a sync", () => {
     await mine.close();
   });
 
-  it("is begun at an address of another origin only where the same workspace answers: else nothing is changed", async () => {
+  it("can begin at another address only if the same workspace answers there; otherwise nothing is changed", async () => {
     await using served = await Serving.start({ replication: true, folder: true });
     await using another = await Serving.start({ replication: true, folder: true });
     const mine = createClient({ url: `unix:${served.run.socket}` });
@@ -137,7 +137,7 @@ describe("a sync", () => {
     const nosuch = mine.syncs.start({ upstream, folder, workspace: "nosuch" });
     await expect(nosuch).rejects.toMatchObject({ code: "NOT_FOUND" });
     expect(await mine.syncs.status(id)).toEqual(before);
-    // The same workspace, by another way.
+    // Another address of the same workspace.
     const moved = join(served.base, "moved.sock");
     symlinkSync(served.run.socket, moved);
     expect(await mine.syncs.start({ upstream: `unix:${moved}`, folder })).toMatchObject({ upstream: `unix:${moved}` });
@@ -158,7 +158,7 @@ describe("a sync", () => {
     expect((await client.syncs.list()).filter((one) => one.folder === folder)).toEqual([]);
   });
 
-  it("whose origin is not there is waited for once, as long as one wants to", async () => {
+  it("whose origin is not there is offline, and a flush waits for it no longer than its timeout", async () => {
     const folder = join(serving.base, "lonely");
     const { id } = await client.syncs.start({ upstream: `unix:${join(serving.base, "nowhere.sock")}`, folder });
     const began = performance.now();
@@ -170,7 +170,7 @@ describe("a sync", () => {
     await client.syncs.stop(id);
   });
 
-  it("is found by its folder also behind a link; a bridge begins it there again, and no second one", async () => {
+  it("is found by its folder, also behind a link; a bridge begins it again there, but not in a second folder", async () => {
     mkdirSync(join(serving.base, "real"));
     symlinkSync(join(serving.base, "real"), join(serving.base, "linked"));
     const folder = join(serving.base, "linked", "one");
@@ -186,7 +186,7 @@ describe("a sync", () => {
     await expect(client.syncs.status(second)).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("is asked for by what it is: problems say what is not", async () => {
+  it("has problems that say what is wrong with a request", async () => {
     const problem = async (path: string, value?: unknown) => {
       const answered = await (value === undefined ? serving.ask(path, bySocket) : serving.send(path, value, bySocket));
       const { code, detail } = answered.json<{ code: string; detail: string }>();

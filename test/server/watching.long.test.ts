@@ -21,7 +21,7 @@ async function begin(store: StoreApi, base: string, name: string): Promise<strin
   return workspace.id;
 }
 
-/** The folders in which an edit comes to be recorded, without anybody asking the server; looked at from outside. */
+/** Returns those workspaces in which an edit is recorded. Looks by another store, so that nobody asks the server. */
 async function recordedIn(serving: Serving, ids: readonly string[]): Promise<string[]> {
   const store = await openStore({ home: serving.store.home, configFolder: join(serving.base, "config") });
   const found: string[] = [];
@@ -56,7 +56,7 @@ describe("a server watches", () => {
     });
   });
 
-  it("the folder of a workspace that is begun beside it, and lets go of one that is forgotten", async () => {
+  it("the folder of a workspace that is begun by another store, which can then be forgotten", async () => {
     await using serving = await Serving.start();
     const store = await openStore({ home: serving.store.home, configFolder: join(serving.base, "config") });
     await serving.ask("/v1/workspaces");
@@ -78,7 +78,7 @@ describe("a server watches", () => {
     await store.close();
   });
 
-  it("no more than it is told to: the one that was used last", async () => {
+  it("no more folders than its limit: the one that was used last", async () => {
     const { serving, ids, names, edit } = await three({ watchMost: 1 });
     await using _ = serving;
     for (const name of names) edit(name);
@@ -92,7 +92,7 @@ describe("a server watches", () => {
   });
 });
 
-it("the first answer about a folder that was not watched shows what is there", async () => {
+it("the first answer about a folder that is not watched shows its present files", async () => {
   const { serving, ids, names, edit } = await three({ watchMost: 0 });
   await using _ = serving;
   for (const [i, name] of names.entries()) {
@@ -102,7 +102,7 @@ it("the first answer about a folder that was not watched shows what is there", a
   }
 });
 
-it("the history of an archived folder can be read at once, and is nothing to complain about", async () => {
+it("the history of an archived folder can be read at once, and leaves nothing in the diagnostics", async () => {
   const { serving, ids } = await three({ watchMost: 0 });
   await using _ = serving;
   const [id = ""] = ids;
@@ -125,14 +125,14 @@ describe("a folder that a server watches", () => {
     return { serving, id: me.json<{ default_workspace: string }>().default_workspace };
   }
 
-  it("stays watched, and its streams go on, where it is not archived after all", async () => {
+  it("stays the default workspace when it is unarchived without having been archived", async () => {
     const { serving, id } = await hosting();
     await using _ = serving;
     expect((await archive(serving, id, false)).status).toBe(200);
     expect((await serving.ask("/v1/me")).json()).toMatchObject({ default_workspace: id });
   });
 
-  it("is watched again once it is taken up again: the one that the server was started in, and others", async () => {
+  it("is watched again once it is unarchived, whether the server was started in it or not", async () => {
     const { serving, id } = await hosting();
     await using _ = serving;
     const other = await begin(serving.store, serving.base, "other");
@@ -142,7 +142,7 @@ describe("a folder that a server watches", () => {
     );
     for (const one of [id, other]) expect((await archive(serving, one, true)).status).toBe(200);
     expect((await serving.ask("/v1/me")).json()).toMatchObject({ default_workspace: null });
-    // Whoever reads it meanwhile has it opened.
+    // A read in between opens the workspace.
     for (const one of [id, other]) expect((await serving.read(one, "a")).text).toBe("1");
     for (const one of [id, other]) expect((await archive(serving, one, false)).status).toBe(200);
     for (const name of ["project", "other"]) writeFileSync(join(serving.base, name, "a"), "edited");
@@ -150,7 +150,7 @@ describe("a folder that a server watches", () => {
     expect((await serving.ask("/v1/me")).json()).toMatchObject({ default_workspace: id });
   });
 
-  it("is watched again after a removal that did not come about", async () => {
+  it("is watched again after a removal that was refused", async () => {
     const { serving, id } = await hosting();
     await using _ = serving;
     const upload = connect(serving.port, "127.0.0.1");
@@ -166,7 +166,7 @@ describe("a folder that a server watches", () => {
     expect((await serving.ask("/v1/me")).json()).toMatchObject({ default_workspace: id });
   });
 
-  it("is watched once it is there, also where it was not when the server looked", async () => {
+  it("is watched once it is there, although it was not there when the server looked first", async () => {
     const ids: string[] = [];
     await using serving = await Serving.start({
       before: async (store, base) => {
@@ -184,7 +184,7 @@ describe("a folder that a server watches", () => {
     await vi.waitFor(async () => expect(await recordedIn(serving, [away])).toEqual([away]), soon);
   });
 
-  it("is watched once its log is back, of which the first list could say only what is wrong", async () => {
+  it("is watched once its log is sound again that was damaged at the first list", async () => {
     const ids: string[] = [];
     const logAt = (base: string): string => join(base, "store", "workspaces", ids[0] ?? "", "events.wal");
     await using serving = await Serving.start({
@@ -208,7 +208,7 @@ describe("a folder that a server watches", () => {
   });
 });
 
-it("a workspace that was listed with what kept it from being opened is watched when that has passed", async () => {
+it("a workspace that was listed with a problem is watched when the problem has passed", async () => {
   await using project = new Project();
   project.write("a", "1");
   const store = await project.store();
@@ -294,7 +294,7 @@ describe("a store that could not be listed once", () => {
     await watched.close();
   });
 
-  it("is listed no more often than one that can be", async () => {
+  it("is not listed again at once", async () => {
     await using all = await failing();
     const told: unknown[] = [];
     const watched = new WatchedFolders({
@@ -308,7 +308,7 @@ describe("a store that could not be listed once", () => {
     await watched.close();
   });
 
-  it("does not keep a server's folder from being followed that somebody has read while it was archived", async () => {
+  it("does not prevent that a server's folder is followed which somebody has read while it was archived", async () => {
     await using all = await failing();
     const { store, id, workspaces, project } = all;
     const folder = join(project.base, "other");

@@ -2,13 +2,13 @@ import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig, removeSim } from "../../src/testing/folder-rig.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 
-/** A large deletion that somebody has accepted: that holds until all of it is through, whatever comes in between. */
+/** A large deletion that somebody has accepted stays accepted until all of it is through, whatever happens then. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
 
 const FILES = Object.fromEntries(Array.from({ length: 700 }, (_, i) => [`f${1000 + i}`, "same\n"]));
-/** More than are sent, or taken, in one go. */
+/** More files than are sent, or taken, at once. */
 const GONE = Object.keys(FILES).slice(0, 600);
 const LEFT = Object.fromEntries(Object.entries(FILES).slice(600));
 
@@ -26,7 +26,7 @@ async function everythingIsThrough(): Promise<void> {
   expect(await rig.during(rig.host.tree())).toEqual(LEFT);
 }
 
-it("in the folder, though answers are lost with the connection", async () => {
+it("an accepted deletion in the folder goes through, though answers are lost with the connection", async () => {
   rig = await FolderRig.start(FILES);
   await rig.flush();
   for (const name of GONE) rig.desk.edit(name, undefined);
@@ -42,33 +42,36 @@ it("in the folder, though answers are lost with the connection", async () => {
   await everythingIsThrough();
 });
 
-it("at the origin, though it comes in pieces", async () => {
+it("an accepted deletion at the origin goes through, though it comes in pieces", async () => {
   rig = await FolderRig.start(FILES);
   await rig.flush();
   for (const name of GONE.slice(0, 450)) await rig.during(rig.host.write(name, undefined));
   await rig.until(isHalted);
-  // The rest is there, and has not come yet.
+  // The rest is deleted at the origin, but this has not come yet.
   for (const name of GONE.slice(450)) await rig.during(rig.host.write(name, undefined));
   await rig.during(rig.desk.sync.resume({ accept: "deletions" }));
   await everythingIsThrough();
 });
 
-it.each(["here", "at the origin"])("what is deleted right after it (%s) is not counted with it", async (where) => {
-  rig = await FolderRig.start(FILES);
-  await rig.flush();
-  for (const name of GONE) rig.desk.edit(name, undefined);
-  await accepted();
-  await rig.until(() => rig.desk.sync.shape.pending > 0);
-  const [one = "", ...others] = Object.keys(LEFT);
-  await rig.until(() => rig.desk.sync.shape.state === "in-sync");
-  if (where === "here") rig.desk.edit(one, undefined);
-  else await rig.during(rig.host.write(one, undefined));
-  await rig.flush();
-  expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync", pending: 0 });
-  expect(Object.keys(rig.desk.tree())).toEqual(others);
-});
+it.each(["here", "at the origin"])(
+  "a file that is deleted right after an accepted deletion (%s) is not counted with it",
+  async (where) => {
+    rig = await FolderRig.start(FILES);
+    await rig.flush();
+    for (const name of GONE) rig.desk.edit(name, undefined);
+    await accepted();
+    await rig.until(() => rig.desk.sync.shape.pending > 0);
+    const [one = "", ...others] = Object.keys(LEFT);
+    await rig.until(() => rig.desk.sync.shape.state === "in-sync");
+    if (where === "here") rig.desk.edit(one, undefined);
+    else await rig.during(rig.host.write(one, undefined));
+    await rig.flush();
+    expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync", pending: 0 });
+    expect(Object.keys(rig.desk.tree())).toEqual(others);
+  },
+);
 
-it("at the origin, and nothing more: what is deleted here before the origin is reached is asked about", async () => {
+it("an accepted deletion at the origin does not include what is deleted here before the origin is reached", async () => {
   rig = await FolderRig.start(FILES);
   await rig.flush();
   for (const name of GONE.slice(0, 450)) await rig.during(rig.host.write(name, undefined));
@@ -81,8 +84,8 @@ it("at the origin, and nothing more: what is deleted here before the origin is r
   expect(rig.desk.sync.shape.reason).toContain("deleted here");
 });
 
-describe("in the folder, while it is not watched yet, and the origin brings something", () => {
-  /** Accepts; until the folder is watched, and looked at, the connection is made. */
+describe("an accepted deletion in a folder that is not watched yet, while the origin sends something", () => {
+  /** Accepts the deletion, and checks that it goes through. The connection is made before the folder is looked at. */
   async function acceptedMeanwhile(): Promise<void> {
     await rig.during(rig.host.write("from-origin", "1"));
     await rig.during(rig.desk.start());
@@ -93,7 +96,7 @@ describe("in the folder, while it is not watched yet, and the origin brings some
     expect(await rig.during(rig.host.tree())).toEqual({ ...LEFT, "from-origin": "1" });
   }
 
-  it("of what has halted it", async () => {
+  it("goes through if it has halted the sync before", async () => {
     rig = await FolderRig.start(FILES);
     await rig.flush();
     for (const name of GONE) rig.desk.edit(name, undefined);
@@ -102,7 +105,7 @@ describe("in the folder, while it is not watched yet, and the origin brings some
     await acceptedMeanwhile();
   });
 
-  it("of what nobody has seen so far", async () => {
+  it("goes through if nobody has seen it so far", async () => {
     rig = await FolderRig.start(FILES);
     await rig.flush();
     await rig.during(rig.desk.sync.pause());

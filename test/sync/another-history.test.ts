@@ -5,7 +5,7 @@ let rig: FolderRig;
 
 afterEach(() => rig.close());
 
-it("an origin that told another history is heard again once somebody resumes: it may have been put right", async () => {
+it("a sync that halted because its origin told another history works again once somebody resumes it", async () => {
   rig = await FolderRig.start({ a: "1" });
   const { host, desk } = rig;
   await rig.flush();

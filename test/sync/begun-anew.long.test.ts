@@ -5,7 +5,7 @@ let rig: FolderRig;
 
 afterEach(() => rig.close());
 
-it("a replica that goes on as another one deletes nothing, also where its process ends before it has begun", async () => {
+it("a replica that becomes a new one deletes nothing at first, even if its process ends before it has begun", async () => {
   rig = await FolderRig.start({ a: "1", b: "1" });
   const { host, desk } = rig;
   await rig.flush();
@@ -20,13 +20,13 @@ it("a replica that goes on as another one deletes nothing, also where its proces
   await rig.flush();
   expect(await rig.during(host.tree())).toEqual({ a: "1", b: "1" });
   expect(desk.tree()).toEqual({ a: "1", b: "1" });
-  // That was it: from here on a deletion is one.
+  // From here on, a deletion counts.
   desk.edit("b", undefined);
   await rig.flush();
   expect(await rig.during(host.tree())).toEqual({ a: "1" });
 });
 
-it("once its first step is in the log, a deletion is one, also where its process has ended meanwhile", async () => {
+it("once the first step of a new replica is in the log, a deletion counts, even if its process has ended", async () => {
   const seen = new Set<boolean>();
   let isThrough = false;
   for (let at = 0; !isThrough; at += 1) {

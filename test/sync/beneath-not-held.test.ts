@@ -2,7 +2,7 @@ import { afterEach, expect, it } from "vitest";
 import { HOLDS_ALL } from "../../src/core/tree/folder-traits.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-/** What was edited here in a folder in whose place the origin has what the disk cannot hold: it stays here, and the folder is named. */
+/** An edit stays here, and its folder is named, if the origin has in the folder's place what the disk cannot hold. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -14,7 +14,7 @@ async function proposals(): Promise<number> {
   return events.filter(({ recordId }) => recordId.startsWith("proposal:")).length;
 }
 
-it("an edit beneath a folder of which the origin has made a link is kept back, and is not proposed again and again", async () => {
+it("an edit in a folder that the origin has replaced by a link is kept back, and is not proposed", async () => {
   rig = await FolderRig.start({ "d/x": "1", "b.txt": "b" });
   const { desk, host } = rig;
   desk.context.worktree.traitsOf = () => ({ ...HOLDS_ALL, symlinks: false });
@@ -31,13 +31,13 @@ it("an edit beneath a folder of which the origin has made a link is kept back, a
     expect(await proposals()).toBe(0);
     expect(desk.tree()).toEqual({ "b.txt": "b", "d/": "", "d/x": "mine" });
     expect(desk.sync.shape).toMatchObject(kept);
-    // What lies in it is named with it.
+    // The folder's name also stands for the edit in it.
     expect(desk.sync.shape.not_held_paths).toMatchObject([{ path: "d", side: "both" }]);
     await rig.during(desk.sync.pause());
     await rig.during(desk.sync.resume());
     await rig.flush();
   }
-  // Once the origin has something else there, it goes.
+  // Once the origin has no link there any more, the edit goes to the origin.
   await rig.during(host.write("d", undefined));
   await rig.flush();
   await rig.pass(5_000);

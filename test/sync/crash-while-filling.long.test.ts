@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-/** The power of a replica goes while its folder is filled for the first time, from a base: files are staged as contents come. */
+/** A replica loses power while its folder is first filled, from a base. Files are staged as contents come. */
 
 const FILES: Readonly<Record<string, string>> = {
   top: "at the top\n",
@@ -34,7 +34,7 @@ function staged({ desk }: FolderRig): string[] {
   return desk.disk.lstat(folder) === undefined ? [] : desk.disk.list(folder).map(({ name }) => name.toString());
 }
 
-it("files are staged while contents come, and nothing of that is left", async () => {
+it("files are staged while contents come, and no staged file is left", async () => {
   const rig = await begunOf();
   let wasStaged = false;
   rig.desk.machine.plan(({ path }) => {
@@ -49,26 +49,29 @@ it("files are staged while contents come, and nothing of that is left", async ()
   await rig.close();
 });
 
-it.each(["keep", "forget"] as const)("power cut anywhere in a first sync (%s)", async (fate) => {
-  let isThrough = false;
-  for (let at = 0; !isThrough; at += 1) {
-    const rig = await begunOf();
-    let writes = 0;
-    rig.desk.machine.plan(({ reads }) => (!reads && (writes += 1) > at ? "stop-after" : "go"));
-    rig.desk.heal();
-    await rig.pass(15_000);
-    isThrough = !rig.desk.disk.stopped;
-    rig.desk.cut();
-    await rig.during(rig.desk.close().catch(() => undefined));
-    rig.desk.machine.losePower(fate);
-    rig.desk.heal();
-    await rig.during(rig.desk.start());
-    await rig.flush();
-    expect(rig.desk.tree(), `power cut after write ${at}`).toEqual(TREE);
-    expect(await rig.during(rig.desk.sync.conflicts()), `power cut after write ${at}`).toEqual([]);
-    await rig.during(rig.desk.close());
-    // What an operation leaves that was closed is for the next one.
-    expect(staged(rig), `power cut after write ${at}`).not.toContain("early");
-    await rig.during(rig.host.close());
-  }
-});
+it.each(["keep", "forget"] as const)(
+  "a first sync ends with all files and no conflict, after a power cut anywhere in it (%s)",
+  async (fate) => {
+    let isThrough = false;
+    for (let at = 0; !isThrough; at += 1) {
+      const rig = await begunOf();
+      let writes = 0;
+      rig.desk.machine.plan(({ reads }) => (!reads && (writes += 1) > at ? "stop-after" : "go"));
+      rig.desk.heal();
+      await rig.pass(15_000);
+      isThrough = !rig.desk.disk.stopped;
+      rig.desk.cut();
+      await rig.during(rig.desk.close().catch(() => undefined));
+      rig.desk.machine.losePower(fate);
+      rig.desk.heal();
+      await rig.during(rig.desk.start());
+      await rig.flush();
+      expect(rig.desk.tree(), `power cut after write ${at}`).toEqual(TREE);
+      expect(await rig.during(rig.desk.sync.conflicts()), `power cut after write ${at}`).toEqual([]);
+      await rig.during(rig.desk.close());
+      // What an operation leaves that was closed is for the next one.
+      expect(staged(rig), `power cut after write ${at}`).not.toContain("early");
+      await rig.during(rig.host.close());
+    }
+  },
+);

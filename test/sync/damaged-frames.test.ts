@@ -13,13 +13,13 @@ const withVersion = (bytes: Uint8Array): Buffer => {
   return frame;
 };
 
-/** With the checksum that it must have. */
+/** Writes the checksum that the frame must have. */
 const sealed = (frame: Buffer): Buffer => {
   frame.writeUInt32BE(crc32(frame.subarray(28), crc32(frame.subarray(0, 24))), 24);
   return frame;
 };
 
-/** A control frame in the place of another one: all of it is right but what it says. */
+/** Replaces a frame by a control frame that is correct except for what it says. */
 const saying =
   (head: object) =>
   (bytes: Uint8Array): Buffer => {
@@ -33,7 +33,7 @@ const saying =
 
 const halts = (happened: readonly SyncEvent[]) => happened.filter(({ kind }) => kind === "halted");
 
-it("a damaged byte of a frame's version is a broken network: it is tried again, and goes on", async () => {
+it("a damaged version byte of a frame counts as a broken network: the sync tries again, and continues", async () => {
   rig = await FolderRig.start({ a: "1" });
   await rig.flush();
   rig.desk.damages.push(withVersion);
@@ -45,7 +45,7 @@ it("a damaged byte of a frame's version is a broken network: it is tried again, 
   expect(halts(rig.desk.happened)).toEqual([]);
 });
 
-it("an origin of another version halts it: whoever tries again gets the same", async () => {
+it("an origin of another version halts the sync, because another try would get the same", async () => {
   rig = await FolderRig.start({ a: "1" });
   await rig.flush();
   rig.desk.damages.push((bytes) => sealed(withVersion(bytes)));
@@ -55,14 +55,17 @@ it("an origin of another version halts it: whoever tries again gets the same", a
   expect(rig.desk.sync.shape).toMatchObject({ halted: "format_unsupported" });
 });
 
-describe("a forged frame, right but for what it says, ends the conversation and not the sync", () => {
+describe("a forged frame, correct except for what it says, ends the conversation and not the sync", () => {
   it.each([
     ["no message", { type: "Nonsense" }],
     ["a message without its fields", { type: "Heartbeat" }],
-    ["one that no origin sends", { type: "Ack", up_to_sequence: 1 }],
-    ["one that names a path outside", { type: "TreeResponse", sequence: 1, folders: [{ path: "../x" }] }],
+    ["a message that no origin sends", { type: "Ack", up_to_sequence: 1 }],
+    [
+      "a message that names a path outside of the workspace",
+      { type: "TreeResponse", sequence: 1, folders: [{ path: "../x" }] },
+    ],
     ["another version, in the middle of a conversation", undefined],
-    ["what the origin says of this side", { type: "Error", code: "USAGE", message: "what?", fatal: true }],
+    ["an error of the origin about this side", { type: "Error", code: "USAGE", message: "what?", fatal: true }],
   ])("%s", async (_, head) => {
     rig = await FolderRig.start({ a: "1" });
     await rig.flush();
@@ -76,7 +79,7 @@ describe("a forged frame, right but for what it says, ends the conversation and 
     expect(halts(rig.desk.happened)).toEqual([]);
   });
 
-  it("one that forges again and again is asked more and more seldom; one that is well again soon", async () => {
+  it("an origin that forges again and again is asked more and more rarely, and works again once it stops", async () => {
     rig = await FolderRig.start({ a: "1" });
     await rig.flush();
     const forge = saying({ type: "Nonsense" });
@@ -101,7 +104,7 @@ describe("a forged frame, right but for what it says, ends the conversation and 
     expect(rig.desk.tree()["a"]).toBe("2");
   });
 
-  it("one that turns it out halts it", async () => {
+  it("an error FORBIDDEN halts the sync", async () => {
     rig = await FolderRig.start({ a: "1" });
     await rig.flush();
     rig.desk.damages.push(saying({ type: "Error", code: "FORBIDDEN", message: "go", fatal: true }));

@@ -6,7 +6,7 @@ it.each([
   ["local", { d: "a file now" }],
   ["upstream", { "d/": "", "d/f": "theirs" }],
 ] as const)(
-  "a folder that became a file here, with a disputed file in it: asked about, and settled whole by keeping the %s side",
+  "a folder with a disputed file that became a file here is a conflict; keeping the %s side settles both",
   async (keep, kept) => {
     const rig = await FolderRig.start({ "d/f": "1", "d/g": "2" });
     const { host, desk } = rig;
@@ -22,7 +22,7 @@ it.each([
     await rig.flush();
     const open = await rig.during(desk.sync.conflicts());
     expect(open.map(({ record }) => record.path).sort()).toEqual(["d", "d/f"]);
-    // What nobody disputes goes.
+    // The deletion of `d/g`, which nobody disputes, goes to the origin.
     expect(await rig.during(host.tree())).toEqual({ "d/": "", "d/f": "theirs" });
     expect(desk.tree()).toEqual({ d: "a file now" });
     await rig.during(desk.sync.resolve("d" as WorkspacePath, { keep }));

@@ -3,7 +3,7 @@ import { FolderRig } from "../../src/testing/folder-rig.ts";
 import { listFiles } from "../../src/engine/read/list-files.ts";
 import { verify } from "../../src/engine/upkeep/verify.ts";
 
-/** Of a large deletion that somebody wants back, what was erased a moment before does not come back: nobody has deleted it. */
+/** A file that was erased right before a large deletion does not come back when the deletion is restored. */
 
 const FILES = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`f${10 + i}`, `content ${i}\n`]));
 const NAMES = Object.keys(FILES);
@@ -41,7 +41,7 @@ async function restored(): Promise<void> {
 }
 
 it.each(["gone", "there, as it stays"])(
-  "a file that the origin has left out and erased, and that is %s here by now",
+  "a file that the origin has excluded and erased is not recorded again; here it is %s",
   async (how) => {
     await started();
     await rig.during(rig.host.workspace.configure({ excludeGlobs: ["keys*"] }));
@@ -56,7 +56,7 @@ it.each(["gone", "there, as it stays"])(
   },
 );
 
-it("a file that was deleted at the origin, and then erased there", async () => {
+it("a file that was deleted at the origin, and then erased there, does not come back", async () => {
   await started();
   await rig.during(rig.host.write("keys.txt", undefined));
   await rig.flush();
@@ -67,7 +67,7 @@ it("a file that was deleted at the origin, and then erased there", async () => {
   expect(rig.desk.tree()).toEqual(FILES);
 });
 
-it("a file that was deleted here, and that the origin has erased then", async () => {
+it("a file that was deleted here, and then erased at the origin, does not come back", async () => {
   await started();
   rig.desk.edit("keys.txt", undefined);
   await rig.flush();

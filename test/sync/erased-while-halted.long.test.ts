@@ -3,7 +3,7 @@ import { FolderRig } from "../../src/testing/folder-rig.ts";
 import { listFiles } from "../../src/engine/read/list-files.ts";
 import { verify } from "../../src/engine/upkeep/verify.ts";
 
-/** What the origin erases while a sync is halted for much that was deleted does not come back with the rest. */
+/** A file that the origin erases while a sync is halted by a large deletion does not come back with the rest. */
 
 const FILES = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`f${10 + i}`, `content ${i}\n`]));
 const NAMES = Object.keys(FILES);
@@ -40,7 +40,7 @@ async function restored(): Promise<void> {
 }
 
 it.each(["with the others", "a moment before"])(
-  "a file that was deleted at the origin %s, and is erased there while the sync is halted",
+  "a file that was deleted at the origin %s, and is erased there while the sync is halted, does not come back",
   async (when) => {
     await started();
     if (when === "a moment before") {
@@ -57,7 +57,7 @@ it.each(["with the others", "a moment before"])(
 );
 
 it.each(["with the others", "a moment before"])(
-  "a file that was deleted here %s, and is erased at the origin while the sync is halted",
+  "a file that was deleted here %s, and is erased at the origin while the sync is halted, does not come back",
   async (when) => {
     await started();
     if (when === "a moment before") {
@@ -73,7 +73,7 @@ it.each(["with the others", "a moment before"])(
   },
 );
 
-it("puts back what is held where the origin cannot be reached", async () => {
+it("a restore puts back what the replica holds if the origin cannot be reached", async () => {
   await started();
   for (const name of [...NAMES, "keys.txt"]) rig.desk.edit(name, undefined);
   await rig.until(isHalted);
@@ -87,7 +87,7 @@ it("puts back what is held where the origin cannot be reached", async () => {
   expect(await there()).toEqual([...NAMES, "keys.txt"]);
 });
 
-it("waits for what the origin has said meanwhile, and no longer where it falls silent", async () => {
+it("a restore does not wait for ever for an origin that is silent", async () => {
   await started();
   for (const name of [...NAMES, "keys.txt"]) rig.desk.edit(name, undefined);
   await rig.until(isHalted);

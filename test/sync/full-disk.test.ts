@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-/** The folder's disk is full for a while: it is said when it is tried again, and whoever has made room need not wait for that. */
+/** The folder's disk is full for a while. The sync says when it tries again; `flush` and `resume` try at once. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -13,7 +13,7 @@ async function full(): Promise<void> {
     name === "write" && path.startsWith("/proc/self/fd/") ? { errno: "ENOSPC" } : "go",
   );
   await rig.during(rig.host.write("a", "2"));
-  // Long enough for the waits to be as long as they get.
+  // After this time, the waits are as long as they get.
   await rig.pass(70_000);
   expect(rig.desk.tree()).toEqual({ a: "1" });
 }
@@ -21,7 +21,7 @@ async function full(): Promise<void> {
 const waitMs = (): number => Date.parse(rig.desk.sync.shape.retry_at ?? "") - rig.desk.context.now();
 
 describe("a full disk", () => {
-  it("is told, and when it is tried again; that comes by itself", async () => {
+  it("is reported with the time of the next try, and that try comes by itself", async () => {
     await full();
     const { degraded } = rig.desk.sync.shape;
     expect(degraded).toMatch(/a step has failed, and is tried again: .*no room/);
@@ -49,7 +49,7 @@ describe("a full disk", () => {
     expect(rig.desk.sync.shape.retry_at).toBeUndefined();
   });
 
-  it("that stays full is waited for anew, from the first wait on", async () => {
+  it("that stays full after a resume is tried again after a short wait", async () => {
     await full();
     await rig.during(rig.desk.sync.resume());
     await rig.until(() => rig.desk.sync.shape.retry_at !== undefined);

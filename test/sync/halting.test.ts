@@ -3,7 +3,7 @@ import { ChronicleError } from "../../src/core/values/errors.ts";
 import { FolderRig, removeSim } from "../../src/testing/folder-rig.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 
-/** A sync that is to halt or to rest, and cannot write that down: its disk is full. */
+/** A sync has to halt, pause or stop, but cannot record that, because its disk is full. */
 
 let rig: FolderRig;
 
@@ -19,7 +19,7 @@ function fillDisk(isFull: boolean): void {
 }
 
 describe("a sync that halts on a full disk", () => {
-  it("halts once there is room, where the origin has refused it", async () => {
+  it("halts once there is room, if the origin has refused it", async () => {
     rig = new FolderRig();
     await rig.during(rig.host.open());
     let isFull = true;
@@ -36,7 +36,7 @@ describe("a sync that halts on a full disk", () => {
     expect(rig.desk.sync.shape.halted).toBe("forbidden");
   });
 
-  it("halts once there is room, where its folder is gone; and the origin hears nothing of that", async () => {
+  it("halts once there is room, if its folder is gone, and the origin keeps its files", async () => {
     rig = await FolderRig.start({ a: "1" });
     await rig.flush();
     removeSim(rig.desk.disk, FOLDER);
@@ -51,8 +51,8 @@ describe("a sync that halts on a full disk", () => {
   });
 });
 
-describe("a sync that is to rest, on a full disk", () => {
-  it.each(["pause", "stop", "resume"] as const)("%s is refused, and what went on goes on", async (what) => {
+describe("a command to a sync on a full disk", () => {
+  it.each(["pause", "stop", "resume"] as const)("to %s is refused, and the sync continues", async (what) => {
     rig = await FolderRig.start({ a: "1" });
     await rig.flush();
     fillDisk(true);
@@ -64,7 +64,7 @@ describe("a sync that is to rest, on a full disk", () => {
   });
 });
 
-it("a step for which there is no room says so, and what to do; it is done once there is", async () => {
+it("a step for which there is no room is reported with what to do, and is done once there is room", async () => {
   rig = await FolderRig.start({ a: "1" });
   await rig.flush();
   rig.desk.machine.plan(({ name }) => (name === "makeFolder" ? { errno: "ENOSPC" } : "go"));

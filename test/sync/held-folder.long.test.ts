@@ -3,7 +3,7 @@ import type { WorkspacePath } from "../../src/core/values/path.ts";
 import type { ReplicaRecord } from "../../src/core/records/replica-record.ts";
 import { FolderRig, type RigDesk } from "../../src/testing/folder-rig.ts";
 
-/** A folder that was deleted here, in which something stays at the origin: that is said once, and not asked for again and again. */
+/** A folder was deleted here, but something in it stays at the origin. This is one conflict, and is proposed once. */
 
 const FILES = { "d/f": "1", "d/g/h": "2", "d/g/x.log": "3", a: "a" };
 
@@ -27,7 +27,7 @@ describe.each([
   ["not written back", OUTGOING],
   ["kept out of the folder", INCOMING],
 ])("a deleted folder in which something is %s", (_, record) => {
-  it("is one conflict, and everything else in it goes", async () => {
+  it("is one conflict, and everything else in it is deleted at the origin", async () => {
     const rig = await deleted(record);
     const { host, desk } = rig;
     expect(await rig.during(host.tree())).toEqual({ a: "a", "d/": "", "d/g/": "", "d/g/x.log": "3" });
@@ -41,7 +41,7 @@ describe.each([
     await rig.close();
   });
 
-  it("goes when that is gone", async () => {
+  it("is deleted at the origin once that is gone", async () => {
     const rig = await deleted(record);
     const { host, desk } = rig;
     await rig.during(host.write("d/g/x.log", undefined));
@@ -51,7 +51,7 @@ describe.each([
     await rig.close();
   });
 
-  it("is still one after a restart, and comes back where somebody wants that", async () => {
+  it("is still one conflict after a restart, and comes back if the upstream side is kept", async () => {
     const rig = await deleted(record);
     const { host, desk } = rig;
     await rig.during(desk.close());
@@ -67,7 +67,7 @@ describe.each([
     await rig.close();
   });
 
-  it("… or does not: then it is a conflict again", async () => {
+  it("is a conflict again if the local side is kept", async () => {
     const rig = await deleted(record);
     const { desk } = rig;
     await rig.during(desk.sync.resolve("d" as WorkspacePath, { keep: "local" }));
@@ -78,7 +78,7 @@ describe.each([
     await rig.close();
   });
 
-  it("comes back by itself where the origin always wins", async () => {
+  it("comes back by itself if the origin always wins", async () => {
     const rig = await deleted({ ...record, mode: "two-way-resolved" });
     const { desk } = rig;
     expect(desk.tree()).toEqual({ a: "a", "d/": "", "d/g/": "" });
@@ -86,7 +86,7 @@ describe.each([
     await rig.close();
   });
 
-  it("that has become a file here stays a folder there", async () => {
+  it("that has become a file here stays a folder at the origin until that is gone", async () => {
     const rig = await deleted(record);
     const { host, desk } = rig;
     desk.edit("d", "a file now");

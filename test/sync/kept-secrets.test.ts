@@ -17,7 +17,7 @@ async function following(there: Record<string, string>, here: Record<string, str
 }
 
 describe("secrets that stay on their sides", () => {
-  it("are counted and named with the side, and are no changes that wait", async () => {
+  it("are counted, named with their side, and not pending", async () => {
     const { desk } = await following(
       { a: "1", ".env": "there", ".npmrc": "there" },
       { id_rsa: "here", ".npmrc": "here" },
@@ -37,7 +37,7 @@ describe("secrets that stay on their sides", () => {
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", secrets: 3 });
   });
 
-  it("are counted of an origin whose files came into an empty folder, and after a new start", async () => {
+  it("are counted after a first sync into an empty folder, and after a restart", async () => {
     const { desk } = await following({ a: "1", ".env": "there" });
     const told = { kept_back: 1, secrets: 1, secret_paths: [{ path: ".env", side: "upstream" }] };
     expect(desk.sync.shape).toMatchObject(told);
@@ -47,7 +47,7 @@ describe("secrets that stay on their sides", () => {
     expect(desk.sync.shape).toMatchObject(told);
   });
 
-  it("are not said where both sides have the same, or there are none", async () => {
+  it("are not reported if both sides have the same content", async () => {
     const { desk } = await following({ a: "1", ".env": "same" }, { ".env": "same" });
     expect(desk.sync.shape.secrets).toBeUndefined();
     expect(desk.sync.shape.kept_back).toBeUndefined();

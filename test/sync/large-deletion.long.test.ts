@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-/** `rm -rf FOLDER/*`, one file after another, with the sync looking on. */
+/** `rm -rf FOLDER/*` deletes one file after another while the sync is watching. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -21,7 +21,7 @@ async function trees() {
 const isHalted = (): boolean => rig.desk.sync.shape.state === "halted";
 
 describe("in the folder", () => {
-  it("of a large deletion that is seen in pieces, no more than a few go before it is known to be one", async () => {
+  it("only a few files of a large deletion that is seen in pieces go to the origin before it halts the sync", async () => {
     await started();
     for (const from of [0, 5, 10, 15]) {
       for (const name of NAMES.slice(from, from + 5)) rig.desk.edit(name, undefined);
@@ -45,7 +45,7 @@ describe("in the folder", () => {
     expect(Object.keys((await trees()).host)).toHaveLength(16);
   });
 
-  it("the first few do not go either where others follow in a moment", async () => {
+  it("not even the first deletions go to the origin if each is followed by another within a moment", async () => {
     await started();
     for (const name of NAMES) {
       rig.desk.edit(name, undefined);
@@ -55,7 +55,7 @@ describe("in the folder", () => {
     expect((await trees()).host).toEqual(FILES);
   });
 
-  it("edits do not wait, but for a moment where something was deleted at the same time", async () => {
+  it("edits do not wait, except for a moment if something was deleted at the same time", async () => {
     await started();
     rig.desk.edit("f10", "edited\n");
     await rig.pass(100);
@@ -66,7 +66,7 @@ describe("in the folder", () => {
     expect((await trees()).host["f10"]).toBe("again\n");
   });
 
-  it("who deletes one file after another, all the time, is not waited for without end", async () => {
+  it("deletions that follow one another all the time do not wait without end", async () => {
     await started();
     for (const name of NAMES.slice(0, 18)) {
       rig.desk.edit(name, undefined);
@@ -76,7 +76,7 @@ describe("in the folder", () => {
   });
 
   it.each(["at once", "later", "by another process"])(
-    "restored, what had gone before comes back, too (%s)",
+    "a restore also brings back files whose deletion had gone to the origin before (%s)",
     async (when) => {
       await started();
       for (const name of NAMES.slice(0, 3)) rig.desk.edit(name, undefined);
@@ -94,18 +94,18 @@ describe("in the folder", () => {
       await rig.during(rig.desk.sync.resume({ accept: "restore" }));
       await rig.flush();
       expect(await trees()).toEqual({ desk: FILES, host: FILES });
-      // What is deleted afterwards is meant.
+      // Deletions after the restore count.
       for (const name of NAMES.slice(0, 2)) rig.desk.edit(name, undefined);
       await rig.flush();
       expect(Object.keys((await trees()).host)).toHaveLength(18);
     },
   );
 
-  it("restored, what had gone comes back, too, where the origin's word of it was still on its way", async () => {
+  it("a restore also brings back files whose deletion had been sent, though the connection was then cut", async () => {
     await started();
     for (const name of NAMES.slice(0, 3)) rig.desk.edit(name, undefined);
     await rig.until(() => rig.desk.sync.shape.pending > 0);
-    // It has been sent; nothing comes back.
+    // The deletions have been sent. After the cut, nothing comes back.
     await rig.until(() => rig.desk.sync.shape.pending === 0 || rig.desk.sync.shape.applied > 0);
     rig.desk.cut();
     for (const name of NAMES.slice(3)) rig.desk.edit(name, undefined);
@@ -116,7 +116,7 @@ describe("in the folder", () => {
     expect(await trees()).toEqual({ desk: FILES, host: FILES });
   });
 
-  it("a file that only has another name by now does not come back under the old one", async () => {
+  it("a restore brings a renamed file back under its new name only", async () => {
     await started();
     rig.desk.edit("f10", undefined);
     rig.desk.edit("moved", FILES["f10"]);
@@ -131,7 +131,7 @@ describe("in the folder", () => {
 });
 
 describe("at the origin", () => {
-  it("restored, what had gone from the folder before comes back on both sides", async () => {
+  it("a restore also brings back files that had gone from the folder before, on both sides", async () => {
     await started();
     for (const name of NAMES.slice(0, 3)) await rig.during(rig.host.write(name, undefined));
     await rig.flush();
@@ -160,7 +160,7 @@ describe("at the origin", () => {
       await rig.during(rig.host.write(name.replace("old", "new"), content));
   }
 
-  it("half of a renaming is no large deletion, where the other half comes within seconds", async () => {
+  it("half of a rename is no large deletion if the other half comes within seconds", async () => {
     await renameSlowly();
     await rig.pass(WITHIN_MS);
     expect([isHalted(), Object.keys(rig.desk.tree()).length]).toEqual([false, 62]);
@@ -170,7 +170,7 @@ describe("at the origin", () => {
     expect((await trees()).desk).toEqual((await trees()).host);
   });
 
-  it("a deletion halts the sync after a few seconds; what is back by then needs only to be resumed, once", async () => {
+  it("a large deletion halts the sync after a while; if the files are back by then, a plain resume is enough", async () => {
     await renameSlowly();
     await rig.until(isHalted);
     await secondHalf();

@@ -24,7 +24,7 @@ function changingBy(apply: Context["worktree"]["apply"], { worktree, ...rest }: 
   return { worktree: new Proxy(worktree, { get: (on, key) => (key === "apply" ? apply : bound(on, key)) }), ...rest };
 }
 
-/** Puts a file; what it changes lands only after `meanwhile`, when it is decided. */
+/** Puts a file. Once the write is decided, `meanwhile` runs, and only then the file changes. */
 async function writeSlowly(fast: Context, meanwhile: () => Promise<void>): Promise<void> {
   const begun = (begin: (() => Promise<void>) | undefined) => async () => {
     await begin?.();
@@ -56,10 +56,10 @@ async function twoEngines(project: Project): Promise<{ both: readonly [Context, 
 }
 
 const [A, B] = ["a" as WorkspacePath, "b" as WorkspacePath];
-/** It has looked by then, and waits for its turn. */
+/** After this time, the other process has looked at the folder, and waits for its turn. */
 const LOOKED_MS = 200;
 
-test("a write that is decided, and not in the folder yet, is nobody's edit to another process that looks just then", async () => {
+test("a process that looks between the decision of a write and its change of the file records no edit", async () => {
   await using project = new Project();
   project.write("a", "one");
   await using engines = await twoEngines(project);
@@ -78,7 +78,7 @@ test("a write that is decided, and not in the folder yet, is nobody's edit to an
   expect(project.read("a")).toBe("two");
 });
 
-test("who reads between the beginning of a write and its end brings the beginning into the index: nothing is rebuilt for that", async () => {
+test("a process that reads between the beginning and the end of a write indexes the beginning, without a rebuild", async () => {
   await using project = new Project();
   project.write("a", "one");
   await using engines = await twoEngines(project);
@@ -99,7 +99,7 @@ test("who reads between the beginning of a write and its end brings the beginnin
   expect((await writer.log.refresh()).seq).toBe(head.seq);
 });
 
-test("what was put into the folder and taken back again is nobody's edit to another process that looked in between", async () => {
+test("a process that looks between a change of a file and its reversal records no edit", async () => {
   await using project = new Project();
   project.write("a", "one");
   project.write("b", "one");
@@ -108,7 +108,7 @@ test("what was put into the folder and taken back again is nobody's edit to anot
   await capture(other, { cause: "capture" });
   const { seq } = await writer.index.head();
   let looking: Promise<Capture> | undefined;
-  // As an apply does that lands one file, and may not change the other.
+  // Does what an apply does that changes one file, and may not change the other.
   const context = changingBy(async ({ begin }) => {
     await begin?.();
     project.write("a", "two");

@@ -6,7 +6,7 @@ afterEach(() => rig.close());
 
 const text = (first: string, last: string): string => `${first}\n2\n3\n4\n${last}\n`;
 
-it("what merged by itself is no loss at the origin: its version names the iteration that holds it", async () => {
+it("a version at the origin that merged by itself names the iteration that contains it", async () => {
   rig = await FolderRig.start({ a: text("1", "5") });
   await rig.flush();
   // The replica proposes its change before it hears of the other one.
@@ -17,7 +17,7 @@ it("what merged by itself is no loss at the origin: its version names the iterat
   expect(await rig.during(rig.host.tree())).toEqual({ a: text("one", "five") });
   const versions = await rig.during(rig.host.workspace.versions());
   expect(versions).toMatchObject([{ path: "a", lost_to: { iteration: 2 }, merged_in: { iteration: 3 } }]);
-  // Edited further, it stays so.
+  // A later edit does not change this.
   await rig.during(rig.host.write("a", text("one", "5.0")));
   expect(await rig.during(rig.host.workspace.versions())).toMatchObject([{ merged_in: { iteration: 3 } }]);
 });

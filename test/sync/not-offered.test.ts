@@ -12,7 +12,7 @@ let rig: FolderRig | undefined;
 afterEach(() => rig?.close());
 
 describe("an origin that is started again without --replication", () => {
-  it("halts no replica that it had: it is offline, and goes on by itself once replication is offered again", async () => {
+  it("does not halt a replica that it had: it is offline, and continues once replication is offered again", async () => {
     rig = new FolderRig();
     const { desk, host } = rig;
     await rig.during(host.open());
@@ -37,7 +37,7 @@ describe("an origin that is started again without --replication", () => {
     expect(await rig.during(host.tree())).toEqual({ a: "2", b: "mine" });
   });
 
-  it("a replica that was never let in is told at once", async () => {
+  it("halts a replica that was never let in", async () => {
     rig = new FolderRig();
     const { desk, host } = rig;
     await rig.during(host.open());
@@ -47,7 +47,7 @@ describe("an origin that is started again without --replication", () => {
     expect(desk.sync.shape).toMatchObject({ state: "halted", halted: "not_found" });
   });
 
-  it("by its socket and by its port", async () => {
+  it("refuses replicas on its socket and on its port", async () => {
     await using serving = await Serving.start();
     const { signal } = new AbortController();
     const byPort = dialOrigin({ url: `http://127.0.0.1:${serving.port}`, token: serving.token("agent") }, signal);

@@ -13,7 +13,7 @@ async function unrecorded({ desk }: FolderRig, edits: Readonly<Record<string, st
   if (work !== undefined) await rig.during(endOffRecord(desk.hold.context, work));
 }
 
-it("what is written off the record in a folder that follows an origin goes nowhere", async () => {
+it("changes off the record in a folder that follows an origin do not go to the origin", async () => {
   rig = await FolderRig.start({ a: "1", b: "1", gone: "1" });
   await rig.flush();
   await unrecorded(rig, { a: "secret", new: "secret", gone: undefined });
@@ -24,7 +24,7 @@ it("what is written off the record in a folder that follows an origin goes nowhe
   expect(rig.desk.tree()).toEqual({ a: "secret", b: "2", new: "secret" });
 });
 
-it("what the origin does to such a path overwrites nothing of it, and is told as a conflict", async () => {
+it("a change of the origin to a path that was written off the record does not overwrite it, and is a conflict", async () => {
   rig = await FolderRig.start({ a: "1" });
   await rig.flush();
   await unrecorded(rig, { a: "secret" });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-it("a replica tells that the origin's folder is away, also one that connects then, until it is back", async () => {
+it("a replica reports that the origin's folder is away, also if it connects then, until the folder is back", async () => {
   const rig = await FolderRig.start({ a: "1" });
   const { desk, host } = rig;
   await rig.flush();

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Hash } from "../../src/core/values/hash.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-/** A compaction at the origin names a base of all that is there: a replica that has all of it makes that itself. */
+/** A compaction at the origin names a base of all that is there. A replica that has all of it makes the base itself. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -31,9 +31,9 @@ describe.each([
   ["dropped", true],
 ])("a compaction whose archive is %s", (_, dropArchive) => {
   it.each<[string, (compact: () => Promise<void>) => Promise<void>]>([
-    ["while it is connected", (compact) => compact()],
+    ["that is connected", (compact) => compact()],
     [
-      "before which it is",
+      "that is away meanwhile",
       async (compact) => {
         rig.desk.cut();
         await compact();
@@ -41,7 +41,7 @@ describe.each([
       },
     ],
     [
-      "that comes with other events",
+      "that has also missed other events",
       async (compact) => {
         if (dropArchive) return compact();
         rig.desk.cut();
@@ -51,7 +51,7 @@ describe.each([
         rig.desk.heal();
       },
     ],
-  ])("%s costs no more than its line", async (__, doing) => {
+  ])("costs a replica %s no contents", async (__, doing) => {
     rig = await FolderRig.start(FILES);
     await rig.flush();
     await rig.during(rig.host.write("d0/f0", undefined));
@@ -68,7 +68,7 @@ describe.each([
     expect(seen.types.length).toBeGreaterThan(1);
     expect(seen.types.filter((type) => CONTENTS.includes(type))).toEqual([]);
     expect(seen.bytes).toBeLessThan(10_000);
-    // One that lacks an event whose line is gone reconciles: its copy begins behind all that then.
+    // A replica that lacks an event whose line is gone reconciles. Its copy of the log then begins behind the base.
     const isReconciled = seen.types.includes("TreeResponse");
     expect((await rig.desk.context.blobs.has([base])).has(base)).toBe(!isReconciled);
     await rig.during(rig.host.write("d2/f2", "on and on"));

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-/** What an origin had long ago, and has no more, is nobody's work that goes now. */
+/** Files that an origin had long ago, and has no more, do not count as deleted now. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -13,7 +13,7 @@ async function makePast(): Promise<void> {
   for (const name of OLD) await rig.during(rig.host.write(name, undefined));
 }
 
-it("a folder that begins to follow gets what there is, and never sees what there was", async () => {
+it("a folder that begins to follow gets the present files, and never sees the former ones", async () => {
   rig = new FolderRig();
   await rig.during(rig.host.open());
   await rig.during(rig.host.write("keep", "1"));
@@ -26,7 +26,7 @@ it("a folder that begins to follow gets what there is, and never sees what there
   expect(seen.filter((path) => path.startsWith("old"))).toEqual([]);
 });
 
-it("also where it is cut off again and again, and goes on in another process", async () => {
+it("a folder that is cut off again and again, and follows in new processes, never sees the former files either", async () => {
   rig = new FolderRig();
   await rig.during(rig.host.open());
   await rig.during(rig.host.write("keep", "1"));
@@ -45,7 +45,7 @@ it("also where it is cut off again and again, and goes on in another process", a
   expect(rig.desk.tree()).toEqual({ keep: "1" });
 });
 
-it("one that was away gets what came meanwhile at once", async () => {
+it("a folder that was away gets what came meanwhile, and is in sync", async () => {
   rig = await FolderRig.start({ keep: "1" });
   await rig.flush();
   rig.desk.cut();
@@ -57,7 +57,7 @@ it("one that was away gets what came meanwhile at once", async () => {
   expect(rig.desk.tree()).toEqual({ keep: "1", new: "2" });
 });
 
-it("a large folder that was moved there is moved here in one step, in however many pieces that comes", async () => {
+it("a large folder that was moved at the origin is moved here in one step, in however many pieces that comes", async () => {
   rig = await FolderRig.start();
   const { workspace } = rig.host;
   const names = Array.from({ length: 600 }, (_, i) => `d/f${i}`);

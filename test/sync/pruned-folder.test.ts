@@ -6,7 +6,7 @@ import { prune } from "../../src/engine/upkeep/prune.ts";
 import { takeSnapshot } from "../../src/engine/read/snapshot.ts";
 import { verify } from "../../src/engine/upkeep/verify.ts";
 
-/** The history of a folder that was synced from its first record on, as a start writes it: the origin is not known yet. */
+/** The history of a folder that was synced from its first record on. The origin was not known at that record yet. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -46,7 +46,7 @@ async function problems(): Promise<unknown> {
   return (await rig.during(verify(rig.desk.context))).problems;
 }
 
-it("what the origin has answered is pruned, and what it has not is kept", async () => {
+it("prune gives up what the origin has answered, and keeps what it has not", async () => {
   await answered();
   rig.desk.cut();
   rig.desk.edit("a", "4");
@@ -55,7 +55,7 @@ it("what the origin has answered is pruned, and what it has not is kept", async 
   await rig.pass(2_000);
   const { context } = rig.desk;
   const pruned = await rig.during(prune(context, NOTHING_KEPT));
-  // What the copy of the origin's history names stays in the store for that.
+  // Contents that the copy of the origin's history names stay in the store for that copy.
   expect(pruned).toMatchObject({ pruned_snapshots: [1, 2], freed_contents: 3 });
   await rig.during(context.store.collect());
   expect(await held("4", "5")).toEqual(["4", "5"]);
@@ -65,14 +65,14 @@ it("what the origin has answered is pruned, and what it has not is kept", async 
   expect(await rig.during(rig.host.tree())).toEqual({ a: "5" });
 });
 
-it.each(["goes on", "was stopped"])("its archive is dropped where the sync %s", async (how) => {
+it.each(["goes on", "was stopped"])("the archive of the history can be dropped if the sync %s", async (how) => {
   await answered();
   if (how === "was stopped") await rig.during(rig.desk.sync.stop());
   await rig.during(compact(rig.desk.context, { dropArchive: true }));
   expect(await problems()).toEqual([]);
 });
 
-it("its archive is not dropped as long as the origin has not answered", async () => {
+it("the archive of the history is not dropped as long as the origin has not answered", async () => {
   await answered();
   rig.desk.cut();
   rig.desk.edit("a", "4");

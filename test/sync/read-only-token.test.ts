@@ -19,7 +19,7 @@ async function reading(begin: Readonly<Record<string, string>>, more?: FolderRig
 const tree = (): Promise<Record<string, string>> => rig.during(rig.host.tree());
 
 describe("a token that may only read", () => {
-  it("is told before anything was changed", async () => {
+  it("is reported before anything was changed", async () => {
     const { desk } = await reading({ a: "1" });
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", read_only: true });
     expect(desk.sync.shape.kept_back).toBeUndefined();
@@ -37,7 +37,7 @@ describe("a token that may only read", () => {
     expect(desk.happened).toContainEqual({ kind: "pushed", accepted: 0, rejected: 2, refused: 2 });
   });
 
-  it("counts nothing that is by now what the origin has", async () => {
+  it("does not count a change that equals the origin's state by now", async () => {
     const { desk, host } = await reading({ a: "1", b: "1" });
     for (const name of ["a", "b", "mine"]) desk.edit(name, "m");
     await rig.flush();
@@ -51,7 +51,7 @@ describe("a token that may only read", () => {
     await rig.until(() => desk.sync.shape.kept_back === undefined);
   });
 
-  it("goes when a better one comes, in the same life or the next", async () => {
+  it("keeps nothing back any more once a better token comes, in the same process or a later one", async () => {
     const { desk, host } = await reading({ a: "1" });
     desk.edit("a", "mine");
     await rig.flush();
@@ -79,7 +79,7 @@ describe("a token that may only read", () => {
     expect(await tree()).toEqual({ a: "mine again" });
   });
 
-  it("is nothing to be told where nothing would go anyway", async () => {
+  it("is not reported if nothing would go to the origin anyway", async () => {
     const { desk } = await reading({ a: "1" }, { record: { mode: "one-way-safe" } });
     desk.edit("a", "mine");
     await rig.flush();

@@ -1,7 +1,10 @@
 import { afterEach, expect, it } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-/** What lies beneath a path whose conflict is over, but that cannot be brought into the folder yet, is reconciled: it is no matter of the conflict any more. */
+/**
+ * The conflict of a path is over, but the path cannot be brought into the folder yet. The paths beneath it are
+ * reconciled, because they are no part of the conflict any more.
+ */
 
 const IGNORED = { ".gitignore": "*.o\n" };
 
@@ -37,7 +40,7 @@ async function disputed(): Promise<void> {
   expect(await disputes()).toMatchObject([{ path: "d", reason: "folder" }]);
 }
 
-/** The origin has it again, as it was: it is there on both sides. */
+/** The origin makes `d/x` again, as it was. Checks that it is there on both sides. */
 async function madeAgain(): Promise<void> {
   await rig.during(rig.host.write("d/x", "1"));
   await rig.flush();
@@ -48,7 +51,7 @@ async function madeAgain(): Promise<void> {
   expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
 }
 
-it("a folder that is to go, and holds what is not tracked: a file that the origin makes again in it stays there", async () => {
+it("a file that the origin makes again stays in a folder that cannot go because of an untracked file", async () => {
   await disputed();
   await apart(
     () => rig.desk.edit("d/x", "1"),
@@ -59,7 +62,7 @@ it("a folder that is to go, and holds what is not tracked: a file that the origi
   await madeAgain();
 });
 
-it("a folder that cannot go at the origin, since something of it is not written back", async () => {
+it("a file that the origin makes again stays at the origin, in a folder that cannot go there", async () => {
   rig = await FolderRig.start({ "d/x": "1", "d/y.log": "log", a: "a" }, { record: { filterFrom: ["*.log"] } });
   await rig.flush();
   await apart(

@@ -3,7 +3,7 @@ import { FolderRig, removeSim, writeSim } from "../../src/testing/folder-rig.ts"
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 import { workspaceRecord } from "../../src/engine/log/own-record.ts";
 
-/** `rm -r FOLDER; mkdir FOLDER`, and something new in it: with few files, which may all be deleted otherwise. */
+/** `rm -r FOLDER; mkdir FOLDER`, and something new in it. There are so few files that all may be deleted otherwise. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -25,7 +25,7 @@ function made(birth: string) {
   return { identity: () => ({ dev: "1", ino: "2", birth }) };
 }
 
-it("nothing is left of what there was: it halts, whatever is there now", async () => {
+it("the sync halts if nothing is left of what there was, whatever is there now", async () => {
   rig = await FolderRig.start(FILES);
   await rig.flush();
   replaceContent();
@@ -38,7 +38,7 @@ it("nothing is left of what there was: it halts, whatever is there now", async (
   expect(await atOrigin()).toEqual({ ...FILES, ...NEW });
 });
 
-it("meant so, the origin follows", async () => {
+it("the origin follows once the deletions are accepted", async () => {
   rig = await FolderRig.start(FILES);
   await rig.flush();
   replaceContent();
@@ -48,7 +48,7 @@ it("meant so, the origin follows", async () => {
   expect(await atOrigin()).toEqual(NEW);
 });
 
-it("everything has another name by now: nothing is lost, and nothing halts", async () => {
+it("a rename of every file goes to the origin, and does not halt the sync", async () => {
   rig = await FolderRig.start(FILES);
   await rig.flush();
   for (const name of Object.keys(FILES)) {
@@ -59,7 +59,7 @@ it("everything has another name by now: nothing is lost, and nothing halts", asy
   expect(Object.keys(await atOrigin())).toEqual(Object.keys(FILES).map((name) => `moved-${name}`));
 });
 
-it("another folder with the same inode is another folder, though most of what there was is in it", async () => {
+it("another folder with the same inode halts the sync, though most of what there was is in it", async () => {
   rig = await FolderRig.start(FILES, { parts: made("10") });
   await rig.flush();
   await rig.during(rig.desk.close());
@@ -70,7 +70,7 @@ it("another folder with the same inode is another folder, though most of what th
   expect(await atOrigin()).toEqual(FILES);
 });
 
-it("what was put back into another folder is the workspace's from then on: moved later, it is known again", async () => {
+it("another folder into which the files were put back becomes the workspace's folder", async () => {
   const folder = (ino: string) => ({ identity: () => ({ dev: "1", ino }) });
   rig = await FolderRig.start(FILES, { parts: folder("2") });
   await rig.flush();
@@ -84,13 +84,13 @@ it("what was put back into another folder is the workspace's from then on: moved
   expect(await rig.during(workspaceRecord(rig.desk.context))).toMatchObject({ device: "1", inode: "3" });
 });
 
-it("what was seen to go as the folder went away, and is back with it, does not go at the origin before that is seen", async () => {
+it("files that were seen to go with their folder, and are back with it, are not deleted at the origin", async () => {
   const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`g${100 + i}`, `content ${i}\n`]));
   rig = await FolderRig.start(many);
   await rig.flush();
   const { desk } = rig;
   const some = Object.keys(many).slice(0, 20);
-  // The folder is taken away while somebody looks: of some files it is seen that they are gone, and then of all of it.
+  // The folder is taken away during a look: first some files are seen to be gone, and then the whole folder.
   for (const name of some) desk.disk.rename(`${FOLDER}/${name}`, `/home/${name}`);
   desk.hint(...some);
   await rig.pass(100);

@@ -5,14 +5,19 @@ import { FOLDER } from "../../src/testing/sync-machine.ts";
 import { listOperations } from "../../src/engine/undo/operations.ts";
 import { verify } from "../../src/engine/upkeep/verify.ts";
 
-/** The origin's side of a conflict comes into the folder whole, or not at all; never does the origin lose it by that. */
+/**
+ * A resolve with the origin's side writes the whole of that side into the folder, or nothing, and the origin never
+ * loses it.
+ */
 
 const IGNORED = { ".gitignore": "*.o\n" };
 
 let rig: FolderRig;
 afterEach(() => rig.close());
 
-/** The desk's files; a place for new ones that could not be removed is swept later. */
+/**
+ * Returns the desk's files without temporary ones: a `.chronicle-tmp` path that could not be removed is swept later.
+ */
 function here(): Record<string, string> {
   return Object.fromEntries(Object.entries(rig.desk.tree()).filter(([path]) => !path.startsWith(".chronicle-tmp")));
 }
@@ -38,7 +43,7 @@ async function resolves(): Promise<number> {
   return (await rig.during(listOperations(rig.desk.context))).filter(({ kind }) => kind === "resolve").length;
 }
 
-/** Whoever has edited a file has let it be written. */
+/** Syncs an edited file to the disk, so that a loss of power does not lose the edit. */
 function saved(name: string): void {
   const { disk } = rig.desk;
   const fd = disk.open(`${FOLDER}/${name}`, "read");
@@ -53,7 +58,7 @@ async function followed(): Promise<void> {
   await rig.flush();
 }
 
-it("a folder whose place a file is to take, and that holds what is not tracked: nothing is done, on neither side", async () => {
+it("a resolve that would replace a folder with untracked files by a file is refused, and changes neither side", async () => {
   await apart(
     { ...IGNORED, "d/f": "1" },
     () => rig.desk.edit("d/f", "mine"),
@@ -78,7 +83,7 @@ it("a folder whose place a file is to take, and that holds what is not tracked: 
   expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
 });
 
-it("a folder that is to come, of which something cannot be written: the origin keeps all of it, whatever it is", async () => {
+it("if any write of the origin's folder fails, the origin keeps its tree, and the resolve is not left half done", async () => {
   let isThrough = false;
   for (let at = 0; !isThrough; at += 1) {
     await apart(
@@ -103,7 +108,7 @@ it("a folder that is to come, of which something cannot be written: the origin k
     rig.desk.machine.plan(() => "go");
     await followed();
     expect(await rig.during(rig.host.tree()), `write ${at}`).toEqual(origin);
-    // What was begun is finished, or nothing of it was done.
+    // Either the resolve was completed, or the folder is unchanged and the conflict is open.
     if ((await disputed()).length > 0) {
       expect([here(), await disputed()], `write ${at}`).toEqual([{ d: "a file now", k: "k" }, ["d"]]);
       await take("d");
@@ -116,7 +121,7 @@ it("a folder that is to come, of which something cannot be written: the origin k
   expect(await resolves()).toBe(1);
 });
 
-it("cut off anywhere, and a file of it edited before the next start: the origin's side is not replaced by that", async () => {
+it("an edit between a cut-off resolve and the next start does not replace the origin's side, wherever it was cut off", async () => {
   let isThrough = false;
   let edited = 0;
   for (let at = 0; !isThrough; at += 1) {

@@ -3,7 +3,10 @@ import type { WorkspacePath } from "../../src/core/values/path.ts";
 import { HOLDS_ALL } from "../../src/core/tree/folder-traits.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-/** Whoever settles a conflict with the folder's side sends nothing that the folder's disk keeps here, and asks for nothing again and again. */
+/**
+ * A resolve with the folder's side does not send a state that is here only because the folder's disk cannot hold the
+ * origin's state. Its proposals are not repeated either.
+ */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -31,7 +34,7 @@ async function started(files: Readonly<Record<string, string>>): Promise<FolderR
   return rig;
 }
 
-it("a folder of which the origin has made a link, and that cannot be removed here", async () => {
+it("a folder that the origin replaced by a link, and that cannot be removed here, is kept and never sent", async () => {
   const { desk, host } = await started({ ".gitignore": "*.o\n", "d/x": "1", "b.txt": "b" });
   desk.edit("d/x.o", "ignored");
   await rig.flush();
@@ -43,7 +46,7 @@ it("a folder of which the origin has made a link, and that cannot be removed her
   for (let round = 0; round < 3; round += 1) {
     await rig.flush();
     await rig.pass(5_000);
-    // It says in the log what the folder's side stands on, and is never sent.
+    // The proposal says in the log what the folder's side is based on. It is never sent.
     expect(await proposals()).toEqual(["proposal:file:d"]);
     expect(await rig.during(host.tree())).toMatchObject({ d: "b.txt" });
     expect(desk.tree()).toMatchObject({ "d/": "", "d/x.o": "ignored" });
@@ -54,7 +57,7 @@ it("a folder of which the origin has made a link, and that cannot be removed her
   }
 });
 
-it("a file in the place of a folder in which the origin has a link: it is said what holds it", async () => {
+it("a file that replaces a folder in which the origin has a link is a blocked conflict until the link is gone", async () => {
   const { desk, host } = await started({ "d/e/x": "1", "d/y": "1", "b.txt": "b" });
   desk.cut();
   desk.edit("d", "a file here");
@@ -73,7 +76,7 @@ it("a file in the place of a folder in which the origin has a link: it is said w
   expect(await proposals()).toHaveLength(many);
   expect(desk.tree()).toEqual({ "b.txt": "b", d: "a file here" });
   expect(await rig.during(host.tree())).toMatchObject({ "d/": "", "d/e": "../b.txt" });
-  // Once the link is gone there, the file goes.
+  // Once the origin's link is gone, the file is sent.
   await rig.during(host.write("d/e", undefined));
   await rig.flush();
   await rig.pass(5_000);
@@ -83,7 +86,7 @@ it("a file in the place of a folder in which the origin has a link: it is said w
   expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
 });
 
-it("a folder that was removed here, and in which the origin has a link: it is said what holds it", async () => {
+it("the removal of a folder in which the origin has a link is a blocked conflict, and the link stays", async () => {
   const { desk, host } = await started({ "d/y": "1", "b.txt": "b", "c.txt": "c" });
   await link("d/e", "../b.txt");
   await rig.flush();

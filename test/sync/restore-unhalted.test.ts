@@ -28,7 +28,7 @@ async function nothingBack(): Promise<void> {
 }
 
 describe("resume --restore-files", () => {
-  it("is refused where the sync goes on, which goes on with it", async () => {
+  it("is refused if the sync is not halted, and the sync continues", async () => {
     await deleted();
     await expect(rig.during(rig.desk.sync.resume({ accept: "restore" }))).rejects.toMatchObject({
       code: "REFUSED",
@@ -41,14 +41,14 @@ describe("resume --restore-files", () => {
     expect(await hostTree()).toEqual({ ...OTHERS, new: "new\n" });
   });
 
-  it("puts back nothing that both sides had deleted before somebody paused it", async () => {
+  it("puts back nothing that both sides had deleted before the sync was paused", async () => {
     await deleted();
     await rig.during(rig.desk.sync.pause());
     await rig.during(rig.desk.sync.resume({ accept: "restore" }));
     await nothingBack();
   });
 
-  it("puts back what was deleted on one side while it was paused", async () => {
+  it("puts back what was deleted on one side while the sync was paused", async () => {
     rig = await FolderRig.start({ ...FILES, ...OTHERS });
     await rig.flush();
     await rig.during(rig.desk.sync.pause());

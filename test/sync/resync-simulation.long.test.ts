@@ -67,7 +67,7 @@ class Simulation {
     return openSimStore(this.#disk, { firstId: (this.#ids += 100_000) });
   }
 
-  /** Names of few letters, so that what was a file is a folder later. */
+  /** Returns a path of few letters, so that a later path needs a folder where a file was. */
   #path(): string {
     const depth = 1 + this.#random.below(3);
     return Array.from({ length: depth }, () => "abc"[this.#random.below(3)]).join("/");
@@ -82,13 +82,16 @@ class Simulation {
         this.#random.below(3) === 0
           ? this.#workspace.deleteFile(path)
           : this.#workspace.putFile(path, Buffer.from(`${this.#random.below(9)} `.repeat(size)));
-      // A path that is none, or lies in a file.
+      // The path may not exist, or may lie under a file.
       await what.catch(() => undefined);
     }
     if (this.#random.below(2) === 0) await this.#workspace.compact({ dropArchive: this.#random.below(2) === 0 });
   }
 
-  /** In a storm it is cut off sooner or later, and perhaps crashes. */
+  /**
+   * Connects the replica once. In a storm, the network damages frames, the connection is cut, and the replica may
+   * crash.
+   */
   async #talk(isStorm: boolean): Promise<void> {
     const hold = await this.#open();
     this.#talks += 1;
@@ -116,7 +119,7 @@ class Simulation {
     await ends;
     if (hold.mirror.start !== before) this.resyncs += 1;
     if (this.#random.below(3) === 0) await hold.mirror.applied(hold.mirror.head.seq).catch(() => undefined);
-    // A disk that has stopped lets nothing be closed.
+    // Closing fails if the disk has stopped.
     await Promise.resolve(hold[Symbol.asyncDispose]()).catch(() => undefined);
     if (!this.#disk.stopped) return;
     this.crashes += 1;
@@ -142,7 +145,7 @@ class Simulation {
     const there = await collect(mirror.entriesAt(head.seq));
     const here = await collect(index.entriesAt(head.seq));
     assert.deepEqual(plain(there), plain(here));
-    // What is gone, too: with the same numbers, as far as the origin knows it.
+    // Deleted paths have the same iterations, too, as far as the origin knows them.
     const paths = await index.touched(0, head.seq);
     const [ours, theirs] = [await mirror.iterationsAt(paths, head.seq), await index.iterationsAt(paths, head.seq)];
     assert.deepEqual(plain(ours), plain(theirs));
@@ -153,8 +156,9 @@ class Simulation {
     await hold[Symbol.asyncDispose]();
     const store = await this.#store();
     const copy = await store.openById(this.#replica, { upstream: true });
-    // The index of contents is gone with each crash: nobody knows then whether torn bytes between whole blocks were promised
-    // to anybody, and the pack is kept with them (`settleLane`). What is missing would be another problem.
+    // Each crash loses the index of contents. Then it is unknown whether torn bytes between whole blocks belonged to
+    // contents that were reported as stored, so the pack is kept with them (`settleLane`). Missing contents would be
+    // another kind of problem.
     const { problems } = await copy.verify();
     assert.deepEqual(
       problems.filter(({ kind }) => kind !== "pack-damaged"),
@@ -174,7 +178,7 @@ async function collect(batches: AsyncIterable<readonly IterationRow[]>): Promise
 const SEEDS = Array.from({ length: Number(process.env["RESYNC_SEEDS"] ?? 8) }, (_, i) => i + 1);
 
 describe("a replica that is often too far behind", () => {
-  it("whatever happens, it ends with the origin's state and contents", async () => {
+  it("ends with the origin's state and contents after crashes and a bad network", async () => {
     let [resyncs, crashes] = [0, 0];
     for (const seed of SEEDS) {
       const simulation = new Simulation(seed);

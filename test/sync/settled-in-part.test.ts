@@ -2,12 +2,15 @@ import { afterEach, expect, it } from "vitest";
 import type { WorkspacePath } from "../../src/core/values/path.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-/** A conflict that is settled for the origin's side, where a folder that is to go stays with what is not tracked: it is said to be open. */
+/**
+ * A conflict that is resolved with the origin's side stays open if a folder cannot be removed because it holds
+ * untracked files.
+ */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
 
-it("what stays open is not told as settled", async () => {
+it("a conflict that a resolve leaves open is reported as open", async () => {
   rig = await FolderRig.start({ ".gitignore": "*.o\n", "d/x": "1", a: "a" });
   await rig.flush();
   const { desk, host } = rig;

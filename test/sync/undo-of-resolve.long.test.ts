@@ -7,7 +7,9 @@ import { redo, undo } from "../../src/engine/undo/undo.ts";
 import { verify } from "../../src/engine/upkeep/verify.ts";
 import type { Resolution } from "../../src/replication/folder/cycle/resolve-sync-conflict.ts";
 
-/** Settling a conflict is somebody's own work, however it is asked for: what came from the origin by it can be taken back. */
+/**
+ * A resolve is an operation of its own, whichever side it takes, so that what it took from the origin can be undone.
+ */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -51,7 +53,7 @@ describe.each<[string, Resolution, { desk: string; host: string }]>([
   ["the folder's side was kept", { keep: "local" }, { desk: "mine", host: "mine" }],
   ["a content was given", { keep: "merge", content: Buffer.from("ours") }, { desk: "ours", host: "ours" }],
 ])("%s", (_, resolution, after) => {
-  it("is an operation; undo opens the conflict again, and redo settles it", async () => {
+  it("is an operation; undo brings the folder's side back, and redo settles the conflict", async () => {
     await disputed();
     await resolve("f", resolution);
     await rig.flush();
@@ -68,7 +70,7 @@ describe.each<[string, Resolution, { desk: string; host: string }]>([
   });
 });
 
-it("the origin's side, taken and undone, is the dispute that it was, and nothing is left at the origin", async () => {
+it("a resolve with the origin's side stores no version there, and its undo opens the conflict again", async () => {
   await disputed();
   const versions = async () => (await rig.during(rig.host.workspace.versions())).length;
   const before = await versions();
@@ -82,7 +84,7 @@ it("the origin's side, taken and undone, is the dispute that it was, and nothing
   expect((await rig.during(rig.host.tree()))["f"]).toBe("theirs");
 });
 
-it("the folder's side, kept and undone before the origin has heard of it, is the dispute that it was", async () => {
+it("a resolve with the folder's side that is undone before the origin hears of it opens the conflict again", async () => {
   await disputed();
   rig.desk.cut();
   await resolve("f", { keep: "local" });
@@ -97,7 +99,7 @@ it("the folder's side, kept and undone before the origin has heard of it, is the
   expect(rig.desk.sync.shape.conflicts).toBe(1);
 });
 
-it("kept, undone and redone before the origin has heard of it, it goes there", async () => {
+it("a resolve with the folder's side that is undone and redone before the origin hears of it reaches the origin", async () => {
   await disputed();
   rig.desk.cut();
   await resolve("f", { keep: "local" });
@@ -113,7 +115,7 @@ it("kept, undone and redone before the origin has heard of it, it goes there", a
   expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
 });
 
-it("a folder that was settled with all that lay in it comes back whole", async () => {
+it("undo brings back a folder that a resolve replaced, with everything in it", async () => {
   rig = await FolderRig.start({ "d/f": "1" });
   await rig.flush();
   rig.desk.cut();
@@ -133,7 +135,7 @@ it("a folder that was settled with all that lay in it comes back whole", async (
   expect(await rig.during(rig.host.tree())).toEqual({ d: "a file" });
 });
 
-it("what cannot be written is no operation, and the conflict stays", async () => {
+it("a resolve whose file cannot be written is no operation, and the conflict stays open", async () => {
   await disputed();
   rig.desk.machine.plan(({ name, path, reads }) =>
     !reads && name === "rename" && path.startsWith("/proc/self/fd/") ? { errno: "EACCES" } : "go",
@@ -145,31 +147,34 @@ it("what cannot be written is no operation, and the conflict stays", async () =>
   rig.desk.machine.plan(() => "go");
 });
 
-it.each(["keep", "forget"] as const)("cut off anywhere it is done or not, and one step (%s)", async (fate) => {
-  let isThrough = false;
-  for (let at = 0; !isThrough; at += 1) {
-    await disputed();
-    // Whoever has edited the file has let it be written.
-    save("f");
-    let writes = 0;
-    rig.desk.machine.plan(({ reads }) => (!reads && (writes += 1) > at ? "stop-after" : "go"));
-    await resolve("f", { keep: "upstream" }).catch(() => undefined);
-    isThrough = !rig.desk.disk.stopped;
-    rig.desk.cut();
-    await rig.during(rig.desk.close().catch(() => undefined));
-    rig.desk.machine.losePower(fate);
-    rig.desk.heal();
-    await rig.during(rig.desk.start());
-    await rig.flush();
-    const steps = (await operations()).length;
-    expect(rig.desk.sync.shape.conflicts, `cut after write ${at}`).toBe(1 - steps);
-    expect(rig.desk.tree()["f"], `cut after write ${at}`).toBe(steps === 1 ? "theirs" : "mine");
-    expect((await rig.during(rig.host.tree()))["f"]).toBe("theirs");
-    if (!isThrough) await rig.close();
-  }
-});
+it.each(["keep", "forget"] as const)(
+  "a resolve that is cut off anywhere is done as one operation, or not at all (%s)",
+  async (fate) => {
+    let isThrough = false;
+    for (let at = 0; !isThrough; at += 1) {
+      await disputed();
+      // The edit reaches the disk before the power is lost.
+      save("f");
+      let writes = 0;
+      rig.desk.machine.plan(({ reads }) => (!reads && (writes += 1) > at ? "stop-after" : "go"));
+      await resolve("f", { keep: "upstream" }).catch(() => undefined);
+      isThrough = !rig.desk.disk.stopped;
+      rig.desk.cut();
+      await rig.during(rig.desk.close().catch(() => undefined));
+      rig.desk.machine.losePower(fate);
+      rig.desk.heal();
+      await rig.during(rig.desk.start());
+      await rig.flush();
+      const steps = (await operations()).length;
+      expect(rig.desk.sync.shape.conflicts, `cut after write ${at}`).toBe(1 - steps);
+      expect(rig.desk.tree()["f"], `cut after write ${at}`).toBe(steps === 1 ? "theirs" : "mine");
+      expect((await rig.during(rig.host.tree()))["f"]).toBe("theirs");
+      if (!isThrough) await rig.close();
+    }
+  },
+);
 
-describe("a content that was merged from what both sides were", () => {
+describe("a content that was merged from both sides", () => {
   const given = async () => {
     const { current, wanted } = (await rig.during(rig.desk.sync.conflicts()))[0]?.record ?? {};
     return { current_hash: current?.hash ?? "", undo_hash: wanted?.hash ?? "" };

@@ -36,7 +36,7 @@ describe("Truth 1: several roots", () => {
     expect(await changesSince(box, "0")).toEqual([]);
   });
 
-  it("a rollback of a transaction leaves the other roots' files", async () => {
+  it("a rollback of a transaction leaves the files of all roots", async () => {
     using box = await severalRoots();
     const id = (await box.must(["transaction", "begin"])).stdout.trim();
     for (const name of ["one", "two"]) {
@@ -48,12 +48,12 @@ describe("Truth 1: several roots", () => {
     expect(await changesSince(box, "0")).toEqual([]);
   });
 
-  it("a further root that is away, or not mounted, is not deleted", async () => {
+  it("the files of a further root that is away, or not mounted, are not recorded as deleted", async () => {
     using box = await severalRoots();
     const [two, aside] = [join(box.folder, "two"), join(box.folder, "aside")];
     const elsewhere = mkdtempSync("/dev/shm/chronicle-empty-");
     try {
-      // An empty folder of another device: what is left where a device is not mounted.
+      // An empty folder on another device stands in for the empty mount point of a disk that is not mounted.
       expect(statSync(elsewhere).dev).not.toBe(statSync(two).dev);
       for (const isThere of [false, true]) {
         renameSync(two, aside);
@@ -85,7 +85,7 @@ describe("Truth 1: several roots", () => {
     await box.must(["init", "../other/in/a.txt", "../two/b1.txt"]);
   });
 
-  it("'.' is the first root; without a path every root is meant", async () => {
+  it("'.' means the first root; a command without a path is about every root", async () => {
     using box = await severalRoots();
     for (const path of FILES) box.write(path, "changed\n");
     expect(await changesSince(box, "0")).toHaveLength(FILES.length);
@@ -103,7 +103,7 @@ describe("Truth 1: several roots", () => {
     expect((all as { files: unknown[] }).files).toHaveLength(8);
   });
 
-  it("a folder in the place of a root that is a file is tracked with what it holds", async () => {
+  it("a folder that replaces a root which was a file is tracked with its contents", async () => {
     using box = await severalRoots();
     box.sh("cd ../single; rm c.txt; mkdir c.txt; echo x > c.txt/in; echo y > other");
     expect(await changesSince(box, "0")).toEqual(["modified @c-txt:c.txt", "created @c-txt:c.txt/in"]);

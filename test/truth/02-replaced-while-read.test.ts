@@ -6,7 +6,7 @@ import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { Project } from "../helpers/project.ts";
 import { storeBackends } from "../helpers/store-parts.ts";
 
-/** Somebody replaces the link just before it is read, as long as `isBusy`. */
+/** As long as `isBusy`, reading the link fails as if somebody had just replaced it by a file. */
 class BusyDisk extends NodeDisk {
   isBusy = true;
 
@@ -16,7 +16,7 @@ class BusyDisk extends NodeDisk {
   }
 }
 
-/** A capture that could not read a path has not seen it absent. */
+/** A capture that could not read a path has not seen that the path is absent. */
 describe("02 a link that was replaced while a capture read it", () => {
   it.each(["the baseline", "a later capture"])("is not deleted by a restore to %s", async (when) => {
     await using project = new Project();

@@ -8,7 +8,7 @@ import { McpProject } from "../helpers/mcp-project.ts";
 import { ServedStore } from "../helpers/served-store.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 
-/** A checkout of a branch that ignores nothing: files that nobody had looked at are recorded as new. */
+/** A checkout of a branch that ignores nothing: files that no capture had taken are recorded as new. */
 const CHECKOUT = "rm .gitignore; echo old > a; echo made > made";
 const RULES = ".env\nnode_modules/\n";
 
@@ -17,7 +17,7 @@ interface Told {
   readonly skipped: readonly { readonly path: string; readonly reason: string; readonly detail?: string }[];
 }
 
-/** What every undo of the checkout has to leave and to say. */
+/** Checks what every undo of the checkout leaves, changes and reports. */
 function expectGuarded(read: (path: string) => string, exists: (path: string) => boolean, told: Told): void {
   expect(read(".env")).toBe("SECRET=1\n");
   expect(read("node_modules/dep/index.js")).toBe("module.exports = 1;\n");
@@ -55,7 +55,7 @@ function expectGuardedIn(box: Sandbox, told: unknown): void {
   );
 }
 
-/** A tool call of a library in the same store. Returns its id. */
+/** Does the checkout as a tool call of a library on the same store. Returns the action's id. */
 async function checkedOut(box: Sandbox, more: Partial<ActionRequest> = {}): Promise<string> {
   const { openStore } = await import("../../src/open.ts");
   const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
@@ -75,7 +75,7 @@ function checkoutAction(workspace: WorkspaceApi, work: () => void, more: Partial
 }
 
 describe("Truth 2: an undo deletes only what was seen to be absent", () => {
-  it("undo in a further root, beside what was omitted there", async () => {
+  it("undo in a further root leaves a path that was omitted there", async () => {
     using box = new Sandbox();
     box.write("a", "a");
     box.write("../two/.gitignore", ".env\n");
@@ -96,16 +96,16 @@ describe("Truth 2: an undo deletes only what was seen to be absent", () => {
     const { value } = await box.json(["undo"]);
     expectGuardedIn(box, value);
     expect((dry.value as Told).skipped).toEqual((value as Told).skipped);
-    // A redo does again what was undone, and nothing else.
+    // The redo does again only what was undone.
     await box.must(["redo"]);
     expect(existsSync(join(box.project, "made"))).toBe(true);
     expect(readFileSync(join(box.project, ".env"), "utf8")).toBe("SECRET=1\n");
-    // It takes back what the redo has done, and all of that.
+    // This undo inverts the whole redo.
     await box.must(["undo"]);
     expect(readFileSync(join(box.project, ".env"), "utf8")).toBe("SECRET=1\n");
   });
 
-  it("changes says that a path may have been there, as undo does", async () => {
+  it("`changes` notes that a path may have been there, as undo does", async () => {
     using box = boxed();
     await box.must(["init"]);
     box.run(["run", "--", "sh", "-c", CHECKOUT]);
@@ -114,7 +114,7 @@ describe("Truth 2: an undo deletes only what was seen to be absent", () => {
     expect(stdout).not.toMatch(/note: (a|made|\.gitignore):/);
   });
 
-  it("tells people which paths stay, and why", async () => {
+  it("undo without --json tells which paths stay, and why", async () => {
     using box = boxed();
     await box.must(["init"]);
     box.run(["run", "--", "sh", "-c", CHECKOUT]);
@@ -151,7 +151,7 @@ describe("Truth 2: an undo deletes only what was seen to be absent", () => {
     expectGuardedIn(box, (await box.json(["undo", "--since", moment])).value);
   });
 
-  it("restore, also where a snapshot came later than the moment", async () => {
+  it("restore to a moment before the last snapshot", async () => {
     using box = boxed();
     await box.must(["init"]);
     box.sh(CHECKOUT);
@@ -211,7 +211,7 @@ describe("Truth 2: an undo deletes only what was seen to be absent", () => {
     );
   });
 
-  it("what could not be read, was too large or special before, and could be recorded during", async () => {
+  it("undo leaves paths that were too large or special before a run and could be recorded during it", async () => {
     await using project = new Project();
     project.write("big", "x".repeat(4_000));
     project.write("a", "1\n");
@@ -229,13 +229,13 @@ describe("Truth 2: an undo deletes only what was seen to be absent", () => {
     ]);
   });
 
-  it("rules that came and went between two snapshots: the last look before the work decides", async () => {
+  it("undo leaves a path that the rules of the last capture before the run excluded", async () => {
     await using project = new Project();
     project.write("a", "1\n");
     const workspace = await project.init();
     project.write(".gitignore", ".env\n");
     project.write(".env", "SECRET=1\n");
-    // Records the rules; what they keep out is not recorded.
+    // Records the rules, but not the paths that they exclude.
     await workspace.run({ command: ["true"] });
     await workspace.run({ command: ["sh", "-c", "rm .gitignore; echo 2 > a"] });
     const undone = await workspace.undo();
@@ -243,7 +243,7 @@ describe("Truth 2: an undo deletes only what was seen to be absent", () => {
     expect(undone.skipped).toMatchObject([{ path: ".env" }]);
   });
 
-  it("rules of the configuration, and of .git/info/exclude, which are no files of the workspace", async () => {
+  it("undo leaves a path that .git/info/exclude excluded, although that file is not recorded", async () => {
     await using project = new Project();
     project.write("a", "1\n");
     mkdirSync(project.at(".git/info"), { recursive: true });
@@ -256,7 +256,7 @@ describe("Truth 2: an undo deletes only what was seen to be absent", () => {
     expect(undone.skipped).toMatchObject([{ path: "key.secret" }]);
   });
 
-  it("what an action's own look shows to be absent goes, whatever the rules keep out", async () => {
+  it("undo removes an excluded path that the action's own scan had seen to be absent", async () => {
     await using project = new Project();
     project.write(".gitignore", "build/\n.env\n");
     project.write("a", "1\n");
@@ -271,7 +271,7 @@ describe("Truth 2: an undo deletes only what was seen to be absent", () => {
     expect(existsSync(project.at("build"))).toBe(false);
   });
 
-  it("a folder that the rules kept out stays, though the action's file in it goes", async () => {
+  it("an excluded folder stays, although undo removes the action's file in it", async () => {
     await using project = new Project();
     project.write(".gitignore", "build/\n");
     const workspace = await project.init();
@@ -282,7 +282,7 @@ describe("Truth 2: an undo deletes only what was seen to be absent", () => {
     const undone = await workspace.undo();
     expect(existsSync(project.at("build/out.txt"))).toBe(false);
     expect(existsSync(project.at("build"))).toBe(true);
-    // The folder was never recorded, so that no undo is about it.
+    // No undo is about the folder, because it was never recorded.
     expect(undone.skipped).toEqual([]);
   });
 

@@ -7,8 +7,8 @@ import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 
 /**
- * A path whose content cannot be recorded, now or at the moment that is gone back to: nobody may say that it is in an
- * earlier state, and no earlier state is brought back as the one of that moment.
+ * A path's content may be impossible to record, now or at the moment of a restore. Then no answer says that the path
+ * is in an earlier state, and no earlier state is restored as the state of that moment.
  */
 
 const LIMIT = 1024;
@@ -21,7 +21,7 @@ async function tooLarge(project: Project) {
   return workspace;
 }
 
-describe("Truth 2: what could not be recorded as it is now is left, and named", () => {
+describe("Truth 2: a path that cannot be recorded as it is now is left, and named", () => {
   it.each([true, false])("by a restore of everything (dry run: %s)", async (dryRun) => {
     await using project = new Project();
     const workspace = await tooLarge(project);
@@ -45,7 +45,7 @@ describe("Truth 2: what could not be recorded as it is now is left, and named", 
     expect(project.read("s")).toHaveLength(2 * LIMIT);
   });
 
-  it("and nothing is named that was not there then, or that is not asked for", async () => {
+  it("but no path is named that did not exist then, or that was not asked for", async () => {
     await using project = new Project();
     const workspace = await tooLarge(project);
     project.write("late", "x".repeat(2 * LIMIT));
@@ -53,7 +53,7 @@ describe("Truth 2: what could not be recorded as it is now is left, and named", 
     expect((await workspace.restore("0")).skipped.map(({ path }) => path)).toEqual(["s"]);
   });
 
-  it("and a path that was never recorded, where it is named", async () => {
+  it("also a path that was never recorded, if the restore names it", async () => {
     await using project = new Project();
     project.write("big", "x".repeat(2 * LIMIT));
     const workspace = await project.init({ maxFileSize: LIMIT });
@@ -68,20 +68,23 @@ describe("Truth 2: what could not be recorded as it is now is left, and named", 
     expect((await workspace.restore("0", { paths: ["big"] })).skipped).toMatchObject([then]);
   });
 
-  it.skipIf(process.getuid?.() === 0)("and what is named in a folder that cannot be read", async () => {
-    await using project = new Project();
-    project.write("d/f", "1\n");
-    const workspace = await project.init();
-    chmodSync(project.at("d"), 0o000);
-    const { skipped } = await workspace.restore("0", { paths: ["d/f"] });
-    chmodSync(project.at("d"), 0o755);
-    expect(skipped).toMatchObject([{ path: "d/f", reason: "unseen" }]);
-  });
+  it.skipIf(process.getuid?.() === 0)(
+    "also a path in a folder that cannot be read, if the restore names it",
+    async () => {
+      await using project = new Project();
+      project.write("d/f", "1\n");
+      const workspace = await project.init();
+      chmodSync(project.at("d"), 0o000);
+      const { skipped } = await workspace.restore("0", { paths: ["d/f"] });
+      chmodSync(project.at("d"), 0o755);
+      expect(skipped).toMatchObject([{ path: "d/f", reason: "unseen" }]);
+    },
+  );
 });
 
 const BIG = "y".repeat(2 * LIMIT);
 
-/** Snapshots: `one` with `f` of one state, `two` where it was too large, `three` with another. */
+/** Records `f` as `v1` in the baseline, as too large in the snapshot `two`, and as `v3` in `three`. */
 async function tooLargeThen(project: Project): Promise<WorkspaceApi> {
   project.write("f", "v1\n");
   project.write("a", "1\n");
@@ -97,15 +100,15 @@ async function tooLargeThen(project: Project): Promise<WorkspaceApi> {
 const UNKNOWN = { path: "f", reason: "unseen", detail: expect.stringContaining("then (too large)") as string };
 const pathsOf = (list: readonly { readonly path: string }[]): string[] => list.map(({ path }) => path);
 
-describe("Truth 2: what could not be recorded then is not brought back to an older state", () => {
-  it.each([true, false])("by a restore (dry run: %s), which does the rest", async (dryRun) => {
+describe("Truth 2: a path that could not be recorded at a moment is not set to an older state", () => {
+  it.each([true, false])("by a restore (dry run: %s), which changes the other paths", async (dryRun) => {
     await using project = new Project();
     const workspace = await tooLargeThen(project);
     const done = await workspace.restore("two", { dryRun });
     expect([pathsOf(done.changes), done.skipped]).toEqual([["a"], [expect.objectContaining(UNKNOWN)]]);
     expect(project.read("f")).toBe("v3\n");
     expect((await workspace.restore("two", { dryRun: true, force: true })).skipped).toMatchObject([UNKNOWN]);
-    // Before and after it the state is known.
+    // The states before and after that moment are known.
     await workspace.restore("0");
     expect(project.read("f")).toBe("v1\n");
     expect((await workspace.restore("three")).skipped).toEqual([]);
@@ -122,7 +125,7 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     expect(existsSync(project.at("f"))).toBe(false);
   });
 
-  it("unless the path is named and forced: then it gets its last recorded state", async () => {
+  it("unless a restore names the path with force: then it gets its last recorded state", async () => {
     await using project = new Project();
     const workspace = await tooLargeThen(project);
     const done = await workspace.restore("two", { paths: ["f"], force: true });
@@ -132,7 +135,7 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     expect(project.read("f")).toBe("v3\n");
   });
 
-  it("so that the command which the answer names brings that state, also from the middle of a commit", async () => {
+  it("except by the command that undo's answer names, also for a moment inside a commit", async () => {
     using box = new Sandbox();
     for (const name of ["a", "f", "z"]) box.write(name, "v1\n");
     await box.must(["init", "--max-file-size", "1KiB"]);
@@ -162,7 +165,7 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     expect([project.tree()["f"], project.read("a")]).toEqual([was, "2\n"]);
   });
 
-  it.each(["undo", "turn", "rollback", "since", "file"] as const)("of an action, by %s", async (how) => {
+  it.each(["undo", "turn", "rollback", "since", "file"] as const)("by an undo of an action (%s)", async (how) => {
     await using project = new Project();
     project.write("f", "v1\n");
     const workspace = await project.init({ maxFileSize: LIMIT });
@@ -179,7 +182,7 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     expect(project.read("f")).toBe("v3\n");
   });
 
-  it.each([{}, { force: true }])("where the action's own scan left the file out (%o)", async (how) => {
+  it.each([{}, { force: true }])("by an undo of an action whose own scan left the file out (%o)", async (how) => {
     await using project = new Project();
     project.write("f", "v1\n");
     const workspace = await project.init({ maxFileSize: LIMIT });
@@ -205,7 +208,7 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     expect(project.read("f")).toBe("v3\n");
   });
 
-  it("by a run that is rolled back, which says the truth once", async () => {
+  it("by a run that is rolled back, which says that the file was not", async () => {
     using box = new Sandbox();
     box.write("f", "v1\n");
     await box.must(["init", "--max-file-size", "1KiB"]);
@@ -215,7 +218,7 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     expect(ran.stderr).toContain("NOT rolled back: f (no capture takes them, so that their earlier content is gone");
   });
 
-  it("a state that was recorded since is known: by an action's capture of one path, and by its scan", async () => {
+  it("but a state that an action's capture of one path, or its scan, recorded since then is restored", async () => {
     await using project = new Project();
     const workspace = await tooLargeThen(project);
     project.write("f", BIG);
@@ -235,7 +238,7 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     expect(project.read("f")).toBe("v3\n");
   });
 
-  it("a path that is omitted again, after a capture of some paths has recorded it, is not known again", async () => {
+  it("also if the path is omitted again after a capture of some paths recorded it", async () => {
     await using project = new Project();
     const workspace = await tooLargeThen(project);
     project.write("f", BIG);
@@ -246,14 +249,14 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     await workspace.snapshot({ name: "again" });
     const before = (await workspace.status()).seq;
     await workspace.snapshot();
-    // The snapshot alone: the coverage is stated once.
+    // The snapshot is the only new event, because an unchanged coverage is not recorded again.
     expect((await workspace.status()).seq).toBe(before + 1);
     project.write("f", "v5\n");
     expect(await workspace.restore("again")).toMatchObject({ changes: [], skipped: [UNKNOWN] });
     expect(project.read("f")).toBe("v5\n");
   });
 
-  it("an undo of what Chronicle wrote brings back what it wrote over", async () => {
+  it("but an undo of a write by Chronicle brings back the content that it replaced", async () => {
     await using project = new Project();
     const workspace = await tooLargeThen(project);
     project.write("f", BIG);
@@ -264,7 +267,7 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     expect(project.read("f")).toBe("v3\n");
   });
 
-  it("a pipe in the file's place then", async () => {
+  it("also if a pipe was in the file's place then", async () => {
     await using project = new Project();
     project.write("f", "v1\n");
     const workspace = await project.init();
@@ -278,7 +281,7 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     expect(project.read("f")).toBe("v3\n");
   });
 
-  it.skipIf(process.getuid?.() === 0)("a file, or its folder, that could not be read then", async () => {
+  it.skipIf(process.getuid?.() === 0)("also if the file, or its folder, could not be read then", async () => {
     await using project = new Project();
     project.write("f", "v1\n");
     project.write("d/f", "v1\n");
@@ -308,7 +311,7 @@ describe("Truth 2: what could not be recorded then is not brought back to an old
     expect([changes, pathsOf(skipped)]).toEqual([[], ["z"]]);
   });
 
-  it("files of a database, together", async () => {
+  it("together with the other files of a database, which are also forced together", async () => {
     await using project = new Project();
     const page = (fill: string): string => `SQLite format 3\0${fill.repeat(LIMIT)}`;
     project.write("db", page("1"));

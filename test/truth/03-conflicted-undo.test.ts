@@ -3,7 +3,7 @@ import type { ActionRequest } from "../../src/api/action-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 
-/** A tool call that gives the one line of a file another text. Its id. */
+/** Makes a tool call that changes the only line of `f`. Returns the action's id. */
 async function edit(
   project: Project,
   workspace: WorkspaceApi,
@@ -20,8 +20,8 @@ async function undoneOf(workspace: WorkspaceApi): Promise<readonly boolean[]> {
   return (await workspace.operations()).filter((one) => one.kind === "action").map((one) => one.undone);
 }
 
-describe("Truth 3: what an undo could not take back is not taken back", () => {
-  it("the turn takes a conflicted action of it along, and the conflict is settled by that", async () => {
+describe("Truth 3: what an undo could not undo does not count as undone", () => {
+  it("an undo of a turn also undoes its action with a conflict, and settles the conflict", async () => {
     await using project = new Project();
     project.write("f", "before\n");
     const workspace = await project.init();
@@ -43,7 +43,7 @@ describe("Truth 3: what an undo could not take back is not taken back", () => {
     expect(await undoneOf(workspace)).toEqual([false, false]);
   });
 
-  it("a conflicted action stays to be undone: what was in its way goes, and then it goes", async () => {
+  it("an action with a conflict can be undone after the action that was in its way", async () => {
     await using project = new Project();
     project.write("f", "before\n");
     const workspace = await project.init();
@@ -51,7 +51,7 @@ describe("Truth 3: what an undo could not take back is not taken back", () => {
     const c2 = await edit(project, workspace, { to: "by c2", turn: "t2" });
     await workspace.undo({ action: c1 });
     const again = await workspace.undo({ action: c1 });
-    // It is tried again, and named again: once.
+    // The second undo reports the same conflict, and records no second one.
     expect(again.unmerged).toMatchObject([{ path: "f" }]);
     expect(await workspace.conflicts()).toHaveLength(1);
     await workspace.undo({ action: c2 });
@@ -62,7 +62,7 @@ describe("Truth 3: what an undo could not take back is not taken back", () => {
     expect(await workspace.conflicts()).toEqual([]);
   });
 
-  it("the next undo of the last turn passes one of which only named conflicts are left", async () => {
+  it("undo of the last turn passes a turn of which only reported conflicts are left", async () => {
     await using project = new Project();
     project.write("f", "before\n");
     project.write("g", "before\n");
@@ -80,7 +80,7 @@ describe("Truth 3: what an undo could not take back is not taken back", () => {
     expect(await undoneOf(workspace)).toEqual([true, false]);
   });
 
-  it("plain undo passes it as well; settled for the undo, it is undone", async () => {
+  it("plain undo passes an action with a conflict; a resolve in favour of the undo undoes the action", async () => {
     await using project = new Project();
     project.write("f", "before\n");
     project.write("g", "before\n");
@@ -97,13 +97,13 @@ describe("Truth 3: what an undo could not take back is not taken back", () => {
     expect(project.read("f")).toBe("before\n");
     expect(await undoneOf(workspace)).toEqual([true, true]);
     expect((await workspace.undo({ action: c })).notes).toEqual([expect.stringContaining("undone already")]);
-    // Taken back, it is open again.
+    // After an undo of the resolve, the action does not count as undone.
     await workspace.undo();
     expect(project.read("f")).toBe("by a human\n");
     expect(await undoneOf(workspace)).toEqual([true, false]);
   });
 
-  it("what is taken back by settling a conflict is not among the changes of an action that ends later", async () => {
+  it("a change that a resolve undid is not among the changes of an action that ends later", async () => {
     for (const keep of ["undo", "current"] as const) {
       await using project = new Project();
       project.write("f", "before\n");
@@ -113,7 +113,7 @@ describe("Truth 3: what an undo could not take back is not taken back", () => {
       const first = await begin("s");
       project.write("f", "by the first\n");
       const second = await begin("another");
-      // Both go on: it may be either's.
+      // Both actions are open, so that either may have made this change.
       project.write("f", "by one of both\n");
       await workspace.undo({ session: "s" });
       const [conflict] = await workspace.conflicts();

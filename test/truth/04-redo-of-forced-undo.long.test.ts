@@ -7,7 +7,7 @@ async function work(workspace: WorkspaceApi, script: string): Promise<string> {
   return session.session_id;
 }
 
-describe("Truth 4: a redo brings back the bytes that were there, and so does an undo of it", () => {
+describe("Truth 4: a redo brings back the bytes that were there, and so does an undo of the redo", () => {
   it("undo --force over an edit, then redo: the edit is back", async () => {
     await using project = new Project();
     project.write("f", "before\n");
@@ -21,7 +21,7 @@ describe("Truth 4: a redo brings back the bytes that were there, and so does an 
     const redone = await workspace.redo();
     expect(project.tree()).toEqual(whole);
     expect(redone.skipped).toEqual([]);
-    // And further, to and fro.
+    // Another undo and redo do the same.
     await workspace.undo();
     expect(project.read("f")).toBe("before\n");
     await workspace.redo();
@@ -44,7 +44,7 @@ describe("Truth 4: a redo brings back the bytes that were there, and so does an 
     expect(project.tree()).toEqual(whole);
   });
 
-  it("of a restore and of a named operation as well", async () => {
+  it("redo after a forced undo of a restore or of a named operation: the edit is back", async () => {
     await using project = new Project();
     project.write("f", "first\n");
     const workspace = await project.init();
@@ -62,7 +62,7 @@ describe("Truth 4: a redo brings back the bytes that were there, and so does an 
     expect(project.read("f")).toBe("fourth\n");
   });
 
-  it("where the edit cannot be kept apart, a redo refuses before it says so", async () => {
+  it("a redo over a later edit is refused; after a forced redo, undo brings the edit back", async () => {
     await using project = new Project();
     project.write("f", "before\n");
     const workspace = await project.init();

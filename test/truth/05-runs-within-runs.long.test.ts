@@ -31,7 +31,7 @@ describe("Truth 5: runs within runs", () => {
     expect(within).toMatchObject({ rolled_back: true, ambiguous: [], exit_code: 3 });
     expect(within.changes.map((one) => one.path)).toEqual(["d", "d/g", "f"]);
     const outer = summaryIn(box, "outer.json");
-    // What was taken back within it is nothing that it has changed.
+    // Changes that were rolled back within the outer run are not among its changes.
     expect(outer.changes.map((one) => one.path)).toEqual(["code", "outer"]);
     expect(outer.ambiguous).toEqual([]);
     await box.must(["undo"]);
@@ -39,7 +39,7 @@ describe("Truth 5: runs within runs", () => {
     expect(readFileSync(join(box.project, "kept"), "utf8")).toBe("before\n");
   });
 
-  it("the undo of a run takes back what the runs within it did", async () => {
+  it("undo of a run undoes what the runs within it did", async () => {
     using box = new Sandbox();
     box.write("kept", "before\n");
     await box.must(["init"]);
@@ -58,7 +58,7 @@ describe("Truth 5: runs within runs", () => {
     expect(readFileSync(join(box.project, "kept"), "utf8")).toBe("before\n3\n1\n");
   });
 
-  it("a failed outer run takes back what the runs within it did, those too that were rolled back themselves", async () => {
+  it("the rollback of a failed outer run also undoes the runs within it, and copes with one that was rolled back", async () => {
     using box = new Sandbox();
     box.write("kept", "before\n");
     await box.must(["init"]);
@@ -69,7 +69,7 @@ describe("Truth 5: runs within runs", () => {
     expect(readFileSync(join(box.project, "kept"), "utf8")).toBe("before\n");
   });
 
-  it("is known by its processes where the environment was cleared", async () => {
+  it("a run within a run is recognised by its processes if its environment was cleared", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     const env = Object.entries(box.env())
@@ -81,10 +81,10 @@ describe("Truth 5: runs within runs", () => {
     expect(existsSync(join(box.project, "f"))).toBe(false);
   });
 
-  it("is known by its environment where it is no descendant any more", async () => {
+  it("a run within a run is recognised by its environment if it is no descendant any more", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
-    // The subshell ends at once, so that the inner run is nobody's child.
+    // The subshell ends at once, so that the inner run is no descendant of the outer one.
     const run = `${inner(box)} run --rollback-on-failure -- sh -c 'echo x > f; exit 3'; echo $? > ../code`;
     writeFileSync(join(box.folder, "inner.sh"), run);
     const script = "(setsid sh ../inner.sh > /dev/null 2>&1 &); while [ ! -s ../code ]; do sleep 0.05; done";
@@ -93,7 +93,7 @@ describe("Truth 5: runs within runs", () => {
     expect(existsSync(join(box.project, "f"))).toBe(false);
   });
 
-  it("of four beside each other one that fails says what it could not take back, and the outer takes back all of it", async () => {
+  it("one of four parallel inner runs that fails says what it did not roll back; undo of the outer run undoes all", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     // All four are at work before any of them writes, and none ends before all have written.
@@ -121,7 +121,7 @@ describe("Truth 5: runs within runs", () => {
     for (const n of [1, 2, 3, 4]) expect(existsSync(join(box.project, `f${n}`))).toBe(false);
   });
 
-  it("of two strangers beside each other neither takes the other's work back, and each says so", async () => {
+  it("a failed run beside an unrelated one does not undo the other's work, and says what it left", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     const wait = (name: string) => `while [ ! -e ../${name} ]; do sleep 0.02; done`;
@@ -137,7 +137,7 @@ describe("Truth 5: runs within runs", () => {
     expect(existsSync(join(box.project, "theirs"))).toBe(true);
   });
 
-  it("what is written by a command within a run is the run's; a stranger's write is not", async () => {
+  it("a write by a command within a run belongs to the run; an unrelated write does not", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     const put = (path: string) => `echo x | ${inner(box)} put ${path} > /dev/null`;
@@ -154,7 +154,7 @@ describe("Truth 5: runs within runs", () => {
     expect(existsSync(join(box.project, "theirs"))).toBe(true);
   });
 
-  it("within an agent's recorded tool call: rolled back when it fails, the call's when it does not", async () => {
+  it("a run within an agent's tool call is rolled back if it fails, and belongs to the call otherwise", async () => {
     using box = new Sandbox();
     box.write("kept", "before\n");
     await box.must(["init"]);
@@ -183,7 +183,7 @@ describe("Truth 5: runs within runs", () => {
     expect(readFileSync(join(box.project, "kept"), "utf8")).toBe("before\n");
   });
 
-  it("an agent that works within a run: its calls, and the runs in these, are the run's", async () => {
+  it("the calls of an agent that works within a run, and the runs in these calls, belong to the run", async () => {
     using box = new Sandbox();
     box.write("kept", "before\n");
     await box.must(["init"]);
@@ -200,7 +200,7 @@ describe("Truth 5: runs within runs", () => {
     expect(readFileSync(join(box.project, "kept"), "utf8")).toBe("before\n");
   });
 
-  it("within the library's action(…), by another process and by the library itself", async () => {
+  it("runs within the library's action(…) belong to it, whether the library or another process begins them", async () => {
     await using project = new Project({ config: "config/chronicle" });
     project.write("kept", "before\n");
     const workspace = await project.init();
@@ -239,7 +239,10 @@ interface Call {
   readonly command: string;
 }
 
-/** A program that does as an agent with Chronicle's hooks: each command between the two hooks of its call. */
+/**
+ * Writes a program that acts as an agent with Chronicle's hooks: it runs each command between the two hooks of its
+ * call. Returns its path.
+ */
 function agentScript(box: Sandbox, calls: readonly Call[]): string {
   const file = join(box.folder, "agent.js");
   writeFileSync(
@@ -271,7 +274,7 @@ function agentCalls(box: Sandbox, calls: readonly Call[]): void {
   if (status !== 0) throw new Error(stderr);
 }
 
-/** The exit code of the command line as another process, on the store of a project. */
+/** Runs the command line as another process on the project's store. Resolves to its exit code. */
 function chronicleIn(project: Project, args: readonly string[]): Promise<number | null> {
   const main = join(import.meta.dirname, "../../src/cli/main.ts");
   const env = { ...process.env, CHRONICLE_HOME: project.home, XDG_CONFIG_HOME: dirname(project.configFolder) };

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { Project } from "../helpers/project.ts";
 
-/** One process that serves several agents: what one of them has open is not around what another one begins. */
+/** One process that serves several agents: what one agent begins is not within what another one has open. */
 describe("Truth 5: strangers in one process", () => {
-  it("a run beside another session's open call is not the call's, and the undo of the call leaves its work", async () => {
+  it("a run beside another session's open call is not part of it, and undo of the call leaves the run's work", async () => {
     await using project = new Project();
     project.write("a", "before\n");
     const workspace = await project.init();
@@ -22,7 +22,7 @@ describe("Truth 5: strangers in one process", () => {
     expect([project.read("a"), project.read("b")]).toEqual(["before\n", "bob\n"]);
   });
 
-  it("a run beside another session's open command is its rival: what changes meanwhile is ambiguous", async () => {
+  it("the changes of a run beside another session's open command are ambiguous", async () => {
     await using project = new Project();
     project.write("a", "before\n");
     const workspace = await project.init();
@@ -39,7 +39,7 @@ describe("Truth 5: strangers in one process", () => {
     expect(project.read("b")).toBe("bob\n");
   });
 
-  it("a run outside of the action(…) that goes on meanwhile is not within it; one in its function is", async () => {
+  it("a run in the function of an action(…) is within it; a run beside the function is not", async () => {
     await using project = new Project();
     project.write("a", "before\n");
     const workspace = await project.init();

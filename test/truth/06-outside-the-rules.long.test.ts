@@ -46,8 +46,8 @@ function named({ session }: Shape): string[] {
   );
 }
 
-describe("Truth 6: what a command destroys outside of the rules is named", () => {
-  test("removed folders and files that nobody kept: in the summary, status and show, with exit code 1", () => {
+describe("Truth 6: omitted paths that a command removes or overwrites are named", () => {
+  test("removed paths that were not kept aside are named in the summary, status and show; the exit code is 1", () => {
     using box = projectWithSecrets();
     const ran = run(box, "rm -rf .git big.db");
     expect(named(ran.shape)).toEqual(["deleted .git lost", "deleted big.db lost"]);
@@ -61,7 +61,7 @@ describe("Truth 6: what a command destroys outside of the rules is named", () =>
     }
   });
 
-  test("the summary says it in words", () => {
+  test("the summary of a run in words names the removed paths", () => {
     using box = projectWithSecrets();
     const ran = box.run(["run", "--", "sh", "-c", "rm -rf .git big.db"]);
     expect(ran.code).toBe(1);
@@ -70,7 +70,7 @@ describe("Truth 6: what a command destroys outside of the rules is named", () =>
     );
   });
 
-  test("the undo of it says what does not come back", () => {
+  test("undo of the run names what cannot be brought back", () => {
     using box = projectWithSecrets();
     box.run(["run", "--", "sh", "-c", "rm -rf .git big.db; echo x > made"]);
     for (const args of [["--dry-run"], ["--json"]]) {
@@ -83,7 +83,7 @@ describe("Truth 6: what a command destroys outside of the rules is named", () =>
     expect(run(box, "rm -rf .git; exit 7").code).toBe(7);
   });
 
-  test("the disappearance of an ignored folder is named, what changes in it is not", () => {
+  test("the removal of an ignored folder is named; changes in it are not", () => {
     using box = projectWithSecrets();
     const inside = run(box, "rm node_modules/dep/index.js; echo x > node_modules/new");
     expect([inside.code, named(inside.shape)]).toEqual([0, []]);
@@ -91,7 +91,7 @@ describe("Truth 6: what a command destroys outside of the rules is named", () =>
     expect([gone.code, named(gone.shape)]).toEqual([1, ["deleted node_modules lost"]]);
   });
 
-  test("a file that is overwritten is named too; one that only grew has lost nothing", () => {
+  test("an overwritten file is named as lost; a file that only grew is not lost", () => {
     using box = projectWithSecrets();
     const overwritten = run(box, "echo other > big.db");
     expect([overwritten.code, named(overwritten.shape)]).toEqual([1, ["modified big.db lost"]]);
@@ -100,7 +100,7 @@ describe("Truth 6: what a command destroys outside of the rules is named", () =>
     expect([grown.code, named(grown.shape)]).toEqual([0, ["modified big.log"]]);
   });
 
-  test("a pipe and a folder above what is left out", () => {
+  test("a pipe and an ignored file are named when the folder above them is removed", () => {
     using box = projectWithSecrets();
     box.sh("mkdir sub; echo s > sub/tracked; mkfifo sub/pipe; head -c 2000000 /dev/zero > sub/x.db");
     const ran = run(box, "rm -rf sub");
@@ -108,7 +108,7 @@ describe("Truth 6: what a command destroys outside of the rules is named", () =>
     expect(ran.code).toBe(1);
   });
 
-  test("nothing is said of what is back, or as it was", () => {
+  test("a path that is unchanged, or there again, is not named", () => {
     using box = projectWithSecrets();
     const ran = run(box, "mv .git g; mv g .git; chmod 600 big.db; cat big.db > /dev/null");
     expect([ran.code, named(ran.shape)]).toEqual([0, []]);
@@ -137,7 +137,7 @@ test("Truth 6: a path that could not be recorded is not said to be left out by a
   ]);
 });
 
-test("Truth 6: nor is a pipe, which no rule names", async () => {
+test("Truth 6: a removed pipe is not said to be left out by a rule", async () => {
   using box = new Sandbox();
   box.write(".gitignore", "*.db\n");
   box.write("a.txt", "a");
@@ -161,7 +161,7 @@ describe("Truth 6: small ignored files are kept aside before a run, and come bac
     return readFileSync(join(box.project, path), "utf8");
   }
 
-  test("git clean -fdx takes an ignored .env along; undo brings it back with its mode, redo removes it again", async () => {
+  test("undo brings back an ignored .env that git clean -fdx removed, with its mode; redo removes it again", async () => {
     using box = new Sandbox();
     box.write(".gitignore", ".env\n*.log\n");
     box.write("a.txt", "a");
@@ -184,7 +184,7 @@ describe("Truth 6: small ignored files are kept aside before a run, and come bac
       0o600,
       "/nowhere",
     ]);
-    // It is as little tracked as before.
+    // The file is still not tracked.
     expect((await box.json(["status"])).value).toMatchObject({ changes: [] });
     expect((await box.must(["explain", ".env"])).stdout).toContain("not tracked");
     const redone = await box.must(["redo"]);
@@ -209,7 +209,7 @@ describe("Truth 6: small ignored files are kept aside before a run, and come bac
     expect(contents(box, ".env")).toBe("KEY=mine");
   });
 
-  test("an overwritten one, and one of a run that was rolled back", async () => {
+  test("undo brings back an overwritten ignored file; the rollback of a failed run does so, too", async () => {
     using box = projectWithSecrets();
     const ran = run(box, "echo KEY=2 > .env; echo b > a.txt");
     expect([ran.code, named(ran.shape)]).toEqual([0, ["modified .env kept"]]);
@@ -225,7 +225,7 @@ describe("Truth 6: small ignored files are kept aside before a run, and come bac
     expect([only.code, contents(box, ".env")]).toEqual([3, "KEY=1"]);
   });
 
-  test("what a person excluded is named and never stored; nor is anything with the switch off", async () => {
+  test("a path that a person excluded is named as lost; so is any ignored file if keepAside is off", async () => {
     using box = projectWithSecrets();
     await box.must(["config", "excludePatterns", ".env"]);
     const excluded = run(box, "rm .env");
@@ -238,7 +238,7 @@ describe("Truth 6: small ignored files are kept aside before a run, and come bac
     await box.must(["verify"]);
   });
 
-  test("the log and every answer hold neither its content nor its hash", async () => {
+  test("log, show, list and undo --dry-run tell neither the content nor the hash of a file kept aside", async () => {
     using box = projectWithSecrets();
     const secret = "KEY=a-secret-of-the-test";
     box.write(".env", secret);
@@ -257,13 +257,13 @@ describe("Truth 6: small ignored files are kept aside before a run, and come bac
     expect((await box.call(["cat", ".env"])).code).not.toBe(0);
   });
 
-  test("no replica asks for it", () => {
+  test("no replica asks for the contents kept aside", () => {
     const aside = encodeAside({ plan: sha256("plan"), until: "2026-01-08T00:00:00.000Z" });
     const event = { recordId: "session:s", record: { aside }, op: "upsert", seq: 2 } as unknown as LogEvent;
     expect(contentsOf(event)).toEqual([]);
   });
 
-  test("it is freed after seven days, or when the switch is turned off, and verify finds nothing missing", async () => {
+  test("contents kept aside expire, and do not come back after gc with keepAside off; verify finds nothing missing", async () => {
     using box = projectWithSecrets();
     const secret = randomBytes(4096).toString("hex");
     box.write(".env", secret);
@@ -279,7 +279,7 @@ describe("Truth 6: small ignored files are kept aside before a run, and come bac
   });
 });
 
-describe("Truth 6: what a hook's command destroys outside of the rules", () => {
+describe("Truth 6: what a hook's command destroys among omitted paths", () => {
   function projectWithData(): Project {
     const project = new Project();
     project.write(".gitignore", ".env\n*.db\nout/\n");
@@ -290,7 +290,7 @@ describe("Truth 6: what a hook's command destroys outside of the rules", () => {
     return project;
   }
 
-  test("is named at its end, whichever process finishes it, and in status", async () => {
+  test("is named at the end of its action, whichever process finishes it, and in status", async () => {
     await using project = projectWithData();
     const first = await project.init();
     const action = await first.snapshotAction({ type: "run_command", payload: { command: "make pristine" } });
@@ -304,7 +304,7 @@ describe("Truth 6: what a hook's command destroys outside of the rules", () => {
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test("nothing is said where nothing happened, and what was kept for a sweep is told as kept", async () => {
+  test("is not named if nothing happened, and is named as kept if it was kept aside before a sweep", async () => {
     await using project = projectWithData();
     project.write(".env", "KEY=1");
     const workspace = await project.init();
@@ -317,7 +317,7 @@ describe("Truth 6: what a hook's command destroys outside of the rules", () => {
     expect([end.changes, end.action.omitted_changes]).toMatchObject([[], [gone]]);
   });
 
-  test("the list of what is left out is kept while the action is open, and goes to no replica", async () => {
+  test("is found by a list of omitted paths that survives gc while the action is open and goes to no replica", async () => {
     await using project = projectWithData();
     const workspace = await project.init();
     const action = await workspace.snapshotAction({ type: "run_command", payload: { command: "make pristine" } });

@@ -3,7 +3,7 @@ import { Project } from "../helpers/project.ts";
 
 /** What an action did at ignored paths is kept aside. Once the rules no longer leave them out, they are recorded. */
 test.each(["made", "removed", "changed"])(
-  "06 the undo of an ignored file that was %s is recorded, if the file is by now",
+  "06 the undo of an ignored file that was %s is recorded if the rules do not ignore the file any more",
   async (how) => {
     await using project = new Project();
     const before = how === "made" ? undefined : "before\n";

@@ -24,8 +24,8 @@ function run(box: Sandbox, script: string): { code: number | null; shape: Shape 
   return { code, shape: JSON.parse(stderr.trimEnd().split("\n").at(-1) ?? "") as Shape };
 }
 
-describe("Truth 7: what rules hide that came to be in the same run", () => {
-  test("a rule that hides itself is recorded, what else it hides is named, and undo removes both", async () => {
+describe("Truth 7: paths that rules from the same run hide", () => {
+  test("a rule that hides itself is recorded, the other paths that it hides are named, and undo removes both", async () => {
     using box = new Sandbox();
     box.write("a", "a");
     box.run(["init"]);
@@ -49,7 +49,7 @@ describe("Truth 7: what rules hide that came to be in the same run", () => {
     await box.must(["verify"]);
   });
 
-  test("in a folder of its own, and in words", async () => {
+  test("the summary in words names a path that a rule in a new folder hides, and undo removes the folder", async () => {
     using box = new Sandbox();
     box.write("a", "a");
     box.run(["init"]);
@@ -61,7 +61,7 @@ describe("Truth 7: what rules hide that came to be in the same run", () => {
     expect(existsSync(join(box.project, "d"))).toBe(false);
   });
 
-  test("what rules from before leave out is no news", () => {
+  test("paths that earlier rules leave out are not named", () => {
     using box = new Sandbox();
     box.write(".gitignore", "out/\n*.o\n");
     box.run(["init"]);
@@ -103,8 +103,8 @@ function hidden({ action }: ActionEndShape): unknown[] {
   return (action.omitted_changes ?? []).map((one) => [one.path, one.change_type, one.kept]);
 }
 
-describe("Truth 7: what rules hide that came to be in an agent's session", () => {
-  test("a command that writes a rule which hides itself: the rule is recorded, the rest named, and undo removes both", async () => {
+describe("Truth 7: paths that rules from the same session of an agent hide", () => {
+  test("a command's rule that hides itself is recorded, the other hidden paths are named, and undo removes both", async () => {
     await using project = new Project();
     project.write("a", "a");
     const workspace = await project.init();
@@ -126,7 +126,7 @@ describe("Truth 7: what rules hide that came to be in an agent's session", () =>
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test("a rule of one tool call counts for the session's later ones", async () => {
+  test("paths that a rule from an earlier tool call of the session hides are named", async () => {
     await using project = new Project();
     project.write(".gitignore", "*.o\n");
     project.write("a", "a");
@@ -141,7 +141,7 @@ describe("Truth 7: what rules hide that came to be in an agent's session", () =>
     expect(Object.keys(project.tree())).not.toContain("planted");
   });
 
-  test("one whose end is never said is told the same when its turn ends", async () => {
+  test("an action whose end was not reported names the hidden paths once it is abandoned", async () => {
     await using project = new Project();
     project.write("a", "a");
     const workspace = await project.init();
@@ -159,7 +159,7 @@ describe("Truth 7: what rules hide that came to be in an agent's session", () =>
     expect((await workspace.history(".gitignore")).length).toBe(1);
   });
 
-  test("files that are put through a server are recorded whatever rules came before them", async () => {
+  test("files that putFile writes are recorded whatever rules came before them", async () => {
     await using project = new Project();
     project.write("a", "a");
     const workspace = await project.init();

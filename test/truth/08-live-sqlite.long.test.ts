@@ -11,7 +11,8 @@ import { Project } from "../helpers/project.ts";
 const CAPTURES = Number(process.env["SQLITE_CAPTURES"] ?? 40);
 
 /**
- * Each transaction moves one between rows on several pages, so that the sum over all stays what it was. `k` counts them.
+ * Each transaction adds to some rows what it takes from others, on several pages, so that the sum over all rows stays
+ * 0. `k` counts the transactions.
  */
 const WRITER = `
   const { DatabaseSync } = require("node:sqlite");
@@ -83,7 +84,7 @@ class Writer implements AsyncDisposable {
   }
 }
 
-/** What SQLite says of a database and the files beside it: how many transactions there were, or what is wrong. */
+/** Returns what SQLite finds in a database and the files beside it: the number of transactions, or what is wrong. */
 function soundness(path: string): number | string {
   try {
     const db = new DatabaseSync(path);
@@ -114,7 +115,7 @@ async function soundnessAt(project: Project, workspace: WorkspaceApi, moment: st
 
 describe("Truth 8: an SQLite database with a busy writer", () => {
   it.each(["WAL", "DELETE"] as const)(
-    "in %s mode, each capture of it is whole, or is said not to be",
+    "in %s mode is whole in each capture, or is listed as omitted",
     { timeout: 600_000 },
     async (mode) => {
       await using project = new Project();
@@ -136,7 +137,7 @@ describe("Truth 8: an SQLite database with a busy writer", () => {
         else if (!told) wrong.push(`${moment}: ${found}`);
       }
       expect(wrong).toEqual([]);
-      // Most can be proved: else it would say so of everything.
+      // Enough captures are whole. Otherwise each of them might list the database as omitted.
       expect(whole).toBeGreaterThan(CAPTURES / 4);
     },
   );
@@ -148,7 +149,7 @@ describe("Truth 8: an SQLite database and the files beside it", () => {
     for (let n = 0; n < steps; n += 1) await writer.once();
   }
 
-  it("are recorded without being opened, and come back together; what SQLite derives is not recorded, and goes", async () => {
+  it("are not changed by a capture, and come back together; the -shm file is not recorded, and a restore removes it", async () => {
     await using project = new Project();
     await killed(project, 1);
     const before = NAMES.map((name) => (existsSync(project.at(name)) ? readFileSync(project.at(name), "hex") : ""));
@@ -164,7 +165,7 @@ describe("Truth 8: an SQLite database and the files beside it", () => {
     expect(soundness(project.at("app.db"))).toBe(1);
   });
 
-  it.each([["app.db"], ["app.db-wal"]])("come back together where only %s is named", async (name) => {
+  it.each([["app.db"], ["app.db-wal"]])("come back together if only %s is named", async (name) => {
     await using project = new Project();
     await killed(project, 2);
     const workspace = await project.init();
@@ -175,7 +176,7 @@ describe("Truth 8: an SQLite database and the files beside it", () => {
     expect(project.read("other.txt")).toBe("stays");
   });
 
-  it("are one unit although a rule leaves the one beside out", async () => {
+  it("are one unit although a rule leaves out the -wal file", async () => {
     await using project = new Project();
     project.write(".gitignore", "*-wal\n*-shm\n");
     await killed(project, 2);
@@ -186,7 +187,7 @@ describe("Truth 8: an SQLite database and the files beside it", () => {
     expect(soundness(project.at("app.db"))).toBe(2);
   });
 
-  it("go with it: where there was none beside it, there is none again", async () => {
+  it("are restored together: a -wal file that did not exist at the moment is removed", async () => {
     await using project = new Project();
     project.write(".gitignore", "*-wal\n*-shm\n");
     const db = new DatabaseSync(project.at("app.db"));
@@ -204,7 +205,7 @@ describe("Truth 8: an SQLite database and the files beside it", () => {
     expect(soundness(project.at("app.db"))).toBe(7);
   });
 
-  it("a process that has it open when it is restored is told of", async () => {
+  it("are restored with a note about a process that has the database open", async () => {
     await using project = new Project();
     await killed(project, 1);
     const told: string[] = [];
@@ -217,7 +218,7 @@ describe("Truth 8: an SQLite database and the files beside it", () => {
     expect(told.join("\n")).toMatch(new RegExp(`process ${writer.pid} has app\\.db open`));
   });
 
-  it("files that are only called so are files like any others", async () => {
+  it("are one unit, but files with such names are like other files if there is no database", async () => {
     await using project = new Project();
     project.write("notes", "no database");
     project.write("notes-journal", "one");

@@ -22,7 +22,7 @@ async function fourStates(project: ClockedProject): Promise<void> {
 }
 
 describe("Truth 9: a clock that ran ahead", () => {
-  it("is in its own events only: those after it carry the time at which they were recorded", async () => {
+  it("affects only its own events: later events carry the time at which they were recorded", async () => {
     await using project = new ClockedProject();
     await fourStates(project);
     const workspace = await project.open();
@@ -56,7 +56,7 @@ describe("Truth 9: a clock that ran ahead", () => {
     expect(project.read("a.txt")).toBe(text);
   });
 
-  it("gives the same moments once the index is made anew", async () => {
+  it("gives the same moments after the index is rebuilt", async () => {
     await using project = new ClockedProject();
     await fourStates(project);
     project.pass(10);
@@ -66,7 +66,7 @@ describe("Truth 9: a clock that ran ahead", () => {
     expect(project.read("a.txt")).toBe("3");
   });
 
-  it("an undo of what was done since a time takes back nothing older", async () => {
+  it("does not make an undo since a time undo older work", async () => {
     await using project = new ClockedProject();
     await fourStates(project);
     project.pass(10);
@@ -75,7 +75,7 @@ describe("Truth 9: a clock that ran ahead", () => {
     expect(project.read("a.txt")).toBe("3");
   });
 
-  it("is told in the status, in one note", async () => {
+  it("is reported by the status, in one note", async () => {
     await using project = new ClockedProject();
     await fourStates(project);
     const workspace = await project.open();
@@ -84,7 +84,7 @@ describe("Truth 9: a clock that ran ahead", () => {
     expect(notes[0]).toMatch(/clock.*went back.*2030-01-20T13:00:00\.000Z.*2030-01-10T14:00:00\.000Z/);
   });
 
-  it("is not told of where it went back by less than two minutes", async () => {
+  it("is not reported if it went back by less than two minutes", async () => {
     await using project = new ClockedProject();
     project.write("a.txt", "0");
     const workspace = await project.init();
@@ -95,7 +95,7 @@ describe("Truth 9: a clock that ran ahead", () => {
     expect((await workspace.status()).notes).toEqual([]);
   });
 
-  it("leaves an action that nobody finished abandoned after a day, not after eleven", async () => {
+  it("does not delay that an unfinished action is abandoned after a day", async () => {
     await using project = new ClockedProject();
     project.write("a.txt", "0");
     const workspace = await project.init();
@@ -111,7 +111,7 @@ describe("Truth 9: a clock that ran ahead", () => {
     expect(states).toEqual([{ id: action?.id, state: "abandoned" }]);
   });
 
-  it("makes nothing look older to the limits", async () => {
+  it("makes no action look older to the limits of retention", async () => {
     await using project = new ClockedProject();
     const retention = { max_age_days: 5, min_age_hours: 0, max_snapshots: 0 };
     project.write("a.txt", "0");
@@ -138,7 +138,7 @@ describe("Truth 9: a clock that ran ahead", () => {
 });
 
 describe("Truth 9: a store of records", () => {
-  it("keeps the times at which its events were written, whatever the one before says", async () => {
+  it("keeps the time at which each event was written, whatever the time of the event before", async () => {
     await using project = new ClockedProject();
     project.write("a.txt", "0");
     const workspace = await project.init();
@@ -185,7 +185,7 @@ describe("Truth 9: a clock that was behind", () => {
     expect(project.read("a.txt")).toBe(text);
   });
 
-  it("as long as it is behind, how long ago is told by it", async () => {
+  it("decides what a moment such as `30m` means while it is behind", async () => {
     await using project = new ClockedProject();
     project.write("a.txt", "0");
     const workspace = await project.init();

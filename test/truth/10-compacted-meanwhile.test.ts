@@ -11,7 +11,7 @@ import { ClockedProject } from "../helpers/clocked-project.ts";
 import { LateLock } from "../helpers/late-lock.ts";
 import { storeBackends } from "../helpers/store-parts.ts";
 
-/** A history that somebody compacts while it is read is sound, and nobody says otherwise. */
+/** A history that is compacted while gc or verify reads it is sound, and they do not say otherwise. */
 
 async function lived(project: ClockedProject): Promise<WorkspaceApi> {
   const workspace = await project.init();
@@ -26,7 +26,7 @@ function placesOf({ base }: ClockedProject): { home: string; configFolder: strin
   return { home: join(base, "store"), configFolder: join(base, "config"), waitMs: 5_000 };
 }
 
-/** A log beside which something is done once, right after it was asked for its archive. */
+/** Returns the log with `after` done once, right after the first read of the archive. */
 function lateLog(log: EventLog, after: () => Promise<unknown>): EventLog {
   let isDone = false;
   const archived: EventLog["archived"] = async () => {
@@ -44,7 +44,7 @@ function lateLog(log: EventLog, after: () => Promise<unknown>): EventLog {
 }
 
 describe("Truth 10: compacted meanwhile", { timeout: 600_000 }, () => {
-  it("gc frees what it can, though the archive was dropped while it waited", async () => {
+  it("gc succeeds although the archive was dropped while gc waited", async () => {
     await using project = new ClockedProject();
     const other = await lived(project);
     let isWaiting = false;
@@ -65,7 +65,7 @@ describe("Truth 10: compacted meanwhile", { timeout: 600_000 }, () => {
     expect((await other.verify()).problems).toEqual([]);
   });
 
-  it("verify finds a base sound that was made while it began", async () => {
+  it("verify finds no problem in a base that was made while verify began", async () => {
     await using project = new ClockedProject();
     const other = await lived(project);
     const parts = await openParts(placesOf(project), { ...storeBackends(), now: () => project.now });

@@ -8,8 +8,8 @@ import { Project } from "../helpers/project.ts";
 
 const isRoot = process.getuid?.() === 0;
 
-describe("Truth 10: what is left out is not said to be kept", () => {
-  it("explain says that a file is too large, or more than the limits allow", async () => {
+describe("Truth 10: a path that is left out is not said to be kept", () => {
+  it("explain says that a file is too large, or over the limit of entries", async () => {
     using box = new Sandbox();
     box.write("small", "x");
     box.write("grows", "x");
@@ -48,7 +48,7 @@ describe("Truth 10: what is left out is not said to be kept", () => {
     expect(action?.coverage.omitted.map((one) => one.path)).toEqual(["grows", "large"]);
   });
 
-  it("nor is one that is more than the limits allow: it stops the action, or is told", async () => {
+  it("an action on a file over the limit of entries is refused; with a warning only, the coverage lists the folder", async () => {
     await using project = new Project();
     for (const name of ["a", "sub/b"]) project.write(name, "x");
     const workspace = await project.init({ maxEntries: 3 });
@@ -60,7 +60,7 @@ describe("Truth 10: what is left out is not said to be kept", () => {
     expect(action?.coverage).toMatchObject({ complete: false, omitted: [{ path: "sub", reason: "over-limit" }] });
   });
 
-  it.skipIf(!isRoot)("nor is one that cannot be read; and explain says so", () => {
+  it.skipIf(!isRoot)("explain says that a file or a folder cannot be read", () => {
     const base = mkdtempSync(join(tmpdir(), "chronicle-left-out-"));
     try {
       inMountSpace(

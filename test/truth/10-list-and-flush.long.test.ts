@@ -10,7 +10,7 @@ import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { Project } from "../helpers/project.ts";
 
 describe("Truth 10: the way back from a snapshot in `list`", () => {
-  it("leads to before what it recorded, and not further", async () => {
+  it("leads to the state right before the changes that the snapshot recorded", async () => {
     await using project = new Project();
     project.write("a.txt", "0");
     const workspace = await project.init();
@@ -38,7 +38,9 @@ describe("Truth 10: the way back from a snapshot in `list`", () => {
   });
 });
 
-/** A history with undos and redos of all sorts; the content of `a` before each operation, by the operation's place. */
+/**
+ * Makes a history with several kinds of undo and redo. `before` has the content of `a` before each operation, in order.
+ */
 async function turned(project: Project): Promise<{ workspace: WorkspaceApi; before: string[] }> {
   project.write("a", "0");
   const workspace = await project.init();
@@ -65,7 +67,7 @@ async function turned(project: Project): Promise<{ workspace: WorkspaceApi; befo
 
 describe("Truth 10: the way back from an operation in `list`", () => {
   it.each([0, 1, 2, 3, 4, 5, 6, 7])(
-    "takes it back alone, or leads to before it: operation %i of a history with undos and redos",
+    "undoes it alone, or leads to the state before it: operation %i of a history with undos and redos",
     async (n) => {
       await using project = new Project();
       const { workspace, before } = await turned(project);
@@ -75,7 +77,7 @@ describe("Truth 10: the way back from an operation in `list`", () => {
       if (undone === true) return;
       const [, verb = "", argument] = back.split(" ");
       if (verb === "undo" && argument !== undefined) {
-        // Later work on the same line stays: it is a conflict, or the path is named.
+        // Later work on the same line stays: the undo makes a conflict, or is refused.
         const undone = await workspace.undo({ operation: argument }).catch((error: unknown) => error);
         expect(undone).toSatisfy((told) => told instanceof ChronicleError || (told as UndoShape).unmerged.length > 0);
         return;
@@ -87,7 +89,7 @@ describe("Truth 10: the way back from an operation in `list`", () => {
     },
   );
 
-  it("is not named where it was pruned", async () => {
+  it("works after a prune and gc, or is not given", async () => {
     await using project = new Project();
     const { workspace } = await turned(project);
     const watch = await workspace.watch();
@@ -110,13 +112,13 @@ describe("Truth 10: the way back from an operation in `list`", () => {
 });
 
 describe("Truth 10: `sync flush`", () => {
-  it("is answered once the origin has looked at its folder, and not before", async () => {
+  it("is answered once the origin has captured its folder, and not before", async () => {
     const { clock, origin, replica } = await pair();
     await origin.write("a", "one");
     let looks = 0;
     const look = async (): Promise<void> => {
       looks += 1;
-      // At first it cannot be looked at: that is no answer, and the question comes again.
+      // The first capture fails. The replica gets no answer, and asks again.
       if (looks === 1) throw new Error("somebody holds the lock");
       await origin.write("a", "edited before the flush");
     };
@@ -127,7 +129,7 @@ describe("Truth 10: `sync flush`", () => {
     expect([looks, current]).toEqual([2, 2]);
   });
 
-  it("has the origin record what was edited in its folder, whoever watches it", async () => {
+  it("has the origin record what was edited in its folder", async () => {
     await using project = new Project();
     project.write("a.txt", "0");
     const { store, workspace } = await stored(project);

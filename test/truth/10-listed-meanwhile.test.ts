@@ -7,9 +7,9 @@ import { ClockedProject } from "../helpers/clocked-project.ts";
 import { LateLock } from "../helpers/late-lock.ts";
 import { storeBackends } from "../helpers/store-parts.ts";
 
-/** Somebody lists the workspaces while the record of one is changed: from then on the list says what was recorded. */
+/** If somebody lists the workspaces while the record of one changes, later lists show the changed record. */
 
-/** A store of the project in which `before` is done right before each lock is taken. */
+/** Returns a store of the project that calls `before` right before it takes each lock. */
 async function lateStore(project: ClockedProject, before: () => Promise<unknown>): Promise<StoreApi> {
   const backends = storeBackends(({ lock }) => ({
     lock: (path) =>
@@ -22,7 +22,7 @@ async function lateStore(project: ClockedProject, before: () => Promise<unknown>
 }
 
 describe("Truth 10: a list beside a change", { timeout: 600_000 }, () => {
-  it("of one that is archived, and taken up again", async () => {
+  it("does not hide from later lists that a workspace was archived, or unarchived", async () => {
     await using project = new ClockedProject();
     const workspace = await project.init();
     const { id } = workspace;
@@ -36,7 +36,7 @@ describe("Truth 10: a list beside a change", { timeout: 600_000 }, () => {
     await store.close();
   });
 
-  it("of one that is taken to another folder", async () => {
+  it("does not hide from later lists that a workspace was adopted by another folder", async () => {
     await using project = new ClockedProject();
     project.write("a", "1");
     const workspace = await project.init();

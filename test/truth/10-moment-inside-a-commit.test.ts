@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Project } from "../helpers/project.ts";
 
 describe("Truth 10: a moment inside a commit is the end of that commit", () => {
-  it("in the middle of a folder's deletion no half of it is shown, and the answer says which state is meant", async () => {
+  it("a moment inside a folder's deletion shows the whole deletion, and diff says which state is meant", async () => {
     await using project = new Project();
     for (const name of ["d/a", "d/b", "d/e/c", "z"]) project.write(name, name);
     const workspace = await project.init();
@@ -24,7 +24,7 @@ describe("Truth 10: a moment inside a commit is the end of that commit", () => {
     expect((await workspace.diff(`seq:${last}`, "latest")).from).toBe(`seq:${last}`);
   });
 
-  it("the moment before an action that is kept can be gone back to, although it lies inside a commit", async () => {
+  it("the moment before a pinned action can be restored after a prune, although it lies inside a commit", async () => {
     await using project = new Project();
     project.write("a.txt", "0\n");
     const workspace = await project.init();

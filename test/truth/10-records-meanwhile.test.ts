@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { RecordFolder } from "../helpers/record-folder.ts";
 
-/** A store of records that is verified while others write is held to what it was when that began. */
+/** While others write, verify checks a record store as it was when verify began. */
 
 const RECORDS = 300;
 
 it.each([false, true])(
-  "verify finds a store sound to which others write meanwhile (compacting: %s)",
+  "verify finds no problem in a store to which others write meanwhile (compacting: %s)",
   async (compacts) => {
     await using folder = new RecordFolder();
     const other = await folder.store();

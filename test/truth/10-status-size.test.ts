@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Project } from "../helpers/project.ts";
 
 describe("Truth 10: the number and the bytes of recorded paths in `status`", () => {
-  it("are those of what is recorded, whatever is on disk by now", async () => {
+  it("count what is recorded, not what is on disk now", async () => {
     await using project = new Project();
     project.write("a", "12345");
     project.write("d/b", "123");

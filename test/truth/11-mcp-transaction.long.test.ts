@@ -11,7 +11,7 @@ import { McpProject, type StartMcp } from "../helpers/mcp-project.ts";
 import { Project } from "../helpers/project.ts";
 import { ServedStore } from "../helpers/served-store.ts";
 
-/** What the hooks of an agent do: they record its session, and each of its edits as an action. */
+/** Does what the hooks of an agent do: records the agent's session, and each of its edits as an action. */
 async function agentEdits(project: Project, session: string, files: Readonly<Record<string, string>>): Promise<void> {
   const workspace = await project.open();
   await workspace.startSession({ id: session, actor: "claude", pid: null });
@@ -28,7 +28,7 @@ async function begin(mcp: McpProject, args: object = {}): Promise<string> {
 }
 
 function suite(start: StartMcp): void {
-  it("takes back what its session's actions did, and leaves a person's edits made meanwhile", async () => {
+  it("rolls back what its session's actions did, and leaves a person's edits made meanwhile", async () => {
     await using mcp = await start((project) => {
       project.write("theirs.txt", "before");
       project.write("agents.txt", "before");
@@ -47,7 +47,7 @@ function suite(start: StartMcp): void {
     expect(text).toMatch(/stay.*first\.txt, notes\.txt, theirs\.txt/);
   });
 
-  it("leaves what another agent's session and a person's restore do meanwhile", async () => {
+  it("does not roll back what another agent's session and a person's restore did meanwhile", async () => {
     await using mcp = await start((project) => project.write("a.txt", "0"));
     await agentEdits(mcp.project, "s1", { "a.txt": "1" });
     const id = await begin(mcp);
@@ -60,7 +60,7 @@ function suite(start: StartMcp): void {
     expect(mcp.project.read("a.txt")).toBe("0");
   });
 
-  it("takes back what its own tools did in it", async () => {
+  it("rolls back what its own tools did in it", async () => {
     await using mcp = await start((project) => project.write("a.txt", "0"));
     await agentEdits(mcp.project, "s1", { "a.txt": "1" });
     const id = await begin(mcp);
@@ -70,7 +70,7 @@ function suite(start: StartMcp): void {
     expect(mcp.project.read("a.txt")).toBe("1");
   });
 
-  it("must be told whose it is where several sessions are open, and can be", async () => {
+  it("is refused without a session if several are open, and belongs to the session that is given", async () => {
     await using mcp = await start();
     await agentEdits(mcp.project, "s1", { "a.txt": "1" });
     await agentEdits(mcp.project, "s2", { "b.txt": "1" });
@@ -84,7 +84,7 @@ function suite(start: StartMcp): void {
     expect([mcp.project.read("a.txt"), mcp.project.read("b.txt")]).toEqual(["2", "1"]);
   });
 
-  it("is told in the status and the list while it is open", async () => {
+  it("is shown by the status and the list while it is open", async () => {
     await using mcp = await start((project) => project.write("a.txt", "0"));
     const id = await begin(mcp, { name: "try it" });
     const workspace = await mcp.project.open();
@@ -112,7 +112,7 @@ describe("Truth 11: a transaction of an MCP client, over a server", () => {
 });
 
 describe("Truth 11: the owner of a transaction", () => {
-  it("is the MCP server: when it is gone, the next change ends it and says so, and nothing is taken back", async () => {
+  it("is the MCP server: once the server is gone, the next change commits the transaction and says so", async () => {
     using box = new Sandbox();
     box.write("a.txt", "0");
     await box.must(["init"]);
@@ -137,7 +137,7 @@ describe("Truth 11: the owner of a transaction", () => {
 });
 
 describe.skipIf(!existsSync("/proc/self/stat"))("Truth 11: two agents of one kind in one folder", () => {
-  it("take back what each has restored itself, and not what the other one has", async () => {
+  it("are told apart: the rollback of one undoes its own restore, and not the other agent's", async () => {
     using box = new Sandbox();
     for (const name of ["mine.txt", "theirs.txt"]) box.write(name, "0");
     await box.must(["init"]);
@@ -165,7 +165,7 @@ describe.skipIf(!existsSync("/proc/self/stat"))("Truth 11: two agents of one kin
 });
 
 describe("Truth 11: a transaction over HTTP", () => {
-  it("is made of writes and actions, and leaves what is edited in the folder meanwhile", async () => {
+  it("rolls back the writes in it, and leaves what is edited in the folder meanwhile", async () => {
     await using project = new Project();
     project.write("a.txt", "0");
     await (await project.init()).close();

@@ -9,7 +9,7 @@ function summaryOf(box: Sandbox): RunShape {
   return JSON.parse(readFileSync(join(box.folder, "summary.json"), "utf8")) as RunShape;
 }
 
-/** A small file system of its own, where this process may mount one. */
+/** A small file system that is mounted at `folder`, if this process may mount one. */
 class SmallDisk implements Disposable {
   readonly folder: string;
   readonly isMounted: boolean;
@@ -30,7 +30,7 @@ describe("Truth 11a: a run that ends badly", () => {
     ["removes", "cd ..; rm -rf project; exit 7"],
     ["moves away", "mv ../project ../elsewhere; exit 7"],
   ])(
-    "the command %s the project's folder: its code, a summary, and undo makes the folder again",
+    "the command %s the project's folder: its code and changes are reported, and undo makes the folder again",
     async (_how, script) => {
       using box = new Sandbox();
       box.write("a", "one\n");
@@ -53,7 +53,7 @@ describe("Truth 11a: a run that ends badly", () => {
     },
   );
 
-  it("--rollback-on-failure makes the folder again", async () => {
+  it("--rollback-on-failure makes a removed folder again", async () => {
     using box = new Sandbox();
     box.write("a", "one\n");
     await box.must(["init"]);
@@ -64,7 +64,7 @@ describe("Truth 11a: a run that ends badly", () => {
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one\n");
   });
 
-  it("the command puts another folder in its place: what differs is its work", async () => {
+  it("the differences of a folder that the command put in the project's place are the command's changes", async () => {
     using box = new Sandbox();
     box.write("a", "one\n");
     box.write("b", "b\n");
@@ -82,7 +82,7 @@ describe("Truth 11a: a run that ends badly", () => {
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one\n");
   });
 
-  it("a folder that is away without a run is still nothing that was deleted", async () => {
+  it("a folder that is away without a run is not recorded as deleted", async () => {
     using box = new Sandbox();
     box.write("a", "one\n");
     const { workspace: id } = (await box.json(["init"])).value as { workspace: string };
@@ -94,7 +94,7 @@ describe("Truth 11a: a run that ends badly", () => {
     expect(existsSync(box.project)).toBe(false);
   });
 
-  it("no room in the store at its end: the command's code, what is known, and the command that helps", async ({
+  it("if the store is full at its end, it says that nothing was recorded, and its hint brings the files back", async ({
     skip,
   }) => {
     using box = new Sandbox();
@@ -125,7 +125,7 @@ describe("Truth 11a: a run that ends badly", () => {
     }
   });
 
-  it("a transaction that somebody rolls back while its command runs: the command succeeded, and the exit code is 1", async () => {
+  it("if its transaction is rolled back while its command runs, it says NOT committed, and the exit code is 1", async () => {
     using box = new Sandbox();
     box.write("a", "before\n");
     await box.must(["init"]);
@@ -145,7 +145,7 @@ describe("Truth 11a: a run that ends badly", () => {
     });
   });
 
-  it("a program that goes on writing one file does not keep a rollback from taking back everything else", async () => {
+  it("a program that keeps writing one file does not stop the rollback of all other files", async () => {
     using box = new Sandbox();
     box.write("a", "one\n");
     await box.must(["init"]);
@@ -171,7 +171,7 @@ describe("Truth 10: what a proxy saw of the network", () => {
     expect((await box.json(["show"])).value).toMatchObject({ network_events: [{ host: "example.org", port: 443 }] });
   });
 
-  it("that cannot be read is said; the run is recorded, and its code is the command's", async () => {
+  it("leaves a note if it cannot be read; the run is recorded, and its code is the command's", async () => {
     using box = new Sandbox();
     const ran = box.run(["run", "--network-events", "../none.json", "--", "sh", "-c", "echo x > f; exit 4"]);
     expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining("network events were not recorded")]);

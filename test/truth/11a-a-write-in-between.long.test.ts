@@ -12,7 +12,7 @@ const FOREIGN = "by another program\n";
 
 const IDS = { action: "", transaction: "" };
 
-/** A workspace with one action that has changed all files, in a transaction if that is wanted. */
+/** Returns the disk of a workspace with one action that has changed all files, in a transaction if `inTransaction`. */
 async function prepared(inTransaction: boolean): Promise<SimDisk> {
   const folder = { folder: 0o755 };
   const files = Object.fromEntries([...NAMES, LOG].map((name) => [`/proj/${name}`, "before\n"]));
@@ -65,7 +65,7 @@ class WriteAt {
   };
 }
 
-/** As a program writes that has the file open: the inode stays. */
+/** Writes the file in place, as a program does that has it open: the inode stays. */
 function overwrite(disk: SimDisk, path: string, text: string): void {
   const fd = disk.open(path, "update");
   disk.truncate(fd, 0);
@@ -77,7 +77,7 @@ function read(disk: SimDisk, name: string): string | undefined {
   return disk.content(`/proj/${name}`)?.toString();
 }
 
-/** What became of one step with a write at one place. */
+/** The outcome of one step, with a write to the log file before one operation on the disk. */
 type Outcome = "refused before" | "left" | "kept beside" | "written after" | "written before";
 
 async function outcomeOf(disk: SimDisk, step: Step, at: number): Promise<Outcome | undefined> {
@@ -91,7 +91,7 @@ async function outcomeOf(disk: SimDisk, step: Step, at: number): Promise<Outcome
     disk.plan = undefined;
     if (!write.isWritten) return;
     if (done instanceof ChronicleError) {
-      // It came before the capture: then it is an edit like any other.
+      // The write came before the capture, so that it is an edit like any other.
       expect(done.data).toMatchObject({ edited: [{ path: LOG }] });
       expect(NAMES.map((name) => read(disk, name))).toEqual(NAMES.map(() => "after\n"));
       outcome = "refused before";
@@ -118,7 +118,7 @@ async function outcomeOf(disk: SimDisk, step: Step, at: number): Promise<Outcome
 
 describe("Truth 11a: a write comes between the plan of an undo and its end", () => {
   it.each(Object.keys(STEPS))(
-    "%s: wherever it comes, the rest goes back and nothing is lost",
+    "%s is refused or undoes all other files, and the written content is never lost",
     { timeout: 300_000 },
     async (name) => {
       const step = STEPS[name];

@@ -11,9 +11,9 @@ import { ServedStore } from "../helpers/served-store.ts";
 const PATIENCE = 60_000;
 
 /**
- * How a program writes its file. Rewritten means in place, without emptying the file first: a disk that is busy can hold a
- * program up between the two for so long that a run begins, ends or is undone while the file is empty. Where the file is empty
- * twice, the run has not changed it, or there is nothing to take back.
+ * How a program writes its file. Rewritten means in place, without emptying the file first: a busy disk can delay the
+ * program between emptying and writing for so long that a run begins, ends or is undone while the file is empty. If the
+ * file is empty both times, the run has not changed it, or there is nothing to undo.
  */
 const WAYS = {
   "is rewritten": "writeFileSync(path, `line ${n}\\n`, { flag: constants.O_WRONLY | constants.O_CREAT })",
@@ -21,7 +21,7 @@ const WAYS = {
   "is replaced by rename": "writeFileSync(`${path}.tmp`, `line ${n}\\n`); renameSync(`${path}.tmp`, path)",
 };
 
-/** A program that goes on writing one file every 20 ms until it is stopped. */
+/** A program that writes one file every 20 ms until it is stopped. */
 class DevServer implements AsyncDisposable {
   readonly #path: string;
   readonly #child: ChildProcess;
@@ -56,7 +56,7 @@ class DevServer implements AsyncDisposable {
 const NAMES = Array.from({ length: 30 }, (_, i) => `f${String(i).padStart(2, "0")}`);
 const BUILD = `for f in f*; do echo after > $f; done; echo new > created; echo built > LOG`;
 
-/** Files of which a run has changed all, and made `log`. */
+/** Makes the files, and a run that changes all of them and creates `log`. */
 async function built(box: Sandbox, log: string, more: readonly string[] = []): Promise<void> {
   for (const name of NAMES) box.write(name, "before\n");
   box.write(".next/kept", "kept\n");
@@ -71,14 +71,14 @@ function contents(folder: string): string[] {
 
 const LEFT = "changed-meanwhile";
 
-describe("Truth 11a: a program that goes on writing one file does not block the undo of everything else", () => {
+describe("Truth 11a: a program that keeps writing one file does not block the undo of the other files", () => {
   it.each([
     ["build.log", "is rewritten"],
     [".next/cache", "is rewritten"],
     ["build.log", "grows"],
     [".next/cache", "is replaced by rename"],
   ] as const)(
-    "undo, while %s %s: the rest goes back, and that is named",
+    "undo, while %s %s: the other files go back, and this one is named",
     { timeout: PATIENCE * 3 },
     async (log, way) => {
       using box = new Sandbox();
@@ -95,10 +95,10 @@ describe("Truth 11a: a program that goes on writing one file does not block the 
       expect(existsSync(join(box.project, "created"))).toBe(false);
       await server.wrote();
       expect(readFileSync(path, "utf8")).toContain("line ");
-      // The next one goes further back: here there is nothing.
+      // The next undo is about earlier work, of which there is none.
       expect((await box.json(["undo", "--yes"])).code).toBe(3);
       await server[Symbol.asyncDispose]();
-      // What is left of the run can be undone by its id, as the run left it.
+      // The rest of the run can be undone by its id once the file is as the run left it.
       writeFileSync(path, "built\n");
       const rest = await box.json(["undo", "--yes", shape.operation?.id ?? ""]);
       expect(rest).toMatchObject({ code: 0, value: { changes: [{ path: log, change_type: "deleted" }], skipped: [] } });
@@ -111,27 +111,31 @@ describe("Truth 11a: a program that goes on writing one file does not block the 
     },
   );
 
-  it("in words, and the dry run says it before", { timeout: PATIENCE * 3 }, async () => {
-    using box = new Sandbox();
-    await built(box, "build.log");
-    await using server = new DevServer(join(box.project, "build.log"), "is rewritten");
-    await server.wrote();
-    const seen = await box.json(["undo", "--dry-run"]);
-    expect(seen).toMatchObject({ code: 1, value: { skipped: [{ path: "build.log", reason: LEFT }] } });
-    expect((seen.value as UndoShape).changes).toHaveLength(31);
-    const undone = await box.call(["undo"]);
-    expect(undone.code).toBe(1);
-    expect(undone.stdout).toMatch(/left as they are:\n +! build\.log \(changed-meanwhile: /);
-    expect(undone.stdout).toMatch(/^run: sh -c .*\)$/m);
-    expect(undone.stdout).toContain("taken back: 30 modified, 1 deleted");
-    const [, next = ""] = /`chronicle (undo [0-9a-f]+)` takes it back/.exec(undone.stdout) ?? [];
-    await server[Symbol.asyncDispose]();
-    box.write("build.log", "built\n");
-    expect((await box.must(next.split(" "))).stdout).toContain("taken back: 1 deleted");
-  });
+  it(
+    "the answer in words names the file and the command for the rest, and a dry run names the file before",
+    { timeout: PATIENCE * 3 },
+    async () => {
+      using box = new Sandbox();
+      await built(box, "build.log");
+      await using server = new DevServer(join(box.project, "build.log"), "is rewritten");
+      await server.wrote();
+      const seen = await box.json(["undo", "--dry-run"]);
+      expect(seen).toMatchObject({ code: 1, value: { skipped: [{ path: "build.log", reason: LEFT }] } });
+      expect((seen.value as UndoShape).changes).toHaveLength(31);
+      const undone = await box.call(["undo"]);
+      expect(undone.code).toBe(1);
+      expect(undone.stdout).toMatch(/left as they are:\n +! build\.log \(changed-meanwhile: /);
+      expect(undone.stdout).toMatch(/^run: sh -c .*\)$/m);
+      expect(undone.stdout).toContain("taken back: 30 modified, 1 deleted");
+      const [, next = ""] = /`chronicle (undo [0-9a-f]+)` takes it back/.exec(undone.stdout) ?? [];
+      await server[Symbol.asyncDispose]();
+      box.write("build.log", "built\n");
+      expect((await box.must(next.split(" "))).stdout).toContain("taken back: 1 deleted");
+    },
+  );
 
   it(
-    "what the program wrote later is a conflict of the undo that the note names",
+    "a later write of the program is a conflict for the undo that the note names",
     { timeout: PATIENCE * 3 },
     async () => {
       using box = new Sandbox();
@@ -154,7 +158,7 @@ describe("Truth 11a: a program that goes on writing one file does not block the 
     },
   );
 
-  it("what a person has edited since still refuses the whole", { timeout: PATIENCE * 3 }, async () => {
+  it("a later edit by a person still refuses the whole undo", { timeout: PATIENCE * 3 }, async () => {
     using box = new Sandbox();
     await built(box, "build.log");
     await using server = new DevServer(join(box.project, "build.log"), "is rewritten");
@@ -165,7 +169,7 @@ describe("Truth 11a: a program that goes on writing one file does not block the 
     expect(contents(box.project)).toEqual(["after\n", "by a person\n"]);
   });
 
-  it("--rollback-on-failure: the rest goes back, and that is named", { timeout: PATIENCE * 3 }, async () => {
+  it("--rollback-on-failure rolls back the other files, and names this one", { timeout: PATIENCE * 3 }, async () => {
     using box = new Sandbox();
     for (const name of NAMES) box.write(name, "before\n");
     box.write("build.log", "");
@@ -181,7 +185,7 @@ describe("Truth 11a: a program that goes on writing one file does not block the 
     await server.wrote();
   });
 
-  it("over HTTP and as a tool it is the same", { timeout: PATIENCE * 3 }, async () => {
+  it("undo over MCP and HTTP undoes the other files, and names this one", { timeout: PATIENCE * 3 }, async () => {
     const prepare = (project: { write(path: string, content: string): void }): void => {
       for (const name of NAMES) project.write(name, "before\n");
     };

@@ -23,7 +23,7 @@ function overwrite(disk: SimDisk, path: string, text: string): void {
   disk.close(fd);
 }
 
-/** Writes once, right before the disk gives the name to another file. */
+/** Writes to `live` once, right before a rename replaces it. */
 function writeBeforeRename(disk: SimDisk): void {
   disk.plan = ({ name, path }) => {
     if (name !== "rename" || !path.endsWith("/live")) return "go";
@@ -63,8 +63,8 @@ async function withSim<T>(
   }
 }
 
-describe("Truth 11a: what a program writes while a rollback replaces its file is kept beside it, and told", () => {
-  it("by the run that is rolled back, with a next step; it is not called rolled back", async () => {
+describe("Truth 11a: a program's write while a rollback replaces its file is kept beside it, and reported", () => {
+  it("by the run that is rolled back, which does not count as rolled back", async () => {
     const disk = newDisk();
     const failing = (): number => {
       put(disk, "/proj/live", "after\n");

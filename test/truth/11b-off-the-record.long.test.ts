@@ -47,7 +47,7 @@ function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** Does any file of the store or the configuration hold the text, as it is or in a block of contents? */
+/** Tells whether any file of the store holds the text, or its hash as text or as bytes. */
 async function isStored(box: Sandbox, text: string): Promise<boolean> {
   const hash = sha256(text);
   for (const entry of readdirSync(box.store, { recursive: true, withFileTypes: true })) {
@@ -60,8 +60,8 @@ async function isStored(box: Sandbox, text: string): Promise<boolean> {
 
 const SECRET = "hunter2 is what nobody is to know";
 
-describe("Truth 11b: what is written off the record stays out until somebody else changes it", () => {
-  test("no later command stores what it left: not a run, a snapshot, a restore or a record of everything", async () => {
+describe("Truth 11b: a path written off the record stays out of the history until somebody else changes it", () => {
+  test("no later run, snapshot or undo stores what a command off the record wrote", async () => {
     using box = new Sandbox();
     box.write("tracked", "one");
     box.write(".gitignore", "*.env\n");
@@ -89,7 +89,7 @@ describe("Truth 11b: what is written off the record stays out until somebody els
     await box.must(["verify"]);
   });
 
-  test("it stays out where it was only touched, or renamed, and where the index and the scan's memory are lost", async () => {
+  test("a path stays out if it is touched or renamed, also after the index and the stat cache are lost", async () => {
     using box = new Sandbox();
     box.write("a", "a");
     await box.must(["init"]);
@@ -105,7 +105,7 @@ describe("Truth 11b: what is written off the record stays out until somebody els
     expect(await offRecord(box)).toEqual(["e", "renamed"]);
   });
 
-  test("somebody else's edit is recorded; its undo does not claim what was there before it", async () => {
+  test("somebody else's edit is recorded; its undo skips the path, because the content before is unknown", async () => {
     using box = new Sandbox();
     box.write("tracked", "one");
     box.write("a", "a");
@@ -124,13 +124,13 @@ describe("Truth 11b: what is written off the record stays out until somebody els
       ],
     });
     expect([read(box, "a"), read(box, "tracked"), read(box, "created")]).toEqual(["a", "three\n", "new\nmore\n"]);
-    // A moment before it is what it was.
+    // An earlier moment can still be restored.
     await box.must(["restore", "0", "tracked"]);
     expect(read(box, "tracked")).toBe("one");
     await box.must(["verify"]);
   });
 
-  test("an edit by hand, with no look in between, and its undo by path", async () => {
+  test("an undo by path skips an edit by hand that followed without a capture in between", async () => {
     using box = new Sandbox();
     box.write("tracked", "one");
     await box.must(["init"]);
@@ -145,7 +145,7 @@ describe("Truth 11b: what is written off the record stays out until somebody els
     expect([read(box, "tracked"), read(box, "created")]).toEqual(["three", "mine"]);
   });
 
-  test("restore and undo neither overwrite nor delete it, and name it", async () => {
+  test("restore and undo leave what was written off the record, and name it", async () => {
     using box = new Sandbox();
     box.write("a", "zero");
     box.write("b", "zero");
@@ -161,7 +161,7 @@ describe("Truth 11b: what is written off the record stays out until somebody els
     expect(existsSync(join(box.project, "d/f"))).toBe(false);
   });
 
-  test("what it deleted is still recorded as it was; a file that comes back is looked at as ever", async () => {
+  test("the history of a path that was deleted off the record stays; a file that comes back is recorded", async () => {
     using box = new Sandbox();
     box.write("gone", "zero");
     box.write("d/f", "f");
@@ -178,13 +178,13 @@ describe("Truth 11b: what is written off the record stays out until somebody els
     box.write("gone", "back");
     await box.must(["snapshot"]);
     expect(await history(box, "gone")).toHaveLength(2);
-    // Taken in by name, it can be brought back.
+    // Once the path is recorded by name, it can be restored.
     await box.must(["snapshot", "--on-record", "d"]);
     await box.must(["restore", "0", "d"]);
     expect(read(box, "d/f")).toBe("f");
   });
 
-  test("a path that is recorded by name comes in, and the history says from where on", async () => {
+  test("snapshot --on-record records a path from then on, and an agent may not do this", async () => {
     using box = new Sandbox();
     box.write("a", "one");
     await box.must(["init"]);
@@ -201,7 +201,7 @@ describe("Truth 11b: what is written off the record stays out until somebody els
     await box.must(["verify"]);
   });
 
-  test("edits that were there before, and not recorded yet, are recorded as ever", async () => {
+  test("edits that were made before, and not recorded yet, are recorded by the next snapshot", async () => {
     using box = new Sandbox();
     box.write("a", "one");
     await box.must(["init"]);
@@ -213,7 +213,7 @@ describe("Truth 11b: what is written off the record stays out until somebody els
     expect(await offRecord(box)).toEqual(["theirs"]);
   });
 
-  test("while it goes on, nobody else records what changes; a run around it leaves it out", async () => {
+  test("while it runs, no snapshot or run records what changes; a run around it leaves these paths out", async () => {
     using box = new Sandbox();
     box.write("a", "one");
     await box.must(["init"]);
@@ -233,7 +233,7 @@ describe("Truth 11b: what is written off the record stays out until somebody els
     expect((await history(box, "b")).length).toBe(1);
   });
 
-  test("one whose process is killed leaves what it wrote out as well", async () => {
+  test("what a killed command wrote off the record stays out, too", async () => {
     using box = new Sandbox();
     box.write("a", "one");
     await box.must(["init"]);
@@ -251,7 +251,7 @@ describe("Truth 11b: what is written off the record stays out until somebody els
     expect((await history(box, "mine")).length).toBe(1);
   });
 
-  test("several roots, a folder and a single file", async () => {
+  test("paths in further roots, a folder and a single file, stay out, too", async () => {
     using box = new Sandbox();
     box.write("a", "one");
     mkdirSync(join(box.folder, "two"));
@@ -293,14 +293,14 @@ describe("Truth 11b: what is written off the record stays out until somebody els
     expect((await box.json(["actions"])).value).toEqual([]);
   });
 
-  test("the log says neither what was written nor what it hashes to", async () => {
+  test("the log holds neither what was written nor its hash", async () => {
     using box = new Sandbox();
     box.write("a", "one");
     await box.must(["init"]);
     const [id = ""] = readdirSync(join(box.store, "workspaces"));
     const log = (): string => readFileSync(join(box.store, "workspaces", id, "events.wal"), "utf8");
     const before = log();
-    // No id and no hash holds it by chance, as they would a few digits.
+    // No id and no hash contains this text by chance, as they could contain a few digits.
     const pin = "pin 4711";
     unrecorded(box, `printf '${pin}' > pin`);
     expect(log()).toBe(before);
@@ -311,7 +311,7 @@ describe("Truth 11b: what is written off the record stays out until somebody els
 });
 
 describe("Truth 11b: off the record in the library", () => {
-  test("an action leaves its paths out; an agent's tool that overwrites them is recorded, and says what it has no copy of", async () => {
+  test("an action off the record leaves its paths out; a later tool call says of which paths it has no copy", async () => {
     await using project = new Project();
     project.write("a", "one");
     const workspace = await project.init();
@@ -332,7 +332,7 @@ describe("Truth 11b: off the record in the library", () => {
     expect(project.read("a")).toBe("three");
   });
 
-  test("an action whose path comes back on the record is undone whole", async () => {
+  test("undo of an action that brought a path back on the record skips this path and undoes the others", async () => {
     await using project = new Project();
     project.write("a", "one");
     project.write("z", "one");
@@ -348,7 +348,7 @@ describe("Truth 11b: off the record in the library", () => {
     expect([project.read("a"), project.read("z")]).toEqual(["three", "one"]);
   });
 
-  test("a write does not destroy what is off the record", async () => {
+  test("a write to a path that is off the record is refused", async () => {
     await using project = new Project();
     project.write("a", "one");
     const workspace = await project.init();

@@ -21,9 +21,12 @@ import { HostedProject } from "../helpers/hosted-project.ts";
 import { Project } from "../helpers/project.ts";
 import { ServedStore } from "../helpers/served-store.ts";
 
-/** Work that was recorded is signed soon, whoever recorded it, though nothing else is done and nothing is closed. */
+/** Recorded work is signed soon, whoever recorded it, even if nothing else is done and nothing is closed. */
 
-/** The promise is two seconds; a machine that is busy with other tests may take longer. Without it nothing comes at all. */
+/**
+ * The promise is two seconds; a machine that is busy with other tests may take longer. Without signing in the
+ * background, no head would come at all.
+ */
 const SOON_MS = 15_000;
 
 interface Places {
@@ -54,7 +57,7 @@ async function until(what: () => boolean | Promise<boolean>, ms = SOON_MS): Prom
   }
 }
 
-/** A home of an agent's own, with real processes in it. */
+/** A home folder for an agent, with real processes that work in it. */
 class Home implements Disposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-heads-")));
   readonly tree = join(this.base, "tree");
@@ -98,7 +101,7 @@ class Home implements Disposable {
     return child;
   }
 
-  /** One call of the hook in a process of its own; `direct`: it works on the store itself. */
+  /** Calls the hook once in a process of its own. With `direct`, the hook opens the store itself. */
   fire(event: string, more: object, direct: boolean): void {
     const entry = join(dirname(dirname(chronicleBin())), "dist", "hook.cjs");
     const words = [entry, "claude", ...(direct ? ["--direct"] : []), "--store", this.home];
@@ -152,7 +155,7 @@ function newHome(): Home {
 }
 
 describe("Truth 12: the signed head follows what is recorded", { timeout: 120_000 }, () => {
-  it("by a hook without a server: signed when the hook has ended", () => {
+  it("by a hook without a server, once the hook has ended", () => {
     const home = newHome();
     writeFileSync(join(home.tree, "a.txt"), "");
     home.fire("SessionStart", { source: "startup" }, true);
@@ -162,7 +165,7 @@ describe("Truth 12: the signed head follows what is recorded", { timeout: 120_00
     }
   });
 
-  it("by hooks that a server answers: soon after the last, while it runs on; a log cut behind an earlier head is found", async () => {
+  it("by hooks through a server, soon after the last hook; a log that is cut later is detected", async () => {
     const home = newHome();
     writeFileSync(join(home.tree, "a.txt"), "");
     const server = await home.serve();
@@ -172,7 +175,7 @@ describe("Truth 12: the signed head follows what is recorded", { timeout: 120_00
     expect(lastSeq(home, id)).toBeGreaterThan(8);
     await until(() => headSeq(home, id) === lastSeq(home, id));
     expect(server.exitCode).toBe(null);
-    // Whoever cuts the log now, with the server gone at once and its index with it, is found out.
+    // A log that is cut now is detected, although the server was killed and its index is removed.
     const ended = once(server, "exit");
     server.kill("SIGKILL");
     await ended;
@@ -200,7 +203,7 @@ describe("Truth 12: the signed head follows what is recorded", { timeout: 120_00
     for (const id of [hosted.workspace.id, folder]) await until(() => headSeq(project, id) === lastSeq(project, id));
   });
 
-  it("by a process that was killed before it could sign: signed by the next one that opens the workspace", async () => {
+  it("by a process that was killed before it signed, once another process opens the workspace", async () => {
     await using project = new Project();
     project.write("a", "0");
     const { id } = await project.init();
@@ -220,13 +223,13 @@ describe("Truth 12: the signed head follows what is recorded", { timeout: 120_00
       expect(killed.signal).toBe("SIGKILL");
     }
     const recorded = lastSeq(project, id);
-    // It only looks, stays open, and records nothing.
+    // This workspace is only read, stays open, and records nothing.
     const other = await project.open();
     await other.log({});
     await until(() => headSeq(project, id) === recorded);
   });
 
-  it("of many workspaces that are busy in the same moment, and then all quiet", async () => {
+  it("in many workspaces that are busy at the same moment, and then all idle", async () => {
     await using project = new HostedProject();
     const store = await project.store();
     const places = { home: project.home, configFolder: join(project.base, "config") };
@@ -239,7 +242,7 @@ describe("Truth 12: the signed head follows what is recorded", { timeout: 120_00
     for (const { workspace } of all) await workspace.close();
   });
 
-  it("a head that is still to follow keeps no process alive, and ends none by an error", async () => {
+  it("and a head that is still due keeps no process alive, and ends none by an error", async () => {
     await using project = new Project();
     project.write("a", "0");
     await (await project.init()).close();

@@ -3,7 +3,9 @@ import { expect, test } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 
-/** The signed head lies outside of the store: a log that begins behind it has no event that could contradict it. */
+/**
+ * The signed head lies outside of the store. A log that begins after this head has no event that could contradict it.
+ */
 test("13 a forged log that was compacted until it begins after the signed head is not taken for the history", async () => {
   await using project = new Project();
   const steps = async (workspace: WorkspaceApi, text: string, count: number): Promise<void> => {

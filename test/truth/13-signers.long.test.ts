@@ -17,7 +17,7 @@ import { Project } from "../helpers/project.ts";
 import { storeParts } from "../helpers/store-parts.ts";
 import { ServedStore } from "../helpers/served-store.ts";
 
-/** The log names whose key signs its heads, and from then on a head must be kept. */
+/** The log names the key that signs its heads. From that event on, a head must be kept. */
 
 const GARBAGE = "this is no key\n";
 
@@ -37,7 +37,7 @@ async function recorded(): Promise<{ readonly box: Sandbox; readonly kept: KeptH
   return { box, kept: headsOf(box) };
 }
 
-/** What takes the proof away, and what is said of it. */
+/** The ways to lose the proof: title, loss, expected message, kind of problem in `verify`, and reason in `signing`. */
 const LOSSES: readonly (readonly [string, (kept: KeptHeads) => void, RegExp, string, string])[] = [
   ["the head is gone", (kept) => rmSync(kept.head), /signed head .* is gone/, "head-missing", "no-head"],
   [
@@ -103,7 +103,7 @@ describe("Truth 13: the first commit names the signer", { timeout: 120_000 }, ()
     }
   });
 
-  it("killed right after it, before a head was kept: signed by the next command", async () => {
+  it("if the process is killed right after it, before a head was kept, the next command signs", async () => {
     await using project = new Project();
     project.write("a", "0");
     const code = `
@@ -124,7 +124,7 @@ describe("Truth 13: the first commit names the signer", { timeout: 120_000 }, ()
     await next.snapshot();
     await next.close();
     expect(kept.headSeq).toBe(kept.events.length);
-    // It stood in for a head once: a head that is gone later is missed.
+    // The first commit stands in for a head only until one is kept: a head that is gone later is missing.
     rmSync(kept.head);
     const later = await project.open();
     expect(await later.signing()).toMatchObject({ state: "unsigned", reason: "no-head" });
@@ -132,7 +132,7 @@ describe("Truth 13: the first commit names the signer", { timeout: 120_000 }, ()
 });
 
 describe(
-  "Truth 13: without the key or the head, recording goes on and nothing is laundered",
+  "Truth 13: without the key or the head, recording continues, and only a person can have it signed again",
   { timeout: 240_000 },
   () => {
     it.for(LOSSES)("%s", async ([, lose, said, kind, reason]) => {
@@ -179,14 +179,14 @@ describe(
         expect(refused.stderr).toMatch(/head --accept|put it back|put the right key back/);
       }
       expect(readFileSync(kept.log, "utf8")).toBe(log);
-      // Nothing of all this has made a key or a head anew.
+      // None of these commands has made a new key or a new head.
       expect([
         existsSync(kept.head) && readFileSync(kept.head, "utf8"),
         existsSync(kept.key) && readFileSync(kept.key, "utf8"),
       ]).toEqual(found);
     });
 
-    it.for(LOSSES)("%s: a person accepts what is there", async ([name, lose, said]) => {
+    it.for(LOSSES)("%s: a person can accept the history as it is", async ([name, lose, said]) => {
       const { box, kept } = await recorded();
       using _box = box;
       const old = join(box.folder, "old.txt");
@@ -225,7 +225,7 @@ describe(
       expect([on.code, on.stderr]).toEqual([0, ""]);
       const verified = await box.call(["verify"]);
       expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining("accepted the history")]);
-      // The old head is still one of this very history.
+      // The old head still belongs to this history.
       const expected = await box.call(["verify", "--expect", old]);
       expect([expected.code, kept.headSeq > oldSeq]).toEqual([0, true]);
       expect((await box.call(["prune", "--keep-last", "1", "--yes"])).code).toBe(0);
@@ -238,7 +238,7 @@ describe(
       expect((await box.call(["forget", kept.id, "--yes"])).code).toBe(0);
     });
 
-    it("a garbage key is named where a workspace is begun, and is no bug in Chronicle", async () => {
+    it("init names a garbage key, and does not call it a bug in Chronicle", async () => {
       using box = new Sandbox();
       box.write("a.txt", "one\n");
       box.sh(`mkdir -p ../config/chronicle && printf '${GARBAGE}' > ../config/chronicle/key.pem`);
@@ -282,32 +282,35 @@ describe("Truth 13: a forged log is never signed", { timeout: 240_000 }, () => {
     ],
   ];
 
-  it.for(forgeries)("%s; index and head deleted", async ([, forge]) => {
-    const { box, kept } = await recorded();
-    using _box = box;
-    const old = join(box.folder, "old.txt");
-    writeFileSync(old, (await box.must(["head"])).stdout);
-    forge(kept);
-    kept.dropIndex();
-    rmSync(kept.head);
-    for (const words of [
-      ["snapshot"],
-      ["status"],
-      ["log"],
-      ["head"],
-      ["verify"],
-      ["rebuild"],
-      ["restore", "0", "--yes"],
-    ]) {
-      await box.call(words);
-    }
-    expect(existsSync(kept.head)).toBe(false);
-    expect((await box.call(["verify"])).code).toBe(4);
-    expect((await box.call(["verify", "--expect", old])).code).toBe(4);
-    expect((await box.call(["snapshot"])).code).not.toBe(0);
-  });
+  it.for(forgeries)(
+    "%s: no command makes a head for it after the index and the head were deleted",
+    async ([, forge]) => {
+      const { box, kept } = await recorded();
+      using _box = box;
+      const old = join(box.folder, "old.txt");
+      writeFileSync(old, (await box.must(["head"])).stdout);
+      forge(kept);
+      kept.dropIndex();
+      rmSync(kept.head);
+      for (const words of [
+        ["snapshot"],
+        ["status"],
+        ["log"],
+        ["head"],
+        ["verify"],
+        ["rebuild"],
+        ["restore", "0", "--yes"],
+      ]) {
+        await box.call(words);
+      }
+      expect(existsSync(kept.head)).toBe(false);
+      expect((await box.call(["verify"])).code).toBe(4);
+      expect((await box.call(["verify", "--expect", old])).code).toBe(4);
+      expect((await box.call(["snapshot"])).code).not.toBe(0);
+    },
+  );
 
-  it.for(forgeries)("%s; index deleted, the head kept: nothing is recorded", async ([, forge]) => {
+  it.for(forgeries)("%s: nothing is recorded if the index is deleted and the head is kept", async ([, forge]) => {
     const { box, kept } = await recorded();
     using _box = box;
     forge(kept);
@@ -331,7 +334,10 @@ describe("Truth 13: a forged log is never signed", { timeout: 240_000 }, () => {
 });
 
 describe("Truth 13: a new key", { timeout: 120_000 }, () => {
-  /** A history that names another key than the one that has begun it; that key's file is put in place of the old one. */
+  /**
+   * Makes a history that names a second key, and replaces the key file by that key. With `isCovered`, a head of the
+   * first key covers the event that names the second.
+   */
   async function withNewKey(project: Project, isCovered: boolean): Promise<KeptHeads> {
     project.write("a", "0");
     await (await project.init()).close();
@@ -353,7 +359,7 @@ describe("Truth 13: a new key", { timeout: 120_000 }, () => {
     return kept;
   }
 
-  /** Signs a head of the whole log with the key that is there. */
+  /** Signs a head of the whole log with the key in the key file. */
   function coverWithOldKey(kept: KeptHeads): void {
     const pem = readFileSync(kept.key, "utf8");
     const { seq, hash } = kept.events.at(-1) ?? { seq: 0, hash: "" };
@@ -364,7 +370,7 @@ describe("Truth 13: a new key", { timeout: 120_000 }, () => {
     writeFileSync(kept.head, signHead(encodeHead(head), pem, "chronicle"));
   }
 
-  it("that a head of the key before covers: goes on, and that head is kept", async () => {
+  it("that a head of the old key covers signs the history from then on, and that head is kept", async () => {
     await using project = new Project();
     const kept = await withNewKey(project, true);
     const note = readFileSync(kept.head, "utf8");
@@ -379,12 +385,12 @@ describe("Truth 13: a new key", { timeout: 120_000 }, () => {
     const again = await project.open();
     expect((await again.verify()).problems).toEqual([]);
     expect((await again.head()).key).toBe(kept.events[3]?.record["key"]);
-    // Without that head nothing says that the key before has agreed.
+    // Without that head, nothing proves that the old key agreed.
     for (const name of kept.former) rmSync(join(dirname(kept.head), name));
     expect((await again.verify()).problems).toMatchObject([{ kind: "signer-unproved", where: "event 4" }]);
   });
 
-  it("that no head of the key before covers: unsigned, until a person accepts it", async () => {
+  it("that no head of the old key covers leaves the history unsigned until a person accepts it", async () => {
     await using project = new Project();
     const kept = await withNewKey(project, false);
     const workspace = await project.open();
@@ -400,8 +406,8 @@ describe("Truth 13: a new key", { timeout: 120_000 }, () => {
   });
 });
 
-describe("Truth 13: whoever records is told", { timeout: 240_000 }, () => {
-  it("the library, once", async () => {
+describe("Truth 13: an unsigned history is reported to", { timeout: 240_000 }, () => {
+  it("a program that uses the library, once", async () => {
     await using project = new Project();
     project.write("a", "0");
     const workspace = await project.init();
@@ -420,7 +426,7 @@ describe("Truth 13: whoever records is told", { timeout: 240_000 }, () => {
     await expect(again.head()).rejects.toMatchObject({ code: "USAGE" });
   });
 
-  it("the user of an agent, by the agent's hooks, which go on recording", () => {
+  it("the user of an agent, by the agent's hooks, which continue to record", () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     const entry = join(dirname(dirname(chronicleBin())), "dist", "hook.cjs");
@@ -460,7 +466,7 @@ describe("Truth 13: whoever records is told", { timeout: 240_000 }, () => {
     });
   });
 
-  it("a client of a server, whose command line exits 1 as well", async () => {
+  it("a client of a server; the command line with --remote exits with 1, too", async () => {
     await using project = new Project();
     project.write("a", "0");
     await (await project.init()).close();

@@ -11,7 +11,7 @@ import { RecordFolder } from "../helpers/record-folder.ts";
 
 type Line = { op: "upsert"; record_id: string; record: Record<string, never>; ts: string };
 
-/** The log as another format would have it: format 1 knows no ends of commits. */
+/** Returns the log in another format. Format 1 has no ends of commits. */
 function inFormat(log: string, format: number): string {
   const lines = readFileSync(log, "utf8").trimEnd().split("\n");
   const drafts = lines.map((line, i): EventDraft => {
@@ -24,7 +24,7 @@ function inFormat(log: string, format: number): string {
   return sealed.map(({ line }) => `${line}\n`).join("");
 }
 
-/** What is authoritative in a folder, with its bytes. */
+/** Returns the files of a folder that are not derived data, with their bytes in base64. */
 function kept(folder: string): Record<string, string> {
   const files: Record<string, string> = {};
   for (const name of readdirSync(folder, { recursive: true }) as string[]) {
@@ -47,7 +47,7 @@ describe("Truth 14: stores of other formats", () => {
     ["older (its workspace.json is gone)", 1, false],
     ["newer", 3, true],
     ["newer (its workspace.json is gone)", 3, false],
-  ])("a workspace: %s", async (_name, format, hasFile) => {
+  ])("a workspace whose format is %s is refused and not touched", async (_name, format, hasFile) => {
     await using project = new Project();
     project.write("a", "1");
     const workspace = await project.init();
@@ -82,7 +82,7 @@ describe("Truth 14: stores of other formats", () => {
   it.each([
     ["older", 1],
     ["newer", 3],
-  ])("a record store: %s", async (_name, format) => {
+  ])("a record store whose format is %s is refused and not touched", async (_name, format) => {
     await using folder = new RecordFolder();
     await folder.closed(3);
     folder.forgetBound();

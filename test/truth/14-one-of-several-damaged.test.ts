@@ -4,12 +4,12 @@ import { describe, expect, it } from "vitest";
 import type { StoreApi } from "../../src/api/store-api.ts";
 import { Project } from "../helpers/project.ts";
 
-/** What is wrong with one workspace stops nobody in the others of the store, and is told of that one. */
+/** A fault in one workspace does not stop work in the other workspaces of the store, and is reported for that one. */
 
 interface Two {
   readonly store: StoreApi;
   readonly folder: (name: "one" | "other") => string;
-  /** The id of the first one, and its folder in the store. */
+  /** The id of the first workspace, and its folder in the store. */
   readonly id: string;
   readonly at: string;
 }
@@ -29,7 +29,7 @@ async function two(project: Project): Promise<Two> {
   return { store, folder, id, at: join(project.home, "workspaces", id) };
 }
 
-/** The list of workspaces can be deleted at any time. */
+/** Deletes the cached list of workspaces, which may be done at any time. */
 function dropList({ home }: Project): void {
   rmSync(join(home, "cache"), { recursive: true, force: true });
 }
@@ -48,7 +48,7 @@ async function works(store: StoreApi, folder: string): Promise<void> {
 }
 
 describe("Truth 14: one of several workspaces", { timeout: 600_000 }, () => {
-  it("a record that a crash has torn, of which only the end is on disk, is moved away by the next command", async () => {
+  it("a torn line of the log of which only the end is on disk is moved to quarantine by the next command", async () => {
     await using project = new Project();
     const { store, folder, id, at } = await two(project);
     const log = join(at, "events.wal");
@@ -58,7 +58,7 @@ describe("Truth 14: one of several workspaces", { timeout: 600_000 }, () => {
     rmSync(project.configFolder, { recursive: true });
     cpSync(`${project.configFolder}.before`, project.configFolder, { recursive: true });
     const line = readFileSync(log).subarray(sound.length);
-    // The page that holds its beginning never came.
+    // The page with the beginning of the line never reached the disk.
     line.fill(0, 0, line.indexOf('"record_id"') - 10);
     writeFileSync(log, Buffer.concat([sound, line]));
     rmSync(join(at, "index.db"));
@@ -72,7 +72,7 @@ describe("Truth 14: one of several workspaces", { timeout: 600_000 }, () => {
     ]);
   });
 
-  it("one whose own record is damaged is listed with what is wrong, and can be forgotten", async () => {
+  it("a workspace whose own record is damaged is listed with the problem, and can be forgotten", async () => {
     await using project = new Project();
     const { store, folder, id, at } = await two(project);
     const log = join(at, "events.wal");
@@ -87,7 +87,7 @@ describe("Truth 14: one of several workspaces", { timeout: 600_000 }, () => {
       code: "NOT_FOUND",
       hint: expect.stringContaining(id),
     });
-    // Put back from a copy, it is as before.
+    // Once the log is put back from a copy, the workspace works again.
     writeFileSync(log, sound);
     await works(store, folder("one"));
     damage(log);
@@ -96,7 +96,7 @@ describe("Truth 14: one of several workspaces", { timeout: 600_000 }, () => {
     expect((await store.workspaces()).map((one) => one.path)).toEqual([folder("other")]);
   });
 
-  it("one of a newer version stops no others", async () => {
+  it("a workspace of a newer format does not stop the others", async () => {
     await using project = new Project();
     const { store, folder, id, at } = await two(project);
     writeFileSync(join(at, "workspace.json"), `${JSON.stringify({ format: 99, id })}\n`);

@@ -18,15 +18,15 @@ import { Project } from "../helpers/project.ts";
 import { RecordFolder } from "../helpers/record-folder.ts";
 
 /**
- * A crash can only tear the last commit. Everything else that is wrong with the log is damage: nothing is cut off, though
- * neither an index nor a signed head says how long the log was.
+ * A crash can only tear the last commit. Everything else that is wrong with the log is damage. Damage is never cut
+ * off, even if neither an index nor a signed head says how long the log was.
  */
 
 const PATHS = { log: "/w/events.wal", archive: "/w/archive", quarantine: "/w/quarantine" };
 const PAGE = 4096;
 const TS = "2030-01-01T00:00:00.000Z";
 
-/** The engine over these bytes, with nothing beside them. */
+/** Returns an engine over a log of these bytes, without a filled index or kept heads. */
 function historyOf(bytes: Buffer): { readonly disk: SimDisk; readonly context: HistoryContext } {
   const disk = SimDisk.fromTree({ "/w": { folder: 0o700 }, [PATHS.log]: { content: bytes, mode: 0o600 } });
   const heads = { verifierKey: () => undefined, last: () => undefined, isDue: () => false };
@@ -62,7 +62,7 @@ const workspace = encodeWorkspace({
   inode: "0",
 } as never);
 
-/** Commits of so many events each. */
+/** Returns commits with the given numbers of events. */
 function commitsOf(counts: readonly number[], text = ""): SealedEvent[][] {
   const commits: SealedEvent[][] = [];
   let head: Pick<SealedEvent, "seq" | "hash"> | typeof EMPTY_HEAD = EMPTY_HEAD;
@@ -80,7 +80,7 @@ function commitsOf(counts: readonly number[], text = ""): SealedEvent[][] {
 const bytesOf = (events: readonly SealedEvent[]): Buffer => Buffer.from(events.map(({ line }) => `${line}\n`).join(""));
 
 describe("Truth 14: a torn tail is the last commit, everything else is damage", () => {
-  it("every bit of every earlier line, with index and heads gone: refused, kept, named", async () => {
+  it("a flipped bit before the last commit is damage, and the log is kept, with index and heads gone", async () => {
     const commits = commitsOf([1, 3, 1, 2]);
     const sound = bytesOf(commits.flat());
     const earlier = bytesOf(commits.slice(0, -1).flat()).length;
@@ -95,7 +95,7 @@ describe("Truth 14: a torn tail is the last commit, everything else is damage", 
     }
   }, 120_000);
 
-  it("a byte of any line of the last commit: the commit is moved away whole, and nothing before it", async () => {
+  it("a damaged byte in the last commit moves that whole commit to quarantine, and nothing before it", async () => {
     const commits = commitsOf([1, 3, 1, 3]);
     const sound = bytesOf(commits.flat());
     const before = bytesOf(commits.slice(0, -1).flat());
@@ -115,7 +115,7 @@ describe("Truth 14: a torn tail is the last commit, everything else is damage", 
     }
   });
 
-  it("the last line that the index knows, damaged: verify names that, and no crash", async () => {
+  it("damage to the last line that the index knows is a problem for verify, and not called torn", async () => {
     await using project = new Project();
     project.write("a", "1");
     await (await project.init()).close();
@@ -133,7 +133,7 @@ describe("Truth 14: a torn tail is the last commit, everything else is damage", 
     await expect(workspace.snapshot()).rejects.toMatchObject({ code: "LOG_DAMAGED" });
   });
 
-  it("the pages of the last append, durable or not, in any order, at any length: before it, or after it", async () => {
+  it("whichever pages of the last append reached the disk, recovery keeps the append whole or removes it whole", async () => {
     // Lines that end within pages, and one that is longer than a page.
     const small = commitsOf([1, 2, 1], "x".repeat(700)).flat();
     const last = sealCommit(
@@ -165,7 +165,7 @@ describe("Truth 14: a torn tail is the last commit, everything else is damage", 
     }
   }, 120_000);
 
-  it("a commit of which all lines but the end are there is not read, and goes whole", async () => {
+  it("a commit without its last line is not read, and recovery removes it whole", async () => {
     const commits = commitsOf([1, 2, 4]);
     const { context } = historyOf(bytesOf(commits.flat().slice(0, -1)));
     const seen = await catchUp(context, { recover: false });
@@ -174,7 +174,7 @@ describe("Truth 14: a torn tail is the last commit, everything else is damage", 
     expect(await context.index.records("recovery:")).toMatchObject([{ seq: 4 }]);
   });
 
-  it("an end that names another beginning is damage in front of a later one, and torn at the end", async () => {
+  it("an end of a commit that names another beginning is damage if a commit follows", async () => {
     const [one = [], two = []] = commitsOf([1, 2]);
     const wrong = two.map((event, i) =>
       i === 1 ? { ...event, record: { ...event.record, commit: { first: 3 } } } : event,
@@ -185,7 +185,7 @@ describe("Truth 14: a torn tail is the last commit, everything else is damage", 
     await expect(catchUp(damaged.context, { recover: true })).rejects.toMatchObject({ code: "LOG_DAMAGED" });
   });
 
-  it("a workspace with one flipped bit in the middle, and nothing but its log: read, verified, never written", async () => {
+  it("a workspace with a flipped bit in its log, without index and keys, can be verified, and is never written", async () => {
     await using project = new Project();
     const workspaceApi = await project.init();
     for (let n = 0; n < 6; n += 1) {
@@ -213,7 +213,7 @@ describe("Truth 14: a torn tail is the last commit, everything else is damage", 
     expect(readdirSync(folder)).not.toContain("quarantine");
   });
 
-  it("a record store: a bit of any earlier line is damage, the last write is torn", async () => {
+  it("a record store: a flipped bit before the last commit is damage; in the last commit, it is a torn tail", async () => {
     await using folder = new RecordFolder();
     await folder.closed(3);
     const sound = readFileSync(folder.log);

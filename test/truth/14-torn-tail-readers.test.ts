@@ -15,16 +15,16 @@ function firstOfNext(log: Buffer): string {
   return sealCommit(last, drafts, "2040-01-01T00:00:00.000Z")[0]?.line ?? "";
 }
 
-/** What a crash leaves behind the last whole commit. */
+/** What a crash may leave after the last whole commit. */
 const TAILS: readonly (readonly [what: string, of: (log: Buffer) => Uint8Array])[] = [
   ["a line that is no event", () => Buffer.from("torn by a crash\n")],
   ["a part of a line", () => Buffer.from('{"hash":"torn by a crash')],
   ["lines of zeros", () => Buffer.from("\0\n\0\n")],
   ["a part of a commit", (log) => Buffer.from(`${firstOfNext(log)}\n`)],
-  ["a line of before", (log) => log.subarray(0, log.indexOf("\n") + 1)],
+  ["a line from the beginning of the log", (log) => log.subarray(0, log.indexOf("\n") + 1)],
 ];
 
-describe.each(TAILS)("Truth 14: behind a tail of %s", (_, tailOf) => {
+describe.each(TAILS)("Truth 14: after a tail of %s", (_, tailOf) => {
   it.each([
     ["du --by path", "usage"],
     ["prune --dry-run", "prune"],

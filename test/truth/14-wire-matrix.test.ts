@@ -8,7 +8,10 @@ import { RigOrigin, RigReplica } from "../../src/testing/push-rig.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { HostilePeer } from "../helpers/hostile-peer.ts";
 
-/** Programs of different versions at two ends of a connection: both say so, and nothing is taken or sent. */
+/**
+ * If the two ends of a connection speak different versions of the protocol, they refuse each other, and no data is sent
+ * or taken.
+ */
 
 const OWN = 2;
 const OTHERS = [1, 3];
@@ -24,7 +27,7 @@ function frameOf(version: number, message: object): Buffer {
   return frame;
 }
 
-/** Connects a peer of another version to an origin with one event; returns what it is told. */
+/** Connects a peer of another version to an origin with one event; returns the error that the peer gets. */
 async function toOrigin(talk: (peer: HostilePeer) => void) {
   using peer = await HostilePeer.connect();
   const origin = new RigOrigin();

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
 
-/** A file of a replica that has a content which was erased differs from the origin's, and that is said. */
+/** A file in a replica's folder whose content was erased is not sent to the origin, and the sync's status says so. */
 
 const SECRET = "a token that got in\n";
 const both = new FollowedOrigin("--connect");

@@ -13,22 +13,25 @@ function damage(project: Project, line: number): void {
   for (const file of globSync(join(project.home, "workspaces/*/index.db*"))) rmSync(file);
 }
 
-test.each([2, 3])("line %d: verify names every problem, nothing is written, and no state is promised", async (line) => {
-  await using project = new Project();
-  project.write("a", "a\n");
-  const workspace = await project.init();
-  await workspace.close();
-  damage(project, line);
-  const opened = await project.open();
-  const { ok, problems } = await opened.verify();
-  expect([ok, problems[0]?.kind, problems[0]?.where]).toEqual([false, "line-bad-hash", `events.wal:${line}`]);
-  const refused = { code: "LOG_DAMAGED", hint: expect.stringContaining("no earlier state can be read") };
-  await expect(opened.restore("0", { to: join(project.base, "out") })).rejects.toMatchObject(refused);
-  await expect(opened.snapshot()).rejects.toMatchObject({ code: "LOG_DAMAGED" });
-  expect(project.read("a")).toBe("a\n");
-});
+test.each([2, 3])(
+  "line %d: verify names the line, restore and snapshot are refused, and no earlier state is promised",
+  async (line) => {
+    await using project = new Project();
+    project.write("a", "a\n");
+    const workspace = await project.init();
+    await workspace.close();
+    damage(project, line);
+    const opened = await project.open();
+    const { ok, problems } = await opened.verify();
+    expect([ok, problems[0]?.kind, problems[0]?.where]).toEqual([false, "line-bad-hash", `events.wal:${line}`]);
+    const refused = { code: "LOG_DAMAGED", hint: expect.stringContaining("no earlier state can be read") };
+    await expect(opened.restore("0", { to: join(project.base, "out") })).rejects.toMatchObject(refused);
+    await expect(opened.snapshot()).rejects.toMatchObject({ code: "LOG_DAMAGED" });
+    expect(project.read("a")).toBe("a\n");
+  },
+);
 
-test("line 1: the error says that it cannot be opened, and sends nobody to verify", async () => {
+test("line 1: the workspace cannot be opened, and the hint does not name verify", async () => {
   await using project = new Project();
   project.write("a", "a\n");
   const workspace = await project.init();

@@ -23,7 +23,7 @@ class Lived extends Project {
     await workspace.snapshot();
     this.write("b.txt", "one\n");
     await workspace.snapshot();
-    // The last event is one that nothing reads as the workspace is opened.
+    // The last event is one that is not read when the workspace is opened.
     await workspace.restore("1");
     this.root = (await workspace.status()).root;
     return this;
@@ -57,12 +57,12 @@ async function opened(project: Project, create = false): Promise<WorkspaceApi & 
 const LAST = "seq = (SELECT max(seq) FROM events)";
 
 const LIES: readonly (readonly [string, string])[] = [
-  ["its hash is another", `UPDATE events SET hash = zeroblob(32) WHERE ${LAST}`],
-  ["it stands elsewhere", `UPDATE events SET offset = offset - 1 WHERE ${LAST}`],
-  ["it stands far behind the end", `UPDATE events SET offset = offset + 1000000 WHERE ${LAST}`],
-  ["it stands in a base", `UPDATE events SET offset = -1 WHERE ${LAST}`],
-  ["it is longer", `UPDATE events SET length = length + 1 WHERE ${LAST}`],
-  ["it is gone", `DELETE FROM events WHERE ${LAST}`],
+  ["its hash is wrong", `UPDATE events SET hash = zeroblob(32) WHERE ${LAST}`],
+  ["its offset is wrong", `UPDATE events SET offset = offset - 1 WHERE ${LAST}`],
+  ["its offset is far behind the end of the log", `UPDATE events SET offset = offset + 1000000 WHERE ${LAST}`],
+  ["its offset means a base", `UPDATE events SET offset = -1 WHERE ${LAST}`],
+  ["its length is wrong", `UPDATE events SET length = length + 1 WHERE ${LAST}`],
+  ["its row is gone", `DELETE FROM events WHERE ${LAST}`],
 ];
 
 async function expectSound(project: Lived): Promise<void> {
@@ -74,7 +74,7 @@ async function expectSound(project: Lived): Promise<void> {
   expect((await workspace.verify()).problems.filter(({ kind }) => kind !== "index-wrong")).toEqual([]);
 }
 
-describe("Truth 15: an index that is wrong about an event accuses no log", () => {
+describe("Truth 15: an index that is wrong about an event does not make the log look damaged", () => {
   test.each(LIES)("the event of the signed head: %s", async (_, lie) => {
     await using project = await new Lived().live();
     project.sql(lie);
@@ -97,7 +97,7 @@ describe("Truth 15: an index that is wrong about an event accuses no log", () =>
     await expectSound(project);
   });
 
-  test.each(LIES)("a snapshot is recorded at once: %s", async (_, lie) => {
+  test.each(LIES)("a snapshot right after the workspace is opened is recorded: %s", async (_, lie) => {
     await using project = await new Lived().live();
     project.sql(lie);
     project.write("c.txt", "one\n");
@@ -107,7 +107,10 @@ describe("Truth 15: an index that is wrong about an event accuses no log", () =>
   });
 });
 
-/** Another time stands at one event, and the chain is made anew behind it. `more`: this stands in the last event as well. */
+/**
+ * Forges the log: the event `at` gets another time, and the chain is sealed again from there. `more` is added to the
+ * last event's record.
+ */
 function forgedLog(project: Lived, at: number, more?: string): SealedEvent[] {
   let head: Head = EMPTY_HEAD;
   const events: SealedEvent[] = [];
@@ -127,7 +130,7 @@ function forgedLog(project: Lived, at: number, more?: string): SealedEvent[] {
   return events;
 }
 
-/** The index says of the forged log what it would say of a true one; but not of the event that the signed head names. */
+/** Makes the index match the forged log, except for the row of the last event, which the signed head names. */
 function forgeIndex(project: Lived, events: readonly SealedEvent[]): void {
   const [last] = events.slice(-1);
   if (last === undefined) throw new Error("an empty log");
@@ -140,7 +143,7 @@ function forgeIndex(project: Lived, events: readonly SealedEvent[]): void {
     project.sql("UPDATE events SET hash = ?, ts = ? WHERE seq = ?", Buffer.from(hash, "hex"), ts, seq);
 }
 
-/** What was done last: the event of the signed head is another each time. */
+/** What is done last, so that the signed head names another kind of event each time. */
 const LAST_DEEDS: readonly (readonly [string, (workspace: WorkspaceApi) => Promise<unknown>])[] = [
   ["a restore", (workspace) => workspace.restore("1")],
   ["a snapshot", (workspace) => workspace.snapshot({ name: "last" })],
@@ -149,7 +152,7 @@ const LAST_DEEDS: readonly (readonly [string, (workspace: WorkspaceApi) => Promi
 ];
 
 describe("Truth 15: a log and an index that were forged together", () => {
-  test.each(LAST_DEEDS)("are not gone on from: nothing is recorded or signed behind %s", async (_, deed) => {
+  test.each(LAST_DEEDS)("are read-only, and nothing is recorded after %s", async (_, deed) => {
     await using project = await new Lived().live();
     {
       await using workspace = await opened(project);
@@ -166,11 +169,11 @@ describe("Truth 15: a log and an index that were forged together", () => {
 });
 
 describe("Truth 15: a log that is replaced beneath an open workspace", () => {
-  test.each(LAST_DEEDS)("is noticed at the next look, and nothing of it is cut off, behind %s", async (_, deed) => {
+  test.each(LAST_DEEDS)("is noticed by the next write and not changed, after %s", async (_, deed) => {
     await using project = await new Lived().live();
     await using workspace = await opened(project);
     await deed(workspace);
-    // From the second look on, the signed head was found in it before.
+    // From the second status on, the signed head has been found in the log before.
     for (let n = 0; n < 2; n += 1) expect(await workspace.status()).toMatchObject({ read_only: false });
     await expect.poll(() => keptSeq(project), { timeout: 60_000 }).toBe((await workspace.status()).seq);
     await workspace.status();

@@ -8,15 +8,17 @@ import { ChronicleError } from "../../src/core/values/errors.ts";
 import { open } from "../../src/open.ts";
 import { Project } from "../helpers/project.ts";
 
-/** `INDEX_FLIPS=2000` tries so many; else as many as half a minute takes. `INDEX_FLIPS_SEED` repeats a run. */
+/**
+ * `INDEX_FLIPS=2000` tries 2000 flips. Without it, the test flips bits for `SECONDS`. `INDEX_FLIPS_SEED` repeats a run.
+ */
 const MOST = Number(process.env["INDEX_FLIPS"] ?? 0);
 const SECONDS = 30;
 const SEED = Number(process.env["INDEX_FLIPS_SEED"] ?? Date.now() % 1_000_000);
 
-/** A zero so near to another byte may be part of what that is of, in bytes. */
+/** A zero byte within this many bytes of another byte may belong to the same value. */
 const NEAR = 4;
 
-/** Numbers from 0 to 1 that a seed repeats (mulberry32). */
+/** Returns a source of numbers from 0 to 1 that a seed repeats (mulberry32). */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -33,7 +35,10 @@ async function opened(project: Project, create = false): Promise<WorkspaceApi & 
   return Object.assign(workspace, { [Symbol.asyncDispose]: () => workspace.close() });
 }
 
-/** What a listing says that the log proves: of what a base has brought, sizes and times are no part of it. */
+/**
+ * The part of a listing that the log proves. It has no sizes and times, because those that come from a base are not
+ * proved.
+ */
 interface Listed {
   readonly first: readonly unknown[];
   readonly now: readonly unknown[];
@@ -55,7 +60,10 @@ async function listedBy(workspace: WorkspaceApi): Promise<Listed> {
   return { first: await listing(workspace, "0"), now: await listing(workspace, "now"), root };
 }
 
-/** A history with changes in several folders, an operation to undo, and snapshots; what each state holds. */
+/**
+ * A history with changes in several folders, an operation to undo, and snapshots. The fields hold the files of each
+ * state.
+ */
 class Lived extends Project {
   id = "";
   readonly at0: Record<string, string> = {};
@@ -91,7 +99,10 @@ class Lived extends Project {
 }
 
 interface Rows {
-  /** All rows but those of `tree`, how often the index was emptied, and up to where folder hashes are stored. */
+  /**
+   * All rows except those of `tree`, without the count of how often the index was emptied and the seq up to which
+   * folder hashes are stored.
+   */
   readonly text: string;
   readonly tree: readonly TreeRow[];
   /** What a folder holds after an event, by its rows. */
@@ -139,7 +150,7 @@ function rowsOf(file: string, copy: string): Rows {
       ...["commits", "folders", "remote_work"].map((name) => `SELECT * FROM ${name}`),
       // A hash is read as its bytes, whether they are a blob or a text.
       "SELECT seq, ts, op, record_id, hex(hash), offset, length, open FROM events",
-      // Of a deletion nothing else is ever read.
+      // Nothing else of a deletion is ever read.
       "SELECT folder, name, seq, iteration, kind FROM iterations",
       "SELECT mode, size, mtime, mtime_ns, hex(hash) FROM iterations WHERE kind <> 0",
     ];
@@ -180,7 +191,7 @@ class Flipping {
     this.#sound = readFileSync(project.indexFile);
   }
 
-  /** Where something stands: most of a small database is zeros, which nothing reads. */
+  /** The offsets of bytes that may hold data. Most of a small database is zeros, which nothing reads. */
   get places(): readonly number[] {
     return [...this.#sound.keys()].filter((at) =>
       this.#sound.subarray(Math.max(0, at - NEAR), at + NEAR).some((one) => one !== 0),
@@ -208,7 +219,7 @@ class Flipping {
   }
 }
 
-/** What must not happen: a wrong answer, or an error that is none of ours. */
+/** Returns a text if `work` fails with something else than a `ChronicleError`, such as a wrong answer. */
 async function rightOrRefused(what: string, work: () => Promise<void>): Promise<string | undefined> {
   try {
     await work();
@@ -278,7 +289,7 @@ async function verifying(project: Lived, sound: Rows): Promise<string | undefine
       await using workspace = await opened(project);
       ({ ok } = await workspace.verify());
     }
-    // One that is no database, or of another version, was emptied when it was opened.
+    // An index that is no database, or has another version, was emptied when it was opened.
     const after = rowsOf(project.indexFile, copy);
     const isMended = after.text !== flipped.text || !isDeepStrictEqual(after.tree, flipped.tree);
     if (ok && !isMended) throw new Error("a difference was not found");
@@ -286,7 +297,7 @@ async function verifying(project: Lived, sound: Rows): Promise<string | undefine
 }
 
 describe("Truth 15: a bit that is flipped anywhere in an index", () => {
-  test("writes no wrong byte, serves none, and is found", { timeout: 3_600_000 }, async () => {
+  test("makes no operation write or serve a wrong byte, and is found by verify", { timeout: 3_600_000 }, async () => {
     await using project = await new Lived().live();
     const sound = rowsOf(project.indexFile, join(project.base, "copy.db"));
     const flipping = new Flipping(project);

@@ -91,9 +91,9 @@ const LIES: readonly (readonly [string, (project: Changed) => void])[] = [
       project.sql(`DELETE FROM iterations WHERE name = ? AND seq = ${last}`, name, name);
     },
   ],
-  ["a mode is another", (project) => project.sql("UPDATE iterations SET mode = 511 WHERE seq = 3 AND kind = 1")],
+  ["a mode is wrong", (project) => project.sql("UPDATE iterations SET mode = 511 WHERE seq = 3 AND kind = 1")],
   [
-    "a name is another",
+    "a name is wrong",
     (project) =>
       project.sql("UPDATE iterations SET name = ? WHERE name = ?", Buffer.from("x.txt"), Buffer.from("a.txt")),
   ],
@@ -106,7 +106,7 @@ const LIES: readonly (readonly [string, (project: Changed) => void])[] = [
     (project) => project.sql("UPDATE folders SET parent = id WHERE name = ?", Buffer.from("src")),
   ],
   [
-    "contents and folder hashes are others",
+    "contents and folder hashes are wrong",
     (project) => {
       project.swap("a.txt", "b.txt", "seq = 3");
       project.sql("UPDATE tree SET hash = zeroblob(32)");
@@ -149,14 +149,14 @@ const TAKING_BACK: readonly (readonly [
   ["undo of an action", deletedByAction, async (workspace) => (await workspace.undo()).changes],
   ["undo of an actor's work", deletedByAction, async (workspace) => (await workspace.undo({ actor: "ann" })).changes],
   [
-    "undo of what was done to it",
+    "undo of the work since a moment",
     deletedByAction,
     async (workspace) => (await workspace.undo({ since: "seq:7" })).changes,
   ],
   ["rollback of an action", deletedByAction, async (workspace, id) => (await workspace.rollback(id)).changes],
 ];
 
-/** The action's id. */
+/** Deletes `src/d.txt` in an action. Returns the action's id. */
 async function deletedByAction(project: Changed, workspace: WorkspaceApi): Promise<string> {
   const request = { type: "run_command", actor: "ann", payload: { command: "rm src/d.txt" } };
   return workspace.action(request, (action) => {
@@ -165,8 +165,8 @@ async function deletedByAction(project: Changed, workspace: WorkspaceApi): Promi
   });
 }
 
-describe("Truth 15: what is derived is proved before it is written or served", () => {
-  test.each(LIES)("restore of the baseline where %s", async (_, lie) => {
+describe("Truth 15: derived data is proved before it is written or served", () => {
+  test.each(LIES)("restore of the baseline writes the right files where %s", async (_, lie) => {
     await using project = await new Changed().live();
     lie(project);
     await using workspace = await closing(project);
@@ -176,7 +176,7 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test.each(LIES)("restore into another folder where %s", async (_, lie) => {
+  test.each(LIES)("restore into another folder writes the right files where %s", async (_, lie) => {
     await using project = await new Changed().live();
     lie(project);
     await using workspace = await closing(project);
@@ -186,7 +186,7 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     expect(Object.keys(project.tree(to)).filter((path) => path.endsWith(".txt"))).toHaveLength(3);
   });
 
-  test.each(LIES)("contents of then and of now where %s", async (_, lie) => {
+  test.each(LIES)("the right contents of earlier states and of the last one are served where %s", async (_, lie) => {
     await using project = await new Changed().live();
     lie(project);
     await using workspace = await closing(project);
@@ -198,7 +198,7 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     expect(size).toBe(6);
   });
 
-  test.each(LIES)("undo of a restore where %s", async (_, lie) => {
+  test.each(LIES)("undo of a restore writes the right files where %s", async (_, lie) => {
     await using project = await new Changed().live();
     {
       await using workspace = await closing(project);
@@ -231,7 +231,7 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     });
   });
 
-  test.each(HIDING)("a dry run of an undo tells of a deleted file where %s", async (_, lie) => {
+  test.each(HIDING)("a dry run of an undo names a deleted file where %s", async (_, lie) => {
     await using project = await new Changed().live();
     {
       await using workspace = await closing(project);
@@ -252,7 +252,7 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     expect(await textOf(await workspace.file("src/a.txt"))).toBe("a three\n");
   });
 
-  test.each(LIES)("verify says that %s, and rebuild mends it", async (_, lie) => {
+  test.each(LIES)("verify finds the index wrong where %s, and rebuild mends it", async (_, lie) => {
     await using project = await new Changed().live();
     lie(project);
     await using workspace = await closing(project);
@@ -263,7 +263,7 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test("verify finds a top that is within a folder", async () => {
+  test("verify finds a top folder that lies within another folder", async () => {
     await using project = await new Changed().live();
     project.sql("UPDATE folders SET parent = 3, name = x'78' WHERE id = 1");
     await using workspace = await closing(project);
@@ -281,7 +281,7 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test("a size that is not that of the content is not served", async () => {
+  test("a wrong size in the index is not served", async () => {
     await using project = await new Changed().live();
     project.sql("UPDATE iterations SET size = 3 WHERE kind = 1");
     await using workspace = await closing(project);
@@ -291,11 +291,11 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     expect([content.size, await textOf(content)]).toEqual([6, "a one\n"]);
   });
 
-  test("a root in the log that no index can have is damage, not a reason to write", async () => {
+  test("a wrong root in the log is damage, and a restore changes nothing", async () => {
     await using project = await new Changed().live();
     const log = join(project.home, "workspaces", project.id, "events.wal");
     const before = readFileSync(log, "utf8");
-    // The chain is not made anew: the line itself is found out.
+    // The chain is not sealed again, so that the line itself is found to be damaged.
     writeFileSync(log, before.replace(/"root":"[0-9a-f]{8}/, '"root":"00000000'));
     await using workspace = await closing(project);
     const tree = project.tree();
@@ -303,7 +303,7 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     expect(project.tree()).toEqual(tree);
   });
 
-  test("a restore goes on with the numbers of the log, not with those of the index", async () => {
+  test("a restore continues the iterations of the log, not those of the index", async () => {
     await using project = await new Changed().live();
     const last = "(SELECT max(seq) FROM iterations WHERE name = ?)";
     const name = Buffer.from("b.txt");

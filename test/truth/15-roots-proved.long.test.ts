@@ -20,12 +20,12 @@ const OTHER = `(SELECT id FROM folders WHERE name = ${named("other")})`;
 
 /** How an index can lie about folders and files that the next operation does not touch, and about those that it does. */
 const LIES: readonly (readonly [string, string])[] = [
-  ["all folder hashes are others", "UPDATE tree SET hash = zeroblob(32)"],
-  ["the hash of a folder beside is another", `UPDATE tree SET hash = zeroblob(32) WHERE folder = ${OTHER}`],
+  ["all folder hashes are wrong", "UPDATE tree SET hash = zeroblob(32)"],
+  ["the hash of an untouched folder is wrong", `UPDATE tree SET hash = zeroblob(32) WHERE folder = ${OTHER}`],
   ["the folder hashes are gone", "DELETE FROM tree"],
   ["folder hashes are said to be newer than they are", "UPDATE state SET tree_seq = 1000"],
-  ["the mode of a file beside is another", `UPDATE iterations SET mode = 511 WHERE name = ${named("c.txt")}`],
-  ["a file beside is gone", `DELETE FROM iterations WHERE name = ${named("c.txt")}`],
+  ["the mode of an untouched file is wrong", `UPDATE iterations SET mode = 511 WHERE name = ${named("c.txt")}`],
+  ["an untouched file is gone", `DELETE FROM iterations WHERE name = ${named("c.txt")}`],
   ["no commit is said to state its root", "UPDATE commits SET rooted = 0"],
 ];
 
@@ -69,7 +69,7 @@ const WORK: readonly (readonly [string, (workspace: WorkspaceApi, project: Proje
   ["compact", (workspace) => workspace.compact()],
 ];
 
-describe.each(LIES)("Truth 15: roots that the log states are proved, where %s", (_, lie) => {
+describe.each(LIES)("Truth 15: the log gets right roots where %s", (_, lie) => {
   test.each(WORK)("%s", async (_name, work) => {
     await using project = new Project();
     const id = await lived(project);
@@ -79,7 +79,7 @@ describe.each(LIES)("Truth 15: roots that the log states are proved, where %s", 
     await expectSound(workspace);
   });
 
-  test("a write without a folder", async () => {
+  test("a write in a hosted workspace", async () => {
     await using project = new Project();
     const { home, configFolder } = project;
     const options = { home, configFolder, waitMs: 5_000 };

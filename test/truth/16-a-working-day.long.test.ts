@@ -9,14 +9,14 @@ import { treeOf } from "../helpers/put-back-files.ts";
 import { TmuxTerminal } from "../helpers/tmux.ts";
 
 /**
- * A working day in a terminal: each piece of work is done twice, the same keys typed, once by itself and once under `chronicle run`. The
- * screen, the exit code and the files are the same, and `undo` brings the files back.
+ * A working day in a terminal. Each piece of work is done twice with the same keys: once alone, and once under
+ * `chronicle run`. The screen, the exit code and the files are the same, and `undo` brings the files back.
  */
 
-/** Is it done by itself, or under Chronicle? */
+/** Whether the work is done alone, or under `chronicle run`. */
 type Way = "alone" | "recorded";
 
-/** A project, and a terminal in it. In the shell `$C` stands before each command: nothing, or `chronicle run --`. */
+/** A project, and a terminal in it. In the shell, `$C` before each command is empty, or `chronicle run --`. */
 class Desk implements Disposable {
   readonly box = new Sandbox();
   readonly terminal: TmuxTerminal;
@@ -37,14 +37,14 @@ class Desk implements Disposable {
     return join(this.box.project, path);
   }
 
-  /** The screen without what Chronicle says of its own, and without empty lines. */
+  /** The lines on the screen, without those of Chronicle itself and without empty ones. */
   get shown(): string[] {
     const isOurs = (line: string): boolean =>
       line === "" || /^(?:chronicle: | {2}[-+~] |everything: |not covered )/.test(line);
     return this.terminal.screen.split("\n").filter((line) => !isOurs(line));
   }
 
-  /** Takes the last work back, as a person does who is asked whether to. */
+  /** Undoes the last work, as a person does who confirms Chronicle's question. */
   async undo(): Promise<void> {
     this.terminal.line("clear; $U undo; echo undone=$?");
     await this.terminal.until(/Take this back/);
@@ -115,7 +115,7 @@ const PIECES: readonly Piece[] = [
     },
   },
   {
-    name: "Ctrl-C of what takes no care of it",
+    name: "Ctrl-C of a command that does not handle it",
     async work({ terminal }) {
       terminal.line(`$C sh -c 'echo made > made.txt; echo ready; sleep 60'; echo rc=$?`);
       await terminal.until(/^ready$/m);
@@ -126,7 +126,7 @@ const PIECES: readonly Piece[] = [
     },
   },
   {
-    name: "Ctrl-C of a loop of the shell's",
+    name: "Ctrl-C of a loop in the shell",
     async work({ terminal }) {
       terminal.line("for i in 1 2 3; do echo begun $i; $C sh -c 'echo x >> made.txt; echo ready; sleep 60'; done");
       await terminal.until(/^ready$/m);
@@ -137,7 +137,7 @@ const PIECES: readonly Piece[] = [
     },
   },
   {
-    name: "Ctrl-Z, and on again in the foreground",
+    name: "Ctrl-Z, and `fg` later",
     async work({ terminal }) {
       terminal.line(`$C sh -c 'echo begun > begun.txt; echo ready; cat > typed.txt; echo end > end.txt'`);
       await terminal.until(/^ready$/m);
@@ -196,7 +196,7 @@ describe.skipIf(TmuxTerminal.whyNot() !== undefined)(
       expect(recorded.tree).toEqual({ ...before });
     });
 
-    test("a server that is left behind: the prompt comes back, it goes on, and undo passes what it goes on writing", async () => {
+    test("a server in the background does not hold the prompt, keeps running, and undo leaves the file that it writes", async () => {
       const type =
         "$C sh -c '(while :; do date >> server.log; sleep 0.1; done) & echo $! > server.pid; echo up'; echo rc=$?";
       const leave = async (desk: Desk): Promise<void> => {
@@ -220,7 +220,7 @@ describe.skipIf(TmuxTerminal.whyNot() !== undefined)(
       expect(recorded.terminal.screen).toMatch(/server\.log/);
     });
 
-    test("a project folder that is removed comes back, by the command that is named", async () => {
+    test("the command that the summary names brings a removed project folder back", async () => {
       const files = { "a.txt": "a\n", "deep/b.txt": "b\n" };
       const remove = async (desk: Desk): Promise<void> => {
         await desk.terminal.prompt();
@@ -244,7 +244,7 @@ describe.skipIf(TmuxTerminal.whyNot() !== undefined)(
     });
 
     test.skipIf(MountedDisk.whyNot("tmpfs") !== undefined)(
-      "a store without room: the command ends as it would, and what was before comes back by the command that is named",
+      "with a full store, the command ends as usual, and the command that Chronicle names brings the files back",
       async () => {
         using disk = new MountedDisk("tmpfs", ["-o", "size=6m"]);
         const work = async (desk: Desk): Promise<void> => {

@@ -11,7 +11,7 @@ async function opened(project: Project, create = false): Promise<WorkspaceApi & 
   return Object.assign(workspace, { [Symbol.asyncDispose]: () => workspace.close() });
 }
 
-/** A content was recorded, went away, and rotted in the store. */
+/** Makes a project whose file was recorded and removed, and whose content rotted in the store. */
 async function rotted(content: Buffer, more = 0): Promise<Project> {
   const project = new Project();
   project.write("a.bin", content);
@@ -30,8 +30,8 @@ const SIZES = [
   ["large, in a file of its own", 9 * 1024 * 1024],
 ] as const;
 
-describe("Truth 16: a content that is put back is not acknowledged on a damaged block", () => {
-  test.each(SIZES)("the same content, put back (%s)", async (_, size) => {
+describe("Truth 16: a content that is recorded again is stored again if its block is damaged", () => {
+  test.each(SIZES)("a file that is put back with the same content (%s)", async (_, size) => {
     const content = noise("put back", size);
     await using project = await rotted(content);
     await using workspace = await opened(project);
@@ -43,7 +43,7 @@ describe("Truth 16: a content that is put back is not acknowledged on a damaged 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test("put back among so many that worker threads read them", async () => {
+  test("a file that is put back among so many that worker threads read them", async () => {
     const content = noise("among many", 40_000);
     await using project = await rotted(content, 3_000);
     await using workspace = await opened(project);
@@ -56,7 +56,7 @@ describe("Truth 16: a content that is put back is not acknowledged on a damaged 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test("what lies in the folder heals the store with `snapshot --paranoid`, also in a process that has read it before", async () => {
+  test("a file that is still in the folder, with `snapshot --paranoid`, also in a process that has read it before", async () => {
     const content = noise("paranoid", 40_000);
     await using project = new Project();
     project.write("a.bin", content);

@@ -9,7 +9,7 @@ import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { WriteBackRig } from "../../src/testing/write-back-rig.ts";
 import { WritingOrigin, writingTalk } from "../../src/testing/writing-talk.ts";
 
-/** Too long to come along with an event; the second one is a file of its own in the store. */
+/** Sizes that are too large to be sent along with an event. The second content is a file of its own in the store. */
 const SIZES = [
   ["small", 40_000],
   ["large, in a file of its own", 9 * 1024 * 1024],
@@ -43,7 +43,7 @@ describe("Truth 16: a side of a replication does not count a damaged content as 
     await rig.write("a.txt", text);
     await rig.write("a.txt", undefined);
     flipStored(rig.disk, storeLayout("/store").blobs, sha256(text));
-    // Whoever writes a content has it.
+    // A replica holds the content that it writes.
     await putAll(replica.blobs, [Buffer.from(text)]);
     journal.write("b.txt", text);
     const going = writingTalk(clock, origin, { journal, replica });

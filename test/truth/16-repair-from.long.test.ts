@@ -46,7 +46,7 @@ async function lived(box: Sandbox, old = OLD): Promise<void> {
   await box.must(["snapshot"]);
 }
 
-/** Runs with files kept aside, actions, an undo, a compaction: whatever a history needs contents for. */
+/** Makes a history that needs all kinds of contents, by runs with files kept aside, an undo and a compaction. */
 async function livedThrough(box: Sandbox): Promise<void> {
   box.write(".gitignore", ".env\n");
   box.write(".env", "SECRET=1\n");
@@ -86,7 +86,7 @@ async function verified(box: Sandbox, ...places: readonly string[]): Promise<Ver
   return { ...(value as VerifyShape), code: code ?? -1 };
 }
 
-/** What is in a folder, to the last byte and time. */
+/** Returns the names, times, sizes and hashes of everything in a folder. */
 function stateOf(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .sort()
@@ -111,7 +111,7 @@ const SIZES = [
 ] as const;
 
 describe("Truth 16: verify --repair-from heals what can be healed", () => {
-  test.each(SIZES)("from a folder (%s), and says what with paths and seqs", async (_, old) => {
+  test.each(SIZES)("from a folder (%s), and names the healed content with what needs it", async (_, old) => {
     using box = new Sandbox();
     await lived(box, old);
     mkdirSync(join(box.folder, "elsewhere/deep"), { recursive: true });
@@ -129,7 +129,7 @@ describe("Truth 16: verify --repair-from heals what can be healed", () => {
     await restored(box, "1", NEW);
   });
 
-  test("from the workspace's own folder; a link's target too", async () => {
+  test("from the workspace's own folder, with files and link targets", async () => {
     using box = new Sandbox();
     await lived(box);
     rot(box.store, NEW);
@@ -142,7 +142,7 @@ describe("Truth 16: verify --repair-from heals what can be healed", () => {
     await restored(box, "1", NEW);
   });
 
-  test("what is nowhere is named, with exit code 4, and nothing is lost of the rest", async () => {
+  test("a content that is found nowhere is named with exit code 4, and the other contents are healed", async () => {
     using box = new Sandbox();
     await lived(box);
     rot(box.store, OLD);
@@ -162,7 +162,7 @@ describe("Truth 16: verify --repair-from heals what can be healed", () => {
     await restored(box, "0", OLD);
   });
 
-  test("what needs it is named where nothing at all could be healed", async () => {
+  test("the answer names what needs a missing content even if nothing could be healed", async () => {
     using box = new Sandbox();
     await lived(box);
     rot(box.store, OLD);
@@ -185,7 +185,7 @@ describe("Truth 16: verify --repair-from heals what can be healed", () => {
     await restored(box, "0", OLD);
   });
 
-  test("every byte of the packs, one at a time", { timeout: 600_000 }, async () => {
+  test("a damaged byte of a pack, at each of 40 sampled places", { timeout: 600_000 }, async () => {
     using box = new Sandbox();
     await lived(box);
     const sound = copied(box, box.store, "sound");
@@ -269,14 +269,14 @@ describe("Truth 16: verify --repair-from heals what can be healed", () => {
       box.write("a.bin", noise(`meanwhile ${i}`, 20_000));
       await box.must(["snapshot"]);
     }
-    // Who looks while another one's repair goes on may still see what it is about to put aside.
+    // A repair beside another one may still see a damaged file that the other one is about to set aside.
     for (const code of await Promise.all(repairs)) expect([0, 4]).toContain(code);
     expect(await verified(box, "../good")).toMatchObject({ code: 0, problems: [] });
     await restored(box, "0", OLD);
     await restored(box, "6", noise("meanwhile 4", 20_000));
   });
 
-  test("a store that is shared: what another workspace needs is healed as well", async () => {
+  test("a content that another workspace of the store needs is healed, too", async () => {
     using box = new Sandbox();
     await lived(box);
     const others = noise("others", 30_000);
@@ -292,7 +292,7 @@ describe("Truth 16: verify --repair-from heals what can be healed", () => {
     expect((await box.call(["verify"], { cwd: "second" })).code).toBe(0);
   });
 
-  test("a damaged content that nobody needs any more stops nothing", async () => {
+  test("a damaged content that no workspace needs does not make the repair fail", async () => {
     using box = new Sandbox();
     await lived(box);
     const gone = noise("gone", 30_000);
@@ -339,7 +339,7 @@ describe("Truth 16: a hostile place does no harm", () => {
     expect(await verified(box, "..")).toMatchObject({ code: 0 });
   });
 
-  test("a file of any size, where it is not known how long the content was", { timeout: 600_000 }, async () => {
+  test("a huge file, if it is not known how long the missing content was", { timeout: 600_000 }, async () => {
     using box = new Sandbox();
     await lived(box);
     const elsewhere = join(box.folder, "elsewhere");
@@ -376,7 +376,7 @@ describe("Truth 16: a hostile place does no harm", () => {
 });
 
 describe("Truth 16: an origin heals a store", () => {
-  test("over HTTP, with a token; bases and filters too", async () => {
+  test("over HTTP, with a token, including bases and filters", async () => {
     using box = new Sandbox();
     await lived(box);
     const home = copied(box, box.store, "other");
@@ -393,31 +393,35 @@ describe("Truth 16: an origin heals a store", () => {
     await restored(box, "1", NEW);
   });
 
-  test.each(["--connect", "--ws-connect"])("a replica's own (%s)", { timeout: 300_000 }, async (way) => {
-    await using server = new ServerProcess(["--replication"]);
-    writeFileSync(join(server.project, "a.bin"), OLD);
-    await server.start();
-    await using box = new ReplicateProcess();
-    const file = join(box.base, "box.token");
-    if (way === "--ws-connect") writeFileSync(file, server.makeToken("agent"), { mode: 0o600 });
-    const [socket, wire] = [server.socketUrl.slice("unix:".length), server.url.replace("http", "ws")];
-    await box.start(way === "--connect" ? [way, socket] : [way, wire, "--token-file", file]);
-    const here = createClient({ url: box.socketUrl });
-    await here.syncs.flush(box.id, { timeoutMs: 120_000 });
-    await here.close();
-    expect(await box.kill("SIGINT")).toBe(0);
-    rot(box.home, OLD);
-    // `replicate` keeps no token.
-    const token = way === "--connect" ? [] : ["--token-file", file];
-    const words = [chronicleBin(), "--json", ...token, "verify", "--repair-from", "origin"];
-    const ran = spawnSync(process.execPath, words, { cwd: box.folder, env: box.env, encoding: "utf8" });
-    expect([ran.status, ran.stdout, ran.stderr]).toEqual([0, expect.any(String), ""]);
-    const { problems, repair } = JSON.parse(ran.stdout) as VerifyShape;
-    expect([problems, repair?.healed]).toMatchObject([[], [{ hash: sha256(OLD), from: "origin" }]]);
-    expect(repair?.healed[0]?.needed_by.some((place) => place.startsWith("upstream/"))).toBe(true);
-  });
+  test.each(["--connect", "--ws-connect"])(
+    "its replica's store, as the place `origin` (%s)",
+    { timeout: 300_000 },
+    async (way) => {
+      await using server = new ServerProcess(["--replication"]);
+      writeFileSync(join(server.project, "a.bin"), OLD);
+      await server.start();
+      await using box = new ReplicateProcess();
+      const file = join(box.base, "box.token");
+      if (way === "--ws-connect") writeFileSync(file, server.makeToken("agent"), { mode: 0o600 });
+      const [socket, wire] = [server.socketUrl.slice("unix:".length), server.url.replace("http", "ws")];
+      await box.start(way === "--connect" ? [way, socket] : [way, wire, "--token-file", file]);
+      const here = createClient({ url: box.socketUrl });
+      await here.syncs.flush(box.id, { timeoutMs: 120_000 });
+      await here.close();
+      expect(await box.kill("SIGINT")).toBe(0);
+      rot(box.home, OLD);
+      // `replicate` keeps no token.
+      const token = way === "--connect" ? [] : ["--token-file", file];
+      const words = [chronicleBin(), "--json", ...token, "verify", "--repair-from", "origin"];
+      const ran = spawnSync(process.execPath, words, { cwd: box.folder, env: box.env, encoding: "utf8" });
+      expect([ran.status, ran.stdout, ran.stderr]).toEqual([0, expect.any(String), ""]);
+      const { problems, repair } = JSON.parse(ran.stdout) as VerifyShape;
+      expect([problems, repair?.healed]).toMatchObject([[], [{ hash: sha256(OLD), from: "origin" }]]);
+      expect(repair?.healed[0]?.needed_by.some((place) => place.startsWith("upstream/"))).toBe(true);
+    },
+  );
 
-  test("a repair is local, is not quick, and needs a place that is there", async () => {
+  test("a repair is refused from a missing place, with --quick, with --remote, and to an agent", async () => {
     using box = new Sandbox();
     await lived(box);
     const cases = [
@@ -433,7 +437,7 @@ describe("Truth 16: an origin heals a store", () => {
   });
 });
 
-/** Cuts a pack in the middle of a content: what lies behind it is no block any more. */
+/** Damages a pack right before a content, so that the block of the content is not readable any more. */
 function cut(path: string, content: Buffer): void {
   const at = readFileSync(path).indexOf(content.subarray(0, 64));
   if (at >= 0) flipByte(path, at - 10);

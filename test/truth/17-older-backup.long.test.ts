@@ -5,9 +5,9 @@ import { Sandbox } from "../cli/sandbox.ts";
 import { HostedProject } from "../helpers/hosted-project.ts";
 import { KeptHeads } from "../helpers/kept-heads.ts";
 
-/** A store that is put back from an older backup is read-only, says why, and offers the way on. */
+/** A store that is put back from an older backup is read-only, says why, and names the command to continue. */
 
-/** A history, a backup of its store, and some more that the backup does not know. */
+/** Makes a history, a backup of its store, and some events that the backup does not have. */
 async function withBackup(): Promise<{ readonly box: Sandbox; readonly kept: KeptHeads; readonly backup: string }> {
   const box = new Sandbox();
   box.write("a.txt", "one\n");
@@ -25,7 +25,7 @@ async function withBackup(): Promise<{ readonly box: Sandbox; readonly kept: Kep
   return { box, kept, backup };
 }
 
-/** What is put back of the backup. */
+/** What is put back from the backup. */
 const WAYS: readonly (readonly [string, (box: Sandbox, backup: string, kept: KeptHeads) => void])[] = [
   [
     "the whole store",
@@ -35,13 +35,13 @@ const WAYS: readonly (readonly [string, (box: Sandbox, backup: string, kept: Kep
     },
   ],
   [
-    "the log alone; index and memory of the disk know more",
+    "the log alone; the index and the stat cache know more",
     (_box, backup, kept) => cpSync(join(backup, "workspaces", kept.id, "events.wal"), kept.log),
   ],
 ];
 
 describe("Truth 17: a store put back from an older backup", { timeout: 120_000 }, () => {
-  it.for(WAYS)("%s: read-only, which is said with the way on", async ([, putBack]) => {
+  it.for(WAYS)("%s: the workspace is read-only, and the answers name `head --accept`", async ([, putBack]) => {
     const { box, kept, backup } = await withBackup();
     using _box = box;
     putBack(box, backup, kept);
@@ -68,7 +68,7 @@ describe("Truth 17: a store put back from an older backup", { timeout: 120_000 }
   });
 
   it.for(WAYS)(
-    "%s: a person goes on from it, and the old head still says that something is gone",
+    "%s: a person can accept the history, and the old head still proves that events are gone",
     async ([, putBack]) => {
       const { box, kept, backup } = await withBackup();
       using _box = box;
@@ -92,7 +92,7 @@ describe("Truth 17: a store put back from an older backup", { timeout: 120_000 }
           key: expect.stringContaining("chronicle+"),
         },
       ]);
-      // The event names both, and the old note stays.
+      // The event names both heads, and the old note stays.
       expect(kept.events.at(-1)).toMatchObject({
         recordId: `signer:${kept.id}`,
         record: { why: "accepted", accepted: { log: { seq: end?.seq }, head: { seq: last?.seq, hash: last?.hash } } },
@@ -101,7 +101,8 @@ describe("Truth 17: a store put back from an older backup", { timeout: 120_000 }
       const status = await box.call(["status"]);
       expect(status.stdout).not.toMatch(/read-only|unsigned/);
 
-      // What the backup does not know is on disk, and recorded now, though it did not change meanwhile.
+      // The files of which the backup has no record are on disk, and are recorded now, although they did not change
+      // since.
       const on = await box.call(["snapshot"]);
       expect([on.code, on.stderr]).toEqual([0, ""]);
       expect((await box.must(["cat", "a.txt"])).stdout).toBe("three\n");
@@ -126,7 +127,7 @@ describe("Truth 17: a store put back from an older backup", { timeout: 120_000 }
   it.for([
     ["kept", (): void => {}],
     ["gone", (kept: KeptHeads): void => rmSync(kept.head)],
-  ] as const)("a rebuild of the index does not hide that the log was cut, where the head is %s", async ([, drop]) => {
+  ] as const)("a rebuild of the index does not hide that the log was cut (the head is %s)", async ([, drop]) => {
     const { box, kept, backup } = await withBackup();
     using _box = box;
     cpSync(join(backup, "workspaces", kept.id, "events.wal"), kept.log);
@@ -145,7 +146,7 @@ describe("Truth 17: a store put back from an older backup", { timeout: 120_000 }
     expect((await box.call(["verify"])).code).toBe(0);
   });
 
-  it("a person at a terminal says no: nothing is changed", async () => {
+  it("head --accept without --yes is refused where nobody can be asked, and changes nothing", async () => {
     const { box, kept, backup } = await withBackup();
     using _box = box;
     rmSync(box.store, { recursive: true });
@@ -156,7 +157,7 @@ describe("Truth 17: a store put back from an older backup", { timeout: 120_000 }
     expect([readFileSync(kept.log, "utf8"), kept.former]).toEqual([before, []]);
   });
 
-  it("a workspace without a folder, by the library", async () => {
+  it("the history of a hosted workspace can be accepted by the library", async () => {
     await using project = new HostedProject();
     const made = await project.create({ name: "one" });
     await made.putFile("a", Buffer.from("1"));
@@ -178,7 +179,7 @@ describe("Truth 17: a store put back from an older backup", { timeout: 120_000 }
     expect(existsSync(kept.head)).toBe(true);
   });
 
-  it("lines in the middle that are damaged cannot be accepted", async () => {
+  it("a log with a damaged line in the middle cannot be accepted", async () => {
     const { box, kept } = await withBackup();
     using _box = box;
     const bytes = readFileSync(kept.log);

@@ -12,7 +12,7 @@ async function opened(project: Project, create = false): Promise<WorkspaceApi & 
   return Object.assign(workspace, { [Symbol.asyncDispose]: () => workspace.close() });
 }
 
-/** A log whose torn tail was moved into quarantine; the path of that part. */
+/** Makes a log whose torn tail was moved to quarantine. Returns the path of the part in quarantine. */
 async function withPart(project: Project): Promise<string> {
   project.write("a.txt", "one\n");
   let id = "";
@@ -32,8 +32,8 @@ async function withPart(project: Project): Promise<string> {
   return join(folder, "quarantine", name);
 }
 
-describe("Truth 17: quarantine is verified, gc names what holds it up, doctor looks at anything", () => {
-  test("a part in quarantine that was changed", async () => {
+describe("Truth 17: quarantine is verified, gc names what stops it, doctor copes with any store", () => {
+  test("verify reports a part in quarantine that was changed", async () => {
     await using project = new Project();
     const path = await withPart(project);
     const bytes = readFileSync(path);
@@ -44,7 +44,7 @@ describe("Truth 17: quarantine is verified, gc names what holds it up, doctor lo
     expect([ok, problems.map((one) => one.kind)]).toEqual([false, ["quarantine-damaged"]]);
   });
 
-  test("a part in quarantine that was cut, and one that is gone", async () => {
+  test("verify reports a part in quarantine that was cut, and one that is gone", async () => {
     await using project = new Project();
     const path = await withPart(project);
     await using workspace = await opened(project);
@@ -55,7 +55,7 @@ describe("Truth 17: quarantine is verified, gc names what holds it up, doctor lo
     expect(problems).toMatchObject([{ kind: "quarantine-missing", where: expect.stringContaining("quarantine/") }]);
   });
 
-  test("gc says which workspace holds it up, and what to do about it", async () => {
+  test("gc names the workspace that stops it, and the command to run", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     await box.must(["init"]);
@@ -78,7 +78,7 @@ describe("Truth 17: quarantine is verified, gc names what holds it up, doctor lo
     expect((await box.call(["gc"])).code).toBe(0);
   });
 
-  test("verify and doctor name damaged notes of what is off the record, which stop every change", async () => {
+  test("verify and doctor name damaged notes about paths off the record, which stop a snapshot", async () => {
     using box = new Sandbox();
     box.write("b", "b\n");
     await box.must(["init"]);
@@ -99,7 +99,7 @@ describe("Truth 17: quarantine is verified, gc names what holds it up, doctor lo
     await box.must(["snapshot"]);
   });
 
-  test("doctor where the store is a file", async () => {
+  test("doctor says that the store is no folder if it is a file", async () => {
     using box = new Sandbox();
     rmSync(box.store, { recursive: true, force: true });
     writeFileSync(box.store, "no store\n");

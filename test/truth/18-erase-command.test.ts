@@ -8,9 +8,11 @@ import { sha256 } from "../../src/core/values/hash.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { ServedStore } from "../helpers/served-store.ts";
 
-/** `chronicle erase` says what goes, asks for somebody who is sure, and works over HTTP the same; an agent and a reader cannot. */
+/**
+ * `chronicle erase` says what it erases, needs a confirmation, and works the same over HTTP. An agent may not use it.
+ */
 
-/** Snapshot 1 has a key in `deploy.pem`, which is gone since. */
+/** Makes a history whose snapshot 1 has a key in `deploy.pem`, which was removed later. */
 async function recorded(): Promise<{ readonly box: Sandbox; readonly hash: string }> {
   const box = new Sandbox();
   const key = randomBytes(500);
@@ -25,7 +27,7 @@ async function recorded(): Promise<{ readonly box: Sandbox; readonly hash: strin
 }
 
 describe("Truth 18: chronicle erase", { timeout: 600_000 }, () => {
-  it("shows what would go, and is refused without somebody who is sure", async () => {
+  it("shows what it would erase, and is refused without a confirmation", async () => {
     const { box, hash } = await recorded();
     using _ = box;
     const dry = await box.must(["erase", "deploy.pem", "--dry-run"]);
@@ -41,7 +43,7 @@ describe("Truth 18: chronicle erase", { timeout: 600_000 }, () => {
     await box.must(["cat", "deploy.pem@1"]);
   });
 
-  it("erases, says how it comes back, and everything else goes on", async () => {
+  it("erases a content, names unerase, and other files can still be restored", async () => {
     const { box, hash } = await recorded();
     using _ = box;
     const done = (await box.json(["erase", "--match", "*.pem", "--reason", "a key", "-y"])).value as EraseShape;
@@ -65,7 +67,7 @@ describe("Truth 18: chronicle erase", { timeout: 600_000 }, () => {
     expect(sha256(readFileSync(join(box.project, "deploy.pem")))).toBe(hash);
   });
 
-  it("is refused to what an agent gives", async () => {
+  it("is refused to an agent", async () => {
     const { box } = await recorded();
     using _ = box;
     const env = { CHRONICLE_ROLE: "agent" };
@@ -79,7 +81,7 @@ describe("Truth 18: chronicle erase", { timeout: 600_000 }, () => {
     expect((await box.json(["unerase"])).value).toEqual([]);
   });
 
-  it("is named by doctor for what the rules leave out by now", async () => {
+  it("is suggested by doctor for recorded files that the rules leave out now", async () => {
     const { box } = await recorded();
     using _ = box;
     const found = async (): Promise<string | undefined> =>
@@ -98,7 +100,7 @@ describe("Truth 18: chronicle erase", { timeout: 600_000 }, () => {
     expect(await found()).toBeUndefined();
   });
 
-  it("is the same over HTTP, for operators", async () => {
+  it("works over HTTP for operators, and is refused to agents", async () => {
     await using served = await ServedStore.start();
     const { workspace } = await served.store.create({ name: "one" });
     const key = randomBytes(100);

@@ -8,7 +8,7 @@ import { sha256 } from "../../src/core/values/hash.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 import { text } from "../helpers/content-text.ts";
 
-/** A fork of a state that holds an erased content is made, and the content is erased there as well. */
+/** A fork can be made of a state with an erased content, and the content is erased in the fork, too. */
 
 const DAY = 24 * 60;
 
@@ -44,8 +44,8 @@ async function done({ project, source, fork }: Forked): Promise<void> {
 
 const code = (wanted: string) => expect.objectContaining({ code: wanted });
 
-describe("Truth 18: forks of what was erased", { timeout: 600_000 }, () => {
-  it("has every file, and gives out what is not erased", async () => {
+describe("Truth 18: a fork of a state with erased contents", { timeout: 600_000 }, () => {
+  it("lists every file, and serves only the contents that are not erased", async () => {
     const lived = await forked();
     const { fork, erasure, secret } = lived;
     expect((await fork.files()).files.map(({ path }) => path)).toEqual(["a.txt", "config.txt", "copy.txt"]);
@@ -58,7 +58,7 @@ describe("Truth 18: forks of what was erased", { timeout: 600_000 }, () => {
     await done(lived);
   });
 
-  it("names no events of the history that it came from", async () => {
+  it("does not name events of the original history", async () => {
     await using project = new ClockedProject();
     project.write("keys.txt", "a token that got in\n");
     project.write("a.txt", "one\n");
@@ -75,7 +75,7 @@ describe("Truth 18: forks of what was erased", { timeout: 600_000 }, () => {
     await fork.close();
   });
 
-  it("stays sound when the bytes are gone, is written to, compacted and forked again", async () => {
+  it("stays sound after the bytes are gone, and can be written to, compacted and forked again", async () => {
     const lived = await forked();
     const { project, store, fork } = lived;
     project.pass(DAY + 1);
@@ -94,7 +94,7 @@ describe("Truth 18: forks of what was erased", { timeout: 600_000 }, () => {
     await done(lived);
   });
 
-  it("has it again where it is brought back there, whatever the other history does", async () => {
+  it("serves a content again after unerase in the fork, though it stays erased in the original history", async () => {
     const lived = await forked();
     const { project, store, source, fork, secret, erasure } = lived;
     await fork.unerase(erasure);

@@ -7,7 +7,7 @@ import { sha256 } from "../../src/core/values/hash.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 import { holding } from "../helpers/holding.ts";
 
-/** What is kept aside for some days of files that git ignores is erased as well, and the log names no hash of it. */
+/** Contents of ignored files that are kept aside can be erased, too, and the log does not name their hashes. */
 
 const DAY = 24 * 60;
 
@@ -33,13 +33,13 @@ async function lived(): Promise<Lived> {
   return { project, workspace, secret, at };
 }
 
-/** Everything that the log says. */
+/** Returns the text of the log. */
 function linesOf({ base }: ClockedProject, { id }: WorkspaceApi): string {
   return readFileSync(join(base, "store/workspaces", id, "events.wal"), "utf8");
 }
 
-describe("Truth 18: erasing what is kept aside", { timeout: 600_000 }, () => {
-  it.each(["a path", "a hash", "a pattern"])("by %s: it comes back no more, and everything else does", async (by) => {
+describe("Truth 18: the erasure of contents kept aside", { timeout: 600_000 }, () => {
+  it.each(["a path", "a hash", "a pattern"])("by %s: undo brings back every file except the erased one", async (by) => {
     const { project, workspace, secret, at } = await lived();
     await using _ = project;
     const hash = sha256(secret);
@@ -63,7 +63,7 @@ describe("Truth 18: erasing what is kept aside", { timeout: 600_000 }, () => {
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
   });
 
-  it("what several runs have kept of it is named once", async () => {
+  it("a file that several runs have kept aside is listed once", async () => {
     const { project, workspace, secret } = await lived();
     await using _ = project;
     for (const text of ["two", "three"]) {
@@ -77,7 +77,7 @@ describe("Truth 18: erasing what is kept aside", { timeout: 600_000 }, () => {
     expect((await workspace.unerase(done.id ?? "")).kept_aside).toBe(1);
   });
 
-  it("its bytes leave the store a day later, and can be brought back until then", async () => {
+  it("the bytes of an erased file can be brought back for a day, and then leave the store", async () => {
     const { project, workspace, secret, at } = await lived();
     await using _ = project;
     const store = join(project.base, "store");
@@ -98,7 +98,7 @@ describe("Truth 18: erasing what is kept aside", { timeout: 600_000 }, () => {
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
   });
 
-  it("goes with what is recorded of the same content, and is not kept aside again", async () => {
+  it("also erases the same content where it is recorded, and does not keep it aside again", async () => {
     const { project, workspace, secret, at } = await lived();
     await using _ = project;
     await workspace.putFile("config.txt", secret, {});

@@ -25,7 +25,7 @@ afterEach(() => rig?.close());
 const host = () => rig.host.workspace;
 const recorded = async (): Promise<string[]> =>
   (await rig.during(listFiles(rig.desk.context, {}))).files.map(({ path }) => path);
-/** A content as the folder's own history gives it out. */
+/** Returns a content if the folder's own history serves it. */
 const given = async (content: string): Promise<string | undefined> =>
   (await rig.during(rig.desk.context.blobs.get(sha256(content))))?.toString();
 const stored = async (): Promise<number> =>
@@ -71,7 +71,7 @@ async function areSound(): Promise<void> {
   expect(rig.desk.sync.shape.halted).toBeUndefined();
 }
 
-/** The frame of an origin that has never heard of the capability. */
+/** Returns the frame as an origin without the capability `erasures` sends it. */
 function ofOldOrigin(frame: Uint8Array): Uint8Array {
   const old = Buffer.from(Buffer.from(frame).toString("latin1").replace('"erasures"', '"erasurez"'), "latin1");
   old.writeUInt32BE(crc32(old.subarray(28), crc32(old.subarray(0, 24))), 24);
@@ -79,7 +79,7 @@ function ofOldOrigin(frame: Uint8Array): Uint8Array {
 }
 
 describe("Truth 18: a folder that was away until the lines of erasures were dropped", () => {
-  it("keeps the file that the origin left out, records it no more, and erases what the origin has erased", async () => {
+  it("keeps the file that the origin left out, does not record it any more, and erases what the origin has erased", async () => {
     await away();
     const ids = await erase();
     await dropLines();
@@ -101,7 +101,7 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     await rig.during(rig.desk.context.store.collect());
     expect(await stored()).toBe(0);
     await areSound();
-    // It goes on, and comes back once more, with nothing left to be said.
+    // The folder follows on, and reconciles in full once more, without a new erasure.
     await rig.during(rig.host.write("a.txt", "c\n"));
     await rig.flush();
     await rig.during(rig.desk.close());
@@ -110,7 +110,7 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     await areSound();
   });
 
-  it("its copy of the origin's history is sound, and says what is erased", async () => {
+  it("has a sound copy of the origin's history, which says what is erased", async () => {
     await away();
     await erase();
     await dropLines();
@@ -125,7 +125,7 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     await rig.during(store.close());
   });
 
-  it("deletes a file that came back on the origin's record after that, and was deleted there", async () => {
+  it("deletes a file that the origin recorded again after the erasure, and then deleted", async () => {
     await away();
     await erase();
     await rig.during(host().configure({ excludeGlobs: [] }));
@@ -139,7 +139,7 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     await areSound();
   });
 
-  it("keeps the file also where the origin had changed it before it left it out", async () => {
+  it("keeps the file if the origin had changed it before leaving it out", async () => {
     await away();
     await rig.during(rig.host.write("keys.txt", "the next token\n"));
     await erase();
@@ -163,11 +163,11 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     expect(rig.desk.tree()).toMatchObject({ "keys.txt": "my own\n" });
   });
 
-  it("keeps the file also where the erasure was taken back meanwhile", async () => {
+  it("keeps the file if the erasure was withdrawn meanwhile", async () => {
     await away();
     const [keys = ""] = await erase();
     await rig.during(host().unerase(keys));
-    // The origin would find the file, and record it again.
+    // Otherwise the origin would find the file, and record it again.
     removeSim(rig.host.machine.disk, `${FOLDER}/keys.txt`);
     await dropLines();
     await rig.during(rig.desk.start());
@@ -177,7 +177,7 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     expect(await rig.during(verify(rig.desk.context))).toMatchObject({ ok: true, problems: [] });
   });
 
-  it("deletes nothing at the origin that comes back on the record there while the folder catches up", async () => {
+  it("does not delete a file at the origin that is recorded there again while the folder catches up", async () => {
     await away();
     const [keys = ""] = await erase();
     await rig.during(host().unerase(keys));
@@ -191,30 +191,33 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     await areSound();
   });
 
-  it.each([1, 2, 4, 8, 16, 32])("the power goes %i writes behind the new start: the same", async (writes) => {
-    await away();
-    await erase();
-    await dropLines();
-    let left = writes;
-    let isStarted = false;
-    rig.desk.machine.plan(({ name, path, reads }) => {
-      if (isStarted && !reads && (left -= 1) < 0) return "stop-before";
-      isStarted ||= name === "rename" && path.includes("anchor.json");
-      return "go";
-    });
-    await rig.during(rig.desk.start());
-    await rig.pass(5_000);
-    expect(isStarted).toBe(true);
-    await rig.during(rig.desk.close().catch(() => undefined));
-    rig.desk.machine.losePower("keep");
-    await returns();
-    expect(rig.desk.tree()).toEqual({ "a.txt": "b\n", "keys.txt": TOKEN });
-    expect(await recorded()).toEqual(["a.txt"]);
-    expect([await given(TOKEN), await given(PASSWORD)]).toEqual([undefined, undefined]);
-    await areSound();
-  });
+  it.each([1, 2, 4, 8, 16, 32])(
+    "does the same if the power fails %i writes after the mirror's new start",
+    async (writes) => {
+      await away();
+      await erase();
+      await dropLines();
+      let left = writes;
+      let isStarted = false;
+      rig.desk.machine.plan(({ name, path, reads }) => {
+        if (isStarted && !reads && (left -= 1) < 0) return "stop-before";
+        isStarted ||= name === "rename" && path.includes("anchor.json");
+        return "go";
+      });
+      await rig.during(rig.desk.start());
+      await rig.pass(5_000);
+      expect(isStarted).toBe(true);
+      await rig.during(rig.desk.close().catch(() => undefined));
+      rig.desk.machine.losePower("keep");
+      await returns();
+      expect(rig.desk.tree()).toEqual({ "a.txt": "b\n", "keys.txt": TOKEN });
+      expect(await recorded()).toEqual(["a.txt"]);
+      expect([await given(TOKEN), await given(PASSWORD)]).toEqual([undefined, undefined]);
+      await areSound();
+    },
+  );
 
-  it("asks again where what the origin says gets lost", async () => {
+  it("asks again if the origin's answer about erasures gets lost", async () => {
     await away();
     await erase();
     await dropLines();
@@ -225,7 +228,7 @@ describe("Truth 18: a folder that was away until the lines of erasures were drop
     expect([await given(TOKEN), await given(PASSWORD)]).toEqual([undefined, undefined]);
   });
 
-  it("of an origin that cannot say it, it learns the present state alone", async () => {
+  it("learns only the present state from an origin that cannot list its erasures", async () => {
     await away();
     await erase();
     await dropLines();

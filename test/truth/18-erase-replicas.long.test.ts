@@ -7,8 +7,8 @@ import { historyOf } from "../../src/engine/read/history.ts";
 import { verify } from "../../src/engine/upkeep/verify.ts";
 
 /**
- * What the origin erases is erased in a folder that follows it, by the same rule and for the same time: in its own history, not in the
- * folder itself.
+ * What the origin erases is erased in the history of a folder that follows it, by the same rule and for the same time,
+ * but not in the folder itself.
  */
 
 const SECRET = "a secret that got in\n";
@@ -27,7 +27,7 @@ async function shared(more: Parameters<typeof FolderRig.start>[1] = {}): Promise
 }
 
 const eraseThere = (what: object): Promise<EraseShape> => rig.during(rig.host.workspace.erase(what));
-/** What the folder's own history gives out of the secret. */
+/** Returns the secret if the folder's own history serves it. */
 const given = async (): Promise<string | undefined> => (await rig.during(rig.desk.context.blobs.get(HASH)))?.toString();
 const stored = async (): Promise<boolean> => (await rig.during(rig.desk.context.store.stored([HASH]))).has(HASH);
 
@@ -44,7 +44,7 @@ async function areSound(): Promise<void> {
 }
 
 describe("Truth 18: erasing with replicas", () => {
-  it("what is erased at the origin is given out by the folder's own history no more, and freed after a day", async () => {
+  it("a content that the origin erases is not served by the folder's history any more, and freed after a day", async () => {
     await shared();
     const { context } = rig.desk;
     expect(await given()).toBe(SECRET);
@@ -65,7 +65,7 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
-  it("what the origin brings back is there again", async () => {
+  it("a content that the origin brings back is served again", async () => {
     await shared();
     const { id } = await eraseThere({ what: "config.txt" });
     await rig.flush();
@@ -80,7 +80,7 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
-  it("a folder that was away meanwhile learns of it when it comes back, also of what was brought back", async () => {
+  it("a folder that was away learns of an erasure, and of its withdrawal, when it comes back", async () => {
     await shared();
     await rig.during(rig.desk.close());
     const { id } = await eraseThere({ what: "config.txt" });
@@ -95,7 +95,7 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
-  it("the state that is erased and the next one may come in one step", async () => {
+  it("an erasure and the next state of the file may arrive in one step", async () => {
     rig = await FolderRig.start({ "config.txt": SECRET, "a.txt": "a" });
     await rig.flush();
     rig.desk.cut();
@@ -108,7 +108,7 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
-  it("what a path of the folder's own has now stays here, as it would at the origin", async () => {
+  it("a content that a path of the folder's own has now is not erased here", async () => {
     rig = await FolderRig.start({ "config.txt": SECRET, "a.txt": "a" }, { record: { filterFrom: ["own/"] } });
     await rig.flush();
     rig.desk.edit("own/notes.txt", SECRET);
@@ -124,7 +124,7 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
-  it("a folder that was away, and has the content at another path by now, does not bring it back to the origin", async () => {
+  it("a folder that was away, and has the content at another path now, does not bring it back to the origin", async () => {
     rig = await FolderRig.start({ "config.txt": SECRET, "a.txt": "a" });
     await rig.flush();
     rig.desk.cut();
@@ -145,7 +145,7 @@ describe("Truth 18: erasing with replicas", () => {
     expect(await rig.during(verify(rig.desk.context))).toMatchObject({ ok: true, problems: [] });
   });
 
-  it("a folder that follows erases what is the origin's only after the origin", async () => {
+  it("a folder cannot erase a content of the origin's history before the origin has done it", async () => {
     await shared();
     await expect(rig.during(erase(rig.desk.context, { what: "config.txt" }))).rejects.toMatchObject({
       code: "REFUSED",
@@ -156,7 +156,7 @@ describe("Truth 18: erasing with replicas", () => {
     expect(await rig.during(erase(rig.desk.context, { what: HASH }))).toMatchObject({ total: 0, already: 1 });
   });
 
-  it("a short time at the origin is a whole day here, unless a person here says that it goes at once", async () => {
+  it("a content erased at once at the origin stays a day here, unless a person erases it at once here, too", async () => {
     await shared();
     await eraseThere({ what: "config.txt", now: true });
     await rig.flush();
@@ -172,7 +172,7 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
-  it("what a person here has gone at once waits for the origin's own time", async () => {
+  it("a content that a person erases at once here waits for the grace period of the origin's history", async () => {
     await shared();
     await eraseThere({ what: "config.txt" });
     await rig.flush();
@@ -184,7 +184,7 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
-  it("who takes it back here keeps it here, for good", async () => {
+  it("an unerase in the folder's history keeps the content here for good", async () => {
     await shared();
     const { id } = await eraseThere({ what: "config.txt" });
     await rig.flush();
@@ -200,7 +200,7 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
-  it("who joins later is not given it, is in sync and sound, and does not record it either", async () => {
+  it("a folder that joins later does not get the content, is in sync and sound, and does not record it either", async () => {
     rig = new FolderRig();
     await rig.during(rig.host.open());
     for (const [path, text] of [
@@ -244,7 +244,7 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
-  it("what comes from the origin again is put into the folder", async () => {
+  it("a content that the origin records again is put into the folder, and served", async () => {
     await shared();
     await eraseThere({ what: "config.txt" });
     await rig.flush();
@@ -255,7 +255,7 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
-  it("an edit of the folder that the origin has not heard of is sent, and what it needs is not erased before", async () => {
+  it("pending edits of the folder are sent, although one of them has the erased content", async () => {
     await shared();
     rig.desk.cut();
     rig.desk.edit("mine.txt", SECRET);
@@ -269,7 +269,7 @@ describe("Truth 18: erasing with replicas", () => {
     await areSound();
   });
 
-  it("an edit in the folder is still merged with what the origin has made of the erased state", async () => {
+  it("an edit in the folder is merged with the origin's edit, although their base is erased", async () => {
     const lines = (first: string, last: string): string => `${first}\n1\n2\n3\n4\n5\n6\n${last}\n`;
     rig = await FolderRig.start({ "config.txt": lines("secret", "end") });
     await rig.flush();

@@ -9,7 +9,7 @@ import { holding } from "../helpers/holding.ts";
 import { flipByte } from "../helpers/rot.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 
-/** What somebody has erased is given out no more, leaves the store, and the history proves what it proved. */
+/** An erased content is not served any more and leaves the store, and the history still verifies. */
 
 const DAY = 24 * 60;
 
@@ -25,7 +25,10 @@ interface Lived {
   readonly hash: string;
 }
 
-/** Snapshot 1 has the secret in `config.txt` and `copy.txt`, snapshot 2 has it nowhere. `live`: recorded beside it, and kept. */
+/**
+ * Snapshot 1 has the secret in `config.txt` and `copy.txt`, snapshot 2 does not have it. `live` is recorded in another
+ * file, which stays.
+ */
 async function lived({ live }: { readonly live?: Buffer } = {}): Promise<Lived> {
   const project = new ClockedProject();
   const secret = secretBytes();
@@ -45,8 +48,8 @@ async function lived({ live }: { readonly live?: Buffer } = {}): Promise<Lived> 
 
 const code = (wanted: string) => expect.objectContaining({ code: wanted });
 
-describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
-  it("is told first, and given out by nothing from then on", async () => {
+describe("Truth 18: an erased content", { timeout: 600_000 }, () => {
+  it("is named by a dry run first, and not served by anything after the erasure", async () => {
     const { project, workspace, secret, hash } = await lived();
     await using _ = project;
     const seen = await workspace.erase({ what: "config.txt", dryRun: true });
@@ -85,7 +88,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(changes.find(({ path }) => path === "a.txt")?.patch).toContain("+two");
   });
 
-  it("leaves a restore everything else, and is named", async () => {
+  it("is named and skipped by a restore, which restores everything else", async () => {
     const { project, workspace } = await lived();
     await using _ = project;
     await workspace.erase({ what: "config.txt" });
@@ -110,7 +113,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(project.read("a.txt")).toBe("two\n");
   });
 
-  it("is refused where another history of the store cannot be read, and says so of what was asked for", async () => {
+  it("cannot be erased while another history of the store cannot be read, and the error names that history", async () => {
     const { project } = await lived();
     await using _ = project;
     const store = await project.store();
@@ -158,7 +161,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(await workspace.verify()).toMatchObject({ ok: true });
   });
 
-  it("leaves the files of the store with the first gc after that, and verify stays ok", async () => {
+  it("leaves the files of the store with the first gc after a day, and verify stays ok", async () => {
     const { project, workspace, secret } = await lived();
     await using _ = project;
     const store = join(project.base, "store");
@@ -187,7 +190,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(await again.verify()).toMatchObject({ ok: true });
   });
 
-  it("is a new content where a program gives it again, and is kept", async () => {
+  it("is a new content if a program writes it again, and is kept", async () => {
     const { project, workspace, secret } = await lived();
     await using _ = project;
     await workspace.erase({ what: "config.txt" });
@@ -211,7 +214,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect((await workspace.cat("put.txt")).size).toBe(secret.length);
   });
 
-  it("is not what a path has now, unless the rules leave it out by now", async () => {
+  it("cannot be the present content of a path, unless the rules leave the path out now", async () => {
     const { project, workspace } = await lived();
     await using _ = project;
     const secret = secretBytes();
@@ -237,7 +240,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(await workspace.verify()).toMatchObject({ ok: true });
   });
 
-  it("stays as long as another workspace of the store needs it, which is told", async () => {
+  it("stays in the store as long as another workspace needs it, and that workspace is named", async () => {
     const { project, workspace, secret } = await lived();
     await using _ = project;
     const store = await project.store();
@@ -254,8 +257,8 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     await other.close();
   });
 
-  it("leaves the store with the first gc after the other workspace's need has ended", async () => {
-    // Of a pack that is mostly alive a usual collection leaves dead bytes where they are.
+  it("leaves the store with the first gc after the other workspace that needed it is forgotten", async () => {
+    // A usual collection leaves dead bytes in a pack that is mostly alive.
     const { project, workspace, secret } = await lived({ live: randomBytes(40_000) });
     await using _ = project;
     const stored = join(project.base, "store");
@@ -275,7 +278,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(await workspace.verify()).toMatchObject({ ok: true });
   });
 
-  it("leaves the store at once for who says so, while nobody is at work", async () => {
+  it("leaves the store at once with `now`, if nobody is at work", async () => {
     const { project, workspace, secret } = await lived();
     await using _ = project;
     const transaction = await workspace.beginTransaction({});
@@ -286,7 +289,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(await workspace.verify()).toMatchObject({ ok: true });
   });
 
-  it("leaves the store at once also beside what another history needs, and that one is named", async () => {
+  it("leaves the store at once beside a content that another history needs, and that history is named", async () => {
     const { project, workspace, secret } = await lived();
     await using _ = project;
     const token = secretBytes();
@@ -298,7 +301,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     const { workspace: other } = await store.create({ name: "other" });
     await other.putFile("mine.txt", secret, {});
     await other.close();
-    // It has the pack in use in which all of it lies.
+    // An open store would have the pack in use that holds all these contents.
     await store.close();
     const done = await workspace.erase({ match: "[ct]o*.txt", now: true });
     expect(done).toMatchObject({ total: 2, freed: false, not_freed: expect.stringContaining(other.id) });
@@ -306,7 +309,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(holding(join(project.base, "store"), secret)).toHaveLength(1);
   });
 
-  it("names the other history that has erased the same, and keeps it for its time", async () => {
+  it("stays for the grace period of another history that has erased it, and that history is named", async () => {
     const { project, workspace, secret } = await lived();
     await using _ = project;
     const store = await project.store();
@@ -322,7 +325,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(holding(join(project.base, "store"), secret)).toEqual([]);
   });
 
-  it("takes a hash and a pattern, and nothing that means everything or nothing", async () => {
+  it("is selected by a hash or a pattern, and not by one that means everything or nothing", async () => {
     const { project, workspace, hash } = await lived();
     await using _ = project;
     expect(await workspace.erase({ what: hash, dryRun: true })).toMatchObject({ total: 1 });
@@ -336,7 +339,7 @@ describe("Truth 18: what was erased is gone", { timeout: 600_000 }, () => {
     expect(await workspace.erase({ what: hash })).toMatchObject({ total: 0, already: 1, event: null });
   });
 
-  it("is refused to an agent, which is recorded", async () => {
+  it("cannot be erased or brought back by an agent", async () => {
     const { project, workspace } = await lived();
     await using _ = project;
     const agent = workspace.as({ role: "agent", actor: "agent" });

@@ -8,8 +8,8 @@ import { text } from "../helpers/content-text.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 
 /**
- * Work on files whose content was erased: a move gives nothing out again, and what a command leaves with an erased content is said,
- * though no capture records it.
+ * Work on files whose content was erased. A move does not serve the content again. A file that a command leaves with an
+ * erased content is reported, although no capture records it.
  */
 
 const SECRET = "SECRETONE\n";
@@ -29,11 +29,11 @@ const code = (wanted: string) => expect.objectContaining({ code: wanted });
 const NAMED = [{ path: "s.txt", reason: "erased", change_type: "modified", kept: false, lost: false }];
 const command = (script: string) => ["sh", "-c", script];
 
-describe("Truth 18: a move of what was erased", { timeout: 600_000 }, () => {
+describe("Truth 18: a move of an erased content", { timeout: 600_000 }, () => {
   it.each([
     ["a file", "config.txt", "moved.txt"],
     ["a folder that holds it", "d", "e"],
-  ])("%s in a fork is refused, by a person and by an agent, and gives nothing out", async (_name, from, to) => {
+  ])("%s in a fork is refused to a person and to an agent, and the content is not served", async (_name, from, to) => {
     await using project = new ClockedProject();
     const store = await project.store();
     const { workspace: source } = await store.create({ name: "source" });
@@ -50,7 +50,7 @@ describe("Truth 18: a move of what was erased", { timeout: 600_000 }, () => {
     for (const path of paths) await expect(fork.cat(path)).rejects.toThrow(code("ERASED"));
     await fork.moveFile("d/a.txt", "b.txt", {});
     expect(await text(await fork.cat("b.txt"))).toBe("one\n");
-    // What somebody gives anew is no secret of the history's any more.
+    // A content that somebody writes again is not erased any more.
     await fork.putFile("config.txt", secret, {});
     await fork.moveFile("config.txt", "given.txt", {});
     expect(await fork.verify()).toMatchObject({ ok: true, problems: [] });
@@ -60,7 +60,7 @@ describe("Truth 18: a move of what was erased", { timeout: 600_000 }, () => {
 });
 
 describe("Truth 18: work that leaves an erased content in a recorded file", { timeout: 600_000 }, () => {
-  it("a run names it, and so does its undo, which leaves it as it is", async () => {
+  it("a run names the file, and so does its undo, which leaves the file as it is", async () => {
     const { project, workspace } = await lived();
     await using _ = project;
     const { session } = await workspace.run({ command: command("echo SECRETONE > s.txt; echo n > n") });
@@ -71,7 +71,7 @@ describe("Truth 18: work that leaves an erased content in a recorded file", { ti
     expect(project.read("s.txt")).toBe(SECRET);
   });
 
-  it("an action of an agent names it, whether it said the path or not", async () => {
+  it("an action of an agent names the file, whether it declared the path or not", async () => {
     const { project, workspace } = await lived();
     await using _ = project;
     for (const payload of [{ path: "s.txt" }, { command: "echo SECRETONE > s.txt" }]) {
@@ -95,7 +95,7 @@ describe("Truth 18: work that leaves an erased content in a recorded file", { ti
     expect(session.omitted_changes).toMatchObject([{ path: "other.txt", reason: "erased", change_type: "created" }]);
   });
 
-  it("a rollback says that it was not taken back", async () => {
+  it("the rollback of a run says that the file was not rolled back", async () => {
     const { project, workspace } = await lived();
     await using _ = project;
     const ran = await workspace.run({
@@ -106,7 +106,7 @@ describe("Truth 18: work that leaves an erased content in a recorded file", { ti
     expect(project.read("s.txt")).toBe(SECRET);
   });
 
-  it("the rollback of a transaction says that it stays", async () => {
+  it("the rollback of a transaction says that the file stays", async () => {
     const { project, workspace } = await lived();
     await using _ = project;
     const { id } = await workspace.beginTransaction();
@@ -117,7 +117,7 @@ describe("Truth 18: work that leaves an erased content in a recorded file", { ti
     expect(project.read("s.txt")).toBe(SECRET);
   });
 
-  it("what a run has overwritten of it is not taken back to a state that it did not have then", async () => {
+  it("undo of a run leaves a file that had the erased content before the run", async () => {
     const { project, workspace } = await lived();
     await using _ = project;
     writeFileSync(join(project.folder, "s.txt"), SECRET);
@@ -129,7 +129,7 @@ describe("Truth 18: work that leaves an erased content in a recorded file", { ti
     expect(readFileSync(join(project.folder, "s.txt"), "utf8")).toBe("changed\n");
   });
 
-  it("the command line says it, with exit code 1", async () => {
+  it("the command line names the file, and the exit code is 1", async () => {
     using box = new Sandbox();
     box.write("s.txt", SECRET);
     await box.must(["init"]);

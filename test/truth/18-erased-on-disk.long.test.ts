@@ -7,7 +7,10 @@ import { sha256 } from "../../src/core/values/hash.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 import { holding } from "../helpers/holding.ts";
 
-/** A file whose content was erased and that is found on disk again is not recorded: it is named as left out, and stays as it is. */
+/**
+ * If a file with an erased content is found on disk again, it is not recorded. It is named as left out, and stays as it
+ * is.
+ */
 
 const DAY = 24 * 60;
 
@@ -18,7 +21,10 @@ interface Lived {
   readonly id: string;
 }
 
-/** Snapshot 1 has the secret in `config.txt`, snapshot 2 another content; the secret was erased, and is gone where `days` have passed. */
+/**
+ * Snapshot 1 has the secret in `config.txt`, snapshot 2 another content. The secret was erased; its bytes are gone if
+ * `days` have passed.
+ */
 async function lived({ days = 0, bytes = 3_000 } = {}): Promise<Lived> {
   const project = new ClockedProject();
   const secret = randomBytes(bytes);
@@ -37,12 +43,12 @@ async function lived({ days = 0, bytes = 3_000 } = {}): Promise<Lived> {
 
 const erased = (path: string) => ({ path, reason: "erased", detail: expect.stringMatching(/erased by event \d+/) });
 
-describe("Truth 18: what was erased, found on disk again", { timeout: 600_000 }, () => {
+describe("Truth 18: an erased content that is found on disk again", { timeout: 600_000 }, () => {
   it.each([
     ["a small file", 3_000, 0],
     ["a small file, once the bytes are gone", 3_000, 1],
     ["a large file, once the bytes are gone", 9 * 1024 * 1024, 1],
-  ])("%s is named, and neither recorded nor stored", async (_name, bytes, days) => {
+  ])("in %s, is named, and neither recorded nor stored", async (_name, bytes, days) => {
     const { project, workspace, secret } = await lived({ bytes, days });
     await using _ = project;
     const store = join(project.base, "store");
@@ -61,7 +67,7 @@ describe("Truth 18: what was erased, found on disk again", { timeout: 600_000 },
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
   });
 
-  it("the state that a path had before stays recorded, and nothing overwrites or deletes what is there", async () => {
+  it("leaves the state before recorded, and no restore or write changes its file", async () => {
     const { project, workspace, secret } = await lived({ days: 1 });
     await using _ = project;
     const at = join(project.folder, "config.txt");
@@ -82,7 +88,7 @@ describe("Truth 18: what was erased, found on disk again", { timeout: 600_000 },
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
   });
 
-  it("comes in once the erasure is taken back, or the file has another content", async () => {
+  it("is recorded once the erasure is withdrawn, and its file is recorded once it has another content", async () => {
     const { project, workspace, secret, id } = await lived();
     await using _ = project;
     const [one, two] = [join(project.folder, "one.txt"), join(project.folder, "two.txt")];
@@ -99,7 +105,7 @@ describe("Truth 18: what was erased, found on disk again", { timeout: 600_000 },
     expect(readFileSync(one)).toEqual(secret);
   });
 
-  it("a renamed file, a run and its undo leave it alone", async () => {
+  it("is left alone by a run that renames the file, and by an undo", async () => {
     const { project, workspace, secret } = await lived({ days: 1 });
     await using _ = project;
     const [at, to] = [join(project.folder, "back.txt"), join(project.folder, "there.txt")];
@@ -115,7 +121,7 @@ describe("Truth 18: what was erased, found on disk again", { timeout: 600_000 },
     expect((await workspace.snapshot()).coverage.omitted).toEqual([erased("back.txt")]);
   });
 
-  it("many files at once, read by worker threads", async () => {
+  it("is left out among many files that worker threads read", async () => {
     const { project, workspace, secret } = await lived({ days: 1 });
     await using _ = project;
     for (let i = 0; i < 1_600; i += 1) project.write(`many/${i}.txt`, `file ${i}\n`);
@@ -125,7 +131,7 @@ describe("Truth 18: what was erased, found on disk again", { timeout: 600_000 },
     expect(holding(join(project.base, "store"), secret)).toEqual([]);
   });
 
-  it("what a program gives in so many words is recorded anew, and is then captured as well", async () => {
+  it("is recorded again if a program writes it, and is then captured in other files, too", async () => {
     const { project, workspace, secret } = await lived({ days: 1 });
     await using _ = project;
     await workspace.putFile("put.txt", secret, {});
@@ -136,7 +142,7 @@ describe("Truth 18: what was erased, found on disk again", { timeout: 600_000 },
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
   });
 
-  it("a file of more than 64 MiB in an ignored folder that a command sweeps away is not kept aside", async () => {
+  it("is not kept aside in an ignored file of more than 64 MiB that a command sweeps away", async () => {
     await using project = new ClockedProject();
     const secret = randomBytes(64 * 1024 * 1024 + 1);
     const store = join(project.base, "store");

@@ -12,7 +12,7 @@ function write(folder: string, path: string, content: string): void {
 }
 
 describe("Truth 18: git's own state in a folder of another name, beside an origin", { timeout: 120_000 }, () => {
-  test("the origin writes no hook into it, and gets nothing of it; both sides are told", async () => {
+  test("the origin writes no hook into it and gets nothing of it, and the sync's status names it", async () => {
     await using both = new FollowedOrigin("--connect");
     const { origin, replica: desk } = both;
     write(origin.project, "a", "1");
@@ -20,7 +20,7 @@ describe("Truth 18: git's own state in a folder of another name, beside an origi
     execFileSync("git", ["init", "-q", "--separate-git-dir=meta", "."], { cwd: desk.folder });
     await both.start();
     expect(existsSync(join(desk.folder, "a"))).toBe(true);
-    // At the origin it is a folder like any other.
+    // At the origin, `meta` is a folder like any other.
     write(origin.project, "meta/hooks/pre-commit", "#!/bin/sh\n");
     write(origin.project, "b", "2");
     await both.until(() => existsSync(join(desk.folder, "b")));
@@ -34,7 +34,7 @@ describe("Truth 18: git's own state in a folder of another name, beside an origi
     });
     expect(existsSync(join(desk.folder, "meta/hooks/pre-commit"))).toBe(false);
     expect(existsSync(join(origin.project, "meta/HEAD"))).toBe(false);
-    // What both have goes on being shared, whatever a .git is made to lead to.
+    // A folder that both sides have is still shared, even if a .git is made to point at it.
     write(desk.folder, "work/a", "1");
     await both.flush();
     for (const path of ["HEAD", "objects/x", "refs/x"]) write(desk.folder, `work/${path}`, "ref: refs/heads/x\n");
@@ -42,7 +42,7 @@ describe("Truth 18: git's own state in a folder of another name, beside an origi
     write(desk.folder, "work/a", "2");
     await both.flush();
     await vi.waitFor(() => expect(readFileSync(join(origin.project, "work/a"), "utf8")).toBe("2"), PATIENCE);
-    // And it says the same when it begins anew.
+    // The same holds after a restart of the replica.
     await desk.kill();
     await both.startReplica();
     await both.flush();

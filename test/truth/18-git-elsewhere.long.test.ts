@@ -24,7 +24,7 @@ function separate(): Project {
   return project;
 }
 
-/** A bare repository with working trees beside it, all met later than it by a walk. */
+/** A bare repository with working trees beside it, all of which a walk meets later than the repository. */
 function bare(): Project {
   const project = new Project();
   const first = `${project.base}/first`;
@@ -45,7 +45,7 @@ async function recorded(workspace: WorkspaceApi): Promise<string[]> {
   return (await workspace.files()).files.map(({ path }) => path);
 }
 
-/** Why a path is left out. */
+/** Takes a snapshot. Returns why it leaves the path out. */
 async function leftOut(workspace: WorkspaceApi, path: string): Promise<string | undefined> {
   const { omitted } = (await workspace.snapshot()).coverage;
   return omitted.find((one) => one.path === path)?.detail;
@@ -72,7 +72,7 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
   });
 
   test.each([true, false])(
-    "a bare repository and its working trees, git's rules in force: %s",
+    "the working trees of a bare repository are recorded, and the repository is not (useGitignore: %s)",
     async (useGitignore) => {
       await using project = bare();
       const workspace = await project.init({ useGitignore });
@@ -81,7 +81,7 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
       git(project.at("one"), "commit", "-q", "-m", "1");
       await workspace.snapshot();
       expect(await recorded(workspace)).toEqual(TREES);
-      // What led to it is gone, in one piece after the other: its state is git's all the same.
+      // The working trees that led to the repository are removed one after the other. It is still left out.
       for (const tree of ["one", "x"]) {
         project.remove(tree);
         await workspace.snapshot();
@@ -93,7 +93,7 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
     },
   );
 
-  test("a folder that only looks so is recorded, and one is again once git has left it", async () => {
+  test("a folder that only looks like a repository is recorded, and so is one that git does not use any more", async () => {
     await using project = separate();
     git(project.folder, "init", "-q", "--bare", "fixture");
     const workspace = await project.init();
@@ -106,7 +106,7 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
     expect((await recorded(workspace)).filter((path) => path.startsWith("meta"))).toEqual(["meta", "meta/notes"]);
   });
 
-  test("a bare repository whose working tree lies where nobody looks", async () => {
+  test("a bare repository whose working trees are ignored is neither recorded nor written", async () => {
     await using project = bare();
     project.write(".gitignore", "one/\nx/\n");
     const workspace = await project.init();
@@ -116,7 +116,7 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
     });
   });
 
-  test("what is recorded goes on being recorded, whatever a .git is made to say of it", async () => {
+  test("a recorded folder is still recorded if a .git is made to point at it", async () => {
     await using project = new Project();
     project.write("src/a", "1");
     const workspace = await project.init();
@@ -134,7 +134,7 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
     expect([project.read("src/a"), (await workspace.explain("src/a")).tracked]).toEqual(["1", true]);
   });
 
-  test("taken in by its own name it is recorded, and not by that of a folder above", async () => {
+  test("a repository is recorded if forceInclude names it, and not if it names a folder above", async () => {
     await using project = bare();
     const workspace = await project.init({ forceInclude: ["x"] });
     git(project.at("x"), "clone", "-q", "--bare", project.at("hub"), "inner");
@@ -161,24 +161,27 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
   test.each([
     ["rm -rf meta", "meta"],
     ["rm -rf .", "meta"],
-  ])("%s, done: it is told, its undo brings it back whole, and redo removes it", async (command, gone) => {
-    await using project = separate();
-    const workspace = await project.init();
-    const before = project.tree();
-    const action = await workspace.snapshotAction(bash(command));
-    project.remove(gone);
-    const { action: ended } = await workspace.finishAction(action?.id ?? "");
-    const after = project.tree();
-    expect(ended.omitted_changes).toMatchObject([{ path: "meta", change_type: "deleted", kept: true, lost: false }]);
-    await workspace.undo();
-    expect(project.tree()).toEqual(before);
-    expect(git(project.folder, "fsck", "--strict")).toBe("");
-    await workspace.redo();
-    expect(project.tree()).toEqual(after);
-    expect((await workspace.verify()).problems).toEqual([]);
-  });
+  ])(
+    "%s, done: the removal is reported, undo brings the state back whole, and redo removes it again",
+    async (command, gone) => {
+      await using project = separate();
+      const workspace = await project.init();
+      const before = project.tree();
+      const action = await workspace.snapshotAction(bash(command));
+      project.remove(gone);
+      const { action: ended } = await workspace.finishAction(action?.id ?? "");
+      const after = project.tree();
+      expect(ended.omitted_changes).toMatchObject([{ path: "meta", change_type: "deleted", kept: true, lost: false }]);
+      await workspace.undo();
+      expect(project.tree()).toEqual(before);
+      expect(git(project.folder, "fsck", "--strict")).toBe("");
+      await workspace.redo();
+      expect(project.tree()).toEqual(after);
+      expect((await workspace.verify()).problems).toEqual([]);
+    },
+  );
 
-  test("a tool that edits or makes a file of it: undo takes that back, and touches no other path", async () => {
+  test("undo of a tool call that edited or made a file of the state changes no other path", async () => {
     await using project = separate();
     const workspace = await project.init();
     for (const path of ["meta/config", "meta/hooks/mine"]) {
@@ -192,7 +195,7 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
     }
   });
 
-  test("denied, nothing of it is recorded", async () => {
+  test("a denied action records nothing of the state", async () => {
     await using project = separate();
     const workspace = await project.init();
     const action = await workspace.snapshotAction(bash("rm -rf meta a"));
@@ -201,7 +204,7 @@ describe("Truth 18: a repository's own state is no part of the workspace, whatev
     expect(await recorded(workspace)).toEqual(["a"]);
   });
 
-  test("mounted under a second name it is git's under both", async (context) => {
+  test("a .git that is mounted under a second name is left out under both names", async (context) => {
     await using project = new Project();
     git(project.folder, "init", "-q", ".");
     project.write("a", "1");

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { HostedProject } from "../helpers/hosted-project.ts";
 
-/** A workspace without a folder whose history has a repository's own state, from before anything refused that. */
+/** A hosted workspace whose history has a repository's own state, like a history from before this was refused. */
 let project: HostedProject;
 let workspace: WorkspaceApi;
 
@@ -29,8 +29,8 @@ async function files(): Promise<string[]> {
 
 const REFUSED = { code: "REFUSED", message: expect.stringMatching(/\.git/) };
 
-describe("Truth 18: git's own state in a workspace without a folder", () => {
-  it("may be deleted, and is brought back by no undo", async () => {
+describe("Truth 18: git's own state in a hosted workspace", () => {
+  it("can be deleted, and no undo brings it back", async () => {
     expect(await files()).toEqual(["sub", "sub/.git", "sub/.git/config", "sub/a.txt"]);
     await workspace.deleteFile("sub");
     await expect(workspace.undo()).rejects.toMatchObject({ code: "REFUSED" });
@@ -42,7 +42,7 @@ describe("Truth 18: git's own state in a workspace without a folder", () => {
     expect(await files()).toEqual(["sub", "sub/a.txt"]);
   });
 
-  it("is brought back by no restore, and by no redo", async () => {
+  it("is not brought back by a restore, which is refused without force", async () => {
     await workspace.deleteFile("sub/.git");
     await expect(workspace.restore("baseline")).rejects.toMatchObject({ code: "REFUSED" });
     await workspace.putFile("sub/a.txt", Buffer.from("b\n"));
@@ -51,7 +51,7 @@ describe("Truth 18: git's own state in a workspace without a folder", () => {
     expect(Buffer.concat(await Array.fromAsync((await workspace.file("sub/a.txt")).pieces())).toString()).toBe("a\n");
   });
 
-  it("is left by a rollback of the transaction that deleted it, if that may leave anything", async () => {
+  it("is not brought back by the rollback of a transaction, which is refused without force", async () => {
     const { id } = await workspace.beginTransaction();
     await workspace.deleteFile("sub");
     await workspace.putFile("b.txt", Buffer.from("b\n"));

@@ -8,11 +8,11 @@ import { chronicleBin } from "../helpers/cli-package.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
 import { endProcess } from "../helpers/end-process.ts";
 
-/** An origin without a folder, whose history has a repository's own state. */
+/** A hosted workspace as the origin, whose history has a repository's own state, and a replica of it. */
 const both = new FollowedOrigin("--connect", ["--workspace", "old"]);
 const { origin, replica: desk } = both;
 
-/** A command of the origin's user. */
+/** Runs a command as the origin's user. Returns what it prints. */
 function atOrigin(args: readonly string[]): string {
   const env = {
     CI: "true",
@@ -63,14 +63,14 @@ describe("Truth 18: a replica of a history with git's own state", { timeout: 120
     expect(stdout).toMatch(/sub\/\.git {2}stays at the origin: git's own state/);
   });
 
-  it("says so after its process was started again", async () => {
+  it("still says so after its process was started again", async () => {
     await desk.kill();
     await both.startReplica();
     await both.flush();
     expect(await both.status()).toMatchObject(NAMED);
   });
 
-  it("until it is gone there", async () => {
+  it("does not say so any more once the state is deleted at the origin", async () => {
     atOrigin(["-w", "old", "rm", "-r", "sub/.git"]);
     await both.flush();
     await both.until(({ kept_back: kept }) => kept === undefined);

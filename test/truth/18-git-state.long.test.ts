@@ -26,7 +26,7 @@ const write = (path: string) => ({ type: "write_file", payload: { path }, sessio
 
 describe("Truth 18: a repository's own state is no part of the workspace", () => {
   test.each(["rm -rf .git", "rm -rf vendor", "rm -f .git/config vendor/lib/.git/HEAD", "rm -rf .", "git clean -ffdx"])(
-    "%s, denied: nothing of it is recorded, and a restore rewinds no branch",
+    "%s, denied: nothing of the state is recorded, and a restore rewinds no branch",
     async (command) => {
       await using project = repository();
       const workspace = await project.init();
@@ -49,26 +49,29 @@ describe("Truth 18: a repository's own state is no part of the workspace", () =>
     ["rm -rf .git", ".git"],
     ["rm -rf .", ".git"],
     ["rm -rf vendor", "vendor/lib/.git"],
-  ])("%s, done: it is told, its undo brings it back whole, and redo removes it", async (command, git) => {
-    await using project = repository();
-    const workspace = await project.init();
-    const before = project.tree();
-    const action = await workspace.snapshotAction(bash(command));
-    project.remove(git);
-    const { action: ended } = await workspace.finishAction(action?.id ?? "");
-    const gone = project.tree();
-    expect(ended.omitted_changes).toMatchObject([{ path: git, change_type: "deleted", kept: true, lost: false }]);
-    const { notes } = await workspace.undo();
-    expect(notes.join()).toContain(`put back: ${git}`);
-    expect(project.tree()).toEqual(before);
-    await workspace.redo();
-    expect(project.tree()).toEqual(gone);
-    await workspace.rollback(ended.id);
-    expect(project.tree()).toEqual(before);
-    expect((await workspace.verify()).problems).toEqual([]);
-  });
+  ])(
+    "%s, done: the removal is reported, undo brings the state back whole, and redo removes it again",
+    async (command, git) => {
+      await using project = repository();
+      const workspace = await project.init();
+      const before = project.tree();
+      const action = await workspace.snapshotAction(bash(command));
+      project.remove(git);
+      const { action: ended } = await workspace.finishAction(action?.id ?? "");
+      const gone = project.tree();
+      expect(ended.omitted_changes).toMatchObject([{ path: git, change_type: "deleted", kept: true, lost: false }]);
+      const { notes } = await workspace.undo();
+      expect(notes.join()).toContain(`put back: ${git}`);
+      expect(project.tree()).toEqual(before);
+      await workspace.redo();
+      expect(project.tree()).toEqual(gone);
+      await workspace.rollback(ended.id);
+      expect(project.tree()).toEqual(before);
+      expect((await workspace.verify()).problems).toEqual([]);
+    },
+  );
 
-  test("where another repository was begun since, it is left alone as a whole", async () => {
+  test("undo leaves another repository that was begun since as a whole", async () => {
     await using project = repository();
     const workspace = await project.init();
     const action = await workspace.snapshotAction(bash("rm -rf .git a"));
@@ -83,7 +86,7 @@ describe("Truth 18: a repository's own state is no part of the workspace", () =>
     ]);
   });
 
-  test("a tool that edits or makes a file of it: undo takes that back, and touches no other path", async () => {
+  test("undo of a tool call that edited or made a file of the state changes no other path", async () => {
     await using project = repository();
     const workspace = await project.init();
     for (const [path, made] of [
@@ -104,7 +107,7 @@ describe("Truth 18: a repository's own state is no part of the workspace", () =>
     }
   });
 
-  test("with the switch off nothing of it is kept: it is told as lost, and undo removes nothing", async () => {
+  test("with keepAside off, nothing of the state is kept: its removal is reported as lost, and undo leaves it", async () => {
     await using project = repository();
     const workspace = await project.init();
     await workspace.configure({ keepAside: false });
@@ -122,7 +125,7 @@ describe("Truth 18: a repository's own state is no part of the workspace", () =>
     expect(ended.omitted_changes).toMatchObject([{ path: ".git", change_type: "deleted", kept: false, lost: true }]);
   });
 
-  test("where there is no room for it, the action is stopped", async () => {
+  test("an action is stopped if there is no room to keep the state", async () => {
     await using project = repository();
     project.write(".git/objects/pack/p.pack", randomBytes(3 * 1024 * 1024));
     await (await project.init()).close();
@@ -134,7 +137,7 @@ describe("Truth 18: a repository's own state is no part of the workspace", () =>
     });
   });
 
-  test("restore --to leaves out what is git's by name, and says so, unless it is taken in or named", async () => {
+  test("restore --to leaves out .git and says so, unless forceInclude or the restore names it", async () => {
     await using project = repository();
     const workspace = await project.init({ forceInclude: [".git"] });
     const to = (name: string): string => `${project.folder}-${name}`;
@@ -162,7 +165,7 @@ describe("Truth 18: a repository's own state is no part of the workspace", () =>
     }
   });
 
-  test("where a person takes it in with forceInclude, it is recorded as before", async () => {
+  test("a .git that a person takes in with forceInclude is recorded", async () => {
     await using project = repository();
     const workspace = await project.init({ forceInclude: [".git"] });
     const action = await workspace.snapshotAction(bash("rm -rf .git"));
@@ -170,7 +173,7 @@ describe("Truth 18: a repository's own state is no part of the workspace", () =>
   });
 });
 
-describe("Truth 18: a repository's own state lies inside, also for whoever was let in by a token", () => {
+describe("Truth 18: a repository's own state lies inside the workspace, also for a caller with `onlyInside`", () => {
   test.each(["rm -rf .git", "rm -rf vendor/lib"])("%s is kept, and its undo brings it back whole", async (command) => {
     await using project = repository();
     const person = await project.init();
@@ -184,7 +187,7 @@ describe("Truth 18: a repository's own state lies inside, also for whoever was l
     expect(project.tree()).toEqual(before);
   });
 
-  test("an end of somebody else's action keeps what its beginning has kept", async () => {
+  test("an agent that ends a person's action does not drop what the action's beginning has kept", async () => {
     await using project = repository();
     const person = await project.init();
     const before = project.tree();
@@ -195,7 +198,7 @@ describe("Truth 18: a repository's own state lies inside, also for whoever was l
     expect(project.tree()).toEqual(before);
   });
 
-  test("a link that stays inside leads to the file that is kept", async () => {
+  test("a write through a link that stays inside backs up the file that the link leads to", async () => {
     await using project = repository();
     const person = await project.init();
     symlinkSync("vendor", join(project.folder, "link"));

@@ -5,7 +5,9 @@ import { expect, test } from "vitest";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 import { holding } from "../helpers/holding.ts";
 
-/** What is said to be kept aside is in the store, and nothing overwrites or removes what is not. */
+/**
+ * A file that is said to be kept aside is in the store, and undo does not overwrite or remove a file that is not kept.
+ */
 
 const DAY = 24 * 60;
 
@@ -16,7 +18,7 @@ async function begun(): Promise<{ project: ClockedProject; at: (name: string) =>
   return { project, at: (name) => join(project.folder, name) };
 }
 
-test("a file that has grown in a run is kept as it was and as it is: undo and redo bring both back", async () => {
+test("undo and redo bring back both contents of a file that has grown in a run", async () => {
   const { project, at } = await begun();
   await using _ = project;
   const small = randomBytes(900_000);
@@ -32,7 +34,7 @@ test("a file that has grown in a run is kept as it was and as it is: undo and re
   expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
 });
 
-test("a large file that a run has made and its own rule hides is named, and stays at an undo", async () => {
+test("a large file that a run has made and its own rule hides is named, and undo leaves it", async () => {
   const { project, at } = await begun();
   await using _ = project;
   const workspace = await project.init();
@@ -44,7 +46,7 @@ test("a large file that a run has made and its own rule hides is named, and stay
   expect([project.read(".gitignore"), existsSync(at("dev.sqlite"))]).toEqual([".env\n*.log\n", true]);
 });
 
-test("a file with an erased content that a run has made stays at an undo", async () => {
+test("undo leaves a file with an erased content that a run has made", async () => {
   const { project, at } = await begun();
   await using _ = project;
   const secret = randomBytes(500);
@@ -58,7 +60,7 @@ test("a file with an erased content that a run has made stays at an undo", async
   expect([existsSync(at("work")), readFileSync(at("again"))]).toEqual([false, secret]);
 });
 
-/** A run goes on until the file `go` is there, and removes `.env` then. */
+/** Does `between` while a run waits for the file `go`. Then the run removes `.env`. */
 async function whileItRuns(between: (project: ClockedProject) => Promise<void>) {
   const { project, at } = await begun();
   const secret = randomBytes(2_000);
@@ -75,7 +77,7 @@ async function whileItRuns(between: (project: ClockedProject) => Promise<void>) 
   return { project, at, secret, workspace, told: await run };
 }
 
-test("what was erased while a run went on does not come back with its undo, and its bytes leave the store", async () => {
+test("a file that was erased during a run does not come back with undo, and its bytes leave the store", async () => {
   const { project, at, secret, workspace } = await whileItRuns(async (on) => {
     await using other = await on.open();
     await other.erase({ what: ".env" });
@@ -89,7 +91,7 @@ test("what was erased while a run went on does not come back with its undo, and 
   expect(holding(join(project.base, "store"), secret)).toEqual([]);
 });
 
-test("what was freed while a run went on is told as lost", async () => {
+test("a file whose kept content was freed during a run is reported as lost", async () => {
   const { project, workspace, told } = await whileItRuns(async (on) => {
     on.pass(8 * DAY);
     await using other = await on.open();

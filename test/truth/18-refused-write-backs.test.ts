@@ -11,7 +11,7 @@ const FILES = {
   "src/.env": "KEY=secret\n",
 };
 
-/** Paths that the rules keep out, as a replica may name them. */
+/** Paths that the rules leave out, as a replica may name them. */
 const BAIT: readonly (readonly [string, string, string | undefined])[] = [
   ["an ignored file", ".env", "bait"],
   ["the deletion of an ignored file", ".env", undefined],
@@ -20,12 +20,12 @@ const BAIT: readonly (readonly [string, string, string | undefined])[] = [
   ["a file in place of an ignored folder", "build", "bait"],
   ["an ignored folder", "build", "/"],
   ["the deletion of an ignored folder", "build", undefined],
-  ["a file of git's", ".git/config", "bait"],
+  ["a file in git's folder", ".git/config", "bait"],
   ["git's folder", ".git", "/"],
 ];
 
-describe("Truth 18: a replica that names what the rules keep out", () => {
-  test.each(BAIT)("%s: refused, and nothing is recorded", async (_, path, content) => {
+describe("Truth 18: a replica's writes to paths that the rules leave out", () => {
+  test.each(BAIT)("%s is refused, and nothing is recorded", async (_, path, content) => {
     await using origin = await WriteBackRig.create(FILES);
     const before = await recorded(origin);
     const answer = await origin.accept([await entryOf(origin, path, content)]);
@@ -34,7 +34,7 @@ describe("Truth 18: a replica that names what the rules keep out", () => {
     for (const [at, text] of Object.entries(FILES)) expect(origin.disk.content(`/proj/${at}`)?.toString()).toBe(text);
   });
 
-  test("a folder with an ignored file that it deletes or replaces: neither gone nor recorded", async () => {
+  test("the deletion or replacement of a folder with an ignored file is refused, and the ignored file stays", async () => {
     for (const content of [undefined, "a file now"]) {
       await using origin = await WriteBackRig.create(FILES);
       const before = await recorded(origin);
@@ -50,7 +50,7 @@ describe("Truth 18: a replica that names what the rules keep out", () => {
     }
   });
 
-  test("what is not there, and what it has written itself, is written all the same", async () => {
+  test("a path that does not exist, and one that the replica has written itself, is written all the same", async () => {
     await using origin = await WriteBackRig.create(FILES);
     await origin.accept([await origin.entry(1, "x.log", "one"), await origin.entry(2, "build/new.js", "one")]);
     const seen = [await origin.seqOf("x.log"), await origin.seqOf("build/new.js")] as const;

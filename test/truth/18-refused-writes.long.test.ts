@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 
-/** A project in which a rule of each kind keeps something out. */
+/** A project with paths that rules of each kind leave out. */
 class Kept extends Project {
   async live(): Promise<WorkspaceApi> {
     this.write(".gitignore", ".env\nbuild/\n");
@@ -22,32 +22,56 @@ const WRONG = "0".repeat(64);
 
 type Write = (workspace: WorkspaceApi) => Promise<unknown>;
 
-/** Writes that are refused, each for another reason. */
+/** Writes that are refused: the error's code, a title, and the write. */
 const REFUSED: readonly (readonly [string, string, Write])[] = [
-  ["PRECONDITION_FAILED", "put, if it is not there", (on) => on.putFile(".env", BYTES, { ifMatch: "none" })],
-  ["PRECONDITION_FAILED", "put, if it is another one", (on) => on.putFile("keys.txt", BYTES, { ifMatch: WRONG })],
+  [
+    "PRECONDITION_FAILED",
+    "put, only if the file does not exist",
+    (on) => on.putFile(".env", BYTES, { ifMatch: "none" }),
+  ],
+  [
+    "PRECONDITION_FAILED",
+    "put, with the hash of another content",
+    (on) => on.putFile("keys.txt", BYTES, { ifMatch: WRONG }),
+  ],
   [
     "PRECONDITION_FAILED",
     "put beneath an ignored folder",
     (on) => on.putFile("build/out/a.js", BYTES, { ifMatch: WRONG }),
   ],
-  ["PRECONDITION_FAILED", "delete, if it is another one", (on) => on.deleteFile(".env", { ifMatch: WRONG })],
   [
     "PRECONDITION_FAILED",
-    "delete of a folder, if it is not there",
+    "delete, with the hash of another content",
+    (on) => on.deleteFile(".env", { ifMatch: WRONG }),
+  ],
+  [
+    "PRECONDITION_FAILED",
+    "delete of a folder, only if it does not exist",
     (on) => on.deleteFile("build", { ifMatch: "none" }),
   ],
-  ["PRECONDITION_FAILED", "move, if it is another one", (on) => on.moveFile(".env", "b", { ifMatch: WRONG })],
+  [
+    "PRECONDITION_FAILED",
+    "move, with the hash of another content",
+    (on) => on.moveFile(".env", "b", { ifMatch: WRONG }),
+  ],
   ["REFUSED", "put onto an ignored folder", (on) => on.putFile("build", BYTES)],
   ["REFUSED", "put onto a recorded folder with an ignored file", (on) => on.putFile("src", BYTES)],
   ["REFUSED", "put onto git's folder", (on) => on.putFile(".git", BYTES)],
   ["REFUSED", "put into git's folder", (on) => on.putFile(".git/config", BYTES)],
   ["REFUSED", "delete of git's folder", (on) => on.deleteFile(".git")],
-  ["REFUSED", "delete of a file of git's", (on) => on.deleteFile(".git/HEAD", { ifMatch: WRONG })],
+  ["REFUSED", "delete of a file in git's folder", (on) => on.deleteFile(".git/HEAD", { ifMatch: WRONG })],
   ["REFUSED", "move of git's folder", (on) => on.moveFile(".git", "git")],
-  ["REFUSED", "put into what another disk takes for git's folder", (on) => on.putFile(".GIT/hooks/pre-commit", BYTES)],
-  ["REFUSED", "the same, by what HFS+ leaves out", (on) => on.putFile(".g\u200cit/hooks/pre-commit", BYTES)],
-  ["REFUSED", "the same, by its short name on Windows", (on) => on.moveFile("src/a.txt", "GIT~1/config")],
+  [
+    "REFUSED",
+    "put into a folder that another disk takes for git's",
+    (on) => on.putFile(".GIT/hooks/pre-commit", BYTES),
+  ],
+  [
+    "REFUSED",
+    "put into git's folder, with a character in its name that HFS+ ignores",
+    (on) => on.putFile(".g\u200cit/hooks/pre-commit", BYTES),
+  ],
+  ["REFUSED", "move into git's folder, by its short name on Windows", (on) => on.moveFile("src/a.txt", "GIT~1/config")],
   ["REFUSED", "move onto an ignored file", (on) => on.moveFile("src/a.txt", ".env")],
   ["REFUSED", "move onto an excluded file", (on) => on.moveFile("src/a.txt", "keys.txt")],
   ["REFUSED", "move onto an ignored folder", (on) => on.moveFile("src/a.txt", "build", { overwrite: true })],
@@ -59,7 +83,7 @@ const REFUSED: readonly (readonly [string, string, Write])[] = [
   ["NOT_FOUND", "delete of nothing in an ignored folder", (on) => on.deleteFile("build/none")],
 ];
 
-describe("Truth 18: a write that is refused records nothing that the rules keep out", () => {
+describe("Truth 18: a write that is refused records nothing that the rules leave out", () => {
   test.each(REFUSED)("%s: %s", async (code, _, write) => {
     await using project = new Kept();
     const workspace = await project.live();
@@ -68,13 +92,13 @@ describe("Truth 18: a write that is refused records nothing that the rules keep 
     await expect(write(workspace)).rejects.toMatchObject({ code });
     expect((await workspace.files()).files).toEqual(before.files);
     expect((await workspace.log({ from: seq + 1 })).filter((one) => one.record_id.startsWith("file"))).toEqual([]);
-    // Nor does what comes later take it for tracked.
+    // A later snapshot does not treat the paths as tracked, either.
     project.write(".env", "KEY=other\n");
     await workspace.snapshot();
     expect((await workspace.files()).files.map(({ path }) => path)).toEqual(before.files.map(({ path }) => path));
   });
 
-  test("one that is done records what it replaces, and undo brings it back", async () => {
+  test("a write that is done records what it replaces, and undo brings it back", async () => {
     await using project = new Kept();
     const workspace = await project.live();
     await workspace.putFile(".env", BYTES);
@@ -83,7 +107,7 @@ describe("Truth 18: a write that is refused records nothing that the rules keep 
     expect(project.read(".env")).toBe("KEY=secret\n");
   });
 
-  test("the condition is about what is on disk, though no rule takes it in", async () => {
+  test("ifMatch is about the content on disk, also for a path that the rules leave out", async () => {
     await using project = new Kept();
     const workspace = await project.live();
     const { file } = await workspace.putFile(".env", BYTES, { ifMatch: "*" });
@@ -94,7 +118,7 @@ describe("Truth 18: a write that is refused records nothing that the rules keep 
     expect(hashes.at(-1)).toBe(file?.hash);
   });
 
-  test("a request that was done is answered again, and records nothing", async () => {
+  test("a request with the id of one that was done gets the same answer, and records nothing", async () => {
     await using project = new Kept();
     const workspace = await project.live();
     const options = { ifMatch: "*", requestId: "one" };
@@ -105,7 +129,7 @@ describe("Truth 18: a write that is refused records nothing that the rules keep 
   });
 });
 
-test.each(["keys.txt", "build"])("an agent moves nothing that the rules leave out: %s", async (path) => {
+test.each(["keys.txt", "build"])("an agent cannot move a path that the rules leave out: %s", async (path) => {
   await using project = new Kept();
   const workspace = await project.live();
   const agent = workspace.as({ role: "agent", actor: "agent" });

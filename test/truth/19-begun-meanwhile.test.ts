@@ -9,7 +9,9 @@ import { ClockedProject } from "../helpers/clocked-project.ts";
 import { LateLock } from "../helpers/late-lock.ts";
 import { storeBackends } from "../helpers/store-parts.ts";
 
-/** What is given up for good only while nobody is at work is not given up under somebody who begins in the last moment. */
+/**
+ * Work that gives something up for good is refused while somebody is at work, even if they begin at the last moment.
+ */
 
 interface Lived {
   readonly store: StoreApi;
@@ -26,7 +28,7 @@ const WAYS: readonly (readonly [string, GiveUp])[] = [
 
 interface Beside {
   readonly project: ClockedProject;
-  /** The workspace of the one who is beside. */
+  /** The workspace as somebody else has it open. */
   readonly other: WorkspaceApi;
   /** Called right before a lock of the workspace or of all names is taken. */
   readonly before?: () => Promise<void>;
@@ -64,7 +66,10 @@ async function recorded(project: ClockedProject): Promise<WorkspaceApi> {
   return workspace;
 }
 
-/** Somebody begins a transaction right before the work takes a lock for the nth time. Did somebody, and was the work done? */
+/**
+ * Begins a transaction right before the work takes a lock for the nth time. Returns whether it began, and whether the
+ * work was done.
+ */
 async function begunBefore(nth: number, giveUp: GiveUp): Promise<{ readonly begun: boolean; readonly done: boolean }> {
   await using project = new ClockedProject();
   const other = await recorded(project);
@@ -86,7 +91,7 @@ async function begunBefore(nth: number, giveUp: GiveUp): Promise<{ readonly begu
 }
 
 describe("Truth 19: somebody begins meanwhile", { timeout: 600_000 }, () => {
-  it.each(WAYS)("%s is refused whenever that is", async (_, work) => {
+  it.each(WAYS)("%s is refused, whichever lock it takes after that", async (_, work) => {
     const found: boolean[] = [];
     for (let nth = 1; ; nth += 1) {
       const { begun, done } = await begunBefore(nth, work);
@@ -97,7 +102,7 @@ describe("Truth 19: somebody begins meanwhile", { timeout: 600_000 }, () => {
     expect(found).toEqual(found.map(() => false));
   });
 
-  it("forget --now is not done where nobody can find out for the time being", async () => {
+  it("forget --now is refused if it cannot be found out whether somebody is at work", async () => {
     await using project = new ClockedProject();
     const other = await recorded(project);
     await other.beginTransaction();

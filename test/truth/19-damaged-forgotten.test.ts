@@ -5,16 +5,16 @@ import type { GcShape, WorkspaceShape } from "../../src/api/shapes.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { letGracePass } from "../helpers/grace.ts";
 
-/** A history that was forgotten, and is damaged, does not keep `gc` from freeing the rest, and loses nothing by it. */
+/** A forgotten history that is damaged does not stop `gc` from freeing the rest, and loses no contents by that. */
 
 interface Forgotten {
   readonly box: Sandbox;
-  /** The one that is damaged. */
+  /** The id of the history that the test damages. */
   readonly id: string;
   readonly log: string;
 }
 
-/** Two histories that were forgotten, of which only the grace of the other one is over. */
+/** Makes two forgotten histories. Only the grace period of the other one is over. */
 async function forgotten(): Promise<Forgotten> {
   const box = new Sandbox();
   box.write("a.txt", "one\n");
@@ -33,7 +33,7 @@ async function forgotten(): Promise<Forgotten> {
 }
 
 describe("Truth 19: a damaged history that was forgotten", { timeout: 600_000 }, () => {
-  it("is told by gc, which frees the rest and keeps what it names", async () => {
+  it("is reported by gc, which frees the rest and keeps the contents of that history", async () => {
     const { box, id, log } = await forgotten();
     using _box = box;
     const lines = readFileSync(log, "utf8").split("\n");

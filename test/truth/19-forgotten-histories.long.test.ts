@@ -12,7 +12,7 @@ import { letGracePass } from "../helpers/grace.ts";
 interface Lived {
   readonly box: Sandbox;
   readonly id: string;
-  /** Beside the key. */
+  /** The path of the note about the forgotten history, beside the key. */
   readonly tombstone: string;
 }
 
@@ -43,11 +43,11 @@ async function checkOf(box: Sandbox): Promise<DoctorShape["checks"][number] | un
   return (value as DoctorShape).checks.find(({ name }) => name === "forgotten");
 }
 
-describe("Truth 19: what is forgotten is kept for a day", { timeout: 600_000 }, () => {
-  it("comes back exactly: log, snapshots, undo", async () => {
+describe("Truth 19: a forgotten history is kept for a day", { timeout: 600_000 }, () => {
+  it("comes back exactly, with its log, its snapshots and undo", async () => {
     const { box, id, tombstone } = await lived();
     using _box = box;
-    // What nothing needs is garbage before it is forgotten, too.
+    // Frees what is garbage before the history is forgotten.
     await freedBy(box);
     const log = readFileSync(join(box.store, "workspaces", id, "events.wal"));
     const listed = (await box.json(["list", "--snapshots"])).value;
@@ -81,7 +81,7 @@ describe("Truth 19: what is forgotten is kept for a day", { timeout: 600_000 }, 
     expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("one\n");
   });
 
-  it("is freed by the first gc after that, and then nothing brings it back", async () => {
+  it("is freed by the first gc after the day, and cannot be brought back then", async () => {
     const { box, id } = await lived();
     using _box = box;
     await box.must(["forget", id, "-y"]);
@@ -93,7 +93,7 @@ describe("Truth 19: what is forgotten is kept for a day", { timeout: 600_000 }, 
     expect(await checkOf(box)).toBeUndefined();
   });
 
-  it("comes back beside no other history of its folder or its name", async () => {
+  it("does not come back beside another history of its folder or its name", async () => {
     const { box, id } = await lived();
     using _box = box;
     await box.must(["forget", id, "-y"]);
@@ -140,7 +140,7 @@ describe("Truth 19: --now", { timeout: 600_000 }, () => {
     }).stdout;
   }
 
-  it("needs a terminal, whatever else is said", async () => {
+  it("needs a terminal, whatever other options are given", async () => {
     const { box, id } = await lived();
     using _box = box;
     for (const words of [["--now"], ["--now", "-y"], ["--now", "-y", "--json"]]) {
@@ -150,11 +150,11 @@ describe("Truth 19: --now", { timeout: 600_000 }, () => {
     expect(await workspacesOf(box)).toHaveLength(1);
   });
 
-  it.skipIf(script.error !== undefined)("frees at once what nobody is at work in", async () => {
+  it.skipIf(script.error !== undefined)("frees a history at once if nobody is at work in it", async () => {
     const { box, id } = await lived();
     using _box = box;
     expect(onTerminal(box, `forget ${id} --now`, { CHRONICLE_ROLE: "agent" })).toContain("an agent may not do this");
-    // Within a run it is a person's terminal by nothing that could be seen, and the run is an open session in any case.
+    // The run is an open session, so that somebody is at work in the history.
     const running = box.start(["run", "--", "sh", "-c", "echo ready; exec sleep 600"]);
     await new Promise((done) => running.stdout.once("data", done));
     expect(onTerminal(box, `forget ${id} --now -y`)).toContain("is at work");

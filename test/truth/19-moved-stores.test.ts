@@ -5,7 +5,7 @@ import { listForgotten, unforget } from "../../src/open.ts";
 import { letGracePass } from "../helpers/grace.ts";
 import { Project } from "../helpers/project.ts";
 
-/** A history is forgotten in a store that has another path afterwards. */
+/** Makes a history and forgets it. Returns its id. */
 async function forgottenIn(project: Project): Promise<string> {
   project.write("a", "1");
   const workspace = await project.init();
@@ -31,20 +31,23 @@ describe("Truth 19: a store that was moved, or has another name", { timeout: 600
   it.each([
     ["moved", moved],
     ["a link", linked],
-  ] as const)("knows what was forgotten in it, and frees it in time: %s", async (_what, elsewhere) => {
-    await using project = new Project();
-    const id = await forgottenIn(project);
-    const store = await project.store({ home: elsewhere(project) });
-    expect(listForgotten(store)).toMatchObject([{ id, path: project.folder, until: expect.any(String) }]);
-    await unforget(store, id);
-    expect(await store.workspaces()).toMatchObject([{ id }]);
-    await store.forget(id);
-    letGracePass(project.configFolder);
-    await store.gc();
-    expect(listForgotten(store)).toEqual([]);
-  });
+  ] as const)(
+    "knows the histories that were forgotten in it, and frees them after their time: %s",
+    async (_what, elsewhere) => {
+      await using project = new Project();
+      const id = await forgottenIn(project);
+      const store = await project.store({ home: elsewhere(project) });
+      expect(listForgotten(store)).toMatchObject([{ id, path: project.folder, until: expect.any(String) }]);
+      await unforget(store, id);
+      expect(await store.workspaces()).toMatchObject([{ id }]);
+      await store.forget(id);
+      letGracePass(project.configFolder);
+      await store.gc();
+      expect(listForgotten(store)).toEqual([]);
+    },
+  );
 
-  it("leaves the note of a store of which it is a copy", async () => {
+  it("leaves the notes of the original store if it is a copy", async () => {
     await using project = new Project();
     const id = await forgottenIn(project);
     cpSync(project.home, join(project.base, "copy"), { recursive: true });
@@ -55,12 +58,12 @@ describe("Truth 19: a store that was moved, or has another name", { timeout: 600
     const store = await project.store();
     await store.gc();
     expect(listForgotten(store)).toEqual([]);
-    // Freed there, and not here.
+    // The history was freed in the original store, and not in the copy.
     await copy.gc();
     expect(listForgotten(copy)).toMatchObject([{ id, until: null }]);
   });
 
-  it("without its note, too, a history does not come back beside a newer one of its folder", async () => {
+  it("does not bring a history back beside a newer one of its folder, even if its note is gone", async () => {
     await using project = new Project();
     const id = await forgottenIn(project);
     rmSync(join(project.configFolder, "forgotten"), { recursive: true });

@@ -24,7 +24,7 @@ async function lived(retention: { readonly max_snapshots?: number } = {}): Promi
   const workspace = await project.init({ retention });
   for (const text of ["1", "2", "3", "4"]) await write(project, workspace, text);
   const store = await project.store();
-  // What nothing needs is garbage before anything is given up, too.
+  // Frees what is garbage before anything is pruned.
   await store.gc();
   return { project, store, workspace };
 }
@@ -51,8 +51,8 @@ async function freedBy(store: StoreApi): Promise<number> {
   return (await store.gc()).freed_blobs;
 }
 
-describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () => {
-  it("comes back exactly, and says how", async () => {
+describe("Truth 19: a pruning can be brought back for a day", { timeout: 600_000 }, () => {
+  it("brings everything back exactly, by the command that prune names", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     await box.must(["init"]);
@@ -80,7 +80,7 @@ describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () 
     expect((await box.call(["unforget", id])).code).toBe(3);
   });
 
-  it("is freed by the first gc after that, and then nothing brings it back", async () => {
+  it("is final with the first gc after the day, and cannot be brought back then", async () => {
     const { project, store, workspace } = await lived();
     await using _project = project;
     await workspace.prune({ keepLast: 0 });
@@ -94,7 +94,7 @@ describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  it("is kept from the last pruning on, where an earlier one was brought back", async () => {
+  it("is kept for a day of its own if an earlier pruning was brought back", async () => {
     const { project, store, workspace } = await lived();
     await using _project = project;
     await workspace.prune({ keepLast: 0 });
@@ -112,7 +112,7 @@ describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  it("stays back, whatever other pruning of that day is brought back after it", async () => {
+  it("stays brought back, whatever other pruning of that day is brought back after it", async () => {
     const { project, store, workspace } = await lived();
     await using _project = project;
     await workspace.prune({ keepLast: 3 });
@@ -126,7 +126,7 @@ describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () 
     expect(listForgotten(store)).toEqual([]);
     expect(await contentsOf(workspace)).toEqual(["0", "1", "2", "3", "4"]);
 
-    // A crash can leave its note there.
+    // A crash can leave the note of the second pruning.
     cpSync(`${notes}.before`, notes, { recursive: true });
     await unforget(store, second?.id ?? "?");
     project.pass(48 * HOUR);
@@ -135,7 +135,7 @@ describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  it("leaves the notes of the prunings that still give something up", async () => {
+  it("leaves, when brought back, the notes of the prunings that still give something up", async () => {
     const { project, store, workspace } = await lived();
     await using _project = project;
     await workspace.prune({ keepLast: 3 });
@@ -149,7 +149,7 @@ describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  it("does not go with a later pruning that frees at once, unless it is brought back and named in that one", async () => {
+  it("must be brought back before a later pruning can free at once what both give up", async () => {
     const { project, store, workspace } = await lived();
     await using _project = project;
     const { event } = await workspace.prune({ keepLast: 3 });
@@ -171,7 +171,7 @@ describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  it("behind a dropped archive only what it gave up itself comes back", async () => {
+  it("brings back only what it gave up itself if an archive was dropped before", async () => {
     const { project, store, workspace } = await lived();
     await using _project = project;
     const { floor_seq: floor } = await workspace.prune({ keepLast: 2, now: true });
@@ -186,7 +186,7 @@ describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () 
     expect((await contentsOf(workspace)).slice(-4)).toEqual(["4", "5", "6", "7"]);
   });
 
-  it("frees at once again once the time of the earlier one is over", async () => {
+  it("can free at once again when the time of the earlier pruning is over", async () => {
     const { project, store, workspace } = await lived();
     await using _project = project;
     await workspace.prune({ keepLast: 3 });
@@ -196,7 +196,7 @@ describe("Truth 19: what is pruned is kept for a day", { timeout: 600_000 }, () 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  it("is kept though the limits prune after it", async () => {
+  it("is kept although the limits prune after it", async () => {
     const { project, store, workspace } = await lived({ max_snapshots: 20 });
     await using _project = project;
     await workspace.prune({ keepLast: 1 });

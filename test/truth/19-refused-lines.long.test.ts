@@ -9,13 +9,13 @@ interface Agent {
   readonly name: string;
   /** What the agent writes on the stdin of its hook before it runs a shell line. */
   readonly call: (cwd: string, line: string) => object;
-  /** The reason in the hook's answer, where the tool does not run. */
+  /** Returns the reason in the hook's answer if the hook refuses the tool. */
   readonly reason: (answer: unknown) => string | undefined;
 }
 
 const common = (cwd: string): object => ({ session_id: "s-1", cwd, transcript_path: "/t", permission_mode: "default" });
 
-/** Of Claude Code, and of Codex, which answers in the same form. */
+/** Returns the reason of a refusal in the form that Claude Code and Codex have in common. */
 function denied(answer: unknown): string | undefined {
   const { hookSpecificOutput: said } = answer as { hookSpecificOutput?: Record<string, string> };
   return said?.["permissionDecision"] === "deny" ? said["permissionDecisionReason"] : undefined;
@@ -52,7 +52,7 @@ const AGENTS: readonly Agent[] = [
 ];
 
 describe.each(AGENTS)("Truth 19: the hook of $name", { timeout: 600_000 }, ({ name, call, reason }) => {
-  /** What the agent is told when it asks for this line; `undefined`: it may go on. */
+  /** Returns the reason for which the hook refuses the line, or `undefined` if the line may run. */
   function toldOf(box: Sandbox, line: string): string | undefined {
     const ran = box.run(["hook", name, "--direct"], { input: JSON.stringify(call(box.project, line)) });
     expect([line, ran.code]).toEqual([line, 0]);
@@ -73,11 +73,11 @@ describe.each(AGENTS)("Truth 19: the hook of $name", { timeout: 600_000 }, ({ na
       `cd ${join(box.folder, "config")} && rm -rf chronicle`,
     ])
       expect([line, toldOf(box, line)]).toEqual([line, expect.stringContaining("an agent may not do this")]);
-    // Nothing of it was begun.
+    // No action was begun for these lines.
     expect((await box.json(["actions"])).value).toEqual([]);
   });
 
-  it("lets other lines pass, those that it cannot understand included", async () => {
+  it("lets other lines pass, including those that it cannot understand", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     await box.must(["init"]);

@@ -4,7 +4,7 @@ import { openFileStore } from "../../src/compose/file-store.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { storeBackends } from "../helpers/store-parts.ts";
 
-/** A process is an agent's by its number only where it was there already when the agent named it. */
+/** The number of a process makes it an agent's only if the process already ran when the agent named it. */
 
 /** Records an agent's session of the process that runs this test, or of one that had its number before. */
 async function sessionOf(box: Sandbox, id: "dead" | "alive"): Promise<void> {
@@ -22,7 +22,7 @@ describe.skipIf(process.platform !== "linux")(
   "Truth 19: the number of an agent's process",
   { timeout: 600_000 },
   () => {
-    it("makes no agent of another process that has it since", async () => {
+    it("does not make a process that got it later an agent's", async () => {
       using box = new Sandbox();
       box.write("a.txt", "one\n");
       await sessionOf(box, "dead");

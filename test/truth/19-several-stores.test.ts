@@ -11,7 +11,7 @@ async function forgotten(store: StoreApi): Promise<DoctorCheck | undefined> {
 }
 
 describe("Truth 19: doctor, and several stores with one configuration folder", () => {
-  it("says nothing of the heads of another store, and says which store is gone", async () => {
+  it("does not report the heads of another store, and names a store that is gone", async () => {
     await using project = new Project();
     project.write("a", "1");
     const other = join(project.base, "other");
@@ -33,7 +33,7 @@ describe("Truth 19: doctor, and several stores with one configuration folder", (
 });
 
 describe("Truth 19: a store and its copy, with one configuration", { timeout: 600_000 }, () => {
-  it("each keeps what was forgotten in it for its own time", async () => {
+  it("keep a forgotten history each for its own time", async () => {
     await using project = new ClockedProject();
     const workspace = await project.init();
     const { id } = workspace;
@@ -52,7 +52,7 @@ describe("Truth 19: a store and its copy, with one configuration", { timeout: 60
     await (await store.openById(id)).close();
   });
 
-  it("what is brought back in one leaves the note of the other", async () => {
+  it("keep their own note when the other one brings the history back", async () => {
     await using project = new ClockedProject();
     const workspace = await project.init();
     const { id } = workspace;

@@ -8,7 +8,10 @@ import { Sandbox } from "../cli/sandbox.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { Project } from "../helpers/project.ts";
 
-/** What works for an agent cannot erase or re-arrange what Chronicle holds of that work; a person's own commands can. */
+/**
+ * A process that works for an agent cannot erase or re-arrange what Chronicle holds of that work. A person's commands
+ * can.
+ */
 
 const VERSION = (JSON.parse(readFileSync("package.json", "utf8")) as { version: string }).version;
 const REFUSED = "an agent may not do this";
@@ -24,7 +27,7 @@ async function recorded(): Promise<{ readonly box: Sandbox; readonly id: string 
   return { box, id: only?.id ?? "" };
 }
 
-/** Command lines that a person alone may give, each with a word that tells it apart. */
+/** Command lines that only a person may give. */
 function personsLines(id: string): readonly (readonly string[])[] {
   return [
     ["forget", id, "-y"],
@@ -52,7 +55,10 @@ function personsLines(id: string): readonly (readonly string[])[] {
   ];
 }
 
-/** A script that gives command lines one after the other, and prints of each its exit code and what it said. */
+/**
+ * Writes a script that runs the command lines one after the other, and prints the exit code and output of each. Returns
+ * its path.
+ */
 function scriptOf(box: Sandbox, lines: readonly (readonly string[])[]): string {
   const file = join(box.folder, "give.mjs");
   writeFileSync(
@@ -81,8 +87,8 @@ function givenIn(stdout: string): Given[] {
     .map((line) => JSON.parse(line) as Given);
 }
 
-describe("Truth 19: what runs under `run` has the agent's role", { timeout: 600_000 }, () => {
-  it("cannot erase, free, re-arrange or switch off, whatever verb it takes", async () => {
+describe("Truth 19: a process under `run` has the agent's role", { timeout: 600_000 }, () => {
+  it("and cannot erase, free or re-arrange a history, or switch recording off, by any command", async () => {
     const { box, id } = await recorded();
     using _box = box;
     mkdirSync(join(box.folder, "other"));
@@ -105,7 +111,7 @@ describe("Truth 19: what runs under `run` has the agent's role", { timeout: 600_
     expect((await box.must(["verify"])).stdout).toContain("ok");
   });
 
-  it("cannot off the record, either", async () => {
+  it("and cannot do so off the record, either", async () => {
     const { box, id } = await recorded();
     using _box = box;
     const lines = [["forget", id, "-y"], ["gc"]];
@@ -113,7 +119,7 @@ describe("Truth 19: what runs under `run` has the agent's role", { timeout: 600_
     expect(givenIn(ran.stdout).map(({ code }) => code)).toEqual([6, 6]);
   });
 
-  it("cannot once it has cleared its environment, as long as it is a child of the run", async () => {
+  it("and cannot do so with a cleared environment, as long as it is a child of the run", async () => {
     const { box, id } = await recorded();
     using _box = box;
     const words = box.command.join(" ");
@@ -133,7 +139,7 @@ describe("Truth 19: what runs under `run` has the agent's role", { timeout: 600_
     expect([plain.code, plain.stderr]).toEqual([0, expect.not.stringContaining(REFUSED)]);
   });
 
-  it("can look, write and take back, under its own name", async () => {
+  it("and can read, write and undo, under its own name", async () => {
     const { box } = await recorded();
     using _box = box;
     const lines = [["list"], ["status"], ["log"], ["config"], ["verify", "--quick"], ["head"], ["agents", "status"]];
@@ -147,7 +153,7 @@ describe("Truth 19: what runs under `run` has the agent's role", { timeout: 600_
     expect(existsSync(join(box.project, "by-agent.txt"))).toBe(false);
   });
 
-  it("a terminal in which a session was begun by hand is a person's again once that has ended", async () => {
+  it("and so has a terminal in which a session was begun by hand, until the session ends", async () => {
     const { box } = await recorded();
     using _box = box;
     const hook = (event: string, more = {}) => {
@@ -172,7 +178,7 @@ describe("Truth 19: what runs under `run` has the agent's role", { timeout: 600_
     expect(box.run(["config", "maxBytes", "1GiB"])).toMatchObject({ code: 0 });
   });
 
-  it("a person's own shell is as before", async () => {
+  it("and a person's own shell has not", async () => {
     const { box, id } = await recorded();
     using _box = box;
     box.write("b.txt", "mine\n");
@@ -185,8 +191,8 @@ describe("Truth 19: what runs under `run` has the agent's role", { timeout: 600_
   });
 });
 
-describe("Truth 19: what an agent's tool runs has the agent's role", { timeout: 600_000 }, () => {
-  it("by the process that its hooks know, without a variable", async () => {
+describe("Truth 19: a process that an agent's tool starts has the agent's role", { timeout: 600_000 }, () => {
+  it("because the hooks know the agent's process, without a variable", async () => {
     const { box, id } = await recorded();
     using _box = box;
     const agent = join(box.folder, "agent.mjs");
@@ -196,11 +202,11 @@ describe("Truth 19: what an agent's tool runs has the agent's role", { timeout: 
         ["snapshot", "--accept-deletions"],
         ["record", "compact"],
       ],
-      // Before its command begins: as every failure of `run` then.
+      // Exit code 125: `run` fails before its command begins.
       ["run", "--otr", "--", "sh", "-c", "echo begun > begun"],
       ["list"],
     ];
-    // An agent: it calls its hook before a tool, through a shell, and is itself what starts the tool.
+    // The agent calls its hook through a shell before a tool, and starts the tool itself.
     writeFileSync(
       agent,
       `import { spawnSync } from "node:child_process";
@@ -226,14 +232,14 @@ console.log(ran.stdout);
 });
 
 describe("Truth 19: the process that hooks start", { timeout: 600_000 }, () => {
-  it("serves a person as before, though an agent with the role has started it", async () => {
+  it("serves a person with all rights, although an agent has started it", async () => {
     const { box, id } = await recorded();
     using _box = box;
     const call = {
       ...{ session_id: "s-1", cwd: box.project, transcript_path: "/t", permission_mode: "default" },
       ...{ hook_event_name: "UserPromptSubmit", prompt: "go on" },
     };
-    // As it is installed: the process that the hook starts is the package's own.
+    // The hook of the installed package, so that the process that it starts is the package's, too.
     const hook = spawnSync(process.execPath, [chronicleBin(), "hook", "claude"], {
       ...{ cwd: box.project, env: box.env({ CHRONICLE_ROLE: "agent" }), encoding: "utf8" },
       input: JSON.stringify(call),
@@ -252,7 +258,7 @@ describe("Truth 19: the process that hooks start", { timeout: 600_000 }, () => {
   });
 });
 
-/** The process behind a socket, once it answers. */
+/** Resolves to the process behind a socket once it answers. */
 async function answering(door: string): Promise<{ readonly pid: number }> {
   for (const end = Date.now() + 300_000; Date.now() < end; await setTimeout(100)) {
     const there = existsSync(door) ? await whoAnswers(door, VERSION) : undefined;
@@ -261,8 +267,8 @@ async function answering(door: string): Promise<{ readonly pid: number }> {
   throw new Error("no process was started");
 }
 
-describe("Truth 19: a role without a name", { timeout: 120_000 }, () => {
-  it("is recorded as an agent's, in every way to take it", async () => {
+describe("Truth 19: the agent's role without an actor", { timeout: 120_000 }, () => {
+  it("is recorded with the actor `agent`, in every way to take the role", async () => {
     await using project = new Project();
     project.write("a.txt", "1");
     await (await project.init()).close();

@@ -27,7 +27,7 @@ async function killed(project: ClockedProject): Promise<{ readonly left: string;
   return { left, ids: () => readdirSync(workspaces).toSorted() };
 }
 
-it("Truth 19: what a killed init has left is cleared away by a gc a day later", async () => {
+it("Truth 19: gc removes what a killed init has left, a day later", async () => {
   await using project = new ClockedProject();
   const { ids } = await killed(project);
   const store = await project.store();
@@ -41,7 +41,7 @@ it("Truth 19: what a killed init has left is cleared away by a gc a day later", 
   expect(await store.workspaces()).toHaveLength(1);
 });
 
-it("Truth 19: doctor says of it that nothing is recorded in it, and not that a history is damaged", async () => {
+it("Truth 19: doctor says that a killed init has recorded nothing, and not that a history is damaged", async () => {
   await using project = new ClockedProject();
   const { left } = await killed(project);
   const store = await project.store();
@@ -58,7 +58,7 @@ it("Truth 19: doctor says of it that nothing is recorded in it, and not that a h
   expect(await histories()).toMatchObject([{ ok: false }]);
 });
 
-it("Truth 19: a workspace whose log is gone is not taken for that", async () => {
+it("Truth 19: gc does not take a workspace whose log is gone for one whose init was killed", async () => {
   await using project = new ClockedProject();
   const { left, ids } = await killed(project);
   for (const name of ["quarantine", "archive"]) cpSync(join(project.folder), join(left, name), { recursive: true });

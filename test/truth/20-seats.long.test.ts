@@ -8,7 +8,7 @@ import { HeavyReads } from "../../src/server/callers/heavy-reads.ts";
 import { GatewayClient } from "../server/gateway-client.ts";
 import { Serving } from "../server/serving.ts";
 
-/** A request whose body does not end, on a connection of its own: the server is at work on it. */
+/** Sends a request whose body does not end, on a connection of its own, so that the server stays at work on it. */
 function atWork(serving: Serving, token: string): Promise<Socket> {
   const socket = connect(serving.port, "127.0.0.1");
   socket.on("error", () => undefined);
@@ -26,7 +26,7 @@ async function isWellForOperators(serving: Serving): Promise<void> {
   expect((await serving.put("w", "b", "operator")).status).toBeLessThan(300);
 }
 
-/** Connects as often as it is let in, and says how often that was. */
+/** Tries to connect `tries` times with each token. Returns the clients that were let in. */
 async function clients(serving: Serving, tokens: readonly string[], tries: number): Promise<GatewayClient[]> {
   const open: GatewayClient[] = [];
   for (const token of tokens) {
@@ -38,24 +38,33 @@ async function clients(serving: Serving, tokens: readonly string[], tries: numbe
   return open;
 }
 
-/** Between two checks of a connection. One that does not answer within it is cut off, also on a busy machine. */
+/**
+ * Time between two checks of a connection, in ms. A connection that does not answer within it is cut off, also on a
+ * busy machine.
+ */
 const BEAT_MS = 1_000;
 
-describe("Truth 20: nobody keeps others out", () => {
-  test("a reader's connections of gateways, however many", { timeout: 300_000 }, async () => {
-    await using serving = await Serving.start({ limits: { connections: 40 } });
-    await serving.create("w");
-    const tokens = [serving.token("reader"), serving.token("reader"), serving.token("reader")];
-    const open = await clients(serving, tokens, 20);
-    expect(open.length).toBeGreaterThan(0);
-    expect(open.length).toBeLessThanOrEqual(10);
-    await isWellForOperators(serving);
-    await using agent = await GatewayClient.connect(serving, { token: serving.token("agent") });
-    expect(await agent.ask({ type: "list_files", session_id: "w" })).toMatchObject({ type: "list_files_result" });
-    // Whoever leaves gives its seat to the next.
-    for (const one of open) await one.close();
-    await expect.poll(async () => (await clients(serving, tokens.slice(0, 1), 1)).length, { timeout: 60_000 }).toBe(1);
-  });
+describe("Truth 20: no caller keeps others out", () => {
+  test(
+    "however many gateway connections readers open, operators and agents are served",
+    { timeout: 300_000 },
+    async () => {
+      await using serving = await Serving.start({ limits: { connections: 40 } });
+      await serving.create("w");
+      const tokens = [serving.token("reader"), serving.token("reader"), serving.token("reader")];
+      const open = await clients(serving, tokens, 20);
+      expect(open.length).toBeGreaterThan(0);
+      expect(open.length).toBeLessThanOrEqual(10);
+      await isWellForOperators(serving);
+      await using agent = await GatewayClient.connect(serving, { token: serving.token("agent") });
+      expect(await agent.ask({ type: "list_files", session_id: "w" })).toMatchObject({ type: "list_files_result" });
+      // A connection that is closed frees its seat.
+      for (const one of open) await one.close();
+      await expect
+        .poll(async () => (await clients(serving, tokens.slice(0, 1), 1)).length, { timeout: 60_000 })
+        .toBe(1);
+    },
+  );
 
   test("one reader leaves seats for the others", async () => {
     await using serving = await Serving.start({ limits: { connections: 40 } });
@@ -66,7 +75,7 @@ describe("Truth 20: nobody keeps others out", () => {
     expect((await serving.ask("/v1/me", { token: serving.token("reader") })).status).toBe(200);
   });
 
-  test("an agent's uploads that do not end", async () => {
+  test("an agent's uploads that do not end leave room for operators and readers", async () => {
     await using serving = await Serving.start({ limits: { connections: 40 } });
     await serving.create("w");
     const token = serving.token("agent");
@@ -79,7 +88,7 @@ describe("Truth 20: nobody keeps others out", () => {
     await expect.poll(told, { timeout: 60_000 }).toBe(200);
   });
 
-  test("streams of events of many tokens of one role", async () => {
+  test("event streams of many tokens of one role leave room for operators", async () => {
     await using serving = await Serving.start({ limits: { connections: 40 } });
     await serving.create("w");
     const sockets: Socket[] = [];
@@ -102,7 +111,7 @@ describe("Truth 20: nobody keeps others out", () => {
     ["a list", "files?fresh=true"],
     ["a description", "file?path=many&fresh=true"],
     ["a content", "files/many?fresh=true"],
-  ])("%s as it is on disk now: one scan at a time, and so many waiting", async (_, asked) => {
+  ])("%s as it is on disk now: a token with too many reads is refused, and other reads are not", async (_, asked) => {
     await using serving = await Serving.start({
       folder: true,
       limits: { heavyReads: 2 },
@@ -119,13 +128,13 @@ describe("Truth 20: nobody keeps others out", () => {
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThan(0);
     expect(refused[0]?.json()["detail"]).toContain("waits for 2 reads of what is on disk now already");
-    // Other readers, and reads of what is recorded, go on.
+    // Other readers, and reads of recorded states, are not refused.
     expect((await serving.ask(`${base}/${asked}`, { token: serving.token("reader") })).status).not.toBe(429);
     const plain = await Promise.all(Array.from({ length: 12 }, () => serving.ask(`${base}/files`, { token })));
     expect(plain.map(({ status }) => status)).toEqual(plain.map(() => 200));
   });
 
-  test("subscriptions of one token, over however many connections", async () => {
+  test("the subscriptions of one token are limited, over all its connections", async () => {
     await using serving = await Serving.start({ limits: { subscriptions: 3 } });
     await serving.create("w");
     const token = serving.token("reader");
@@ -142,7 +151,7 @@ describe("Truth 20: nobody keeps others out", () => {
     expect([await subscribe(one, "d"), await subscribe(two, "d")]).toEqual(["RATE_LIMITED", "RATE_LIMITED"]);
     await one.ask({ type: "unsubscribe_events", session_id: "w", subscription: "a" });
     expect(await subscribe(two, "e")).toBe(done);
-    // One that does not come about keeps no seat, and a connection that ends gives all of its seats back.
+    // A subscription that fails takes no seat, and a connection that ends frees all its seats.
     await one.close();
     await expect.poll(() => subscribe(two, "f"), { timeout: 60_000 }).toBe(done);
     await using other = await GatewayClient.connect(serving, { token: serving.token("reader") });
@@ -153,7 +162,7 @@ describe("Truth 20: nobody keeps others out", () => {
     expect(await subscribe(other, "5")).toBe(done);
   });
 
-  test("an operator's gateway follows as much as it asks for", async () => {
+  test("the subscriptions of an operator are not limited", async () => {
     await using serving = await Serving.start({ limits: { subscriptions: 1 } });
     await serving.create("w");
     await using operator = await GatewayClient.connect(serving);
@@ -163,7 +172,7 @@ describe("Truth 20: nobody keeps others out", () => {
     }
   });
 
-  test("the owner's gateway is never idle", async () => {
+  test("the owner's gateway connection is not closed when it is idle", async () => {
     await using serving = await Serving.start({ limits: { gatewayIdleMs: 500, heartbeatMs: BEAT_MS } });
     await serving.create("w");
     await using owner = await GatewayClient.connect(serving, { bySocket: true });
@@ -172,7 +181,7 @@ describe("Truth 20: nobody keeps others out", () => {
     expect(await owner.ask({ type: "list_files", session_id: "w" })).toMatchObject({ type: "list_files_result" });
   });
 
-  test("a connection that asks for nothing ends, one that follows something does not", async () => {
+  test("an idle gateway connection is closed, and one with a subscription is not", async () => {
     await using serving = await Serving.start({ limits: { gatewayIdleMs: 2_000, heartbeatMs: BEAT_MS } });
     await serving.create("w");
     await using following = await GatewayClient.connect(serving);
@@ -183,7 +192,7 @@ describe("Truth 20: nobody keeps others out", () => {
     await expect.poll(() => following.events.length, { timeout: 60_000 }).toBeGreaterThan(0);
   });
 
-  test("checks of whole histories: so many for each token", { timeout: 300_000 }, async () => {
+  test("checks of whole histories are limited for each token", { timeout: 300_000 }, async () => {
     await using serving = await Serving.start({ limits: { heavyReads: 1 } });
     await serving.create("w");
     for (let n = 0; n < 24; n += 1) await serving.put("w", `f${n}`, randomBytes(1024 * 1024));
@@ -196,7 +205,7 @@ describe("Truth 20: nobody keeps others out", () => {
   });
 
   test.each(["diff?from=baseline&to=latest&patch=true", "changes?since=baseline&patch=true"])(
-    "large answers: so many for each token (%s)",
+    "large answers are limited for each token (%s)",
     { timeout: 300_000 },
     async (what) => {
       await using serving = await Serving.start({ limits: { heavyReads: 1 } });
@@ -214,7 +223,7 @@ describe("Truth 20: nobody keeps others out", () => {
     },
   );
 
-  test("one check of a workspace goes on at a time, and two in all", async () => {
+  test("only one check of a workspace runs at a time, and two checks in all", async () => {
     const heavy = new HeavyReads(4, "checks of histories");
     const reader: Caller = { id: "t1", name: "reader t1", role: "reader", isOwner: false };
     const begun: string[] = [];

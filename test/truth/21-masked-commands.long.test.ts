@@ -6,7 +6,10 @@ import { newToken } from "../../src/server/callers/token.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 
-/** A command line is recorded without the secrets that its words give away, and is readable otherwise. `§`: the secret. */
+/**
+ * A command line is recorded without the secrets that its words give away, and is otherwise recorded as it is. `§`
+ * stands for the secret.
+ */
 
 const SECRET = "S3cr3t,x9/Zq";
 const MASKED: readonly (readonly [string, string])[] = [
@@ -167,7 +170,7 @@ describe("Truth 21: secrets in command lines", { timeout: 120_000 }, () => {
     expect(await recorded(line.replaceAll("§", SECRET))).toBe(masked);
   });
 
-  it.each(MASKED.map(([, masked]) => masked))("%s, recorded again, stays so", async (masked) => {
+  it.each(MASKED.map(([, masked]) => masked))("%s stays as it is when it is recorded again", async (masked) => {
     expect(await recorded(masked)).toBe(masked);
   });
 
@@ -175,7 +178,7 @@ describe("Truth 21: secrets in command lines", { timeout: 120_000 }, () => {
     expect(await recorded(line)).toBe(line);
   });
 
-  it("Chronicle's own tokens, wherever they stand", async () => {
+  it("Chronicle's own tokens are masked, wherever they stand", async () => {
     const token = newToken();
     for (const line of [
       `curl -H 'X: ${token}' h`,
@@ -187,7 +190,7 @@ describe("Truth 21: secrets in command lines", { timeout: 120_000 }, () => {
     }
   });
 
-  it("nothing of any secret is in the log, nor in what a run has recorded", async () => {
+  it("the log has no secret of an action or of a run", async () => {
     const workspaces = join(project.home, "workspaces");
     const [id = ""] = readdirSync(workspaces);
     expect(readFileSync(join(workspaces, id, "events.wal"), "utf8")).not.toContain(SECRET);

@@ -54,7 +54,7 @@ describe("Truth 21: names that a person has added at the origin", () => {
     expect(desk.sync.shape).toMatchObject(IN_SYNC);
   });
 
-  it("also for what is already on both sides: nothing is deleted, and what comes later stays", async () => {
+  it("keep later states of a file that both sides have on their sides, and delete nothing", async () => {
     const { desk, host } = await following({ files: { "mine.txt": SECRET, "a.txt": "a" } });
     expect(desk.tree()).toEqual({ "a.txt": "a", "mine.txt": SECRET });
     await namedThere("mine.txt");
@@ -68,7 +68,7 @@ describe("Truth 21: names that a person has added at the origin", () => {
     expect(desk.sync.shape).toMatchObject(IN_SYNC);
   });
 
-  it("once they are no secrets any more, the file comes", async () => {
+  it("let the file come once they are no secrets any more", async () => {
     const { desk } = await following({ files: { "mine.txt": SECRET, "a.txt": "a" }, there: ["mine.txt"] });
     expect(desk.tree()).toEqual({ "a.txt": "a" });
     await namedThere("!mine.txt");
@@ -77,7 +77,7 @@ describe("Truth 21: names that a person has added at the origin", () => {
     expect(desk.sync.shape).toMatchObject(IN_SYNC);
   });
 
-  it("taken away, count for what was recorded while they were there, and not for what comes later", async () => {
+  it("that are taken away still count for states recorded before, and not for later ones", async () => {
     const { desk, host } = await following({ files: { "mine.txt": SECRET, "a.txt": "a" }, there: ["mine.txt"] });
     await namedThere();
     desk.edit("mine.txt", "of the desk");
@@ -91,7 +91,7 @@ describe("Truth 21: names that a person has added at the origin", () => {
     expect(desk.tree()).toEqual({ "a.txt": "a", "mine.txt": LATER });
   });
 
-  it("make the desk's file a secret here, too: also where it is asked for, and after the sync has ended", async () => {
+  it("make the desk's file a secret here, too, even if secrets are sent, and after the sync has ended", async () => {
     const { desk } = await following({ files: { "mine.txt": SECRET }, there: ["mine.txt"], isWith: true });
     expect(desk.tree()).toEqual({ "mine.txt": SECRET });
     expect(await rig.during(protectedFiles(desk.context))).toEqual({ files: 1, first: ["mine.txt"] });
@@ -102,7 +102,7 @@ describe("Truth 21: names that a person has added at the origin", () => {
     expect(await rig.during(protectedFiles(desk.context))).toEqual({ files: 1, first: ["mine.txt"] });
   });
 
-  it("do not make a secret of the table an ordinary file here", async () => {
+  it("cannot make a secret of the built-in table an ordinary file here", async () => {
     const { desk, host } = await following({ files: { ".env": SECRET, "a.txt": "a" }, there: ["!.env"] });
     desk.edit(".env", LATER);
     await rig.flush();
@@ -129,7 +129,7 @@ describe("Truth 21: names that a person has added at the replica", () => {
     expect(desk.sync.shape).toMatchObject(IN_SYNC);
   });
 
-  it("hold back what was written before they were added, and has not been sent", async () => {
+  it("hold back a file that was written before they were added, and has not been sent", async () => {
     const { desk } = await following({ files: { "a.txt": "a" } });
     desk.cut();
     desk.edit("mine.txt", SECRET);
@@ -147,8 +147,8 @@ describe("Truth 21: names that a person has added at the replica", () => {
   });
 });
 
-describe("Truth 21: names that only the replica's person has added, where secrets go both ways", () => {
-  it("keep a new file here, and what the origin has there", async () => {
+describe("Truth 21: names that only the replica's person has added, while secrets are synced both ways", () => {
+  it("keep a new file here, and the origin's file there", async () => {
     const files = { "plain.cfg": "one\n", "a.txt": "a" };
     const { desk } = await following({ files, here: ["token.cfg", "plain.cfg"], isWith: true });
     desk.edit("token.cfg", SECRET);
@@ -160,7 +160,7 @@ describe("Truth 21: names that only the replica's person has added, where secret
     expect(desk.sync.shape).toMatchObject(IN_SYNC);
   });
 
-  it("go once the origin's person calls them secrets, too", async () => {
+  it("let the file go once the origin's person adds them, too", async () => {
     const { desk } = await following({ files: { "a.txt": "a" }, here: ["token.cfg"], isWith: true });
     desk.edit("token.cfg", SECRET);
     await rig.flush();
@@ -172,7 +172,7 @@ describe("Truth 21: names that only the replica's person has added, where secret
 });
 
 describe("Truth 21: an agent at a replica", () => {
-  it("gives a secret of the origin's person no ordinary name", async () => {
+  it("cannot give a secret of the origin's person an ordinary name", async () => {
     const { desk } = await following({ files: { "k.txt": SECRET, "a.txt": "a" } });
     await namedThere("k.txt");
     await rig.flush();

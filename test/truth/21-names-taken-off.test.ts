@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 import { configure } from "../../src/engine/commit/config.ts";
 
-/** A name that was on the secrets list of one side is taken off it: nothing that the other side has made meanwhile is lost. */
+/** If a name is taken off the secrets list of one side, nothing that the other side has made meanwhile is lost. */
 
 const BOTH = "one\ntwo\nthree\n";
 const THERE = "ONE\ntwo\nthree\n";
@@ -31,14 +31,14 @@ async function startedAgain(): Promise<void> {
   await rig.flush();
 }
 
-/** How the name is taken off: under a running sync, or while nobody runs it. */
+/** How the name is taken off: under a running sync, or while the sync is not running. */
 const HOWS = ["as it runs", "while it is away"] as const;
 type How = (typeof HOWS)[number];
 
 async function takenOff(how: How): Promise<void> {
   if (how === "while it is away") await rig.during(rig.desk.close());
   if (how === "while it is away") {
-    // Whoever configures it opens the workspace for that.
+    // A person who configures the workspace opens it for that.
     rig.desk.cut();
     await rig.during(rig.desk.start());
     rig.desk.heal();
@@ -48,7 +48,7 @@ async function takenOff(how: How): Promise<void> {
 }
 
 describe.each(HOWS)("Truth 21: a name that is taken off the replica's list, %s", (how) => {
-  it("brings what the origin has made of the file meanwhile", async () => {
+  it("brings the origin's new state of the file", async () => {
     const { desk, host } = await listed("here");
     await rig.during(host.write("conf.yml", THERE));
     await rig.flush();
@@ -61,7 +61,7 @@ describe.each(HOWS)("Truth 21: a name that is taken off the replica's list, %s",
     expect(await hostTree()).toEqual({ "a.txt": "a", "conf.yml": THERE });
   });
 
-  it("brings back what was deleted in the folder meanwhile", async () => {
+  it("brings back the file that was deleted in the folder meanwhile", async () => {
     const { desk, host } = await listed("here");
     await rig.during(host.write("conf.yml", THERE));
     await rig.flush();
@@ -73,7 +73,7 @@ describe.each(HOWS)("Truth 21: a name that is taken off the replica's list, %s",
     expect(desk.sync.shape).toMatchObject(IN_SYNC);
   });
 
-  it("leaves an edit of the folder that was made as a secret here, and a later one is a conflict", async () => {
+  it("leaves an edit that was made in the folder meanwhile here, and makes a later edit a conflict", async () => {
     const { desk, host } = await listed("here");
     await rig.during(host.write("conf.yml", THERE));
     desk.edit("conf.yml", "of the desk\n");
@@ -89,7 +89,7 @@ describe.each(HOWS)("Truth 21: a name that is taken off the replica's list, %s",
     expect(desk.sync.shape).toMatchObject({ conflicts: 1 });
   });
 
-  it("makes of an edit right after it one of what both had: it is merged", async () => {
+  it("lets an edit right after it be merged with the origin's", async () => {
     const { desk, host } = await listed("here");
     await rig.during(host.write("conf.yml", THERE));
     await rig.flush();
@@ -106,7 +106,7 @@ describe.each(HOWS)("Truth 21: a name that is taken off the replica's list, %s",
     expect(desk.sync.shape).toMatchObject(IN_SYNC);
   });
 
-  it("proposes what was edited before it came onto the list, and has not been sent", async () => {
+  it("lets an edit be sent that was made before the name came onto the list", async () => {
     rig = await FolderRig.start({ "conf.yml": BOTH, "a.txt": "a" });
     await rig.flush();
     const { desk } = rig;
@@ -124,13 +124,13 @@ describe.each(HOWS)("Truth 21: a name that is taken off the replica's list, %s",
   });
 });
 
-it("Truth 21: a deletion made while a name was on the list is not sent by a process that reads the journal anew", async () => {
+it("Truth 21: a deletion made while a name was on the list is not sent by a process that is started later", async () => {
   const { desk } = await listed("here");
   desk.cut();
   desk.edit("conf.yml", undefined);
   await rig.pass(2_000);
   await namedHere();
-  // The next process has taken no step yet.
+  // This process ends before it takes a step.
   await rig.during(desk.close());
   desk.heal();
   await rig.during(desk.start());
@@ -155,7 +155,7 @@ it("Truth 21: a name that is taken off the origin's list deletes and replaces no
   expect(desk.sync.shape).toMatchObject(IN_SYNC);
 });
 
-it("Truth 21: a file that nobody changed while its name was on the list is edited and deleted as ever afterwards", async () => {
+it("Truth 21: edits and deletions of a file that nobody changed while its name was listed are sent afterwards", async () => {
   const { desk, host } = await listed("here");
   await namedHere();
   await rig.flush();

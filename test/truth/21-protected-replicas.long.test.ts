@@ -12,14 +12,16 @@ import { Project } from "../helpers/project.ts";
 import { pushAll } from "../helpers/pushed.ts";
 import { storeParts } from "../helpers/store-parts.ts";
 
-/** Secrets by name do not leave for a replica that has not asked for them with a person's token, and stay on their sides. */
+/**
+ * Secrets by name are not sent to a replica that has not asked for them with a person's token. Each side keeps its own.
+ */
 
 const SECRET = "TOKEN=s3cr3t-of-this-test\n";
 const LATER = "TOKEN=s3cr3t-of-this-test-later\n";
 const ORDINARY = "ordinary\n";
 const OUTSIDE = { ".npmrc": "login of somebody\n", "notes.txt": "notes outside\n" };
 
-/** A replica that wants everything, of a folder with secrets: which of these contents it holds in the end. */
+/** Lets a replica take everything of a folder with secrets. Returns which of the contents it holds in the end. */
 async function taken(
   origin: Partial<OriginOptions>,
   options: Partial<ReplicaOptions>,
@@ -35,7 +37,7 @@ async function taken(
   project.write(".env", LATER);
   project.write("mine.txt", "by the person's word");
   await workspace.snapshot();
-  // What a tool is about to change outside of the folder is kept as well.
+  // The state of a path outside of the workspace is recorded, too, before a tool changes it.
   for (const [name, content] of Object.entries(OUTSIDE)) {
     const path = join(project.base, name);
     writeFileSync(path, content);
@@ -78,7 +80,7 @@ const NONE = {
   named: false,
   ordinary: true,
   many: true,
-  // What lies outside of the workspace is its machine's.
+  // Contents of outside records stay on their machine.
   login: false,
   notes: false,
 };
@@ -98,21 +100,21 @@ describe("Truth 21: what an origin gives to replicas", () => {
   test.each<readonly [string, Partial<OriginOptions>]>([
     ["many at once, as blocks", {}],
     ["one by one", { blocks: undefined as never }],
-    ["a person's, who has not asked", { mayHaveSecrets: true }],
-  ])("no secret: %s", async (_name, origin) => {
+    ["with a person's token, but not asked for", { mayHaveSecrets: true }],
+  ])("a replica gets no secret: %s", async (_name, origin) => {
     expect(await taken(origin, {})).toEqual(NONE);
   });
 
-  test("secrets to a person who asks", async () => {
+  test("a person's replica that asks for secrets gets them", async () => {
     expect(await taken({ mayHaveSecrets: true }, { withProtected: true })).toEqual(ALL);
   });
 
-  test("nothing at all to others who ask", async () => {
+  test("another replica that asks for secrets gets nothing at all", async () => {
     await expect(taken({ mayHaveSecrets: false }, { withProtected: true })).rejects.toThrow("the connection ended");
   });
 });
 
-test("Truth 21: no secret goes along with an event that is sent while its commit goes on", async () => {
+test("Truth 21: no secret is sent along with an event while its commit is not finished", async () => {
   await using project = new Project();
   await using elsewhere = new Project();
   project.write("a.txt", "a");
@@ -133,7 +135,7 @@ test("Truth 21: no secret goes along with an event that is sent while its commit
   });
 });
 
-test("Truth 21: whoever names a secret's hash in a change must have the secret: no replica need not send it", async () => {
+test("Truth 21: a replica that names a secret's hash in a change must send the secret", async () => {
   await using project = new Project();
   project.write(".env", SECRET);
   project.write("a.txt", ORDINARY);
@@ -146,14 +148,14 @@ test("Truth 21: whoever names a secret's hash in a change must have the secret: 
     using lease = await origins.lease(id);
     const received = lease.options.writeBack?.received;
     expect(await received?.has([sha256(SECRET), sha256(ORDINARY)])).toEqual(new Set([sha256(ORDINARY)]));
-    // Not after somebody who has it has sent it, either.
+    // The same holds after somebody who has the secret has sent it.
     received?.add(sha256(SECRET));
     expect(await received?.has([sha256(SECRET)])).toEqual(new Set());
   }
   await here.blobs.close();
 });
 
-test("Truth 21: a replica knows of the secrets that it does not have, and says so", async () => {
+test("Truth 21: a replica names the secrets that it does not have", async () => {
   using desk = new Sandbox();
   await using origin = new Project();
   origin.write(".env", SECRET);
@@ -205,7 +207,7 @@ describe("Truth 21: a folder that follows", () => {
     expect(desk.sync.shape.with_protected).toBeUndefined();
   });
 
-  it("does not delete the other side's", async () => {
+  it("does not delete the other side's secrets", async () => {
     const { desk, host } = await following({}, { ".env": SECRET, "a.txt": "a" });
     desk.edit(".env", "TOKEN=of the desk\n");
     await rig.flush();
@@ -220,7 +222,7 @@ describe("Truth 21: a folder that follows", () => {
     expect(await rig.during(host.tree())).toEqual({ ".env": SECRET, "a.txt": "b" });
   });
 
-  it("has them, and writes them back, where a person asks for that", async () => {
+  it("gets secrets and writes them back if a person asks for them", async () => {
     const { desk, host } = await following({ withProtected: true }, { ".env": SECRET, "a.txt": "a" });
     expect(desk.tree()).toEqual({ ".env": SECRET, "a.txt": "a" });
     desk.edit(".env", LATER);
@@ -229,7 +231,7 @@ describe("Truth 21: a folder that follows", () => {
     expect(desk.sync.shape.with_protected).toBe(true);
   });
 
-  it("is turned out where an agent asks for that", async () => {
+  it("is halted if an agent asks for secrets", async () => {
     rig = new FolderRig();
     rig.host.isAgents = true;
     rig.desk.settings = { withProtected: true };

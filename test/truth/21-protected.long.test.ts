@@ -15,7 +15,10 @@ import { answerTo, type EachRequest, requestsToAll } from "../helpers/requests-t
 import { GatewayClient } from "../server/gateway-client.ts";
 import { Serving } from "../server/serving.ts";
 
-/** Secrets, by the names of their files, are recorded and brought back like everything; agents, readers and diffs get no byte. */
+/**
+ * Secrets by the names of their files are recorded and restored like other files. Agents, readers and diffs get no
+ * byte.
+ */
 
 const NEEDLE = "s3cr3t-of-this-test";
 const FIRST = `TOKEN=${NEEDLE}-first\n`;
@@ -32,7 +35,7 @@ async function bytesOf(content: { pieces(): AsyncIterable<Uint8Array> }): Promis
   return Buffer.concat(pieces).toString("utf8");
 }
 
-/** Whether the text has the needle, also where it is written in Base64, whichever byte that begins with. */
+/** Tells whether the text has the needle, as it is or in Base64 with any alignment. */
 function tells(text: string): boolean {
   const middle = [0, 1, 2].map((skip) => Buffer.from(NEEDLE.slice(skip)).toString("base64").slice(0, 16));
   return [NEEDLE, ...middle].some((one) => text.includes(one));
@@ -113,7 +116,7 @@ describe("Truth 21: a secret by its name", () => {
     await expect(bytesOf(await agent.file(".env"))).rejects.toMatchObject({ code: "FORBIDDEN" });
   });
 
-  it("is in no patch, also for a person; what changed is told", async () => {
+  it("is in no patch, even for a person; that it changed is told", async () => {
     await using project = new Project();
     const { person } = await begun(project);
     project.write(".env", SECOND);
@@ -139,14 +142,14 @@ describe("Truth 21: a secret by its name", () => {
     await expect(bytesOf(await agent.file(".env.production"))).rejects.toMatchObject({ code: "FORBIDDEN" });
     await person.moveFile(".env.production", "env.txt");
     expect(await bytesOf(await agent.file("env.txt"))).toBe(FIRST);
-    // By its hash it is what an ordinary path has, too; the secret's own path still shows nothing.
+    // An ordinary path has the content now, so its hash is served. The secret's own path still is not.
     expect(await bytesOf(await agent.blob(hashOf(FIRST)))).toBe(FIRST);
     await person.moveFile("env.txt", ".env");
     await expect(bytesOf(await agent.file(".env"))).rejects.toMatchObject({ code: "FORBIDDEN" });
     expect(await bytesOf(await agent.cat("env.txt"))).toBe(FIRST);
   });
 
-  it("is one by the names that a person adds, and none by those taken away, for all that was recorded", async () => {
+  it("is one by a name that a person adds, and not by one that is taken away, in the whole history", async () => {
     await using project = new Project();
     const { person, agent } = await begun(project);
     expect(await bytesOf(await agent.file("a.txt"))).toBe("ordinary\n");
@@ -173,7 +176,7 @@ describe("Truth 21: a secret by its name", () => {
     await expect(bytesOf(await agent.file(".env"))).rejects.toMatchObject({ code: "FORBIDDEN" });
   });
 
-  it("is one though the index says otherwise, of an own event and of a base", async () => {
+  it("is one although the index says otherwise, in an event of its own and in a base", async () => {
     await using project = new Project();
     const { person, agent } = await begun(project);
     project.write(".env", SECOND);
@@ -188,7 +191,7 @@ describe("Truth 21: a secret by its name", () => {
     }
   });
 
-  it("is one in a fork as well, also by a name that a person has added", async () => {
+  it("is one in a fork, too, also by a name that a person has added", async () => {
     await using project = new Project();
     const { person } = await begun(project);
     await person.configure({ protectedNames: ["a.txt"] });
@@ -200,7 +203,7 @@ describe("Truth 21: a secret by its name", () => {
     await workspace.close();
   });
 
-  it("is said at init and in status, in one line", async () => {
+  it("is reported by init and status, in one line", async () => {
     using box = new Sandbox();
     box.write(".env", FIRST);
     box.write("src/server.pem", FIRST);
@@ -282,7 +285,7 @@ describe("Truth 21: every answer over HTTP", () => {
     expect((await serving.ask(`${base}/blobs/${hashOf(THIRD)}`)).text).toBe(THIRD);
   });
 
-  it("says what is wrong where it is refused", async () => {
+  it("says what is wrong if it is refused", async () => {
     const { serving, base } = swept;
     const { status, json } = await serving.ask(`${base}/files/.env.local`, { token: serving.token("reader") });
     expect([status, json()["code"]]).toEqual([403, "FORBIDDEN"]);
@@ -290,7 +293,7 @@ describe("Truth 21: every answer over HTTP", () => {
     expect((await serving.ask(`${base}/files/.env.local`, range)).status).toBe(403);
   });
 
-  describe.each<Role>(["reader", "agent"])("of a token of the role %s", (role) => {
+  describe.each<Role>(["reader", "agent"])("for a token of the role %s", (role) => {
     it.each(offered.map((row) => [row.operation, row] as const))("has no byte of them: %s", async (operation, row) => {
       const token = swept.serving.token(role);
       for (const asked of swept.requests()[operation] ?? []) {
@@ -300,7 +303,7 @@ describe("Truth 21: every answer over HTTP", () => {
     });
   });
 
-  it("of the gateway, for whoever asks", async () => {
+  it("has no byte of them over the gateway, for any role", async () => {
     for (const role of ["reader", "agent", "operator"] as const) {
       await using client = await GatewayClient.connect(swept.serving, { token: swept.serving.token(role) });
       for (const path of SECRETS) {
@@ -366,7 +369,9 @@ describe("Truth 21: every answer of the MCP server", () => {
 });
 
 describe("Truth 21: every answer of the command line, for an agent", () => {
-  /** What each command is given; those that begin something else, or answer with nothing of a workspace, have none. */
+  /**
+   * The lines for each command. A command that begins something else, or answers with nothing of a workspace, has none.
+   */
   const LINES: Readonly<Record<string, readonly (readonly string[])[]>> = {
     run: [],
     watch: [],
@@ -416,7 +421,7 @@ describe("Truth 21: every answer of the command line, for an agent", () => {
     complete: [["complete", "--", "cat", ""]],
     completion: [["completion", "bash"]],
   };
-  /** Of these nothing is said of a workspace's contents, or they do not end. */
+  /** Commands whose answers have no contents of a workspace, and commands that do not end. */
   const OTHERS = [
     "prune",
     "pin",

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, test } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-/** Secrets are asked for after a sync has begun without them, and no longer asked for after it had them. */
+/** A sync asks for secrets after it has begun without them, or does not ask for them any more. */
 
 const SECRET = "TOKEN=s3cr3t-of-this-test\n";
 const LATER = "TOKEN=s3cr3t-of-this-test-later\n";
@@ -20,10 +20,10 @@ async function following(begin: Readonly<Record<string, string>>, isWith: boolea
   return rig;
 }
 
-/** The sync is started again, as `sync start` does it, with the flag or without. */
+/** Starts the sync again, as `sync start` does, with secrets or without. */
 async function startedAgain(isWith: boolean): Promise<void> {
   await rig.during(rig.desk.close());
-  // Without it the rig keeps what the record says.
+  // Without this setting, the rig keeps what the record says.
   rig.desk.settings = { withProtected: isWith as true };
   await rig.during(rig.desk.start());
   await rig.flush();
@@ -31,8 +31,8 @@ async function startedAgain(isWith: boolean): Promise<void> {
 
 const hostTree = () => rig.during(rig.host.tree());
 
-describe("Truth 21: secrets that are asked for later", () => {
-  it("brings what was kept back at the origin, small and large, and in folders", async () => {
+describe("Truth 21: a sync that asks for secrets later", () => {
+  it("brings the secrets that were kept back at the origin, small and large, and in folders", async () => {
     const { desk } = await following({ ".env": SECRET, "deep/server.key": LARGE, "a.txt": "a" }, false);
     expect(desk.tree()).toEqual({ "a.txt": "a", "deep/": "" });
     await startedAgain(true);
@@ -40,7 +40,7 @@ describe("Truth 21: secrets that are asked for later", () => {
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0, with_protected: true });
   });
 
-  it("sends what was kept back here, also what was changed there meanwhile", async () => {
+  it("sends the secrets that were kept back here", async () => {
     const { desk } = await following({ "a.txt": "a" }, false);
     desk.edit(".env", SECRET);
     await rig.flush();
@@ -50,7 +50,7 @@ describe("Truth 21: secrets that are asked for later", () => {
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
   });
 
-  it("says a conflict where each side has one of its own, and loses neither", async () => {
+  it("makes a conflict if each side has a secret of its own, and loses neither", async () => {
     const { desk } = await following({ ".env": SECRET, "a.txt": "a" }, false);
     desk.edit(".env", LATER);
     await rig.flush();
@@ -60,7 +60,7 @@ describe("Truth 21: secrets that are asked for later", () => {
     expect(desk.sync.shape.conflicts).toBe(1);
   });
 
-  it("brings the last of several states, and none that the origin has deleted since", async () => {
+  it("brings the last state of a secret, and no secret that the origin has deleted since", async () => {
     const { desk, host } = await following({ ".env": SECRET, "gone.pem": SECRET, "a.txt": "a" }, false);
     await rig.during(host.write(".env", LATER));
     await rig.during(host.write("gone.pem", undefined));
@@ -69,7 +69,7 @@ describe("Truth 21: secrets that are asked for later", () => {
     expect(desk.tree()).toEqual({ ".env": LATER, "a.txt": "a" });
   });
 
-  it("deletes nothing of what was deleted on one side while each had its own", async () => {
+  it("does not delete a secret on one side because the other side deleted its own", async () => {
     const { desk, host } = await following({ ".env": SECRET, "a.txt": "a" }, false);
     desk.edit(".env", LATER);
     desk.edit("own.key", SECRET);
@@ -85,7 +85,7 @@ describe("Truth 21: secrets that are asked for later", () => {
   });
 });
 
-test("Truth 21: a filter that is taken away lets what was recorded before come, too", async () => {
+test("Truth 21: files that were recorded before a filter is taken away come, too", async () => {
   rig = new FolderRig();
   rig.desk.settings = { filterTo: ["*.log"] };
   await rig.during(rig.host.open());
@@ -106,7 +106,7 @@ describe("Truth 21: a filter that is taken away, or narrowed", () => {
   const THERE = "ONE\ntwo\nthree\n";
   const HERE = "one\ntwo\nTHREE\n";
 
-  /** The sync is started again with other patterns. */
+  /** Starts the sync again with other patterns. */
   async function filtered(filterTo: readonly string[]): Promise<void> {
     await rig.during(rig.desk.close());
     rig.desk.settings = { filterTo };
@@ -125,7 +125,7 @@ describe("Truth 21: a filter that is taken away, or narrowed", () => {
     ["taken away", []],
     ["narrowed", ["y.log"]],
     ["another one", ["*.tmp"]],
-  ])("brings what the origin has made of a file meanwhile (%s)", async (_how, after) => {
+  ])("brings the origin's new state of a file (%s)", async (_how, after) => {
     const { desk, host } = await withheld();
     await rig.during(host.write("x.log", THERE));
     await rig.flush();
@@ -136,7 +136,7 @@ describe("Truth 21: a filter that is taken away, or narrowed", () => {
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
   });
 
-  it("takes the origin's word for it where that went back to what it was", async () => {
+  it("brings the origin's state of a file even if it went back to an earlier one", async () => {
     const { desk, host } = await following({ "x.log": FIRST, "a.txt": "a" }, false);
     await rig.during(host.write("x.log", THERE));
     await rig.flush();
@@ -148,7 +148,7 @@ describe("Truth 21: a filter that is taken away, or narrowed", () => {
     expect((await hostTree())["x.log"]).toBe(FIRST);
   });
 
-  it("says a conflict where both sides have changed it, and loses neither", async () => {
+  it("makes a conflict if both sides have changed a file, and loses neither", async () => {
     const { desk, host } = await withheld();
     await rig.during(host.write("x.log", "theirs\n"));
     desk.edit("x.log", "ours\n");
@@ -159,7 +159,7 @@ describe("Truth 21: a filter that is taken away, or narrowed", () => {
     expect(desk.sync.shape.conflicts).toBe(1);
   });
 
-  it("merges what both sides have changed where it merges", async () => {
+  it("merges the changes of both sides if they merge", async () => {
     const { desk, host } = await withheld();
     await rig.during(host.write("x.log", THERE));
     desk.edit("x.log", HERE);
@@ -169,7 +169,7 @@ describe("Truth 21: a filter that is taken away, or narrowed", () => {
     expect((await hostTree())["x.log"]).toBe("ONE\ntwo\nTHREE\n");
   });
 
-  it("does the same with an edit that no sync has looked at before", async () => {
+  it("makes a conflict of an edit that no sync has seen before, too", async () => {
     const { desk, host } = await withheld();
     await rig.during(host.write("x.log", "theirs\n"));
     await rig.flush();
@@ -212,7 +212,7 @@ describe("Truth 21: a filter that is taken away, or narrowed", () => {
     expect(desk.tree()).toEqual({ "a.txt": "a", "x.log": there });
   });
 
-  it("brings back a file whose deletion no sync has looked at before", async () => {
+  it("brings back a file whose deletion no sync has seen before", async () => {
     const { desk } = await withheld();
     await rig.during(desk.close());
     desk.edit("x.log", undefined);
@@ -242,7 +242,7 @@ describe("Truth 21: a filter that is taken away, or narrowed", () => {
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
   });
 
-  it("goes on with deletions and edits as ever once both sides have met", async () => {
+  it("lets deletions and edits be sent again once both sides are in sync", async () => {
     const { desk, host } = await withheld();
     await filtered([]);
     desk.edit("x.log", HERE);
@@ -260,7 +260,7 @@ describe("Truth 21: a filter that is taken away, or narrowed", () => {
   });
 });
 
-describe("Truth 21: secrets that are no longer asked for", () => {
+describe("Truth 21: a sync that does not ask for secrets any more", () => {
   it("deletes nothing, and leaves new versions on their sides", async () => {
     const { desk, host } = await following({ ".env": SECRET, "b.pem": SECRET, "a.txt": "a" }, true);
     expect(desk.tree()).toEqual({ ".env": SECRET, "a.txt": "a", "b.pem": SECRET });
@@ -281,7 +281,7 @@ describe("Truth 21: secrets that are no longer asked for", () => {
     expect(desk.sync.shape.with_protected).toBeUndefined();
   });
 
-  it("brings it all together again once it is asked for again, and deletes nothing", async () => {
+  it("brings both sides together when it asks again, and deletes nothing", async () => {
     const { desk, host } = await following({ ".env": SECRET, "b.pem": SECRET, "a.txt": "a" }, true);
     await startedAgain(false);
     await rig.during(host.write(".env", LATER));
@@ -293,7 +293,7 @@ describe("Truth 21: secrets that are no longer asked for", () => {
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
   });
 
-  it("takes a deletion in the folder along once it is asked for again, and none at the origin: that comes back", async () => {
+  it("sends a deletion in the folder when it asks again, and brings back a secret that the origin deleted", async () => {
     const { desk, host } = await following({ ".env": SECRET, "b.pem": SECRET, "a.txt": "a" }, true);
     await startedAgain(false);
     desk.edit(".env", undefined);

@@ -9,7 +9,7 @@ import { chronicleBin } from "../helpers/cli-package.ts";
 import { ServerProcess } from "../helpers/server-process.ts";
 import { endProcess } from "../helpers/end-process.ts";
 
-/** What `sync start` and `replicate` say of secrets that stay where they are, and which do. */
+/** What `sync start` and `replicate` say about secrets that stay on their sides. */
 
 const SAID =
   "note: 2 files by name (.env, deep/id_rsa) stay here, and the origin's secrets there; --with-protected sends them both ways";
@@ -37,7 +37,7 @@ function env(): NodeJS.ProcessEnv {
   return { CI: "true", PATH: process.env["PATH"], HOME: home, LC_ALL: "C.UTF-8" };
 }
 
-/** `sync start` of the desk; what it prints beside the state. */
+/** Runs `sync start` for the desk. Returns what it prints. */
 function start(...more: string[]): { readonly out: string; readonly err: string } {
   const words = [chronicleBin(), "sync", "start", origin.socketUrl, desk, ...more];
   const { status, stdout, stderr } = spawnSync(process.execPath, words, {
@@ -55,8 +55,8 @@ function writeSecrets(): void {
   writeFileSync(join(desk, "notes.txt"), "notes\n");
 }
 
-describe("Truth 21: secrets that stay behind are said", { timeout: 300_000 }, () => {
-  test("by `sync start`, in one line, with the way to send them; and not where they go, or are none", () => {
+describe("Truth 21: secrets that are not sent are reported", { timeout: 300_000 }, () => {
+  test("by `sync start`, in one line with the option that sends them, and not if they are sent or there are none", () => {
     expect(start().err).not.toContain("secret");
     writeSecrets();
     const again = start()
@@ -85,7 +85,7 @@ describe("Truth 21: secrets that stay behind are said", { timeout: 300_000 }, ()
   });
 });
 
-/** A command of the person at the desk, or at the origin. */
+/** Runs a command of the person at the desk, or at the origin. Returns what it prints. */
 function must(cwd: string, ...words: string[]): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [chronicleBin(), ...words], {
     cwd,
@@ -97,7 +97,7 @@ function must(cwd: string, ...words: string[]): string {
 }
 
 test(
-  "Truth 21: names that are added on either side hold a file back on both, as programs",
+  "Truth 21: names that are added on either side hold a file back on both, with real processes",
   { timeout: 300_000 },
   async () => {
     const there = ["--store", origin.home];

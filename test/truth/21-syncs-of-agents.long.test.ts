@@ -5,7 +5,10 @@ import { Sandbox } from "../cli/sandbox.ts";
 
 const source = join(import.meta.dirname, "..", "..", "src", "index.ts");
 
-/** A program that starts a sync with the library, with secrets and without, and says what became of that. */
+/**
+ * Writes a program that starts a sync with the library, with secrets and without, and prints the results. Returns its
+ * path.
+ */
 function programOf(box: Sandbox): string {
   const file = join(box.folder, "program.mjs");
   writeFileSync(
@@ -34,7 +37,7 @@ function toldIn(stdout: string): string[] {
 }
 
 describe("Truth 21: a sync with secrets that is begun with the library", { timeout: 300_000 }, () => {
-  test("is refused to what runs under `run`, and one without secrets is begun", async () => {
+  test("is refused to a process under `run`, and a sync without secrets is begun", async () => {
     using box = new Sandbox();
     box.write("a.txt", "a");
     await box.must(["init"]);
@@ -42,7 +45,7 @@ describe("Truth 21: a sync with secrets that is begun with the library", { timeo
     expect(toldIn(ran.stdout)).toEqual([REFUSED, "told false begun"]);
   });
 
-  test("also once it has cleared its environment", async () => {
+  test("is refused to a process under `run` that has unset CHRONICLE_ROLE, too", async () => {
     using box = new Sandbox();
     box.write("a.txt", "a");
     await box.must(["init"]);
@@ -50,7 +53,7 @@ describe("Truth 21: a sync with secrets that is begun with the library", { timeo
     expect(toldIn(ran.stdout)).toEqual([REFUSED, "told false begun"]);
   });
 
-  test("is a person's to begin", () => {
+  test("is begun for a person", () => {
     using box = new Sandbox();
     box.sh(`${process.execPath} ${programOf(box)} > told.txt`);
     expect(toldIn(readFileSync(join(box.project, "told.txt"), "utf8"))).toEqual([

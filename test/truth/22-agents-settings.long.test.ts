@@ -4,7 +4,10 @@ import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 import { type Agent, filledIn, REFUSED, TAKEN } from "../helpers/agent-files.ts";
 
-/** Each agent's settings file is read as that agent reads it: what it would ignore is refused, or said. */
+/**
+ * Chronicle reads each agent's settings file as that agent does. A file that the agent would ignore is refused, or
+ * reported.
+ */
 
 function fileOf(agent: Agent): string {
   return {
@@ -14,7 +17,7 @@ function fileOf(agent: Agent): string {
   }[agent];
 }
 
-/** What Codex notes when its user accepts hooks: it skips the others. */
+/** Writes what Codex notes when its user accepts hooks. Codex skips hooks that are not accepted. */
 function accept(box: Sandbox, agent: Agent): void {
   if (agent !== "codex") return;
   const file = join(box.folder, fileOf(agent));
@@ -63,7 +66,7 @@ describe("Truth 22: agents' settings, installing", () => {
     expect(squeezed(readFileSync(file, "utf8"))).toBe(squeezed(text));
   });
 
-  it("needs a name; uninstalling does not: all that are installed are meant", async () => {
+  it("install needs a name; uninstall without a name means all agents that have hooks", async () => {
     using box = new Sandbox();
     expect(await box.call(["agents", "install"])).toMatchObject({
       code: 2,
@@ -91,7 +94,7 @@ describe("Truth 22: agents' settings, installing", () => {
     expect((await box.must(["agents", "uninstall"])).stdout.match(/nothing to change/g)).toHaveLength(3);
   });
 
-  it("refuses names that stand twice on the way to its entries: an edit would go to the wrong one", async () => {
+  it("refuses a file in which a name on the way to its entries stands twice", async () => {
     for (const what of ["install", "uninstall"]) {
       using box = new Sandbox();
       const mine = `{"hooks": [{"type": "command", "command": "mine"}]}`;
@@ -119,7 +122,7 @@ describe("Truth 22: agents' settings, installing", () => {
     }
   });
 
-  it("refuses bytes that it could not write back", async () => {
+  it("refuses a file that is not UTF-8", async () => {
     using box = new Sandbox();
     const bytes = Buffer.from([...Buffer.from('{"a": "'), 0xe9, ...Buffer.from('"}')]);
     const file = put(box, fileOf("claude"), bytes);
@@ -134,7 +137,7 @@ interface Status {
   readonly agents: readonly { readonly active: boolean; readonly problems: readonly { readonly what: string }[] }[];
 }
 
-describe("Truth 22: agents' settings, once they were spoiled", () => {
+describe("Truth 22: agents' settings that were spoiled later", () => {
   const spoilt: readonly (readonly [Agent, (text: string) => string, RegExp])[] = [
     ["claude", (text) => `// mine\n${text}`, /Claude Code ignores the whole file: .*settings\.json, line 1: a comment/],
     ["codex", (text) => text.replace("{", '{\n"$schema": "x",'), /Codex ignores the whole file: .*, line 2: \$schema/],
@@ -163,11 +166,11 @@ describe("Truth 22: agents' settings, once they were spoiled", () => {
     expect(status.stdout).toMatch(/may work unrecorded/);
     expect(status.stdout).toMatch(words);
     expect((await box.json(["status"])).value).toMatchObject({ notes: [expect.stringMatching(words)] });
-    // What the agent does not take can be taken out of its file all the same.
+    // Chronicle's hooks can be removed even from a file that the agent ignores.
     await box.must(["agents", "uninstall", agent]);
   });
 
-  it("an agent's own variable that names no place is told, and keeps nobody from their status", async () => {
+  it("status reports a variable of an agent that is no absolute path, and does not fail", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     expect((await box.must(["status"], { env: { CODEX_HOME: "relative" } })).stdout).toMatch(
@@ -175,7 +178,7 @@ describe("Truth 22: agents' settings, once they were spoiled", () => {
     );
   });
 
-  it("hooks that Codex skips, since nobody has accepted them or somebody switched them off, are told", async () => {
+  it("status reports hooks that Codex skips because they are not accepted or are switched off", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     await box.must(["agents", "install", "codex"]);
@@ -190,7 +193,7 @@ describe("Truth 22: agents' settings, once they were spoiled", () => {
     expect((await box.must(["status"])).stdout).toMatch(/are not accepted, or are switched off: PreToolUse \(/);
     writeFileSync(config, "no = = toml\n");
     expect((await box.must(["status"])).stdout).toMatch(words);
-    // Whatever is noted: hooks that are called were accepted.
+    // Hooks that are called count as accepted, whatever Codex notes.
     const later = new Date(Date.now() + 60_000).toISOString();
     mkdirSync(join(box.store, "run"), { recursive: true, mode: 0o700 });
     writeFileSync(
@@ -200,7 +203,7 @@ describe("Truth 22: agents' settings, once they were spoiled", () => {
     expect((await box.must(["status"])).stdout).not.toContain("unrecorded");
   });
 
-  it("a file that Claude Code ignores switches no hooks off", async () => {
+  it("a settings file that Claude Code ignores does not switch hooks off", async () => {
     using box = new Sandbox();
     await box.must(["agents", "install", "claude"]);
     put(box, "project/.claude/settings.local.json", '{"disableAllHooks": true} // not now');
@@ -209,7 +212,7 @@ describe("Truth 22: agents' settings, once they were spoiled", () => {
     expect((await box.call(["agents", "status", "claude", "--user"])).stdout).toContain("NOT ACTIVE");
   });
 
-  it("--strict in hooks that are not before a tool, as it used to be, is told", async () => {
+  it("--strict in hooks that do not run before a tool is reported, and a new install corrects it", async () => {
     using box = new Sandbox();
     await box.must(["agents", "install", "claude", "--strict"]);
     expect((await box.must(["agents", "status", "claude", "--user"])).stdout).toContain("strict");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentHome } from "../helpers/agent-home.ts";
 
-/** Hooks that stand in an agent's settings while what they run is gone. */
+/** Hooks in an agent's settings whose program is gone. */
 
 const AGENTS = [
   {
@@ -28,7 +28,7 @@ interface Said {
   readonly systemMessage?: string;
 }
 
-/** The socket of a process that was killed. */
+/** Leaves the socket of a process that was killed. */
 function leaveSocket(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const code = 'require("node:net").createServer().listen("serve.sock", () => process.kill(process.pid, "SIGKILL"))';
@@ -47,7 +47,7 @@ describe.each(AGENTS)("Truth 22: hooks of $agent without Chronicle", { timeout: 
     { how: "as usual", words: plain },
     { how: "strict", words: strict },
     { how: "behind a socket that nobody answers on", words: strict, socket: true },
-  ])("the package was uninstalled: the agent works, and is told ($how)", async ({ words, socket }) => {
+  ])("after the package was uninstalled, the agent works, and is told ($how)", async ({ words, socket }) => {
     await using home = new AgentHome();
     home.must(...words);
     if (socket === true) leaveSocket(join(home.store, "run"));
@@ -57,7 +57,7 @@ describe.each(AGENTS)("Truth 22: hooks of $agent without Chronicle", { timeout: 
       expect(ran.code, event).toBe(0);
       expect(said(ran.out), event).toMatch(/Chronicle was uninstalled .*nothing is recorded.*chronicle-hook/);
     }
-    // Once for each step is enough.
+    // One message for each step is enough.
     for (const event of [before === "BeforeTool" ? "AfterTool" : "PostToolUse", end, "SessionEnd"]) {
       const ran = home.fire(home.hookCommand(file, event), event);
       expect(ran.code, event).toBe(0);
@@ -65,7 +65,7 @@ describe.each(AGENTS)("Truth 22: hooks of $agent without Chronicle", { timeout: 
     }
   });
 
-  it("its Node was removed: the agent is told; with --strict no tool runs, and all else does", async () => {
+  it("after its Node was removed, the agent is told; with --strict, only tools are stopped", async () => {
     await using home = new AgentHome();
     home.must(...plain);
     const open = home.hookCommand(file, before);
@@ -84,7 +84,7 @@ describe.each(AGENTS)("Truth 22: hooks of $agent without Chronicle", { timeout: 
     expect(said(home.fire(home.hookCommand(file, prompt), prompt).out)).toContain("is gone");
   });
 
-  it("what fails for another reason is said where the agent shows it", async () => {
+  it("a hook that fails for another reason says so in a message that the agent shows", async () => {
     await using home = new AgentHome();
     home.must(...plain);
     rmSync(join(home.package, "dist"), { recursive: true });
@@ -94,13 +94,13 @@ describe.each(AGENTS)("Truth 22: hooks of $agent without Chronicle", { timeout: 
     expect(said(ran.out)).toMatch(/the hook could not be run \(exit code 7\).*chronicle doctor/);
   });
 
-  it("--strict with a hook that is gone altogether stops tools, and neither prompts nor the end of a turn", async () => {
+  it("--strict with a hook that is gone altogether stops tools, but not prompts or the end of a turn", async () => {
     await using home = new AgentHome();
     home.must(...plain);
     const open = home.hookCommand(file, before);
     home.must(...strict);
     rmSync(home.script);
-    // 1 goes on with a warning, in every agent; Gemini CLI takes all that is above as a refusal, and 127 too.
+    // After exit code 1, every agent continues with a warning. Gemini CLI takes each higher code as a refusal, 127 too.
     expect(home.fire(open, before).code).toBe(1);
     expect(home.fire(home.hookCommand(file, before), before).code).toBe(2);
     for (const event of ["SessionStart", prompt, end, "SessionEnd"]) {

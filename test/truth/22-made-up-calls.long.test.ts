@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentHome } from "../helpers/agent-home.ts";
 
-/** What was made up says nothing of whether an agent calls its hooks. */
+/** Calls that Chronicle makes up do not show whether an agent calls its hooks. */
 
 interface Status {
   readonly agents: readonly { readonly last_call: string | null }[];
@@ -19,7 +19,7 @@ function lastCall(home: AgentHome): string | null | undefined {
 const SETTINGS = "home/.claude/settings.json";
 
 describe("Truth 22: made-up calls", { timeout: 300_000 }, () => {
-  it("count as no call of the agent, with and without the long-lived process; the agent's own do", async () => {
+  it("do not count as calls of the agent, with and without the long-lived process; its own calls do", async () => {
     await using home = new AgentHome();
     home.must("agents", "install", "claude");
     const command = home.hookCommand(SETTINGS, "PreToolUse");
@@ -27,16 +27,16 @@ describe("Truth 22: made-up calls", { timeout: 300_000 }, () => {
       expect((home.json("agents", "test", "claude") as Tests).tests, how).toMatchObject([{ ok: true }]);
       expect(lastCall(home), how).toBeNull();
     }
-    // Without a name those are tested that are installed.
+    // Without a name, the installed agents are tested.
     expect((home.json("agents", "test") as Tests).tests).toMatchObject([{ agent: "claude", ok: true }]);
-    // Nor does what no agent says.
+    // A call that no agent makes does not count, either.
     expect(home.fire(command, "PreToolUse", { session_id: 5 }).code).toBe(0);
     expect(lastCall(home)).toBeNull();
     expect(home.fire(command, "PreToolUse").code).toBe(0);
     expect(lastCall(home)).toMatch(/^\d{4}-/);
   });
 
-  it("are not enough: a hook that the agent does not call is no success", async () => {
+  it("do not let the test of an agent pass if the agent does not call its hooks", async () => {
     await using home = new AgentHome();
     home.must("agents", "install", "claude", "--strict");
     const file = join(home.base, SETTINGS);
@@ -44,7 +44,7 @@ describe("Truth 22: made-up calls", { timeout: 300_000 }, () => {
     const ran = home.chronicle("agents", "test", "claude");
     expect(ran.code).toBe(1);
     expect(ran.out).toMatch(/BAD claude: the hook works, and Claude Code does not call it .*line 1: a comment/);
-    // The agent itself is told by the server of tools that it starts all the same.
+    // The MCP server, which the agent starts all the same, tells the agent.
     const hello = {
       protocolVersion: "2025-06-18",
       capabilities: {},

@@ -12,7 +12,9 @@ import { chronicleBin } from "../helpers/cli-package.ts";
 import { Project } from "../helpers/project.ts";
 import { Serving } from "../server/serving.ts";
 
-/** Names that are or look like a person's, characters that nobody sees, headers that stand twice, and `/proc/self` of somebody else. */
+/**
+ * Names that are or look like a person's, invisible characters, repeated headers, and `/proc/self` of another process.
+ */
 
 /** Cyrillic, Greek, invisible, full width, mathematical, marked, small capitals, flags, and letters that look like others. */
 const LOOK_ALIKES = [
@@ -67,7 +69,7 @@ describe("Truth 23: an agent cannot act under a person's name, nor under one tha
 
   const url = (path: string, name: string) => `${path}?actor=${encodeURIComponent(name)}`;
 
-  it.each([...LOOK_ALIKES, ...INVISIBLE])("over HTTP: %j", async (name) => {
+  it.each([...LOOK_ALIKES, ...INVISIBLE])("over HTTP, an agent may not be called %j", async (name) => {
     const token = serving.token("agent");
     const body = { from: "a.txt", to: "b.txt", actor: name };
     const before = (await serving.ask("/v1/workspaces/mine")).text;
@@ -91,69 +93,75 @@ describe("Truth 23: an agent cannot act under a person's name, nor under one tha
     expect(await serving.ask("/v1/workspaces/mine").then((one) => one.text)).toBe(before);
   });
 
-  it.each(FREE)("any other name is free: %j", async (name) => {
+  it.each(FREE)("any other name is accepted: %j", async (name) => {
     const token = serving.token("agent");
     expect((await serving.put("mine", url("free.txt", name), name, { token })).status).toBe(200);
     const { items } = (await serving.read("mine", "free.txt/history")).json<{ items: { actor: string }[] }>();
     expect(items.some(({ actor }) => actor === name)).toBe(true);
   });
 
-  it("an operator acts as a person, and under no invisible name", async () => {
+  it("an operator may act as a person, but not under a name with invisible characters", async () => {
     expect((await serving.put("mine", url("o.txt", "human"), "x")).status).toBe(200);
     for (const name of INVISIBLE) expect((await serving.put("mine", url("o.txt", name), name)).status).toBe(400);
   });
 
-  it.each(["hуman", "operator"])("in the library, with the agent's role: %j", async (name) => {
-    await using project = new Project();
-    project.write("a.txt", "one\n");
-    await project.init();
-    const refused = { code: "FORBIDDEN", hint: expect.any(String) };
-    const workspace = await project.open({ role: "agent" });
-    await expect(workspace.startSession({ actor: name })).rejects.toMatchObject(refused);
-    await expect(workspace.action({ type: "x", actor: name }, () => 1)).rejects.toMatchObject(refused);
-    await expect(workspace.transaction(() => 1, { actor: name })).rejects.toMatchObject(refused);
-    await expect(workspace.putFile("a.txt", Buffer.from("x"), { actor: name })).rejects.toMatchObject(refused);
-    expect(() => workspace.as({ actor: name })).toThrow(expect.objectContaining(refused));
-    await expect(project.store({ role: "agent", actor: name })).rejects.toMatchObject(refused);
-    const store = await project.store();
-    await expect(store.openById(workspace.id, { role: "agent", actor: name })).rejects.toMatchObject(refused);
-    await workspace.putFile("a.txt", Buffer.from("x"), { actor: "claude" });
-  });
+  it.each(["hуman", "operator"])(
+    "in the library, a caller with the agent's role may not be called %j",
+    async (name) => {
+      await using project = new Project();
+      project.write("a.txt", "one\n");
+      await project.init();
+      const refused = { code: "FORBIDDEN", hint: expect.any(String) };
+      const workspace = await project.open({ role: "agent" });
+      await expect(workspace.startSession({ actor: name })).rejects.toMatchObject(refused);
+      await expect(workspace.action({ type: "x", actor: name }, () => 1)).rejects.toMatchObject(refused);
+      await expect(workspace.transaction(() => 1, { actor: name })).rejects.toMatchObject(refused);
+      await expect(workspace.putFile("a.txt", Buffer.from("x"), { actor: name })).rejects.toMatchObject(refused);
+      expect(() => workspace.as({ actor: name })).toThrow(expect.objectContaining(refused));
+      await expect(project.store({ role: "agent", actor: name })).rejects.toMatchObject(refused);
+      const store = await project.store();
+      await expect(store.openById(workspace.id, { role: "agent", actor: name })).rejects.toMatchObject(refused);
+      await workspace.putFile("a.txt", Buffer.from("x"), { actor: "claude" });
+    },
+  );
 
-  it.each(["hуman", "operator", "human"])("in what a replica writes back with an agent's token: %j", async (name) => {
-    const id = await serving.create(`written by ${LOOK_ALIKES.indexOf(name)}`.replaceAll(" ", "-"));
-    const url = `http://127.0.0.1:${serving.port}`;
-    const channel = await dialOrigin(
-      { url, token: serving.token("agent"), workspace: id },
-      new AbortController().signal,
-    );
-    const replica = randomUUID();
-    await channel.send({
-      ...{ type: "Hello", versions: [2], capabilities: [], sandbox_id: replica, settled_local_seq: 0 },
-      head: { sequence: 0, hash: "" },
-    });
-    const state = { kind: "file", permissions: 0o644, size: 0, mtime_ms: 0, is_deletion: false } as const;
-    const content = { content_hash: sha256(""), inline_content: new Uint8Array(), master_rowid_seen: 0 };
-    const entries = [name, "claude"].map((actor, at) => ({
-      local_seq: at + 1,
-      filepath: `${at}.txt`,
-      ...state,
-      ...content,
-      actor,
-    }));
-    await channel.send({ type: "WriteBack", sandbox_id: replica, entries });
-    const actors = async (): Promise<(string | undefined)[]> => {
-      const both = ["0.txt", "1.txt"].map((path) => serving.read(id, `${path}/history`));
-      return (await Promise.all(both)).map((one) => one.json<{ items?: { actor: string }[] }>().items?.[0]?.actor);
-    };
-    await vi.waitUntil(async () => (await actors())[1] !== undefined, { timeout: 60_000 });
-    channel.close();
-    await channel.ended;
-    expect(await actors()).toEqual([expect.stringMatching(/^agent t\d+$/), "claude"]);
-  });
+  it.each(["hуman", "operator", "human"])(
+    "a replica's write with an agent's token is not recorded under the name %j",
+    async (name) => {
+      const id = await serving.create(`written by ${LOOK_ALIKES.indexOf(name)}`.replaceAll(" ", "-"));
+      const url = `http://127.0.0.1:${serving.port}`;
+      const channel = await dialOrigin(
+        { url, token: serving.token("agent"), workspace: id },
+        new AbortController().signal,
+      );
+      const replica = randomUUID();
+      await channel.send({
+        ...{ type: "Hello", versions: [2], capabilities: [], sandbox_id: replica, settled_local_seq: 0 },
+        head: { sequence: 0, hash: "" },
+      });
+      const state = { kind: "file", permissions: 0o644, size: 0, mtime_ms: 0, is_deletion: false } as const;
+      const content = { content_hash: sha256(""), inline_content: new Uint8Array(), master_rowid_seen: 0 };
+      const entries = [name, "claude"].map((actor, at) => ({
+        local_seq: at + 1,
+        filepath: `${at}.txt`,
+        ...state,
+        ...content,
+        actor,
+      }));
+      await channel.send({ type: "WriteBack", sandbox_id: replica, entries });
+      const actors = async (): Promise<(string | undefined)[]> => {
+        const both = ["0.txt", "1.txt"].map((path) => serving.read(id, `${path}/history`));
+        return (await Promise.all(both)).map((one) => one.json<{ items?: { actor: string }[] }>().items?.[0]?.actor);
+      };
+      await vi.waitUntil(async () => (await actors())[1] !== undefined, { timeout: 60_000 });
+      channel.close();
+      await channel.ended;
+      expect(await actors()).toEqual([expect.stringMatching(/^agent t\d+$/), "claude"]);
+    },
+  );
 });
 
-describe("Truth 23: what nobody sees is shown", () => {
+describe("Truth 23: invisible characters are shown", () => {
   const HIDDEN: readonly (readonly [string, string])[] = [
     ["a\u200bb.txt", "a\\u{200b}b.txt"],
     ["a\u061cb.txt", "a\\u{61c}b.txt"],
@@ -181,7 +189,7 @@ describe("Truth 23: what nobody sees is shown", () => {
     expect([displayPath(parsePath(name)), oneLine(name)]).toEqual([shown, shown]);
   });
 
-  it("what a hook and a run say of a path is shown, too", async () => {
+  it("in messages of a hook and of a run about a path, too", async () => {
     using box = new Sandbox();
     const name = "a\u001b[2J\u200bb";
     box.write(name, "no folder\n");
@@ -217,7 +225,7 @@ describe("Truth 23: headers that say who asks", () => {
     return text.slice(9, 12);
   };
 
-  it("two of Host, in any order and spelling, are refused", async () => {
+  it("two Host headers, in any order and spelling, are refused", async () => {
     const own = `127.0.0.1:${serving.port}`;
     expect(await raw([`Host: ${own}`])).toBe("200");
     for (const [first, second] of [
@@ -237,13 +245,13 @@ describe("Truth 23: headers that say who asks", () => {
   });
 
   it.each(["Cross-Site", "CROSS-SITE", "cross-site, none", "elsewhere", ""])(
-    "Sec-Fetch-Site: %s is another site",
+    "Sec-Fetch-Site: %s is refused as another site",
     async (site) => {
       expect(await raw([`Host: 127.0.0.1:${serving.port}`, `Sec-Fetch-Site: ${site}`])).toBe("403");
     },
   );
 
-  it.each(["same-origin", "Same-Site", "NONE"])("Sec-Fetch-Site: %s is our own", async (site) => {
+  it.each(["same-origin", "Same-Site", "NONE"])("Sec-Fetch-Site: %s is accepted", async (site) => {
     expect(await raw([`Host: 127.0.0.1:${serving.port}`, `Sec-Fetch-Site: ${site}`])).toBe("200");
   });
 });
@@ -259,7 +267,10 @@ describe.runIf(process.platform === "linux")("Truth 23: /proc of the process tha
   });
   afterAll(() => serving[Symbol.asyncDispose]());
 
-  /** What a tool call's action names: the server's own folder holds a `package.json`, too. */
+  /**
+   * Makes a tool call by its hooks. Returns the answer, the outside records and the backed-up files. The server's own
+   * folder holds a `package.json`, too.
+   */
   const call = async (
     path: string,
     cwd = project,
@@ -298,7 +309,7 @@ describe.runIf(process.platform === "linux")("Truth 23: /proc of the process tha
     });
   });
 
-  it("what else lies there, and links that lead there, are not followed in the server", async () => {
+  it("links into /proc, and the path of the server's process there, do not lead to the server's folder", async () => {
     symlinkSync("/proc/self/cwd/package.json", join(project, "link"));
     symlinkSync("/proc/self/cwd", join(serving.base, "way"));
     const own = process.cwd();
@@ -308,7 +319,7 @@ describe.runIf(process.platform === "linux")("Truth 23: /proc of the process tha
     }
   });
 
-  it("an agent's folder in /proc is said, and nothing is begun in the server's", async () => {
+  it("an agent's folder in /proc begins no workspace in the server's folder", async () => {
     const before = (await serving.store.workspaces()).length;
     await call("x", "/proc/self/cwd");
     expect((await serving.store.workspaces()).length).toBe(before);

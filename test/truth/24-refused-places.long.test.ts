@@ -7,11 +7,14 @@ import { Sandbox } from "../cli/sandbox.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { Project } from "../helpers/project.ts";
 
-/** A path that means another place in each folder (empty, relative, with a `~` that no shell has replaced) is refused, and nothing is made. */
+/**
+ * A path that is empty, relative, or has a `~` that no shell has replaced means another place in each folder. It is
+ * refused, and nothing is made.
+ */
 
 const UNCLEAR = ["", ".", "r", "re/la/tive", "~", "~/x", "./x"];
 
-/** What stands in the folder of this process: a relative path would lead there. */
+/** Lists the folder of this process, to which a relative path would lead. */
 const here = (): string[] => readdirSync(process.cwd()).sort();
 
 describe("Truth 24: places that are not absolute, in the library", { timeout: 120_000 }, () => {
@@ -75,7 +78,7 @@ describe("Truth 24: places that are not absolute, on the command line", { timeou
     ["XDG_CONFIG_HOME", "~/.config", {}],
   ];
 
-  it.each(VARIABLES)("$%s=%j is refused by every command that needs a store, with what to do", (name, value, more) => {
+  it.each(VARIABLES)("$%s=%j is refused by commands that need a store, which say what to do", (name, value, more) => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     for (const words of [["init"], ["run", "--", "touch", "made"], ["doctor"], ["agents", "install", "claude"]]) {
@@ -88,7 +91,7 @@ describe("Truth 24: places that are not absolute, on the command line", { timeou
     expect(existsSync(box.store)).toBe(false);
   });
 
-  it("an empty variable of the others counts as unset", () => {
+  it("an empty CHRONICLE_HOME, XDG_STATE_HOME or XDG_CONFIG_HOME counts as unset", () => {
     using box = new Sandbox();
     const env = { CHRONICLE_HOME: "", XDG_STATE_HOME: "", XDG_CONFIG_HOME: "" };
     expect(box.run(["init"], { env }).code).toBe(0);
@@ -127,7 +130,7 @@ describe("Truth 24: places that are not absolute, on the command line", { timeou
     expect(readdirSync(box.folder).sort()).toEqual(["config", "home", "project", "state", "store"]);
   });
 
-  it("a relative path on a command line is seen from the folder one stands in, and ./~x is a name", async () => {
+  it("a relative path on a command line is resolved from the current folder, and ./~x is a name", async () => {
     using box = new Sandbox();
     mkdirSync(join(box.project, "~x"));
     await box.must(["--store", "../other", "init", "./~x"]);
@@ -137,7 +140,7 @@ describe("Truth 24: places that are not absolute, on the command line", { timeou
     );
   });
 
-  it("an agent's own folder that is not absolute is refused by name", async () => {
+  it("a $CODEX_HOME that is not absolute is refused by its name", async () => {
     using box = new Sandbox();
     for (const value of ["re", "~/.codex"]) {
       const ran = await box.call(["agents", "install", "codex"], { env: { CODEX_HOME: value } });
@@ -154,7 +157,7 @@ describe("Truth 24: places that are not absolute, in an agent's hook", { timeout
     ["HOME", ""],
   ];
 
-  it.each(VARIABLES)("$%s=%j: said, nothing is made, and --strict stops the tool", async (name, value) => {
+  it.each(VARIABLES)("$%s=%j is reported, nothing is made, and --strict stops the tool", async (name, value) => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     const bin = chronicleBin();
@@ -188,7 +191,7 @@ describe("Truth 24: places that are not absolute, in an agent's hook", { timeout
     expect(readdirSync(box.project)).toEqual(["a.txt"]);
   });
 
-  it("the launcher keeps no compiled code beneath the folder one stands in", () => {
+  it("the launcher writes no compiled code below the current folder", () => {
     using box = new Sandbox();
     const planted = join(box.project, ".local", "state", "chronicle", "cache");
     mkdirSync(planted, { recursive: true });

@@ -17,10 +17,10 @@ function until(holds: () => boolean): Promise<void> {
   }, PATIENCE);
 }
 
-/** Without it the connection would be closed after a while. */
+/** The heartbeat without which the connection would be closed after a while. */
 const HERE: Message = { type: "SandboxHeartbeat", sandbox_id: ID, up_to_sequence: 0, local_seq: 0, pending: 0 };
 
-/** A replica, as far as its origin can tell. `isThere`: one that is not does not answer, though its connection is open. */
+/** A replica, as far as its origin can tell. If not `isThere`, it does not answer, though its connection is open. */
 class Caller implements AsyncDisposable {
   readonly heard: Message[] = [];
   end: ChannelEnd | undefined;
@@ -33,7 +33,7 @@ class Caller implements AsyncDisposable {
     return caller;
   }
 
-  /** As every replica, it comes again while the server still opens its workspaces. */
+  /** Connects. Tries again, as every replica does, while the server still opens its workspaces. */
   static first(origin: ServerProcess, way: string, isThere: boolean): Promise<Caller> {
     return vi.waitFor(async () => {
       const caller = await Caller.meet(origin, way, isThere);
@@ -48,14 +48,14 @@ class Caller implements AsyncDisposable {
     void this.#listen(isThere);
   }
 
-  /** Until it is let in, or not. */
+  /** Waits until the origin lets the replica in. Throws if the origin does not. */
   async welcomed(): Promise<void> {
     const isAnswered = (): boolean => this.end !== undefined || this.heard.some(({ type }) => type === "HelloAck");
     await until(isAnswered);
     if (this.end !== undefined) throw new Error("it was not let in", { cause: this.end.error });
   }
 
-  /** Until it hears of a file: it asks for what was changed by now. */
+  /** Asks for what was changed, and waits until the replica hears of the file. */
   async hears(path: string): Promise<void> {
     await this.#channel.send({ type: "BarrierRequest", sequence: 0 });
     const isAbout = (message: Message): boolean => JSON.stringify(message).includes(path);
@@ -87,7 +87,7 @@ function diagnosticsOf({ home }: ServerProcess): string {
 }
 
 describe.each(["socket", "WebSocket"])("Truth 25: two connections of one replica (%s)", (way) => {
-  it("the second is refused while the first is there, and both sides say so; then it may come", async () => {
+  it("the second is refused while the first is there, and both sides say so; a later one is served", async () => {
     await using origin = new ServerProcess(["--replication"]);
     put(origin.project, "a.txt", "a\n");
     await origin.start();
@@ -111,7 +111,7 @@ describe.each(["socket", "WebSocket"])("Truth 25: two connections of one replica
     expect(third.end).toBeUndefined();
   }, 180_000);
 
-  it("the second is served at once where the first does not answer any more", async () => {
+  it("the second is served at once if the first does not answer any more", async () => {
     await using origin = new ServerProcess(["--replication"]);
     put(origin.project, "a.txt", "a\n");
     await origin.start();
@@ -120,7 +120,7 @@ describe.each(["socket", "WebSocket"])("Truth 25: two connections of one replica
     await second.welcomed();
     put(origin.project, "b.txt", "b\n");
     await second.hears("b.txt");
-    // The first one was asked, and what is there still holds.
+    // The origin has asked the first one, and the second connection still holds.
     expect(first.heard.map(({ type }) => type)).toContain("ContentFetchRequest");
     expect(second.end).toBeUndefined();
   }, 180_000);

@@ -16,7 +16,7 @@ class PutBack extends FollowedOrigin {
     return join(this.replica.base, "kept");
   }
 
-  /** As a snapshot of the whole machine would keep it. */
+  /** Keeps a copy of the desk, as a snapshot of the whole machine would. */
   async keep(kept = this.kept): Promise<void> {
     await this.replica.kill("SIGINT");
     for (const [from, to] of [
@@ -39,7 +39,7 @@ class PutBack extends FollowedOrigin {
 
 describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)", (way) => {
   it.each(["all", "store"] as const)(
-    "halts, deletes nothing, and goes on as another one (%s)",
+    "halts, deletes nothing, and can continue as a new replica (%s)",
     async (what) => {
       await using both = new PutBack(way);
       both.write("origin", "base.txt", "base\n");
@@ -48,7 +48,7 @@ describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)
       both.write("desk", "before.txt", "before\n");
       await both.flush();
       await both.keep();
-      // What follows is answered by the origin, and then forgotten by the desk.
+      // The origin answers the next changes, and the desk forgets them later.
       await both.startReplica();
       for (let n = 0; n < 6; n += 1) both.write("desk", `later-${n}.txt`, `later ${n}\n`);
       both.write("desk", "base.txt", "changed by the desk\n");
@@ -65,7 +65,7 @@ describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)
       const halted = await both.until(({ state }) => state === "halted" || state === "in-sync");
       expect(halted).toMatchObject({ state: "halted", halted: "forked" });
       expect(halted.hint).toContain("adopt-as-new");
-      // Whoever waits at the origin for its work is told as well.
+      // The diagnostics of the origin name the replica, too.
       await vi.waitFor(() => expect(both.diagnostics).toContain(`replica ${both.replica.id} of workspace`), 60_000);
       expect(treeOf(both.origin.project)).toEqual(held);
       await both.adoptAsNew();
@@ -73,7 +73,7 @@ describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)
       for (const [path, text] of Object.entries(held))
         if (path !== "base.txt") expect([path, there[path]]).toEqual([path, text]);
       for (let n = 0; n < 8; n += 1) expect(there[`again-${n}.txt`]).toBe(`again ${n}\n`);
-      // Both have changed it: each has its own until somebody decides.
+      // Both sides have changed this file. Each keeps its own until somebody decides.
       expect(there["base.txt"]).toBe("changed by the desk\n");
       expect(readFileSync(join(both.replica.folder, "base.txt"), "utf8")).toBe("changed again\n");
       expect(await both.status()).toMatchObject({ conflicts: 1 });
@@ -85,7 +85,7 @@ describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)
     300_000,
   );
 
-  it("two copies of one replica, online in turns: nobody's file is lost, and both go on", async () => {
+  it("two copies of one replica that are online in turns lose no file, and both continue", async () => {
     await using both = new PutBack(way);
     const other = join(both.replica.base, "other");
     both.write("origin", "base.txt", "base\n");
@@ -105,7 +105,7 @@ describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)
     await both.adoptAsNew();
     expect(treeOf(both.replica.folder)).toEqual(treeOf(both.origin.project));
     const all = treeOf(both.origin.project);
-    // Nobody knows who has deleted that: it comes back.
+    // It is not known who deleted this file, so it comes back.
     expect(all["before.txt"]).toBe("before\n");
     await both.putBack("all", other);
     both.write("desk", "first-0.txt", "changed\n");
@@ -115,7 +115,7 @@ describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)
     expect(treeOf(both.origin.project)).toEqual({ ...all, "first-0.txt": "changed\n" });
   }, 300_000);
 
-  it("is none where it has sent nothing since then", async () => {
+  it("is not halted if it has sent nothing since then", async () => {
     await using both = new PutBack(way);
     both.write("origin", "base.txt", "base\n");
     await both.start();

@@ -8,9 +8,9 @@ import { contentsIn } from "../helpers/replica-trial.ts";
 
 const BEGIN = Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`f${i}`, `content ${i}\n`]));
 
-describe("Truth 26: as programs, with real folders", () => {
+describe("Truth 26: with real processes and folders", () => {
   it.each(WAYS)(
-    "`rm -rf` at the origin while the desk is away and saves a file: nothing goes (%s)",
+    "`rm -rf` at the origin, while the desk is away and saves a file, deletes nothing at the desk (%s)",
     async (way) => {
       await using both = new FollowedOrigin(way);
       const { origin, replica: desk } = both;

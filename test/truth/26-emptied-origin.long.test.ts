@@ -3,8 +3,8 @@ import { FolderRig, removeSim, type FolderRigOptions } from "../../src/testing/f
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 
 /**
- * The deletion guard weighs what would be deleted against what was there, on each side by itself: what the other side has made
- * meanwhile, and what neither of them sends, is no part of what is left.
+ * For each side, the deletion guard compares what would be deleted with what was there. Files that the other side has
+ * made meanwhile, and files that are not sent, do not count as left.
  */
 
 let rig: FolderRig;
@@ -27,7 +27,7 @@ function emptyDesk(names: Iterable<string>): void {
   rig.desk.hint(...names);
 }
 
-/** Both sides change while they do not hear of each other; then they meet. */
+/** Does `work` while the two sides are disconnected, and connects them then. */
 async function apart(work: () => Promise<void>): Promise<void> {
   rig.desk.cut();
   await work();
@@ -47,7 +47,7 @@ describe("Truth 26: an emptied origin never wipes the desk unasked", () => {
   ];
 
   for (const [what, edits] of saved) {
-    it.each([3, 20, 50, 51])(`the desk saves ${what} meanwhile: of %s files none goes`, async (count) => {
+    it.each([3, 20, 50, 51])(`none of %s files is deleted if the desk saves ${what} meanwhile`, async (count) => {
       const begin = files(count);
       await started(begin);
       await apart(async () => {
@@ -64,7 +64,7 @@ describe("Truth 26: an emptied origin never wipes the desk unasked", () => {
     });
   }
 
-  it("meant so, the desk follows, and keeps what it has saved", async () => {
+  it("if the deletions are accepted, the desk follows, and keeps the file that it has saved", async () => {
     const begin = files(20);
     await started(begin);
     await apart(async () => {
@@ -78,7 +78,7 @@ describe("Truth 26: an emptied origin never wipes the desk unasked", () => {
     expect(await atOrigin()).toEqual({ new: "mine\n" });
   });
 
-  it("also where the desk was not running, and is started with its new file", async () => {
+  it("even if the desk was not running, and is started with a new file", async () => {
     const begin = files(20);
     await started(begin);
     await rig.during(rig.desk.close());
@@ -89,7 +89,7 @@ describe("Truth 26: an emptied origin never wipes the desk unasked", () => {
     expect(rig.desk.tree()).toEqual({ ...begin, new: "mine\n" });
   });
 
-  it.each(["two-way-resolved", "one-way-safe", "one-way-replica"] as const)("in the mode %s as well", async (mode) => {
+  it.each(["two-way-resolved", "one-way-safe", "one-way-replica"] as const)("in the mode %s, too", async (mode) => {
     const begin = files(20);
     await started(begin, { record: { mode } });
     await apart(async () => {
@@ -97,12 +97,12 @@ describe("Truth 26: an emptied origin never wipes the desk unasked", () => {
       rig.desk.edit("new", "mine\n");
     });
     await halted();
-    // In one-way-replica what is new here goes by itself.
+    // In one-way-replica, a new file here is removed in any case.
     expect(rig.desk.tree()).toMatchObject(begin);
   });
 
   it.each(["by the same process", "by another process"])(
-    "in two pieces, with the desk's new file at the origin before the second one (%s)",
+    "even if it is emptied in two steps, and the desk's new file comes in between (%s)",
     async (how) => {
       const begin = files(20);
       const names = Object.keys(begin);
@@ -126,7 +126,7 @@ describe("Truth 26: an emptied origin never wipes the desk unasked", () => {
     },
   );
 
-  it("more than half of many goes, and the desk has made as many: it halts", async () => {
+  it("if more than half of many files are deleted, the sync halts, even if the desk has made as many", async () => {
     const begin = files(120);
     await started(begin);
     await apart(async () => {
@@ -144,9 +144,9 @@ describe("Truth 26: an emptied origin never wipes the desk unasked", () => {
 
 describe("Truth 26: an emptied desk never wipes the origin unasked", () => {
   it.each([
-    ["what an editor has left", {}, "f100~"],
-    ["what is not written back", { record: { filterFrom: ["*.log"] } }, "a.log"],
-  ] as const)("left in it is only %s", async (_, more, left) => {
+    ["a file that an editor has left", {}, "f100~"],
+    ["a file that is not written back", { record: { filterFrom: ["*.log"] } }, "a.log"],
+  ] as const)("even if all that is left in it is %s", async (_, more, left) => {
     const begin = files(20);
     await started(begin, more);
     rig.desk.edit(left, "left\n");
@@ -157,7 +157,7 @@ describe("Truth 26: an emptied desk never wipes the origin unasked", () => {
     expect(await atOrigin()).toEqual(begin);
   });
 
-  it("the origin makes a file meanwhile, which has come before the second piece", async () => {
+  it("even if it is emptied in two steps, and a file of the origin comes in between", async () => {
     const begin = files(20);
     const names = Object.keys(begin);
     await started(begin);
@@ -171,7 +171,7 @@ describe("Truth 26: an emptied desk never wipes the origin unasked", () => {
     expect(Object.keys(await atOrigin())).toHaveLength(19);
   });
 
-  it("more than half of many goes, and as many are new: it halts", async () => {
+  it("if more than half of many files are deleted, the sync halts, even if as many are new", async () => {
     const begin = files(120);
     await started(begin);
     for (const [name, content] of Object.entries(files(100, "n"))) rig.desk.edit(name, content);
@@ -182,8 +182,8 @@ describe("Truth 26: an emptied desk never wipes the origin unasked", () => {
   });
 });
 
-describe("Truth 26: what may go, goes", () => {
-  it("some of what has only just come, in a folder that has just begun to follow", async () => {
+describe("Truth 26: deletions that the guard lets pass", () => {
+  it("some of the files that have just come, in a folder that has just begun to follow", async () => {
     const begin = files(20);
     await started(begin);
     emptyDesk(["f100", "f101"]);
@@ -195,7 +195,7 @@ describe("Truth 26: what may go, goes", () => {
     expect(await atOrigin()).toEqual(rig.desk.tree());
   });
 
-  it("what was unpacked a moment ago, and the one file that was there before", async () => {
+  it("some files that were made a moment ago, and the one file that was there before", async () => {
     await started({ old: "old\n" });
     await rig.pass(60_000);
     for (const [name, content] of Object.entries(files(30))) rig.desk.edit(name, content);
@@ -208,7 +208,7 @@ describe("Truth 26: what may go, goes", () => {
     expect(Object.keys(await atOrigin())).toHaveLength(27);
   });
 
-  it("everything has another name at the origin, and the desk saves a file", async () => {
+  it("the renaming of everything at the origin, while the desk saves a file", async () => {
     const begin = files(20);
     await started(begin);
     await apart(async () => {
@@ -224,7 +224,7 @@ describe("Truth 26: what may go, goes", () => {
     expect(await atOrigin()).toEqual(rig.desk.tree());
   });
 
-  it("all but one of a small tree that was there, after a while", async () => {
+  it("all files but one of a small tree, after a while", async () => {
     const begin = files(20);
     await started(begin);
     await rig.pass(60_000);

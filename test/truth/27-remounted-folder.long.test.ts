@@ -3,14 +3,14 @@ import { FolderRig, removeSim, writeSim } from "../../src/testing/folder-rig.ts"
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 import { workspaceRecord } from "../../src/engine/log/own-record.ts";
 
-/** A file system that is mounted anew may have another device number; its folders are the same ones. */
+/** A file system that is mounted again may have another device number. Its folders are the same. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
 
 const FILES = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`d/f${10 + i}`, `content ${i}\n`]));
 
-/** The desk's folder, as its file system tells of it. */
+/** What the file system tells about the desk's folder. */
 interface Told {
   dev: string;
   ino: string;
@@ -44,16 +44,16 @@ async function goesOn(): Promise<void> {
 const WHEN = ["while it runs", "with a restart"] as const;
 const BIRTHS = [["births are known", { birth: "1700000000000000001" }] as const, ["births are not known", {}] as const];
 
-describe("Truth 27: a folder on a file system that was mounted anew", () => {
+describe("Truth 27: a folder on a file system that was mounted again", () => {
   for (const [what, birth] of BIRTHS) {
     it.each(WHEN)(
-      `has another device number, the same inode and contents, and is the same (${what}, %s)`,
+      `counts as the same with another device number, the same inode and contents (${what}, %s)`,
       async (when) => {
         const now = await started({ dev: "42", ino: "256", ...birth });
         now.dev = "57";
         if (when === "with a restart") await restarted();
         await goesOn();
-        // It is known from then on, by the workspace too.
+        // The record of the workspace has the new device number, too.
         expect(await rig.during(workspaceRecord(rig.desk.context))).toMatchObject({ device: "57", inode: "256" });
         now.dev = "42";
         await restarted();
@@ -62,26 +62,29 @@ describe("Truth 27: a folder on a file system that was mounted anew", () => {
       },
     );
 
-    it.each(WHEN)(`was edited in between on another machine, and is the same (${what}, %s)`, async (when) => {
-      const now = await started({ dev: "42", ino: "256", ...birth });
-      if (when === "with a restart") await rig.during(rig.desk.close());
-      now.dev = "57";
-      for (const name of ["d/f11", "d/f12", "d/f13"]) writeSim(rig.desk.disk, `${FOLDER}/${name}`, "elsewhere\n");
-      removeSim(rig.desk.disk, `${FOLDER}/d/f14`);
-      if (when === "with a restart") await rig.during(rig.desk.start());
-      else rig.desk.hintEverywhere();
-      await rig.flush();
-      expect(shape().state).toBe("in-sync");
-      expect(await atOrigin()).toEqual(rig.desk.tree());
-      expect(await atOrigin()).toMatchObject({ "d/f12": "elsewhere\n" });
-    });
+    it.each(WHEN)(
+      `counts as the same although it was edited on another machine meanwhile (${what}, %s)`,
+      async (when) => {
+        const now = await started({ dev: "42", ino: "256", ...birth });
+        if (when === "with a restart") await rig.during(rig.desk.close());
+        now.dev = "57";
+        for (const name of ["d/f11", "d/f12", "d/f13"]) writeSim(rig.desk.disk, `${FOLDER}/${name}`, "elsewhere\n");
+        removeSim(rig.desk.disk, `${FOLDER}/d/f14`);
+        if (when === "with a restart") await rig.during(rig.desk.start());
+        else rig.desk.hintEverywhere();
+        await rig.flush();
+        expect(shape().state).toBe("in-sync");
+        expect(await atOrigin()).toEqual(rig.desk.tree());
+        expect(await atOrigin()).toMatchObject({ "d/f12": "elsewhere\n" });
+      },
+    );
   }
 });
 
 describe("Truth 27: a folder that is another one halts the sync", () => {
   const HALTED = { state: "halted", halted: "root-replaced" };
 
-  /** Nothing of what was there is in it any more, and something else is. */
+  /** Removes all files of the folder, and writes other ones. */
   function replaceFiles(): void {
     for (const name of Object.keys(FILES)) removeSim(rig.desk.disk, `${FOLDER}/${name}`);
     for (const name of Object.keys(FILES).slice(0, 10)) writeSim(rig.desk.disk, `${FOLDER}/${name}`, "of another\n");
@@ -112,7 +115,7 @@ describe("Truth 27: a folder that is another one halts the sync", () => {
     expect(shape()).toMatchObject(HALTED);
   });
 
-  it("an empty one in its place, though it tells the same inode", async () => {
+  it("an empty folder in its place, even with the same inode", async () => {
     const now = await started({ dev: "42", ino: "2" });
     await rig.during(rig.desk.close());
     now.dev = "57";
@@ -123,7 +126,7 @@ describe("Truth 27: a folder that is another one halts the sync", () => {
     expect(await atOrigin()).toEqual({ "d/": "", ...FILES });
   });
 
-  it("most of its contents are others, and its birth is not known", async () => {
+  it("a folder in which most contents are others, if its time of birth is not known", async () => {
     const now = await started({ dev: "42", ino: "2" });
     await rig.during(rig.desk.close());
     now.dev = "57";
@@ -134,7 +137,7 @@ describe("Truth 27: a folder that is another one halts the sync", () => {
     expect(await atOrigin()).toEqual({ "d/": "", ...FILES });
   });
 
-  it("nothing was ever in it: another birth halts, an unknown one, too; the same one does not", async () => {
+  it("another device of a folder that was always empty, if its time of birth is not known", async () => {
     const now = await started({ dev: "42", ino: "2" }, {});
     now.dev = "57";
     await restarted();

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { FollowedOrigin, WAYS } from "../helpers/followed-origin.ts";
 
-/** A folder on an overlay file system, where this process may mount one: it has another device number with each mount. */
+/** A folder on an overlay file system, if this process may mount one. Each mount gives it another device number. */
 class Overlay implements Disposable {
   readonly #folder: string;
   readonly #options: string;
@@ -24,7 +24,7 @@ class Overlay implements Disposable {
     return spawnSync("mount", ["-t", "overlay", "-o", this.#options, "overlay", this.#folder]).status === 0;
   }
 
-  /** Others take the device number that is free meanwhile. */
+  /** Mounts the overlay again, after other file systems have taken its device number. Returns whether that worked. */
   remount(base: string): boolean {
     execFileSync("umount", [this.#folder]);
     for (const name of ["one", "two"]) {
@@ -57,41 +57,44 @@ function mountEmpty(folder: string): void {
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=9m,mode=755", "tmpfs", folder]);
 }
 
-describe.runIf(process.platform === "linux" && canMount())("Truth 27: as programs, another disk in place", () => {
-  it.each(["restore", "deletions"] as const)(
-    "it halts while it runs, and the documented way goes on: %s",
-    async (accept) => {
-      await using both = new FollowedOrigin("--connect");
-      const { origin, replica: desk } = both;
-      mkdirSync(desk.folder, { recursive: true });
-      using unmounting = new DisposableStack();
-      unmounting.defer(() => spawnSync("umount", ["-l", desk.folder]));
-      mountEmpty(desk.folder);
-      for (let i = 0; i < 10; i += 1) writeFileSync(join(origin.project, `f${i}`), `content ${i}\n`);
-      await both.start();
-      // What was seen by a scan is known by its device.
-      mkdirSync(join(desk.folder, "d"));
-      writeFileSync(join(desk.folder, "d", "mine"), "mine\n");
-      await both.flush();
-      mountEmpty(desk.folder);
-      const halted = await both.until(({ state }) => state === "halted");
-      expect(halted).toMatchObject({ halted: "root-replaced", reason: "another folder is in the folder's place" });
-      writeFileSync(join(desk.folder, "new"), "new\n");
-      expect(readdirSync(origin.project)).toHaveLength(11);
-      await both.resume(accept);
-      expect(await both.flush()).toMatchObject({ state: "in-sync", conflicts: 0 });
-      const names = accept === "restore" ? ["d", ...Array.from({ length: 10 }, (_, i) => `f${i}`), "new"] : ["new"];
-      expect(readdirSync(desk.folder).toSorted()).toEqual(names);
-      expect(readdirSync(origin.project).toSorted()).toEqual(names);
-      await desk.kill("SIGINT");
-    },
-    180_000,
-  );
-});
+describe.runIf(process.platform === "linux" && canMount())(
+  "Truth 27: with real processes, another disk in the folder's place",
+  () => {
+    it.each(["restore", "deletions"] as const)(
+      "halts the running sync, which continues in the documented way (%s)",
+      async (accept) => {
+        await using both = new FollowedOrigin("--connect");
+        const { origin, replica: desk } = both;
+        mkdirSync(desk.folder, { recursive: true });
+        using unmounting = new DisposableStack();
+        unmounting.defer(() => spawnSync("umount", ["-l", desk.folder]));
+        mountEmpty(desk.folder);
+        for (let i = 0; i < 10; i += 1) writeFileSync(join(origin.project, `f${i}`), `content ${i}\n`);
+        await both.start();
+        // A path that a scan has seen is known with its device.
+        mkdirSync(join(desk.folder, "d"));
+        writeFileSync(join(desk.folder, "d", "mine"), "mine\n");
+        await both.flush();
+        mountEmpty(desk.folder);
+        const halted = await both.until(({ state }) => state === "halted");
+        expect(halted).toMatchObject({ halted: "root-replaced", reason: "another folder is in the folder's place" });
+        writeFileSync(join(desk.folder, "new"), "new\n");
+        expect(readdirSync(origin.project)).toHaveLength(11);
+        await both.resume(accept);
+        expect(await both.flush()).toMatchObject({ state: "in-sync", conflicts: 0 });
+        const names = accept === "restore" ? ["d", ...Array.from({ length: 10 }, (_, i) => `f${i}`), "new"] : ["new"];
+        expect(readdirSync(desk.folder).toSorted()).toEqual(names);
+        expect(readdirSync(origin.project).toSorted()).toEqual(names);
+        await desk.kill("SIGINT");
+      },
+      180_000,
+    );
+  },
+);
 
-describe.runIf(process.platform === "linux" && canMount())("Truth 27: as programs, on an overlay", () => {
+describe.runIf(process.platform === "linux" && canMount())("Truth 27: with real processes, on an overlay", () => {
   it.each(WAYS)(
-    "mounted anew, the folder is the same, and is listed as present (%s)",
+    "a folder that is mounted again counts as the same, and is listed as present (%s)",
     async (way) => {
       await using both = new FollowedOrigin(way);
       const { origin, replica: desk } = both;

@@ -5,9 +5,9 @@ import { FollowedOrigin, WAYS } from "../helpers/followed-origin.ts";
 
 /** The filter of editors' own files with real folders, processes and connections. */
 
-describe("Truth 28: as programs, with real folders", () => {
+describe("Truth 28: with real processes and folders", () => {
   it.each(WAYS)(
-    "somebody's files go both ways, an editor's stay, and the status names them (%s)",
+    "a person's files with such names are synced, an editor's stay, and the status names them (%s)",
     async (way) => {
       await using both = new FollowedOrigin(way);
       const { origin, replica: desk } = both;

@@ -23,7 +23,7 @@ async function write(side: string, files: Readonly<Record<string, string | undef
   await rig.flush();
 }
 
-/** Names that somebody may give: none of them is what an editor makes. */
+/** Files whose names look like an editor's, but which a person has made. */
 const SOMEBODYS: Readonly<Record<string, string>> = {
   "src~/a.c": "in a folder",
   "backup~/b.c": "in a folder",
@@ -38,7 +38,7 @@ const SOMEBODYS: Readonly<Record<string, string>> = {
   "~$long.docx": "x".repeat(2_000),
 };
 
-/** What editors and desktops make, with the files that it belongs to. */
+/** Ordinary files, and the files that editors and desktops make beside them. */
 const PLAIN: Readonly<Record<string, string>> = { "a.txt": "a", "d/b.txt": "b" };
 const MADE: Readonly<Record<string, string>> = {
   "a.txt~": "a before",
@@ -57,26 +57,29 @@ const files = (tree: Readonly<Record<string, string>>): Record<string, string> =
   Object.fromEntries(Object.entries(tree).filter(([name]) => !name.endsWith("/")));
 
 describe("Truth 28: names like editors' leftovers", () => {
-  it.each(["desk", "origin"])("somebody's files and folders go, made on this side: %s", async (side) => {
-    await started(PLAIN);
-    await write(side, SOMEBODYS);
-    expect(files(rig.desk.tree())).toEqual({ ...PLAIN, ...SOMEBODYS });
-    expect(files(await atOrigin())).toEqual({ ...PLAIN, ...SOMEBODYS });
-    expect(shape()).not.toHaveProperty("kept_back");
-    // Their edits and deletions go, too.
-    const other = side === "desk" ? "origin" : "desk";
-    await write(other, { "notes~": "edited", "#x#": undefined });
-    expect(files(await atOrigin())).toEqual(files(rig.desk.tree()));
-    expect(files(rig.desk.tree())).toMatchObject({ "notes~": "edited" });
-    expect(rig.desk.tree()).not.toHaveProperty("#x#");
-  });
+  it.each(["desk", "origin"])(
+    "a person's files and folders with such names are synced, made on this side: %s",
+    async (side) => {
+      await started(PLAIN);
+      await write(side, SOMEBODYS);
+      expect(files(rig.desk.tree())).toEqual({ ...PLAIN, ...SOMEBODYS });
+      expect(files(await atOrigin())).toEqual({ ...PLAIN, ...SOMEBODYS });
+      expect(shape()).not.toHaveProperty("kept_back");
+      // Their edits and deletions are synced, too.
+      const other = side === "desk" ? "origin" : "desk";
+      await write(other, { "notes~": "edited", "#x#": undefined });
+      expect(files(await atOrigin())).toEqual(files(rig.desk.tree()));
+      expect(files(rig.desk.tree())).toMatchObject({ "notes~": "edited" });
+      expect(rig.desk.tree()).not.toHaveProperty("#x#");
+    },
+  );
 
-  it("at the origin before the desk begins to follow it", async () => {
+  it("an editor's files that were at the origin before the desk follows it stay there", async () => {
     await started({ ...PLAIN, ...SOMEBODYS, ...MADE });
     expect(files(rig.desk.tree())).toEqual({ ...PLAIN, ...SOMEBODYS });
     expect(shape()).toMatchObject({ state: "in-sync", left_out: 10, kept_back: 10 });
     expect(shape().left_out_paths).toContainEqual({ path: "a.txt~", side: "upstream" });
-    // Nothing of it goes there because it is not here.
+    // The editor's files are not deleted at the origin because they are not here.
     await rig.during(rig.desk.close());
     await rig.during(rig.desk.start());
     await rig.flush();
@@ -84,7 +87,7 @@ describe("Truth 28: names like editors' leftovers", () => {
     expect(shape()).toMatchObject({ state: "in-sync", left_out: 10 });
   });
 
-  it.each(["desk", "origin"])("what an editor makes stays on its side, and is named: %s", async (side) => {
+  it.each(["desk", "origin"])("an editor's files stay on their side, and are named: %s", async (side) => {
     await started(PLAIN);
     await write(side, MADE);
     const own = { ...PLAIN, ...MADE };
@@ -95,14 +98,14 @@ describe("Truth 28: names like editors' leftovers", () => {
     expect(shape().left_out_paths).toHaveLength(10);
     expect(shape().left_out_paths).toEqual(expect.arrayContaining(named));
     expect(shape()).not.toHaveProperty("refused");
-    // Gone, it is not named any more, and nobody hears of it.
+    // Once they are removed, they are not named any more, and the other side does not change.
     await write(side, Object.fromEntries(Object.keys(MADE).map((name) => [name, undefined])));
     expect(shape()).not.toHaveProperty("kept_back");
     expect([files(rig.desk.tree()), files(await atOrigin())]).toEqual([PLAIN, PLAIN]);
     expect(shape().conflicts).toBe(0);
   });
 
-  it("each side has one of its own: no conflict, and neither overwrites the other", async () => {
+  it("an editor's file on each side at one path is no conflict, and neither overwrites the other", async () => {
     await started(PLAIN);
     await write("desk", { "a.txt~": "mine" });
     await write("origin", { "a.txt~": "theirs" });
@@ -115,28 +118,34 @@ describe("Truth 28: names like editors' leftovers", () => {
     expect((await atOrigin())["a.txt~"]).toBe("theirs again");
   });
 
-  it.each(["desk", "origin"])("without the file that it belonged to, it is somebody's: %s", async (side) => {
-    await started(PLAIN);
-    await write(side, { "a.txt~": "before" });
-    await write("desk", { "a.txt": undefined });
-    expect(files(rig.desk.tree())).toEqual({ "d/b.txt": "b", "a.txt~": "before" });
-    expect(files(await atOrigin())).toEqual({ "d/b.txt": "b", "a.txt~": "before" });
-    expect(shape()).not.toHaveProperty("kept_back");
-  });
+  it.each(["desk", "origin"])(
+    "an editor's file is synced once the file that it belonged to is gone: %s",
+    async (side) => {
+      await started(PLAIN);
+      await write(side, { "a.txt~": "before" });
+      await write("desk", { "a.txt": undefined });
+      expect(files(rig.desk.tree())).toEqual({ "d/b.txt": "b", "a.txt~": "before" });
+      expect(files(await atOrigin())).toEqual({ "d/b.txt": "b", "a.txt~": "before" });
+      expect(shape()).not.toHaveProperty("kept_back");
+    },
+  );
 
-  it.each(["desk", "origin"])("what both sides have goes on, though a file comes beside it: %s", async (side) => {
-    await started(PLAIN);
-    await write("desk", { "notes~": "1" });
-    await write("desk", { notes: "new" });
-    await write(side, { "notes~": "2" });
-    expect(files(await atOrigin())).toEqual({ ...PLAIN, notes: "new", "notes~": "2" });
-    expect(files(rig.desk.tree())).toEqual(files(await atOrigin()));
-    await write(side, { "notes~": undefined });
-    expect(files(await atOrigin())).toEqual({ ...PLAIN, notes: "new" });
-    expect(files(rig.desk.tree())).toEqual({ ...PLAIN, notes: "new" });
-  });
+  it.each(["desk", "origin"])(
+    "a file that both sides have is still synced, although a file comes beside it: %s",
+    async (side) => {
+      await started(PLAIN);
+      await write("desk", { "notes~": "1" });
+      await write("desk", { notes: "new" });
+      await write(side, { "notes~": "2" });
+      expect(files(await atOrigin())).toEqual({ ...PLAIN, notes: "new", "notes~": "2" });
+      expect(files(rig.desk.tree())).toEqual(files(await atOrigin()));
+      await write(side, { "notes~": undefined });
+      expect(files(await atOrigin())).toEqual({ ...PLAIN, notes: "new" });
+      expect(files(rig.desk.tree())).toEqual({ ...PLAIN, notes: "new" });
+    },
+  );
 
-  it("renamed by somebody to such a name, a file is renamed on the other side", async () => {
+  it("a file that is renamed to such a name is renamed on the other side", async () => {
     await started(PLAIN);
     rig.desk.disk.rename(`${FOLDER}/a.txt`, `${FOLDER}/a.txt~`);
     rig.desk.hint("a.txt", "a.txt~");
@@ -144,7 +153,7 @@ describe("Truth 28: names like editors' leftovers", () => {
     expect(files(await atOrigin())).toEqual({ "a.txt~": "a", "d/b.txt": "b" });
   });
 
-  it("turned off, all of it goes both ways; what was left out before comes and goes then", async () => {
+  it("with editorFiles `sync`, all these files are synced, including those that were left out before", async () => {
     await started({ ...PLAIN, "a.txt~": "theirs" });
     await write("desk", { "#a.txt#": "mine" });
     expect(shape().left_out).toBe(2);
@@ -157,7 +166,7 @@ describe("Truth 28: names like editors' leftovers", () => {
     expect(shape()).not.toHaveProperty("kept_back");
   });
 
-  it("the same of a filter that was given: taken away, nothing that it withheld is deleted at the origin", async () => {
+  it("if a filter is taken away, the files that it withheld come, and are not deleted at the origin", async () => {
     const begin = { ...PLAIN, "secret/key": "s", "secret.txt": "t" };
     await started(begin, { record: { filterTo: ["secret*"] } });
     expect(files(rig.desk.tree())).toEqual(PLAIN);
@@ -174,7 +183,7 @@ describe("Truth 28: names like editors' leftovers", () => {
     expect(shape().conflicts).toBe(0);
   });
 
-  it("a folder at the origin that holds such a file is not deleted with it unasked", async () => {
+  it("the deletion of a folder does not delete an editor's file in it at the origin", async () => {
     await started({ ...PLAIN, "d/b.txt~": "theirs" });
     await write("desk", { d: undefined });
     expect(files(await atOrigin())).toMatchObject({ "d/b.txt~": "theirs" });

@@ -4,11 +4,11 @@ import { describe, expect, it } from "vitest";
 import { createClient } from "../../src/client/create-node-client.ts";
 import { FollowedOrigin, WAYS } from "../helpers/followed-origin.ts";
 
-/** What the rules of a desk leave out stays on the desk, whatever the origin has of the same name. */
+/** Files that a desk's rules leave out stay on the desk as they are, even if the origin has files of the same names. */
 
 const OWN = ["private/notes", "private/deep/n2", "build/i", "own.local", "folder.local/x", "open/a.local"];
 
-describe("Truth 28: what a desk's rules leave out", () => {
+describe("Truth 28: a file that a desk's rules leave out", () => {
   it.each(WAYS)(
     "neither leaves the desk nor is replaced when the origin makes files of the same names (%s)",
     async (way) => {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig, removeSim } from "../../src/testing/folder-rig.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 
-/** What the ignore rules leave out is nobody's work: where it was recorded before they did, its deletion halts nothing. */
+/** The deletion of ignored paths does not halt a sync, even if they were recorded before the rules ignored them. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -31,19 +31,19 @@ const filesOf = (tree: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(tree).filter(([path]) => !path.endsWith("/")));
 const atOrigin = async () => filesOf(await rig.during(rig.host.tree()));
 
-describe("Truth 29: a deletion of what is ignored halts nothing", () => {
+describe("Truth 29: a deletion of ignored paths does not halt the sync", () => {
   it("rm -rf node_modules on a desk", async () => {
     await started({ ...SOURCES, ...MODULES }, RULES);
     remove("node_modules");
     await rig.flush();
     expect(await atOrigin()).toEqual({ ...SOURCES, ...RULES });
-    // It is no part either of what goes a moment later.
+    // It does not count towards a deletion a moment later, either.
     remove(...Object.keys(SOURCES).slice(0, 15));
     await rig.flush();
     expect(Object.keys(await atOrigin())).toHaveLength(6);
   });
 
-  it("npm ci: it goes, and what is made anew is ignored", async () => {
+  it("npm ci, which deletes node_modules and makes it again", async () => {
     await started({ ...SOURCES, ...MODULES }, RULES);
     remove("node_modules");
     for (const path of Object.keys(MODULES)) rig.desk.edit(path, "made anew\n");
@@ -53,25 +53,28 @@ describe("Truth 29: a deletion of what is ignored halts nothing", () => {
     expect(await atOrigin()).toMatchObject({ ...SOURCES, ...RULES });
   });
 
-  it.each(["node_modules/\n", "/node_modules\n", "*_modules\n!src\n"])("rules that come with it: %j", async (text) => {
-    await started({ ...SOURCES, ...MODULES });
-    rig.desk.cut();
-    rig.desk.edit(".gitignore", text);
-    remove("node_modules");
-    await rig.pass(1_000);
-    rig.desk.heal();
-    await rig.flush();
-    expect(await atOrigin()).toEqual({ ...SOURCES, ".gitignore": text });
-  });
+  it.each(["node_modules/\n", "/node_modules\n", "*_modules\n!src\n"])(
+    "with rules that come at the same time: %j",
+    async (text) => {
+      await started({ ...SOURCES, ...MODULES });
+      rig.desk.cut();
+      rig.desk.edit(".gitignore", text);
+      remove("node_modules");
+      await rig.pass(1_000);
+      rig.desk.heal();
+      await rig.flush();
+      expect(await atOrigin()).toEqual({ ...SOURCES, ".gitignore": text });
+    },
+  );
 
-  it("rules in a folder, which go with it", async () => {
+  it("with rules in a folder that is deleted together with them", async () => {
     await started({ ...SOURCES, ...files("web/out", 120) }, { "web/.gitignore": "out\n" });
     remove("web");
     await rig.flush();
     expect(await atOrigin()).toEqual(SOURCES);
   });
 
-  it("at the origin", async () => {
+  it("of node_modules at the origin", async () => {
     await started({ ...SOURCES, ...MODULES }, RULES);
     rig.desk.cut();
     for (const path of [...Object.keys(MODULES), "node_modules/a", "node_modules/b", "node_modules"])
@@ -82,9 +85,9 @@ describe("Truth 29: a deletion of what is ignored halts nothing", () => {
   });
 });
 
-describe("Truth 29: what is work halts", () => {
+describe("Truth 29: a deletion that halts the sync", () => {
   it.each(["node_modules", "vendor"])(
-    "%s, which no rule names; and the way to let it pass for good is said",
+    "of %s, which no rule names; the hint says how to let it pass for good",
     async (name) => {
       await started({ ...SOURCES, ...files(name, 120) }, { ".gitignore": "build/\n" });
       remove(name);
@@ -94,7 +97,7 @@ describe("Truth 29: what is work halts", () => {
         reason: expect.stringContaining(`121 of them in ${name}/`),
       });
       expect(state().hint).toContain(".gitignore");
-      // It is done as it is said.
+      // Follows the hint.
       await rig.during(rig.desk.sync.resume({ accept: "restore" }));
       await rig.flush();
       rig.desk.edit(".gitignore", `${name}/\n`);
@@ -105,7 +108,7 @@ describe("Truth 29: what is work halts", () => {
     },
   );
 
-  it("what a rule takes out again", async () => {
+  it("of a folder that a negated rule takes in again", async () => {
     await started(
       { ...SOURCES, ...files("vendor", 120) },
       { ".gitignore": "*\n!src\n!src/*\n!.gitignore\n!vendor\n!vendor/*\n" },
@@ -118,7 +121,7 @@ describe("Truth 29: what is work halts", () => {
   it.each([
     ["the origin", RULES],
     ["the origin, where everything is ignored", { ".gitignore": "*\n" }],
-  ])("an emptied side: %s", async (_, rules) => {
+  ])("of everything at one side: %s", async (_, rules) => {
     await started({ ...MODULES, a: "1\n" }, rules);
     rig.desk.cut();
     for (const path of Object.keys(await rig.during(rig.host.tree())).toReversed())
@@ -129,7 +132,7 @@ describe("Truth 29: what is work halts", () => {
     expect(filesOf(rig.desk.tree())).toEqual({ ...MODULES, ...rules, a: "1\n" });
   });
 
-  it("an emptied desk, where all but the rules is ignored", async () => {
+  it("of everything on a desk where all but the rules is ignored", async () => {
     await started(MODULES, RULES);
     remove(".gitignore", "node_modules");
     await halted();

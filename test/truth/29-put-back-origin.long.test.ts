@@ -16,12 +16,12 @@ class Restored extends FollowedOrigin {
     return existsSync(file) ? readFileSync(file, "utf8") : "";
   }
 
-  /** As a backup has it. */
+  /** Keeps a copy of the origin, as a backup does. */
   async keep(): Promise<void> {
     await this.replica.kill("SIGINT");
     await this.origin.kill("SIGTERM");
     copied(this.origin.home, join(this.#kept, "store"));
-    // The signed heads stand apart from the store: where they are newer, a person accepts the older history first.
+    // The signed heads are outside of the store. If they are newer, a person has to accept the older history first.
     copied(this.origin.configFolder, join(this.#kept, "config"));
     copied(this.origin.project, join(this.#kept, "project"));
     await this.origin.start();
@@ -65,7 +65,7 @@ class Restored extends FollowedOrigin {
   }
 }
 
-/** It halts, and both sides say which one went back. */
+/** Checks that the sync is halted, and that both sides say that the origin went back. */
 async function isHalted(both: Restored): Promise<void> {
   const shape = await both.until(({ state }) => state === "halted" || state === "in-sync");
   expect(shape).toMatchObject({ state: "halted", halted: "diverged" });
@@ -73,7 +73,7 @@ async function isHalted(both: Restored): Promise<void> {
   expect(shape.hint).toContain("chronicle sync rejoin");
   const [from = 0, to = 0] = (shape.reason?.match(/\d+/g) ?? []).map(Number);
   expect(from).toBeGreaterThan(to);
-  // Whoever looks at the origin is told as well.
+  // The diagnostics of the origin say so, too.
   await vi.waitFor(
     () => expect(both.diagnostics).toMatch(/replica \S+: the replica holds .*was put back to an earlier state/),
     60_000,
@@ -81,7 +81,7 @@ async function isHalted(both: Restored): Promise<void> {
 }
 
 describe.each(WAYS)("Truth 29: an origin that is put back to an older state (%s)", (way) => {
-  it("says so, and gets back what it has lost; nothing is deleted, and what both have made is a conflict", async () => {
+  it("is reported, and gets back what it has lost; nothing is deleted, and edits of both sides are a conflict", async () => {
     await using both = new Restored(way);
     both.at("base.txt", "base\n");
     both.at("both.txt", "base\n");
@@ -92,7 +92,7 @@ describe.each(WAYS)("Truth 29: an origin that is put back to an older state (%s)
     both.here("before.txt", "before\n");
     await both.flush();
     await both.keep();
-    // This the origin will have forgotten.
+    // The origin will have forgotten these changes.
     for (let n = 0; n < 3; n += 1) both.at(`lost/at-${n}.txt`, `at the origin ${n}\n`);
     for (let n = 0; n < 3; n += 1) both.here(`lost/here-${n}.txt`, `here ${n}\n`);
     both.at("base.txt", "changed at the origin\n");
@@ -102,7 +102,7 @@ describe.each(WAYS)("Truth 29: an origin that is put back to an older state (%s)
     expect(both.mine).toEqual(both.there);
     const lost = both.mine;
     await both.putBack("all");
-    // And this is new.
+    // These changes are made after the origin was put back.
     both.at("both.txt", "changed at the origin, when it was back\n");
     both.at("theirs.txt", "changed at the origin, when it was back\n");
     both.at("new-there.txt", "new at the origin\n");
@@ -127,7 +127,7 @@ describe.each(WAYS)("Truth 29: an origin that is put back to an older state (%s)
     // Nothing is wrong with either history.
     expect(await both.run("verify")).toMatchObject({ code: 0 });
     expect(await both.run("--upstream", "verify")).toMatchObject({ code: 0 });
-    // From here on everything goes as before: deletions, too.
+    // From here on, everything is synced as before, including deletions.
     both.here("gone.txt", undefined);
     both.at("lost/at-0.txt", undefined);
     await both.flush();
@@ -135,7 +135,7 @@ describe.each(WAYS)("Truth 29: an origin that is put back to an older state (%s)
     expect(both.mine).not.toHaveProperty(["lost/at-0.txt"]);
   }, 300_000);
 
-  it("loses nothing either where only its store is put back", async () => {
+  it("loses nothing if only its store is put back", async () => {
     await using both = new Restored(way);
     both.at("base.txt", "base\n");
     await both.start();
@@ -160,7 +160,7 @@ describe.each(WAYS)("Truth 29: an origin that is put back to an older state (%s)
     });
   }, 300_000);
 
-  it("needs no decision where it has lost nothing", async () => {
+  it("needs no decision if it has lost nothing", async () => {
     await using both = new Restored(way);
     both.at("base.txt", "base\n");
     await both.start();
@@ -175,8 +175,8 @@ describe.each(WAYS)("Truth 29: an origin that is put back to an older state (%s)
   }, 300_000);
 });
 
-describe("Truth 29: what is disputed while the origin goes back", () => {
-  it("is settled first, since the origin's side is here alone by then; and nothing is done without the origin", async () => {
+describe("Truth 29: a conflict while the origin goes back", () => {
+  it("must be settled before a rejoin if the origin has lost its side, and a rejoin needs the origin", async () => {
     await using both = new Restored("--connect");
     both.at("a.txt", "base\n");
     both.at("old.txt", "base\n");
@@ -207,14 +207,14 @@ describe("Truth 29: what is disputed while the origin goes back", () => {
     await both.origin.start();
     await both.rejoin();
     expect(both.there).toEqual({ "a.txt": "lost at the origin\n", "old.txt": "at the origin\n" });
-    // That one is as it was before the origin went back.
+    // The other conflict is as it was before the origin went back.
     expect(await both.status()).toMatchObject({ state: "in-sync", conflicts: 1 });
     expect((await both.run("sync", "resolve", "old.txt", "--keep-local")).code).toBe(0);
     await both.flush();
     expect(both.there).toEqual({ "a.txt": "lost at the origin\n", "old.txt": "here\n" });
   }, 300_000);
 
-  it("what cannot come back, and was settled, is in nobody's way", async () => {
+  it("about a lost file that cannot come back does not block a rejoin once it is settled", async () => {
     await using both = new Restored("--connect");
     both.at("base.txt", "base\n");
     await both.start();
@@ -222,7 +222,7 @@ describe("Truth 29: what is disputed while the origin goes back", () => {
     both.at("d/lost.txt", "in a folder\n");
     await both.flush();
     await both.putBack("all");
-    // A file stands by now in the place of the folder in which it would be.
+    // A file is now in the place of the folder of the lost file.
     both.here("d/lost.txt", undefined);
     rmdirSync(join(both.replica.folder, "d"));
     both.here("d", "a file\n");

@@ -7,7 +7,7 @@ const MIB = 1024 ** 2;
 let rig: FolderRig;
 afterEach(() => rig.close());
 
-/** What is told of the bytes on the way until both sides are equal. */
+/** Collects the reported bytes on the way until both sides are equal. */
 async function toldUntilEqual(phase: string): Promise<{ readonly done: number; readonly total: number }[]> {
   const told: { readonly done: number; readonly total: number }[] = [];
   await rig.until(() => {
@@ -19,21 +19,24 @@ async function toldUntilEqual(phase: string): Promise<{ readonly done: number; r
 }
 
 describe("Truth 30: a large file on its way", () => {
-  it.each(["receiving", "sending"])("is told in bytes of how many, while there is more of it (%s)", async (phase) => {
-    rig = await FolderRig.start({ a: "1" });
-    await rig.flush();
-    rig.desk.frameMs = 20;
-    // Nothing that could be packed into little.
-    const content = randomBytes(12 * MIB).toString("base64");
-    if (phase === "sending") rig.desk.edit("large", content);
-    else await rig.during(rig.host.write("large", content));
-    const told = await toldUntilEqual(phase);
-    expect(told.every(({ total }) => total === 16 * MIB)).toBe(true);
-    const parts = new Set(told.map(({ done }) => done).filter((done) => done > 0 && done < 16 * MIB));
-    expect(parts.size).toBeGreaterThan(2);
-    expect(rig.desk.sync.shape.progress).toBeUndefined();
-    await rig.flush();
-    expect(rig.desk.tree()["large"]).toBe(content);
-    expect((await rig.during(rig.host.tree()))["large"]).toBe(content);
-  });
+  it.each(["receiving", "sending"])(
+    "is reported with its done and its total bytes until it has arrived (%s)",
+    async (phase) => {
+      rig = await FolderRig.start({ a: "1" });
+      await rig.flush();
+      rig.desk.frameMs = 20;
+      // A content that compresses little.
+      const content = randomBytes(12 * MIB).toString("base64");
+      if (phase === "sending") rig.desk.edit("large", content);
+      else await rig.during(rig.host.write("large", content));
+      const told = await toldUntilEqual(phase);
+      expect(told.every(({ total }) => total === 16 * MIB)).toBe(true);
+      const parts = new Set(told.map(({ done }) => done).filter((done) => done > 0 && done < 16 * MIB));
+      expect(parts.size).toBeGreaterThan(2);
+      expect(rig.desk.sync.shape.progress).toBeUndefined();
+      await rig.flush();
+      expect(rig.desk.tree()["large"]).toBe(content);
+      expect((await rig.during(rig.host.tree()))["large"]).toBe(content);
+    },
+  );
 });

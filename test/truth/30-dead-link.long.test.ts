@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 
-/** All times are those of the simulated clock: how fast the machine is plays no part. */
+/** All times are of the simulated clock, so that the speed of the machine does not matter. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -9,7 +9,7 @@ afterEach(() => rig.close());
 /** The longest that a dead connection may go unnoticed, and that both sides may differ after the network works again, in ms. */
 const LIMIT_MS = 10_000;
 
-/** An origin and a desk that are equal, with the heartbeat of the product. */
+/** Starts an origin and a desk that are in sync, with the default heartbeat of the product. */
 async function follow(): Promise<void> {
   rig = new FolderRig();
   rig.host.heartbeatMs = undefined;
@@ -54,7 +54,7 @@ describe("Truth 30: a dead link", () => {
     expect(rig.desk.sync.shape.reason).toMatch(/sent nothing for \d+ s/);
   });
 
-  it("is offline all the time that it is dead, whatever is tried meanwhile", async () => {
+  it("is offline as long as it is dead, whatever is tried meanwhile", async () => {
     await follow();
     for (const end of ["a", "b"] as const) rig.desk.silent.add(end);
     await rig.until(isOffline);
@@ -93,7 +93,7 @@ describe("Truth 30: a dead link", () => {
     expect(late).toEqual([]);
   });
 
-  it("a change whose answer is lost does not wait for long at lag 0, though the connection goes on", async () => {
+  it("a change whose answer is lost is pending for 4 s at most, although the connection continues", async () => {
     await follow();
     await rig.pass(20_500);
     rig.desk.lost.add("WriteBackResult");

@@ -15,7 +15,7 @@ const MIB = 1024 ** 2;
 const both = new FollowedOrigin("--ws-connect");
 const { origin, replica: desk } = both;
 let workspace = "";
-/** Has the desk's folder a small file system of its own? */
+/** Whether the desk's folder is a small file system of its own. */
 const isMounted = mountSmall(desk.folder);
 const met = new Map<string, SyncTroubleShape>();
 
@@ -28,7 +28,7 @@ function remount(options: string): void {
   expect(spawnSync("mount", ["-o", `remount,${options}`, desk.folder]).status).toBe(0);
 }
 
-/** A command of the desk's user, who has a store process for it. */
+/** Runs a command of the desk's user, with a store process for it. Returns what it prints. */
 function run(args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [chronicleBin(), ...args], {
     cwd: desk.folder,
@@ -39,7 +39,7 @@ function run(args: readonly string[]): string {
   return stdout;
 }
 
-/** A command of the origin's user. */
+/** Runs a command of the origin's user. Returns what it prints. */
 function atOrigin(args: readonly string[]): string {
   const env = {
     CI: "true",
@@ -147,7 +147,7 @@ describe("Truth 30: each kind of trouble of a sync has a next step of its own", 
     expect(next).toMatch(/another token/);
   });
 
-  it("and no two have the same", () => {
+  it("no two kinds of trouble have the same next step", () => {
     expect(met.size).toBe(isMounted ? 5 : 3);
     expect(new Set([...met.values()].map(({ next }) => next)).size).toBe(met.size);
   });

@@ -14,7 +14,7 @@ const { origin, replica: desk } = both;
 /** A second folder of the desk's user, whose token may only read. */
 const reading = join(desk.base, "reading");
 
-/** A command of the desk's user. */
+/** Runs a command of the desk's user. */
 function run(args: readonly string[], cwd = desk.folder) {
   return spawnSync(process.execPath, [chronicleBin(), ...args], { cwd, env: desk.env, encoding: "utf8" });
 }
@@ -24,7 +24,7 @@ function flushed(folder: string) {
   return { status, shape: JSON.parse(stdout) as SyncShape };
 }
 
-/** At the origin: what no history records. */
+/** Makes pipes at the origin, which no history records. */
 function makePipes(...names: readonly string[]): void {
   const { status, stderr } = spawnSync("mkfifo", names, { cwd: origin.project, encoding: "utf8" });
   if (status !== 0) throw new Error(stderr);
@@ -33,7 +33,7 @@ function makePipes(...names: readonly string[]): void {
 beforeAll(async () => {
   writeFileSync(join(origin.project, "a.txt"), "one\n");
   await both.start();
-  // Nothing that could be recorded is in the way of a file of this name.
+  // A pipe, which cannot be recorded, is in the way of a file of this name.
   makePipes("pipe");
 }, 120_000);
 
@@ -43,10 +43,10 @@ afterAll(async () => {
   await both[Symbol.asyncDispose]();
 });
 
-describe("Truth 30: a flush of a folder of which the origin has refused something", { timeout: 120_000 }, () => {
+describe("Truth 30: a flush of a folder with changes that the origin has refused", { timeout: 120_000 }, () => {
   const REFUSED = [{ path: "pipe", reason: "path", why: expect.stringMatching(/./), hint: expect.stringMatching(/./) }];
 
-  it("exits with 0 while everything is there", () => {
+  it("exits with 0 while nothing is refused", () => {
     writeFileSync(join(desk.folder, "b.txt"), "two\n");
     const { status, shape } = flushed(desk.folder);
     expect({ status, state: shape.state, refused: shape.refused }).toEqual({ status: 0, state: "in-sync" });
@@ -59,7 +59,7 @@ describe("Truth 30: a flush of a folder of which the origin has refused somethin
     expect(shape).toMatchObject({ state: "in-sync", pending: 0, refused: REFUSED });
   });
 
-  it("does so again as long as that stands, for people as well, and over HTTP", async () => {
+  it("does so again as long as the refusal stands, also in words and over HTTP", async () => {
     const { status, stdout } = run(["sync", "flush", desk.folder]);
     expect(status).toBe(1);
     expect(stdout).toMatch(/pipe.*cannot be written at the origin/);
@@ -79,7 +79,7 @@ describe("Truth 30: a flush of a folder of which the origin has refused somethin
     expect(flushed(desk.folder)).toMatchObject({ status: 1, shape: { refused: REFUSED } });
   });
 
-  it("names each of many", () => {
+  it("names each of many refused paths", () => {
     const names = Array.from({ length: 30 }, (_, i) => `pipe${String(i).padStart(2, "0")}`);
     expect(
       spawnSync(
@@ -96,7 +96,7 @@ describe("Truth 30: a flush of a folder of which the origin has refused somethin
     for (const name of names) rmSync(join(desk.folder, name));
   });
 
-  it("names what a token that may only read keeps here, too", () => {
+  it("names a change that stays here because the token may only read, too", () => {
     mkdirSync(reading);
     const token = join(desk.base, "reader.token");
     writeFileSync(token, origin.makeToken("reader"), { mode: 0o600 });

@@ -2,14 +2,14 @@ import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 
-/** All times are those of the simulated clock: how fast the machine is plays no part. */
+/** All times are of the simulated clock, so that the speed of the machine does not matter. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
 
 const LIMIT_MS = 10_000;
 
-/** Lets time pass until the desk has this; the simulated time that takes. */
+/** Lets time pass until the desk's file has this content. Resolves to the simulated time that passed. */
 async function timeUntil(name: string, content: string): Promise<number> {
   const from = rig.clock.now;
   const isThere = (): boolean => rig.desk.tree()[name] === content;
@@ -19,7 +19,7 @@ async function timeUntil(name: string, content: string): Promise<number> {
 }
 
 describe("Truth 30: a folder that can be written again", () => {
-  it("gets what was to come within 10 s after its disk has room, however long it was full", async () => {
+  it("gets a pending change within 10 s after its disk has room, however long it was full", async () => {
     rig = await FolderRig.start({ a: "1" });
     await rig.flush();
     for (const seconds of [5, 40, 130]) {
@@ -34,7 +34,7 @@ describe("Truth 30: a folder that can be written again", () => {
     }
   });
 
-  it("gets a file that was blocked within 10 s after a permission above it was given, however long it was not", async () => {
+  it("gets a file that was blocked within 10 s after a permission above it was given, however long it was missing", async () => {
     rig = await FolderRig.start({ "d/a": "1" });
     rig.host.heartbeatMs = 60_000;
     rig.desk.cut();

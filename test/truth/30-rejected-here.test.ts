@@ -4,10 +4,12 @@ import { FolderRig } from "../../src/testing/folder-rig.ts";
 let rig: FolderRig;
 afterEach(() => rig.close());
 
-/** A name that goes over no wire: to some systems it is absolute. */
+/** A name that is not sent, because some systems read it as absolute. */
 const NAME = "C:\\x";
 
-/** How often all files of the folder's own history are read from here on. */
+/**
+ * Counts from now on how often all files of the folder's own history are read. Returns a function that gives the count.
+ */
 function countWholeReads(): () => number {
   const { index } = rig.desk.context;
   const entriesAt = index.entriesAt.bind(index);

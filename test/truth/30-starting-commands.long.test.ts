@@ -12,7 +12,7 @@ import { replicaHello } from "../../src/replication/replica/replica-hello.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { ServerProcess } from "../helpers/server-process.ts";
 
-/** A server that begins the history of its folder, and cannot end that: somebody else holds what it needs, until `letGo`. */
+/** A server that begins the history of its folder, and cannot finish: a lock that it needs is held until `letGo`. */
 let origin: ServerProcess;
 let holder: DatabaseSync;
 let isHeld = false;
@@ -37,7 +37,7 @@ function letGo(): void {
 beforeEach(async () => {
   origin = new ServerProcess(["--replication", "--wait", "300"]);
   writeFileSync(join(origin.project, "a.txt"), "one\n");
-  // Another workspace is there already: it is not the one that is meant.
+  // Another workspace exists already. It is not the one that the commands are about.
   const { argv, options } = atOrigin(["--store", origin.home, "workspaces", "create", "other"]);
   const made = spawnSync(process.execPath, argv, { ...options, encoding: "utf8" });
   if (made.status !== 0) throw new Error(made.stderr);
@@ -52,7 +52,10 @@ afterEach(async () => {
   await origin[Symbol.asyncDispose]();
 });
 
-/** What an origin says first to a replica that names no workspace: the message, or the error that ends it. */
+/**
+ * Returns what an origin says first to a replica that names no workspace: the type of the message, or the error that
+ * ends the connection.
+ */
 async function firstWord(way: string): Promise<string | Pick<ChronicleError, "code" | "data">> {
   const address = way === "socket" ? { url: origin.socketUrl } : { url: origin.url, token: origin.token };
   const ending = new AbortController();
@@ -70,7 +73,7 @@ async function firstWord(way: string): Promise<string | Pick<ChronicleError, "co
 }
 
 describe("Truth 30: a server that still begins the history of its folder", { timeout: 180_000 }, () => {
-  it("is asked again by a command until it has, and then that folder is meant", async () => {
+  it("is asked again by a command until the history is begun, and the command is about that folder", async () => {
     const { argv, options } = atOrigin(["--remote", origin.socketUrl, "cat", "a.txt"]);
     const child = spawn(process.execPath, argv, { ...options, stdio: ["ignore", "pipe", "pipe"] });
     const ended = once(child, "close");
@@ -78,7 +81,7 @@ describe("Truth 30: a server that still begins the history of its folder", { tim
     child.stdout.on("data", (piece: Buffer) => (said.out += String(piece)));
     child.stderr.on("data", (piece: Buffer) => (said.err += String(piece)));
     while (!said.err.includes("starting") && child.exitCode === null) await delay(50);
-    // For longer than a client goes on asking whoever does not answer.
+    // This is longer than a client keeps asking a server that does not answer.
     await Promise.race([ended, delay(8_000)]);
     expect({ ...said, code: child.exitCode }).toMatchObject({ out: "", code: null });
     letGo();
@@ -86,7 +89,7 @@ describe("Truth 30: a server that still begins the history of its folder", { tim
     expect(said.out).toBe("one\n");
   });
 
-  it("tells a program so, and which workspace it is once that is known", async () => {
+  it("tells a program that it is starting, and names the workspace once that is known", async () => {
     const client = createClient({ url: origin.socketUrl });
     try {
       expect(await client.me()).toMatchObject({ default_workspace: null, starting: true });

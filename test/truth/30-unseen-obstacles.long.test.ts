@@ -3,7 +3,7 @@ import type { SimOperation } from "../../src/testing/sim-disk/sim-faults.ts";
 import { FolderRig, removeSim } from "../../src/testing/folder-rig.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 
-/** All times are those of the simulated clock: how fast the machine is plays no part. */
+/** All times are of the simulated clock, so that the speed of the machine does not matter. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -11,7 +11,7 @@ afterEach(() => rig.close());
 const LIMIT_MS = 10_000;
 const MINUTE_MS = 60_000;
 
-/** Lets time pass until it is so; the simulated time that takes. */
+/** Lets time pass until `isSo`. Resolves to the simulated time that passed. */
 async function timeUntil(isSo: () => boolean | Promise<boolean>): Promise<number> {
   const from = rig.clock.now;
   while (!(await isSo()) && rig.clock.now < from + 3 * MINUTE_MS) await rig.pass(500);
@@ -19,7 +19,7 @@ async function timeUntil(isSo: () => boolean | Promise<boolean>): Promise<number
   return rig.clock.now - from;
 }
 
-/** Nothing may be written in the desk's folder `d`, and its disk says so to whoever asks. */
+/** Makes the desk's disk refuse to replace the file `a`, and say so to a check whether it can be written. */
 function refuses(errno: string): void {
   const isThere = ({ name, path }: SimOperation): boolean =>
     (name === "rename" && path.endsWith("/a")) || name === "checkWrite";
@@ -31,42 +31,48 @@ const blocked = (): string[] =>
     ? []
     : rig.desk.happened.flatMap((one) => (one.kind === "conflict" ? one.path : []));
 
-describe("Truth 30: an obstacle in a replica's folder that goes unrecorded", () => {
+describe("Truth 30: an obstacle in a replica's folder whose removal is not recorded", () => {
   it.each([
     [2, true],
     [20, true],
     [20, false],
     [50, false],
-  ])("an ignored file in a folder that is to go, gone after %i min (hinted at: %s)", async (minutes, isHinted) => {
-    rig = await FolderRig.start({ ".gitignore": "*.log\n", "d/a": "1" });
-    await rig.flush();
-    const { desk, host } = rig;
-    desk.edit("d/x.log", "kept");
-    await rig.pass(1_000);
-    for (const path of ["d/a", "d"]) await rig.during(host.write(path, undefined));
-    await rig.pass(minutes * MINUTE_MS);
-    expect(desk.tree()).toHaveProperty("d/");
-    expect(blocked()).toContain("d");
-    removeSim(desk.disk, `${FOLDER}/d/x.log`);
-    if (isHinted) desk.hint("d/x.log");
-    expect(await timeUntil(() => !("d/" in desk.tree()))).toBeLessThanOrEqual(LIMIT_MS);
-    await rig.until(() => desk.sync.shape.conflicts === 0);
-  });
-
-  it.each(["EROFS", "EPERM"])("a file system that takes nothing (%s), until it does, without a word", async (errno) => {
-    rig = await FolderRig.start({ "d/a": "1" }, { countsReads: true });
-    await rig.flush();
-    for (const minutes of [5, 40]) {
-      refuses(errno);
-      await rig.during(rig.host.write("d/a", `after ${minutes}`));
+  ])(
+    "an ignored file in a folder that should be deleted, removed after %i min (hinted at: %s)",
+    async (minutes, isHinted) => {
+      rig = await FolderRig.start({ ".gitignore": "*.log\n", "d/a": "1" });
+      await rig.flush();
+      const { desk, host } = rig;
+      desk.edit("d/x.log", "kept");
+      await rig.pass(1_000);
+      for (const path of ["d/a", "d"]) await rig.during(host.write(path, undefined));
       await rig.pass(minutes * MINUTE_MS);
-      expect(rig.desk.sync.shape.trouble).toMatchObject({ kind: "no-permission" });
-      rig.desk.machine.plan(undefined);
-      expect(await timeUntil(() => rig.desk.tree()["d/a"] === `after ${minutes}`)).toBeLessThanOrEqual(LIMIT_MS);
-    }
-  });
+      expect(desk.tree()).toHaveProperty("d/");
+      expect(blocked()).toContain("d");
+      removeSim(desk.disk, `${FOLDER}/d/x.log`);
+      if (isHinted) desk.hint("d/x.log");
+      expect(await timeUntil(() => !("d/" in desk.tree()))).toBeLessThanOrEqual(LIMIT_MS);
+      await rig.until(() => desk.sync.shape.conflicts === 0);
+    },
+  );
 
-  it("a file of the folder that cannot be read, until it can be, without a word", async () => {
+  it.each(["EROFS", "EPERM"])(
+    "a file system that cannot be written (%s), and becomes writable without a hint",
+    async (errno) => {
+      rig = await FolderRig.start({ "d/a": "1" }, { countsReads: true });
+      await rig.flush();
+      for (const minutes of [5, 40]) {
+        refuses(errno);
+        await rig.during(rig.host.write("d/a", `after ${minutes}`));
+        await rig.pass(minutes * MINUTE_MS);
+        expect(rig.desk.sync.shape.trouble).toMatchObject({ kind: "no-permission" });
+        rig.desk.machine.plan(undefined);
+        expect(await timeUntil(() => rig.desk.tree()["d/a"] === `after ${minutes}`)).toBeLessThanOrEqual(LIMIT_MS);
+      }
+    },
+  );
+
+  it("a file of the folder that cannot be read, and becomes readable without a hint", async () => {
     rig = await FolderRig.start({ a: "1", b: "1" }, { countsReads: true });
     await rig.flush();
     const { desk, host } = rig;
@@ -81,7 +87,7 @@ describe("Truth 30: an obstacle in a replica's folder that goes unrecorded", () 
     }
   });
 
-  it("one that stays costs few lines of the log, though others write there all the time", async () => {
+  it("an obstacle that stays adds few events to the log, although it is written all the time", async () => {
     rig = await FolderRig.start({ ".gitignore": "*.log\n", "d/a": "1" });
     await rig.flush();
     const { desk, host } = rig;

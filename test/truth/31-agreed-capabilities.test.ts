@@ -11,7 +11,7 @@ import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { EMPTY_HEAD } from "../../src/core/values/event.ts";
 import { HostilePeer } from "../helpers/hostile-peer.ts";
 
-/** What both sides have not named is not used, and not taken. */
+/** A capability that not both sides have named is not used, and its messages are refused. */
 
 const HASH = sha256("content");
 const HELLO = { type: "Hello", versions: [2], sandbox_id: "other", head: { sequence: 0, hash: "" } };
@@ -24,7 +24,7 @@ const FINE = {
   ...{ mtime_ms: 0, mtime_ns: 1, master_rowid_seen: 0, actor: "human" },
 };
 
-/** A head that is signed. */
+/** Returns a signed head. */
 function signedHead(hash: Hash): string {
   const content = { workspace: "w1", seq: 1, hash, logRoot: HASH, root: HASH };
   return signHead(encodeHead(content), generateKey().privateKeyPem, "origin");
@@ -55,7 +55,7 @@ async function welcomed(capabilities: readonly string[]) {
 
 describe("Truth 31: capabilities", () => {
   it.each([[[]], [["witness"]], [["tree", "witness", "no-such-thing"]]])(
-    "an origin names those of the replica's that it knows, and no others (%j)",
+    "an origin names the replica's capabilities that it knows, and no others (%j)",
     async (capabilities) => {
       using peer = await greeted(capabilities);
       const told = await peer.next("HelloAck");

@@ -18,7 +18,7 @@ import { createClient } from "../../src/client/create-node-client.ts";
 import { bytesTree, hasPython, PythonReplica, type ReplicaAnswer } from "../helpers/python-replica.ts";
 import { ServerProcess } from "../helpers/server-process.ts";
 
-/** `replica.py` knows the protocol from docs/protocol.md only: that both sides get on shows that the page is enough. */
+/** `replica.py` was written from docs/protocol.md alone. That it works with an origin shows that the page is enough. */
 
 const VERIFIER = fileURLToPath(new URL("../format/verify.py", import.meta.url));
 const PATIENCE = { timeout: 60_000, interval: 200 };
@@ -84,7 +84,10 @@ function write(side: string, path: string | Buffer, content: string | Buffer, mo
   chmodSync(full, mode);
 }
 
-/** Names and states that a replica must not trip over; `of`: so that both sides can have their own. */
+/**
+ * Writes names and states that a replica must cope with. `of` is a part of the names, so that each side can have its
+ * own.
+ */
 function writeOdd(side: string, of: string): void {
   const names = [
     `${of} with spaces`,
@@ -117,7 +120,7 @@ async function isSame(): Promise<void> {
   expect(bytesTree(replica.folder)).toEqual(bytesTree(origin.project));
 }
 
-/** A head is kept, and vouched for, some time after the events. */
+/** Checks that the origin vouches for a head on a new connection. A head is signed some time after the events. */
 async function isWitness(way: Way): Promise<void> {
   await replica.do("close");
   await connect(way);
@@ -126,14 +129,14 @@ async function isWitness(way: Way): Promise<void> {
 
 describe.skipIf(!hasPython)("Truth 31: a replica that was written from docs/protocol.md alone (needs python3)", () => {
   describe.each(WAYS)("over $over, with $knows", (way) => {
-    it("gets what is there, follows live, and writes back, under odd names too", async () => {
+    it("gets the files that are there, follows live, and writes back, also with odd names", async () => {
       writeOdd(origin.project, "there");
       write(origin.project, "C:\\x", "what Windows reads as absolute");
       write(origin.project, "D:\\folder/in it", "the same");
       await begin();
       expect(await connect(way)).toMatchObject({ ok: { head: { sequence: 3 }, settled_local_seq: 0 } });
       await isSame();
-      // Live: nothing is asked for.
+      // Live changes come without a request.
       writeOdd(origin.project, "later");
       rmSync(join(origin.project, "there-link"));
       await vi.waitFor(() => expect(bytesTree(replica.folder)).toEqual(bytesTree(origin.project)), PATIENCE);
@@ -148,7 +151,7 @@ describe.skipIf(!hasPython)("Truth 31: a replica that was written from docs/prot
       if (agreed.length === 0) expect(witnessed).toBe(0);
       else await vi.waitFor(() => isWitness(way), PATIENCE);
       expect(await client.workspace(workspace).status()).toMatchObject({ root });
-      // Its copy of the log is the log.
+      // The replica's copy of the log equals the beginning of the log.
       const log = join(origin.home, "workspaces", workspace, "events.wal");
       expect(readFileSync(log, "utf8").startsWith(replica.lines)).toBe(true);
       writeFileSync(join(replica.base, "lines"), replica.lines);
@@ -156,7 +159,7 @@ describe.skipIf(!hasPython)("Truth 31: a replica that was written from docs/prot
       expect(verified.stderr).toBe("");
     });
 
-    it("is cut off and killed, the origin too, and nothing is done twice", async () => {
+    it("does nothing twice, although it is cut off and killed, and the origin, too", async () => {
       write(origin.project, "one", "1");
       await begin();
       await connect(way);
@@ -209,7 +212,7 @@ describe.skipIf(!hasPython)("Truth 31: a replica that was written from docs/prot
       expect(readdirSync(join(replica.folder, "folder"))).toContain("new");
     });
 
-    it("was away while the origin removed its events: with `tree` it goes on, without it says so", async () => {
+    it("continues with `tree` if the origin removed events while it was away, and says so without it", async () => {
       for (const name of ["same/a", "same/b", "other/a", "gone/a", "D:\\folder/a"]) write(origin.project, name, name);
       await begin();
       await connect(way);
@@ -235,7 +238,7 @@ describe.skipIf(!hasPython)("Truth 31: a replica that was written from docs/prot
   const workspace = () => client.workspace(workspaceId());
   const workspaceId = (): string => readdirSync(join(origin.home, "workspaces"))[0] ?? "";
 
-  it("names what cannot be a path, or is git's own: nothing of it is written, and it goes on", async () => {
+  it("is refused names that are no paths, or are git's own; nothing is written, and the sync continues", async () => {
     write(origin.project, "one", "1");
     await begin();
     for (const name of ["a/../b", "/etc/x", "..", "a//b", "", ".", "C:\\x", "c:/x", "\\\\x"]) {
@@ -258,7 +261,7 @@ describe.skipIf(!hasPython)("Truth 31: a replica that was written from docs/prot
     expect(report.conflicts).toEqual({});
   }
 
-  it("is given no secrets unless it asks for them, and takes that for no deletion", async () => {
+  it("gets no secrets unless it asks for them, and does not take that for a deletion", async () => {
     write(origin.project, "one", "1");
     write(origin.project, ".env", "KEY=secret");
     await begin();
@@ -271,7 +274,7 @@ describe.skipIf(!hasPython)("Truth 31: a replica that was written from docs/prot
     await isSame();
   });
 
-  it("gets on with an origin that erases, before it comes and while it is there", async () => {
+  it("works with an origin that erases contents before it connects, and while it is connected", async () => {
     write(origin.project, "one", "a secret that got in");
     await begin();
     await vi.waitFor(() => expect(workspaceId()).not.toBe(""), PATIENCE);

@@ -21,9 +21,9 @@ import { opening } from "../../src/engine/commit/operation-drafts.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
 import { storeParts } from "../helpers/store-parts.ts";
 
-/** What a power cut leaves of files whose bytes were not written: their names, their times, and nothing in them. */
+/** After a power cut, files whose bytes had not been written keep their names and times, but have no contents. */
 
-/** The store believes that it was last used in another start of the machine. */
+/** Makes the store believe that it was last used before the machine restarted. */
 function goDown(store: string): void {
   for (const id of readdirSync(join(store, "workspaces"))) {
     const file = join(store, "workspaces", id, "whereabouts.json");
@@ -33,14 +33,14 @@ function goDown(store: string): void {
   }
 }
 
-/** Cuts a file to so many bytes, and gives it the time that it had. */
+/** Cuts a file to `bytes` bytes, and keeps its time. */
 function cutShort(file: string, bytes = 0): void {
   const { atimeMs, mtimeMs } = statSync(file);
   truncateSync(file, bytes);
   utimesSync(file, atimeMs / 1_000, mtimeMs / 1_000);
 }
 
-/** The same bytes but for some that are others, at the same time. */
+/** Overwrites a file with other content of the same size, and keeps its time. */
 function overwrite(file: string, content: string): void {
   const { size, atimeMs, mtimeMs } = statSync(file);
   expect(Buffer.byteLength(content)).toBe(size);
@@ -50,7 +50,7 @@ function overwrite(file: string, content: string): void {
 
 const FILES = { "a.txt": "aaaa\n", "in/b.txt": "bbbb\n".repeat(100), "c.txt": "cccc\n", "d.txt": "dddd\n" };
 
-/** A time in whole seconds: it can be set back exactly. */
+/** A time in whole seconds, because such a time can be set back exactly. */
 const LONG_AGO = 1_700_000_000;
 
 function fill(write: (path: string, content: string) => void, folder: string): void {
@@ -76,12 +76,12 @@ describe("Truth 32: a workspace after an unclean end", () => {
     await box.must(command.split(" "));
     expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe(FILES["a.txt"]);
     expect(readFileSync(join(box.project, "in/b.txt"), "utf8")).toBe(FILES["in/b.txt"]);
-    // It is said once.
+    // A later snapshot does not report lost bytes any more.
     cutShort(join(box.project, "c.txt"));
     expect((await box.must(["snapshot"])).stderr).not.toContain("lost bytes");
   });
 
-  it("of very many files, the commands that it names list and bring back each", async () => {
+  it("names commands that list all of 13 files that were cut short, and bring them back", async () => {
     using box = new Sandbox();
     const names = Array.from({ length: 13 }, (_, i) => `f${i}.txt`);
     for (const name of names) {
@@ -101,7 +101,7 @@ describe("Truth 32: a workspace after an unclean end", () => {
     );
   });
 
-  it("knows the time of a file that was written anew with the same bytes", async () => {
+  it("reports lost bytes of a file whose time changed when it was rewritten with the same bytes", async () => {
     using box = new Sandbox();
     fill((path, content) => box.write(path, content), box.project);
     await box.must(["init"]);
@@ -113,7 +113,7 @@ describe("Truth 32: a workspace after an unclean end", () => {
     expect((await box.must(["snapshot"])).stderr).toContain('"a.txt" has lost bytes');
   });
 
-  it("knows that time also after somebody has only looked", async () => {
+  it("reports lost bytes in a snapshot also after `status` has looked at the file", async () => {
     using box = new Sandbox();
     fill((path, content) => box.write(path, content), box.project);
     await box.must(["init"]);
@@ -128,7 +128,7 @@ describe("Truth 32: a workspace after an unclean end", () => {
     expect((await box.must(["snapshot"])).stderr).toContain('"a.txt" has lost bytes');
   });
 
-  it("reads again what was recorded shortly before, though its stat is the recorded one", async () => {
+  it("reads a file again that was recorded shortly before, although its stat equals the recorded one", async () => {
     using box = new Sandbox();
     fill((path, content) => box.write(path, content), box.project);
     await box.must(["init"]);
@@ -140,7 +140,7 @@ describe("Truth 32: a workspace after an unclean end", () => {
   it.each([
     ["run", ["run", "--", "true"]],
     ["transaction", ["transaction", "begin"]],
-  ])("is told by %s, too", async (_, command) => {
+  ])("reports lost bytes on stderr of %s, too", async (_, command) => {
     using box = new Sandbox();
     fill((path, content) => box.write(path, content), box.project);
     await box.must(["init"]);
@@ -151,7 +151,7 @@ describe("Truth 32: a workspace after an unclean end", () => {
     expect(told.code).toBe(0);
   });
 
-  it("takes edits for edits: a new time, a longer file, a deletion, and everything where nothing went down", async () => {
+  it("reports no lost bytes for a new time, a longer file or a deletion, nor before an unclean end", async () => {
     using box = new Sandbox();
     fill((path, content) => box.write(path, content), box.project);
     await box.must(["init"]);
@@ -188,7 +188,7 @@ describe("Truth 32: a replica after an unclean end", () => {
     return sides;
   }
 
-  it("puts back what was cut short, lost, or is an earlier state, and nothing of it goes to the origin", async () => {
+  it("puts back files that were cut short, lost or set to an earlier state, and sends none of that to the origin", async () => {
     const { origin, replica: desk } = await started();
     await desk.kill();
     goDown(desk.home);
@@ -197,10 +197,10 @@ describe("Truth 32: a replica after an unclean end", () => {
     writeFileSync(join(desk.folder, "edited.txt"), "first\n");
     utimesSync(join(desk.folder, "edited.txt"), LONG_AGO, LONG_AGO);
     writeFileSync(join(desk.folder, "new.txt"), "written after it\n");
-    // Written anew right before the machine went down, of which only the name and the time were left.
+    // The machine went down right after c.txt was rewritten: only its name and its time reached the disk.
     truncateSync(join(desk.folder, "c.txt"));
     utimesSync(join(desk.folder, "c.txt"), LONG_AGO + 60, LONG_AGO + 60);
-    // Emptied by somebody since.
+    // Somebody emptied this file after the machine had started again.
     truncateSync(join(desk.folder, "emptied.txt"));
     await sides?.startReplica();
     await sides?.flush();
@@ -217,7 +217,7 @@ describe("Truth 32: a replica after an unclean end", () => {
     }
   });
 
-  it("does so also where an operation was interrupted in the folder", async () => {
+  it("puts back a cut file also if an operation was interrupted in the folder", async () => {
     const { replica: desk } = await started();
     await desk.kill();
     const parts = await storeParts(desk.home, join(desk.userHome, ".config", "chronicle"));
@@ -232,7 +232,7 @@ describe("Truth 32: a replica after an unclean end", () => {
     await first.close();
     goDown(desk.home);
     cutShort(join(desk.folder, "own.txt"));
-    // As a sync begins, before anybody has finished it.
+    // A sync begins with such a capture, before anybody has finished the interrupted operation.
     const { context, close } = await open();
     await capture(context, { cause: "watch" });
     await close();
@@ -240,7 +240,7 @@ describe("Truth 32: a replica after an unclean end", () => {
     expect(readFileSync(join(desk.folder, "own.txt"), "utf8")).toBe("written here\n");
   });
 
-  it("takes deletions and edits for those of people where the sync had ended properly", async () => {
+  it("sends deletions and edits to the origin after a sync that ended properly, and puts back a cut file", async () => {
     const { origin, replica: desk } = await started();
     expect(await desk.kill("SIGINT")).toBe(0);
     goDown(desk.home);

@@ -19,8 +19,8 @@ import { ServerProcess } from "../helpers/server-process.ts";
 import { canMount } from "../helpers/trouble.ts";
 
 /**
- * A store on a disk with a little room left (a small tmpfs), and indexes that are behind its log and its contents, as after a crash: what is
- * read does not need the room that they would.
+ * A store on a disk with little room left (a small tmpfs). Its indexes are behind its log and its contents, as after
+ * a crash. Reading does not need the room that up-to-date indexes would take.
  */
 
 const KIB = 1024;
@@ -31,7 +31,7 @@ function mountSmall(folder: string): void {
   expect(spawnSync("mount", ["-t", "tmpfs", "-o", "size=12m,mode=700", "none", folder]).status).toBe(0);
 }
 
-/** Leaves so much room on the disk of this file. */
+/** Fills the disk of this file until `leftKib` KiB remain. */
 function fill(filler: string, leftKib: number): void {
   rmSync(filler, { force: true });
   spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4k"], { stdio: "ignore" });
@@ -48,7 +48,7 @@ function removeIndex(folder: string): void {
   for (const name of readdirSync(folder)) if (name.startsWith("index.db")) rmSync(join(folder, name));
 }
 
-/** Copies the files of an index; those that are in `to` go first. */
+/** Copies the files of an index, after removing those in `to`. */
 function copyIndex(from: string, to: string): void {
   mkdirSync(to, { recursive: true });
   removeIndex(to);
@@ -102,7 +102,7 @@ describe.skipIf(!canMount)("Truth 33: a disk without room for the indexes (needs
     { left: 160, index: "behind" },
     { left: 160, index: "lost" },
   ])(
-    "reads, verifies and restores elsewhere, and says so once: $left KiB left, the indexes are $index",
+    "reads, verifies and restores, and says once that the index is temporary: $left KiB left, the indexes are $index",
     ({ left, index }) => {
       const elsewhere = join(base, `restored-${left}-${index}`);
       const commands = ["verify", "files", "cat f1.txt", "log", "status", "history f1.txt", "restore --to"];
@@ -121,7 +121,7 @@ describe.skipIf(!canMount)("Truth 33: a disk without room for the indexes (needs
     120_000,
   );
 
-  it("records again as soon as there is room, into the index's own file", () => {
+  it("records again once there is room, without a temporary index", () => {
     setBack();
     fill(filler, 40);
     expect(chronicle("files").code).toBe(0);
@@ -133,7 +133,7 @@ describe.skipIf(!canMount)("Truth 33: a disk without room for the indexes (needs
   }, 60_000);
 });
 
-describe.skipIf(!canMount)("Truth 33: a server on such a disk (needs a mount)", () => {
+describe.skipIf(!canMount)("Truth 33: a server on a disk without room for the indexes (needs a mount)", () => {
   it("reads over HTTP, and takes changes again once there is room", async () => {
     await using server = new ServerProcess();
     mountSmall(server.home);

@@ -12,8 +12,8 @@ import { ServerProcess } from "../helpers/server-process.ts";
 import { canMount } from "../helpers/trouble.ts";
 
 /**
- * A server on a sick or full disk. A preloaded library has system calls of the real process fail on the paths that a file names; a full
- * disk is a small tmpfs.
+ * A server on a sick or full disk. A preloaded library makes system calls of the real process fail on the paths that
+ * a control file names. The full disk is a small tmpfs.
  */
 
 const folder = mkdtempSync(join(tmpdir(), "chronicle-sick-"));
@@ -68,7 +68,7 @@ async function makeWorkspace(server: ServerProcess, name: string): Promise<strin
 const put = (server: ServerProcess, id: string, content: string): Promise<Reply> =>
   ask(server, "PUT", `/v1/workspaces/${id}/files/a.txt`, content);
 
-/** Asks again until it is answered so, or for ten seconds. */
+/** Asks again until the reply has this status, for ten seconds at most. Returns the last reply. */
 async function until(asking: () => Promise<Reply>, status: number): Promise<Reply> {
   for (let left = 40; ; left -= 1) {
     const reply = await asking();
@@ -83,7 +83,7 @@ function diagnostics(server: ServerProcess): string {
 }
 
 describe.skipIf(!canPreload)("Truth 34: a server on a sick disk (needs gcc)", () => {
-  it("lives on where it cannot look at its socket, and says so once", async () => {
+  it("stays alive if it cannot look at its socket, and notes the error once", async () => {
     await using server = new SickServer();
     await server.start();
     server.sicken("statx", EIO, "/run/s.sock");
@@ -99,7 +99,7 @@ describe.skipIf(!canPreload)("Truth 34: a server on a sick disk (needs gcc)", ()
     expect((await until(() => ask(server, "GET", "/readyz"), 200)).status).toBe(200);
   });
 
-  it("refuses only the log whose sync has failed, and takes it up again by itself", async () => {
+  it("refuses writes only to the log whose sync failed, and takes them again by itself once the disk works", async () => {
     await using server = new SickServer();
     await server.start();
     const [sick, sound] = [await makeWorkspace(server, "sick"), await makeWorkspace(server, "sound")];
@@ -130,7 +130,7 @@ describe.skipIf(!canPreload)("Truth 34: a server on a sick disk (needs gcc)", ()
     expect((await ask(server, "GET", `/v1/workspaces/${sick}/verify`)).body).toMatchObject({ ok: true });
   });
 
-  it("takes the contents of all workspaces up again after one failed sync of theirs", async () => {
+  it("takes the contents of all workspaces again once the disk works, after one sync of contents failed", async () => {
     await using server = new SickServer();
     await server.start();
     const [one, other] = [await makeWorkspace(server, "one"), await makeWorkspace(server, "other")];
@@ -149,7 +149,7 @@ describe.skipIf(!canPreload)("Truth 34: a server on a sick disk (needs gcc)", ()
     }
   });
 
-  it("says 507 where the quota is used up", async () => {
+  it("answers 507 if the quota is used up", async () => {
     await using server = new SickServer();
     await server.start();
     const id = await makeWorkspace(server, "one");
@@ -164,7 +164,7 @@ describe.skipIf(!canPreload)("Truth 34: a server on a sick disk (needs gcc)", ()
 });
 
 describe.skipIf(!canMount)("Truth 34: a server on a full disk (needs a mount)", () => {
-  it("says 507 and why, and goes on by itself once there is room: its folder is recorded, too", async () => {
+  it("answers 507 with the reason, and once there is room takes writes and records its folder again", async () => {
     await using server = new ServerProcess();
     mkdirSync(server.home, { mode: 0o700 });
     expect(spawnSync("mount", ["-t", "tmpfs", "-o", "size=8m,mode=700", "none", server.home]).status).toBe(0);
@@ -206,7 +206,7 @@ describe.skipIf(!canMount)("Truth 34: a server on a full disk (needs a mount)", 
   }, 30_000);
 });
 
-/** How a process ends in which nobody waits for what this does. */
+/** Runs `doing` in a process of its own where nobody awaits it. Returns the exit status and the output. */
 function ended(doing: string): { readonly status: number | null; readonly told: string } {
   const io = new URL("../../src/cli/start.ts", import.meta.url).href;
   const script = `
@@ -219,16 +219,16 @@ function ended(doing: string): { readonly status: number | null; readonly told: 
   return { status: ran.status, told: ran.stdout };
 }
 
-describe("Truth 34: an error that nobody has waited for", () => {
+describe("Truth 34: an uncaught error", () => {
   it.each([
     ["EIO", `setTimeout(() => { throw failed("EIO"); });`],
     ["ENOSPC", `Promise.reject(failed("ENOSPC"));`],
     ["ERR_SQLITE_ERROR", `setImmediate(() => { throw Object.assign(failed("ERR_SQLITE_ERROR"), { errcode: 13 }); });`],
-  ])("of the machine ends no server (%s)", (code, doing) => {
+  ])("of the machine does not end the process (%s)", (code, doing) => {
     expect(ended(doing)).toEqual({ status: 0, told: `noted ${code}\nlives\n` });
   });
 
-  it("of the program ends it, and is noted", () => {
+  it("of the program ends the process, and is noted", () => {
     expect(ended(`setTimeout(() => { throw new TypeError("a mistake"); });`)).toEqual({
       status: 1,
       told: "noted undefined\n",
@@ -237,7 +237,7 @@ describe("Truth 34: an error that nobody has waited for", () => {
 });
 
 describe("Truth 34: a log that cannot be taken up again", () => {
-  it("is told by /readyz and each answer, with what to do, whatever the disk takes", () => {
+  it("is reported by the store's health and in each problem, with what to do", () => {
     const disk = SimDisk.fromTree({ "/store/workspaces/w": { folder: 0o700 } });
     const health = new StoreHealth({ disk, home: "/store", onHealed: () => expect.unreachable() });
     const path = "/store/workspaces/w/events.wal";

@@ -5,13 +5,15 @@ import { chronicleBin } from "../helpers/cli-package.ts";
 import { canMount, inMountSpace } from "../helpers/trouble.ts";
 
 /**
- * Errors that Node knows by number only: EDQUOT (122), EUCLEAN (117) and their like. strace has the kernel answer so, in real
- * processes.
+ * Errors that Node knows only by number: EDQUOT (122), EUCLEAN (117) and similar ones. strace makes system calls of
+ * real processes return them.
  */
 
 const canTrace = spawnSync("strace", ["-o", "/dev/null", "true"], { stdio: "ignore" }).status === 0;
 
-/** `failing CALLS ERROR PATH… -- ARGUMENTS`: chronicle, in which these calls on these paths fail with this error. */
+/**
+ * `failing CALLS ERROR PATH… -- ARGUMENTS` runs chronicle with ARGUMENTS. There, CALLS on each PATH fail with ERROR.
+ */
 const FAILING = `
   export CHRONICLE_HOME=$PWD/s; mkdir p
   failing() {
@@ -29,7 +31,7 @@ interface Told {
   readonly data: { readonly errno?: string };
 }
 
-/** What went wrong, as each line of a script's output says. */
+/** Returns the error of each JSON line of a script's output. */
 function told(said: string): Told[] {
   const lines = said.split("\n").filter((line) => line.startsWith("{"));
   return lines.map((line) => (JSON.parse(line) as { error: Told }).error);
@@ -44,7 +46,7 @@ const OF_THE_LOG = [
 ] as const;
 
 describe.skipIf(!canTrace)("Truth 35: an error without a name in Node (needs strace)", () => {
-  it("of the log is told by its name, with what to do", () => {
+  it("of the log is reported by its name, with what to do", () => {
     const errors = told(
       inMountSpace(`${FAILING}
         echo one > p/a; chronicle -C p init > /dev/null; echo two > p/a
@@ -60,7 +62,7 @@ describe.skipIf(!canTrace)("Truth 35: an error without a name in Node (needs str
     }
   });
 
-  it("that ends a thread of a first capture has its code, and what to do", () => {
+  it("that ends a thread of a first capture is reported by its name, with what to do", () => {
     const [error] = told(
       inMountSpace(`${FAILING}
         for i in $(seq 3000); do echo "content of file $i" > p/$i; done
@@ -70,7 +72,7 @@ describe.skipIf(!canTrace)("Truth 35: an error without a name in Node (needs str
     expect(error?.hint).toContain("within your quota");
   });
 
-  it("of a user's file leaves that file out by name, and records the others", () => {
+  it("of a user's file is reported with that file, and the other files are recorded", () => {
     const said = inMountSpace(`${FAILING}
       echo one > p/a; echo one > p/b; chronicle -C p init > /dev/null; echo two > p/a; echo two > p/b
       set +e; failing read,pread64 EUCLEAN "$PWD/p/a" -- -C p snapshot > out 2>&1; code=$?; set -e
@@ -80,7 +82,7 @@ describe.skipIf(!canTrace)("Truth 35: an error without a name in Node (needs str
     expect(said).toMatch(/\b2\b/);
   });
 
-  it("of SQLite's own call is told as what SQLite could not do", () => {
+  it("of a call by SQLite is reported with SQLite's own error code", () => {
     const [error] = told(
       inMountSpace(`${FAILING}
         echo one > p/a; chronicle -C p init > /dev/null; echo two > p/a
@@ -99,7 +101,7 @@ const OPEN_INDEX = `
     const { code, message, hint, data } = error; console.log(JSON.stringify({ error: { code, message, hint, data } })); }`;
 
 describe.skipIf(!canMount)("Truth 35: a derived file on a full disk (needs a mount of its own)", () => {
-  it("says that it is derived, what the system says, and what to do", () => {
+  it("is reported as derived, with the system's error and with what to do", () => {
     const [error] = told(
       inMountSpace(`
         mkdir s; mount -t tmpfs -o size=64k none s; dd if=/dev/zero of=s/filler bs=4k 2>/dev/null || true
@@ -111,7 +113,7 @@ describe.skipIf(!canMount)("Truth 35: a derived file on a full disk (needs a mou
   });
 });
 
-it("Truth 35: a number that has no name anywhere is an error of the system all the same", () => {
+it("Truth 35: errnoOf derives the name of an error from its number if Node has no name for it", () => {
   const ofFile = Object.assign(new Error("UNKNOWN: unknown error, read"), { code: "UNKNOWN", errno: -999 });
   expect(errnoOf(ofFile)).toBe("E999");
   const other = Object.assign(new Error("Unknown system error -122"), { code: "Unknown system error -122" });

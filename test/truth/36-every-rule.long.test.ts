@@ -12,13 +12,13 @@ import { pushAll } from "../helpers/pushed.ts";
 import { storeParts } from "../helpers/store-parts.ts";
 
 /**
- * What the format forbids is not said to be sound. Each rule for the lines of a history has its own vectors
- * (`test/format/history.test.ts`); here a whole workspace is asked, and a replica's copy of a history.
+ * `verify` reports what the format forbids. Each rule for the lines of a history has its own vectors in
+ * `test/format/history.test.ts`. The tests here verify a whole workspace, and a replica's copy of a history.
  */
 
 const TS = "2030-01-01T00:00:00.000Z";
 
-/** A workspace with a folder of two files, to whose log commits are appended as a program with a fault would write them. */
+/** Verifies a workspace with a folder of two files, after appending commits to its log as a faulty program would. */
 async function withCommits(...commits: readonly (readonly EventDraft[])[]) {
   await using project = new Project();
   project.write("d/x.txt", "x\n");
@@ -43,8 +43,8 @@ function gone(path: string, iteration = 2): EventDraft {
 
 const PLACED = { kind: "file", mode: 0o644, size: 0, mtime_ms: 0, hash: sha256("") };
 
-describe("live files beneath what is no folder", () => {
-  it("are told of, where the folder was recorded as gone without them", async () => {
+describe("live files beneath a path that is no folder", () => {
+  it("are reported if the folder was recorded as gone without them", async () => {
     const { ok, problems } = await withCommits([gone("d")]);
     expect(ok).toBe(false);
     expect(problems).toEqual([
@@ -53,7 +53,7 @@ describe("live files beneath what is no folder", () => {
     expect(problems[0]?.detail).toContain("something beneath it is there");
   });
 
-  it("are told of, where they were recorded into a folder that is gone", async () => {
+  it("are reported if they were recorded into a folder that is gone", async () => {
     const all = [gone("d/e/y.txt"), gone("d/e"), gone("d/x.txt"), gone("d")];
     expect((await withCommits(all)).problems).toEqual([]);
     const back = { ...PLACED, iteration: 3, cause: "write", actor: "a" };
@@ -61,7 +61,7 @@ describe("live files beneath what is no folder", () => {
     expect(problems.map(({ kind }) => kind)).toContain("rule-broken");
   });
 
-  it("are no fault in the middle of a commit", async () => {
+  it("are allowed in the middle of a commit", async () => {
     expect((await withCommits([gone("d"), gone("d/e"), gone("d/x.txt"), gone("d/e/y.txt")])).problems).toEqual([]);
   });
 });
@@ -70,7 +70,7 @@ describe("the Merkle root", () => {
   const user = (n: number): EventDraft => ({ op: "upsert", recordId: `user:${n}`, record: {} });
 
   it("is stated at least once in 1,000 events", async () => {
-    // Event 3 states one; the `commit:` event that ends the commit is not counted.
+    // Event 3 states a root. The `commit:` event that ends the commit is not counted.
     const few = Array.from({ length: 999 }, (_, n) => user(n));
     expect((await withCommits(few)).problems).toEqual([]);
     const { problems } = await withCommits([...few, user(999)]);
@@ -83,7 +83,10 @@ async function anchored(change: (anchor: RecordBody) => string): Promise<readonl
   return (await verifiedCopy(change)).problems;
 }
 
-/** What `verify` says of a replica that has an origin's history from a later event on: what was before was dropped there. */
+/**
+ * Returns what `verify` says of a replica whose copy of an origin's history starts at a later event, because the
+ * origin dropped the events before. `change` rewrites the anchor of the copy.
+ */
 async function verifiedCopy(change: (anchor: RecordBody) => string): Promise<VerifyShape> {
   await using project = new Project();
   await using other = new Project();
@@ -107,7 +110,7 @@ async function verifiedCopy(change: (anchor: RecordBody) => string): Promise<Ver
   return verified;
 }
 
-/** As somebody would write it who knows of the checksum. */
+/** Writes the anchor with a matching checksum, as somebody would who knows of the checksum. */
 function forged(anchor: RecordBody): string {
   const body = Object.fromEntries(Object.entries(anchor).filter(([key]) => key !== "checksum"));
   return `${canonicalJson({ ...body, checksum: sha256(canonicalJson(body)) })}\n`;
@@ -116,7 +119,7 @@ function forged(anchor: RecordBody): string {
 describe("the anchor of a copy", () => {
   const OTHER = sha256("other");
 
-  it("that an earlier version wrote, without a checksum, is read, and verify says what it does not know", async () => {
+  it("that an earlier version wrote without a checksum is read, and verify notes that the checksum is missing", async () => {
     const { problems, notes } = await verifiedCopy(({ workspace, seq, hash, ts, root, base, frontier }) => {
       return `${JSON.stringify({ workspace, seq, hash, ts, root, base, frontier })}\n`;
     });
@@ -124,7 +127,7 @@ describe("the anchor of a copy", () => {
     expect(notes.join("\n")).toContain("without a checksum");
   });
 
-  it("that was only brought into the order of an earlier version is refused", async () => {
+  it("whose fields were only reordered, as in an earlier version, is reported as unreadable", async () => {
     const problems = await anchored((anchor) => `${JSON.stringify({ workspace: anchor["workspace"], ...anchor })}\n`);
     expect(problems).toEqual([expect.objectContaining({ kind: "copy-unreadable" })]);
   });
@@ -134,7 +137,7 @@ describe("the anchor of a copy", () => {
     ["ts", (anchor) => ({ ...anchor, ts: TS })],
     ["workspace", (anchor) => ({ ...anchor, workspace: "22222222-2222-4222-8222-222222222222" })],
     ["root", (anchor) => ({ ...anchor, root: OTHER })],
-  ])("with another %s is told of", async (_name, change) => {
+  ])("with another %s is reported as unreadable", async (_name, change) => {
     const problems = await anchored((anchor) => `${canonicalJson(change(anchor))}\n`);
     expect(problems).toEqual([expect.objectContaining({ kind: "copy-unreadable" })]);
   });
@@ -142,7 +145,7 @@ describe("the anchor of a copy", () => {
   it.each<[string, (anchor: RecordBody) => RecordBody]>([
     ["time", (anchor) => ({ ...anchor, ts: TS })],
     ["root", (anchor) => ({ ...anchor, root: OTHER })],
-  ])("is held to its base: another %s, with its checksum", async (_name, change) => {
+  ])("with another %s and a matching checksum is reported", async (_name, change) => {
     const problems = await anchored((anchor) => forged(change(anchor)));
     expect(problems.length).toBeGreaterThan(0);
     expect(problems[0]?.where).toContain("upstream/from-");

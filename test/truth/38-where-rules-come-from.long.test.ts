@@ -6,7 +6,7 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { displayPath, parsePath } from "../../src/core/values/path.ts";
 import { GitProject, hasGit, recorded } from "../helpers/git-project.ts";
 
-/** What git takes, as Chronicle shows it. */
+/** Returns the paths that git sees, as Chronicle shows them. */
 function asGit(project: GitProject, folder = ""): string[] {
   return project
     .gitSees(folder)
@@ -52,7 +52,7 @@ describe.skipIf(!hasGit)("Truth 38: rules come from where git has them (skipped 
     });
   });
 
-  test("a file that git tracks is recorded whatever the rules say, and what lies beside it is not", async () => {
+  test("a file that git tracks is recorded whatever the rules say, and ignored files beside it are not", async () => {
     for (const version of ["2", "4"]) {
       await using project = new GitProject();
       project.write(".gitignore", "build/\n*.min.js\n.env\n");
@@ -68,10 +68,10 @@ describe.skipIf(!hasGit)("Truth 38: rules come from where git has them (skipped 
       expect(await workspace.explain("build/kept.txt")).toMatchObject({ tracked: true, recorded: true });
       project.write("build/kept.txt", "edited");
       expect((await workspace.status()).changes.map(({ path }) => path)).toEqual(["build/kept.txt"]);
-      // Version 3: an entry that is only meant to be added has more flags.
+      // Version 3 of the index: an entry that is only intended to be added has more flags.
       project.git(["add", "-N", "-f", "build/other/new", "other.min.js"]);
       expect(await expectAsGit(project, workspace)).toContain("build/other/new");
-      // By what was remembered for the next process.
+      // The next process starts from what was remembered, and sees the new entry, too.
       await workspace.close();
       project.write("build/last");
       project.git(["add", "-f", "build/last"]);
@@ -81,12 +81,13 @@ describe.skipIf(!hasGit)("Truth 38: rules come from where git has them (skipped 
     }
   });
 
-  test("what the person has told git for all repositories holds in each, and in no other folder", async () => {
+  test("a person's global git rules apply in each repository, and in no other folder", async () => {
     await using project = new GitProject();
     project.write(join(project.config, "git", "ignore"), "*.swp\n/top-only\n");
     for (const path of ["a.swp", "sub/b.swp", "top-only", "sub/top-only", "c"]) project.write(path);
     await expectAsGit(project, await project.init());
-    // A link to a person's dotfiles, named in a configuration that is included for this repository alone.
+    // The excludes file is a link to a person's dotfiles. A configuration that is included only for this repository
+    // names it.
     project.write(join(project.base, "dotfiles", "ignore-all"), "*.bak\n");
     symlinkSync(join(project.base, "dotfiles", "ignore-all"), join(project.home, ".ignore-all"));
     project.write(join(project.home, ".gitconfig-repo"), "[core]\n\texcludesFile = ~/.ignore-all ; a comment\n");
@@ -108,7 +109,7 @@ describe.skipIf(!hasGit)("Truth 38: rules come from where git has them (skipped 
     await plain.workspace.close();
   });
 
-  test("a linked working tree has its own index and the info/exclude that all of them share", async () => {
+  test("a linked working tree uses its own index, and the info/exclude that all working trees share", async () => {
     await using project = new GitProject();
     project.write("a");
     project.write(".gitignore", "forced\n");
@@ -128,7 +129,7 @@ describe.skipIf(!hasGit)("Truth 38: rules come from where git has them (skipped 
     }
   });
 
-  test("in a submodule, and in a repository of its own, its rules hold and no outer ones", async () => {
+  test("a submodule and a nested repository follow their own rules, and no outer ones", async () => {
     await using project = new GitProject();
     await using library = new GitProject();
     library.write("lib.c");
@@ -153,7 +154,7 @@ describe.skipIf(!hasGit)("Truth 38: rules come from where git has them (skipped 
     expect(found).not.toContain("empty/x.o");
   });
 
-  test("core.ignoreCase leaves the case of letters out, in rules and in what git tracks", async () => {
+  test("with core.ignoreCase, rules and tracked paths match whatever the case of their letters", async () => {
     await using project = new GitProject();
     project.git(["config", "core.ignoreCase", "true"]);
     project.write(".gitignore", "BUILD/\n*.LOG\n[A-C]*.tmp\nDoc/Old\n[x]Y\n\\Z\n");
@@ -176,7 +177,7 @@ describe.skipIf(!hasGit)("Truth 38: rules come from where git has them (skipped 
     await expectAsGit(project, await project.init());
   });
 
-  test("patterns are bytes: names that are not UTF-8 are left out by rules that are not, and stay so in the record", async () => {
+  test("rules match names as bytes, also if these are not UTF-8, and a restore removes no file that they left out", async () => {
     await using project = new GitProject();
     project.write("sub\udce9/.gitignore", "k\udce9pt*\n");
     project.write(".gitignore", "caf\udce9*\n*.\udcff\n/d\u00e9j\u00e0\n");
@@ -192,7 +193,7 @@ describe.skipIf(!hasGit)("Truth 38: rules come from where git has them (skipped 
       project.write(path);
     const workspace = await project.init();
     await expectAsGit(project, workspace);
-    // The rules as they were recorded say the same: what they left out may have been there, so nothing removes it.
+    // The recorded rules match the same bytes. A file that they left out may have existed, so a restore keeps it.
     rmSync(join(project.top, ".gitignore"));
     await workspace.snapshot();
     const undone = await workspace.restore("0");
@@ -200,7 +201,7 @@ describe.skipIf(!hasGit)("Truth 38: rules come from where git has them (skipped 
     expect(undone.skipped.length).toBeGreaterThan(0);
   });
 
-  test("a repository of SHA-256 names, and one in the middle of a merge", async () => {
+  test("a file that git tracks is found in a SHA-256 repository in the middle of a merge", async () => {
     await using project = new GitProject(["--object-format=sha256"]);
     project.write(".gitignore", "kept*\n");
     project.write("kept", "base\n");
@@ -218,15 +219,15 @@ describe.skipIf(!hasGit)("Truth 38: rules come from where git has them (skipped 
   });
 });
 
-describe.skipIf(!hasGit)("Truth 38: what is not applied is said (skipped where git is not installed)", () => {
-  /** What a new workspace says of rules that are not applied. */
+describe.skipIf(!hasGit)("Truth 38: rules not applied are reported (skipped where git is not installed)", () => {
+  /** Returns what a new workspace reports of rules that are not applied. */
   async function unapplied(project: GitProject, folder = ""): Promise<string[]> {
     const workspace = await project.init(folder);
     const { coverage } = await workspace.status();
     return (coverage.unapplied ?? []).map(({ source, detail }) => `${source}: ${detail}`);
   }
 
-  test("a split index, a sparse one, a damaged one", async () => {
+  test("a split index, a sparse index and a damaged index are reported", async () => {
     for (const [how, said] of [
       [["update-index", "--split-index"], "it is split"],
       [["update-index", "--index-version", "2"], undefined],
@@ -253,7 +254,7 @@ describe.skipIf(!hasGit)("Truth 38: what is not applied is said (skipped where g
     expect(await unapplied(damaged)).toEqual([expect.stringContaining("damaged")]);
   });
 
-  test("a rule file over 1 MiB or that is no file, and what an agent could have named: a file outside, by a link or by the configuration", async () => {
+  test("rule files over 1 MiB, irregular ones, and one outside that the repository's configuration names are reported", async () => {
     await using project = new GitProject();
     const secret = join(project.home, "secret");
     project.write(secret, "*.key\n");
@@ -274,7 +275,7 @@ describe.skipIf(!hasGit)("Truth 38: what is not applied is said (skipped where g
     );
   });
 
-  test("a repository that leaves the folder out itself, one of somebody else, and one that is not there", async () => {
+  test("a repository that leaves the folder out itself, and a .git file that leads nowhere, are reported", async () => {
     await using project = new GitProject();
     project.write(".gitignore", "scratch/\n*.log\n");
     project.write("scratch/part/a.log");
@@ -287,27 +288,30 @@ describe.skipIf(!hasGit)("Truth 38: what is not applied is said (skipped where g
     expect(await unapplied(gone)).toEqual([expect.stringContaining("leads to no git repository")]);
   });
 
-  test.skipIf(process.getuid?.() !== 0)("a repository of another user above (needs root to make one)", async () => {
-    await using project = new GitProject();
-    project.write(".gitignore", "*.log\n");
-    project.write("mine/a");
-    for (const path of [project.top, join(project.top, ".git")]) chownSync(path, 4711, 4711);
-    const found = await unapplied(project, "mine");
-    expect(found).toEqual([expect.stringContaining("belongs to another user")]);
-    project.git(["config", "--global", "safe.directory", project.top], project.home);
-    const ours = await project.store();
-    const workspace = await ours.open({ folder: join(project.top, "mine") });
-    project.write("mine/b");
-    project.write("mine/b.log");
-    expect(await recorded(workspace)).toEqual(["a", "b"]);
-    await workspace.close();
-  });
+  test.skipIf(process.getuid?.() !== 0)(
+    "a parent repository of another user is reported, and applies once it is a safe.directory (needs root)",
+    async () => {
+      await using project = new GitProject();
+      project.write(".gitignore", "*.log\n");
+      project.write("mine/a");
+      for (const path of [project.top, join(project.top, ".git")]) chownSync(path, 4711, 4711);
+      const found = await unapplied(project, "mine");
+      expect(found).toEqual([expect.stringContaining("belongs to another user")]);
+      project.git(["config", "--global", "safe.directory", project.top], project.home);
+      const ours = await project.store();
+      const workspace = await ours.open({ folder: join(project.top, "mine") });
+      project.write("mine/b");
+      project.write("mine/b.log");
+      expect(await recorded(workspace)).toEqual(["a", "b"]);
+      await workspace.close();
+    },
+  );
 });
 
 describe.skipIf(!hasGit)(
-  "Truth 38: rules from outside change nothing of what was (skipped where git is not installed)",
+  "Truth 38: captures and restores under rules from outside the folder (skipped where git is not installed)",
   () => {
-    test("a rule above the folder that is gone by now keeps a restore from deleting what it had left out", async () => {
+    test("a restore keeps a file that a rule above the folder had left out, although that rule is gone by now", async () => {
       await using project = new GitProject();
       project.write(".gitignore", ".env\n");
       project.write("packages/x/a", "1");
@@ -321,7 +325,7 @@ describe.skipIf(!hasGit)(
       expect(existsSync(join(project.top, "packages/x/.env"))).toBe(true);
     });
 
-    test("what git tracks was looked for: a restore takes it away again, although a rule names it", async () => {
+    test("a restore removes a tracked file that was missing at that moment, although a rule names it", async () => {
       await using project = new GitProject();
       project.write(".gitignore", "build/\n");
       project.write("build/kept");
@@ -338,7 +342,7 @@ describe.skipIf(!hasGit)(
       expect(back.skipped.map(({ path }) => path)).toEqual(["build"]);
     });
 
-    test("what a run hides by a rule outside of the folder is named", async () => {
+    test("a file that a run hides by a rule outside of the folder is named among the omitted changes", async () => {
       await using project = new GitProject();
       project.write("packages/x/a");
       const workspace = await project.init("packages/x");
@@ -349,7 +353,7 @@ describe.skipIf(!hasGit)(
       expect(ran.session.omitted_changes?.map(({ path }) => path)).toEqual(["planted"]);
     });
 
-    test("a followed workspace notices rules and tracked files that no watcher tells of", async () => {
+    test("a followed workspace notices changes of rules and of tracked files that no watcher reports", async () => {
       await using project = new GitProject();
       project.write(".gitignore", "out/\n");
       project.write("sub/out/a");

@@ -1,4 +1,7 @@
-/** Each signal arrives once at the command of a run, whoever sent it: the terminal, somebody to Chronicle alone, or to its group. */
+/**
+ * Each signal arrives once at the command of a run, whether the terminal sent it, or somebody sent it to Chronicle
+ * alone or to its process group.
+ */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -11,7 +14,10 @@ const SENT =
   "one:INT,all:INT,one:QUIT,all:QUIT,one:WINCH,all:WINCH,one:TERM,all:TERM,one:CONT,all:CONT,one:HUP,all:HUP";
 const TYPED = "type:INT,type:QUIT,type:size,typed-stop,stop:TSTP";
 
-/** How many of each signal a command got that is started by these words. */
+/**
+ * Counts each signal that reaches a command. `words` start Chronicle in front of the command; without them, the
+ * command runs alone.
+ */
 function counted(how: "terminal" | "redirected" | "none", steps: string, words: readonly string[]): unknown {
   using box = new Sandbox();
   const prefix = words.length === 0 ? [] : [...box.command, ...words];
@@ -30,28 +36,28 @@ describe.skipIf(!HAS_PYTHON)("signals (with python3, on a system with /proc)", (
   const SENT_ONLY = { CONT: 2, HUP: 2, INT: 2, QUIT: 2, TERM: 2, WINCH: 2 };
   const ALL = { CONT: 4, HUP: 2, INT: 3, QUIT: 3, TERM: 2, TSTP: 2, WINCH: 3 };
 
-  it("without Chronicle", () => {
+  it("arrive at a command without Chronicle as often as they are sent", () => {
     expect(counted("none", SENT, [])).toEqual(SENT_ONLY);
     expect(counted("terminal", `${TYPED},${SENT}`, [])).toEqual(ALL);
   });
 
-  it("without a terminal, as in CI", () => {
+  it("arrive as often without a terminal, as in CI", () => {
     expect(counted("none", SENT, ["run", "--"])).toEqual(SENT_ONLY);
   });
 
-  it("on a terminal", () => {
+  it("arrive as often on a terminal", () => {
     expect(counted("terminal", `${TYPED},${SENT}`, ["run", "--"])).toEqual(ALL);
   });
 
-  it("on a terminal, with stdin from elsewhere", () => {
+  it("arrive as often on a terminal with stdin from elsewhere", () => {
     expect(counted("redirected", `${SENT},${TYPED}`, ["run", "--"])).toEqual(ALL);
   });
 
-  it("off the record", () => {
+  it("arrive as often off the record", () => {
     expect(counted("terminal", TYPED, ["run", "--otr", "--"])).toEqual({ CONT: 2, INT: 1, QUIT: 1, TSTP: 2, WINCH: 1 });
   });
 
-  it("a run within a run passes on once what its own process alone gets", () => {
+  it("arrive as often in a run within a run", () => {
     using box = new Sandbox();
     const nested = ["run", "--", ...box.command, "run", "--"];
     expect(counted("redirected", `type:INT,${SENT}`, nested)).toEqual({ ...SENT_ONLY, INT: 3 });

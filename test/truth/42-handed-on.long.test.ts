@@ -1,4 +1,4 @@
-/** What the process that starts Chronicle hands to it reaches the command: open descriptors, arguments and variables, byte for byte. */
+/** The command gets open descriptors, arguments and variables, byte for byte, as Chronicle's caller handed them on. */
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,9 @@ import { Sandbox } from "../cli/sandbox.ts";
 
 const IS_LINUX = process.platform === "linux";
 
-/** A shell command with `C` as Chronicle's words, from the source. Returns what it printed, as bytes. */
+/**
+ * Runs a shell script in which `C` stands for Chronicle's words, from the source. Returns what it printed, as bytes.
+ */
 function shell(box: Sandbox, script: string | Buffer, words = box.command): { code: number | null; out: Buffer } {
   const file = join(box.folder, "script.sh");
   writeFileSync(file, Buffer.concat([Buffer.from(`C="${words.join(" ")}"\n`), Buffer.from(script)]));
@@ -21,7 +23,7 @@ function shell(box: Sandbox, script: string | Buffer, words = box.command): { co
 const byte = (text: string): Buffer => Buffer.from(text, "latin1");
 
 describe.skipIf(!IS_LINUX)("descriptors (of a system with /proc)", () => {
-  it("a command reads and writes what its caller has opened", () => {
+  it("a command reads and writes the files that its caller has opened", () => {
     using box = new Sandbox();
     box.write("in", "from the caller\n");
     for (const more of ["", "--otr"]) {
@@ -36,7 +38,7 @@ describe.skipIf(!IS_LINUX)("descriptors (of a system with /proc)", () => {
     expect(readFileSync(join(box.project, "high"), "utf8")).toBe("high\nhigh\n");
   });
 
-  it("a command has the same descriptors as without Chronicle, and none more, from the source and as it is installed", () => {
+  it("a command has exactly the descriptors that it has without Chronicle, from the source and installed", () => {
     using box = new Sandbox();
     const list = "sh -c 'ls /proc/$$/fd; readlink /proc/$$/fd/[3-9] | grep -v pipe:'";
     const open = "exec 4>four 6</dev/null 5<four; exec 40</dev/null; ";
@@ -48,7 +50,7 @@ describe.skipIf(!IS_LINUX)("descriptors (of a system with /proc)", () => {
     }
   });
 
-  it("pipes of which the caller has both ends are handed on, whatever their numbers, and Node's own are not", () => {
+  it("pipes are handed on if the caller has both ends, whatever their numbers, and Node's own are not", () => {
     using box = new Sandbox();
     const caller = join(box.folder, "caller.py");
     writeFileSync(
@@ -74,7 +76,7 @@ for at in (3, 5, 6, 9):
   it("make hands its job tokens on", (context) => {
     if (spawnSync("make", ["--version"]).error !== undefined) return context.skip("make is not installed");
     using box = new Sandbox();
-    // Each of three jobs waits for the two others: with one job at a time they never meet.
+    // Each of three jobs waits for the other two, so they succeed only if all of them run at once.
     const wait = "touch m$@; for i in `seq 200`; do [ -e m1 -a -e m2 -a -e m3 ] && exit 0; sleep 0.05; done; exit 1";
     box.write("inner.mk", `all: 1 2 3\n1 2 3:\n\t@${wait.replaceAll("$@", "$@")}\n`);
     box.write("Makefile", `all:\n\t+@${box.command.join(" ")} run -- $(MAKE) -f inner.mk\n`);
@@ -103,7 +105,7 @@ for at in (3, 5, 6, 9):
 describe.skipIf(!IS_LINUX)("bytes that are not UTF-8 (on a system with /proc)", () => {
   const NAME = byte("caf\xe9 $(id)'\"\\0101%s*.txt");
 
-  it("rm removes the file that is named, and cp makes that name", async () => {
+  it("rm and cp get the very bytes of a name", async () => {
     using box = new Sandbox();
     const file = Buffer.concat([byte(`${box.project}/`), NAME]);
     for (const more of ["", "--otr"]) {
@@ -121,7 +123,7 @@ describe.skipIf(!IS_LINUX)("bytes that are not UTF-8 (on a system with /proc)", 
     }
   });
 
-  it("each argument arrives as it is: control bytes, newlines at the end, nothing at all, the genuine U+FFFD", () => {
+  it("each argument arrives unchanged: control bytes, newlines at the end, an empty one, the genuine U+FFFD", () => {
     using box = new Sandbox();
     const words = [
       byte("\xff"),
@@ -138,7 +140,7 @@ describe.skipIf(!IS_LINUX)("bytes that are not UTF-8 (on a system with /proc)", 
     expect(out.toString("latin1")).toBe(words.map((word) => `${word.toString("latin1")}\0`).join(""));
   });
 
-  it("variables arrive as they are, under any name, beside those that Chronicle adds", () => {
+  it("variables arrive unchanged, under any name, beside those that Chronicle adds", () => {
     using box = new Sandbox();
     const odd = "'VALUE=caf\xe9' 'N\xffME=z' 'DOT.TED=1' 'PLAIN=ä' 'CHRONICLE_ROLE=\xff'";
     const read = (words: string) =>
@@ -154,7 +156,7 @@ describe.skipIf(!IS_LINUX)("bytes that are not UTF-8 (on a system with /proc)", 
     expect(added.map((one) => one.replace(/=.{36}$/, "=<id>"))).toEqual(["CHRONICLE_ROLE=agent", "CHRONICLE_RUN=<id>"]);
   });
 
-  it("a program is found, missed and started as by a shell, with a name that is a variable's, too", () => {
+  it("a program is started, or fails with the exit code, as in a shell, also if its name looks like a variable", () => {
     using box = new Sandbox();
     box.write("a=b", "#!/bin/sh\nprintf '%s' \"$1\"\n");
     box.sh("chmod +x a=b");

@@ -1,4 +1,7 @@
-/** A program that bundles the library into one file starts, records and takes back; a workspace closes at the end of its block. */
+/**
+ * A program that bundles the library into one file starts, records and undoes. A workspace closes at the end of its
+ * block.
+ */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -34,7 +37,7 @@ async function main() {
 void main();
 `;
 
-/** The package as it is installed, beside a program. */
+/** Installs the package and a program beside it in a folder. */
 async function install(folder: string): Promise<void> {
   const packed = join(folder, "node_modules/@chronicle-dev/chronicle");
   mkdirSync(join(packed, "dist"), { recursive: true });
@@ -59,7 +62,7 @@ describe("a program that bundles the library", () => {
   it.each([
     ["esm", "mjs"],
     ["cjs", "cjs"],
-  ] as const)("starts and works as %s", async (format, ending) => {
+  ] as const)("starts, records and undoes as %s", async (format, ending) => {
     using box = new Sandbox();
     await install(box.folder);
     const outfile = join(box.folder, `bundle.${ending}`);

@@ -24,7 +24,7 @@ beforeAll(() => {
   const { dependencies } = JSON.parse(readFileSync(join(repo, "package.json"), "utf8")) as {
     dependencies: Record<string, string>;
   };
-  // Node's own types are the program's.
+  // The program has to bring Node's own types.
   for (const name of [...Object.keys(dependencies), "@types/node"]) {
     mkdirSync(dirname(join(folder, "node_modules", name)), { recursive: true });
     symlinkSync(join(repo, "node_modules", name), join(folder, "node_modules", name));
@@ -48,13 +48,13 @@ describe("the types of the package", { timeout: 120_000 }, () => {
     ["@chronicle-dev/chronicle/client", "createClient"],
     ["@chronicle-dev/chronicle/client/node", "createClient"],
     ["@chronicle-dev/chronicle/testing", "diskSuite, workspaceSuite"],
-  ])("need nothing that is not installed with it: %s", ([entry = "", names = ""]) => {
+  ])("need only what is installed with it: %s", ([entry = "", names = ""]) => {
     const used = names.replaceAll(/type \w+,? ?/g, "").replace(/, $/, "");
     writeFileSync(join(folder, "program.ts"), `import { ${names} } from "${entry}";\nconsole.log(${used});\n`);
     expect(compile(["-p", "."], folder)).toBe("");
   });
 
-  it("are those of a program that closes a workspace at the end of its block, and asks what it answers", () => {
+  it("compile in a program that closes a workspace at the end of its block and reads its status", () => {
     writeFileSync(
       join(folder, "program.ts"),
       `import { open, openStore, openSyncs } from "@chronicle-dev/chronicle";

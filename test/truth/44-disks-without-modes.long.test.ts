@@ -17,7 +17,10 @@ import { Sandbox } from "../cli/sandbox.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
 import { MountedDisk } from "../helpers/mounted-disk.ts";
 
-/** A disk that has no permissions, no links, and not all names: exFAT. What it cannot hold is no change, and stops nothing else. */
+/**
+ * exFAT is a disk without permissions and links that cannot hold each name. What it cannot hold does not count as a
+ * change, and does not stop anything else.
+ */
 
 const whyNot = MountedDisk.whyNot("exfat");
 const modeOf = (path: string): string => (lstatSync(path).mode & 0o7777).toString(8);
@@ -58,7 +61,7 @@ describe.skipIf(whyNot !== undefined)(
     const here = (path: string) => join(both.origin.project, path);
     const there = (path: string) => join(disk.folder, path);
 
-    it("gets all that the disk can hold, and the rest is named with the reason", async () => {
+    it("gets all that the disk can hold, and lists the rest with the reason", async () => {
       const shape = await both.status();
       expect(readdirSync(disk.folder).toSorted()).toEqual(["key.txt", "private", "run.sh"]);
       expect(shape).toMatchObject({ state: "in-sync", conflicts: 0, kept_back: 2, not_held: 2 });
@@ -68,7 +71,7 @@ describe.skipIf(whyNot !== undefined)(
       ]);
     });
 
-    it("leaves the origin's permissions as they are, also when contents are edited there", async () => {
+    it("leaves the origin's permissions as they are, also if contents are edited on the disk", async () => {
       writeFileSync(there("key.txt"), "edited on the disk\n");
       writeFileSync(there("private/a.txt"), "edited, too\n");
       await both.flush();
@@ -78,7 +81,7 @@ describe.skipIf(whyNot !== undefined)(
       expect(readFileSync(here("a:b.txt"), "utf8")).toBe("colon\n");
     });
 
-    it("follows a change of permissions, and does not take it back with the next edit", async () => {
+    it("keeps the origin's change of permissions when the file is edited on the disk afterwards", async () => {
       chmodSync(here("run.sh"), 0o700);
       await both.flush();
       writeFileSync(there("run.sh"), "#!/bin/sh\nexit 0\n");
@@ -88,7 +91,7 @@ describe.skipIf(whyNot !== undefined)(
       await both.flush();
     });
 
-    it("sends what is new with usual permissions", async () => {
+    it("sends new files and folders with usual permissions", async () => {
       writeFileSync(there("new.txt"), "new\n");
       mkdirSync(there("folder"));
       writeFileSync(there("folder/in.txt"), "in\n");
@@ -100,7 +103,7 @@ describe.skipIf(whyNot !== undefined)(
       ]);
     });
 
-    it("has a file again once the origin has made one of the link, and loses it when that becomes a link", async () => {
+    it("gets a file that replaces the origin's link, and loses it once the origin makes it a link again", async () => {
       rmSync(here("link"));
       writeFileSync(here("link"), "a file now\n");
       await both.flush();
@@ -113,7 +116,7 @@ describe.skipIf(whyNot !== undefined)(
       expect(await both.status()).toMatchObject({ state: "in-sync", conflicts: 0, not_held: 2 });
     });
 
-    it("is the same after a restart, and after the disk was mounted anew", async () => {
+    it("keeps permissions and stays in sync after a restart and a new mount of the disk", async () => {
       await both.replica.kill();
       disk.umount();
       disk.mount();
@@ -125,11 +128,11 @@ describe.skipIf(whyNot !== undefined)(
   },
 );
 
-describe("Truth 44: what is made in a folder at the path of a link that its disk cannot hold", () => {
+describe("Truth 44: an entry made in a replica at the path of a link that its disk cannot hold", () => {
   let rig: FolderRig;
   afterEach(() => rig?.close());
 
-  /** The origin has a link, and the folder's disk has none. */
+  /** The origin has a link, which the disk of the replica's folder cannot hold. */
   async function linked(): Promise<FolderRig> {
     rig = await FolderRig.start({ "a.txt": "a" });
     await rig.flush();
@@ -137,7 +140,7 @@ describe("Truth 44: what is made in a folder at the path of a link that its disk
     worktree.traitsOf = () => ({ ...HOLDS_ALL, symlinks: false });
     await rig.during(rig.host.workspace.putFile("link", Buffer.from("a.txt"), { kind: "symlink" }));
     await rig.flush();
-    // With that the folder's record says that it is further than the link.
+    // After this write, the replica's record is past the event of the link.
     await rig.during(rig.host.write("b.txt", "b"));
     await rig.flush();
     expect(rig.desk.tree()).toEqual({ "a.txt": "a", "b.txt": "b" });
@@ -150,7 +153,7 @@ describe("Truth 44: what is made in a folder at the path of a link that its disk
   };
   const keptBoth = { state: "in-sync", pending: 0, kept_back: 1, not_held_paths: [{ path: "link", side: "both" }] };
 
-  it("stays here, and is told: a file", async () => {
+  it("stays in the folder, and is listed as not held on both sides: a file", async () => {
     const { desk } = await linked();
     desk.edit("link", "mine\n");
     await rig.flush();
@@ -163,7 +166,7 @@ describe("Truth 44: what is made in a folder at the path of a link that its disk
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", not_held_paths: [{ path: "link", side: "upstream" }] });
   });
 
-  it("stays here, and is told: a folder with what lies in it", async () => {
+  it("stays in the folder, and is listed as not held on both sides: a folder with a file", async () => {
     const { desk } = await linked();
     desk.edit("link/in.txt", "mine\n");
     desk.hint("link");
@@ -175,7 +178,7 @@ describe("Truth 44: what is made in a folder at the path of a link that its disk
     expect(desk.sync.shape).toMatchObject({ ...keptBoth, conflicts: 0 });
   });
 
-  it("stays here where it was edited before the origin made a link of it", async () => {
+  it("stays in the folder if it was edited before the origin made a link of it", async () => {
     const { desk, host } = await linked();
     desk.cut();
     desk.edit("a.txt", "mine\n");
@@ -191,7 +194,7 @@ describe("Truth 44: what is made in a folder at the path of a link that its disk
     expect(desk.tree()).toEqual({ "a.txt": "mine\n", "b.txt": "b" });
   });
 
-  it("goes to the origin once that has removed its link", async () => {
+  it("goes to the origin once the origin has removed its link", async () => {
     const { desk, host } = await linked();
     desk.edit("link", "mine\n");
     await rig.flush();
@@ -204,14 +207,14 @@ describe("Truth 44: what is made in a folder at the path of a link that its disk
 });
 
 describe.skipIf(whyNot !== undefined)("Truth 44: chronicle on exFAT", () => {
-  it("restores everything to it but links and names that it cannot hold, which are listed", async () => {
+  it("restores all but links and names that the disk cannot hold, and lists these", async () => {
     using disk = new MountedDisk("exfat");
     using box = new Sandbox();
     fill(box.project);
     await box.must(["init"]);
     const to = join(disk.folder, "out");
     const { code, value } = await box.json(["restore", "latest", "--to", to]);
-    // As ever where something was left alone.
+    // The exit code is 1, as always if something was left alone.
     expect(code).toBe(1);
     expect(readdirSync(to).toSorted()).toEqual(["key.txt", "private", "run.sh"]);
     expect(value).toMatchObject({
@@ -222,7 +225,7 @@ describe.skipIf(whyNot !== undefined)("Truth 44: chronicle on exFAT", () => {
     });
   });
 
-  it("records usual permissions, and never a change of them", async () => {
+  it("records usual permissions, and no change of them", async () => {
     using disk = new MountedDisk("exfat");
     using box = new Sandbox();
     writeFileSync(join(disk.folder, "a.txt"), "one\n");
@@ -234,7 +237,7 @@ describe.skipIf(whyNot !== undefined)("Truth 44: chronicle on exFAT", () => {
     expect(JSON.stringify(files.value)).toMatch(/"permissions":420/);
   });
 
-  it("says in status and doctor what the disk lacks, and leaves nothing behind there", async () => {
+  it("says in status and doctor what the disk lacks, and leaves nothing behind on the disk", async () => {
     using disk = new MountedDisk("exfat");
     using box = new Sandbox();
     writeFileSync(join(disk.folder, "a.txt"), "one\n");

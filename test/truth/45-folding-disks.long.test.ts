@@ -5,11 +5,14 @@ import { Sandbox } from "../cli/sandbox.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
 import { type DiskKind, MountedDisk } from "../helpers/mounted-disk.ts";
 
-/** A disk for which `foo` and `FOO` are one name: exFAT, XFS with its option for that, and ext4 with casefold where the kernel has it. */
+/**
+ * A disk on which `foo` and `FOO` are one name: exFAT, XFS with its option for that, or ext4 with casefold if the
+ * kernel has it.
+ */
 
 const KINDS: readonly DiskKind[] = ["exfat", "xfs-ci", "casefold"];
 
-describe.each(KINDS)("Truth 45: names of case only, on %s", (kind) => {
+describe.each(KINDS)("Truth 45: names that differ only in case, on %s", (kind) => {
   const whyNot = MountedDisk.whyNot(kind);
   let disk: MountedDisk;
   let box: Sandbox;
@@ -38,7 +41,7 @@ describe.each(KINDS)("Truth 45: names of case only, on %s", (kind) => {
   };
 
   it.skipIf(whyNot !== undefined)(
-    `a rename is undone, and done again${whyNot === undefined ? "" : ` (${whyNot})`}`,
+    `a rename is restored, and the restore is undone${whyNot === undefined ? "" : ` (${whyNot})`}`,
     async () => {
       await begun({ "foo.txt": "content\n", "other.txt": "other\n" });
       renameSync(join(folder(), "foo.txt"), join(folder(), "FOO.txt"));
@@ -74,7 +77,7 @@ describe.each(KINDS)("Truth 45: names of case only, on %s", (kind) => {
   });
 
   it.skipIf(whyNot !== undefined)(
-    "a rename of a folder that holds an ignored file is left alone, with all in it",
+    "a restore leaves a renamed folder alone while it holds an ignored file",
     async () => {
       await begun({ ".gitignore": "*.o\n", "dir/a.txt": "a\n", "dir/sub/b.txt": "b\n", "dir/out.o": "ignored\n" });
       renameSync(join(folder(), "dir"), join(folder(), "DIR"));
@@ -99,29 +102,36 @@ describe.each(KINDS)("Truth 45: names of case only, on %s", (kind) => {
     },
   );
 
-  it.skipIf(whyNot !== undefined)("the only file is never deleted, with force neither", async () => {
-    await begun({ "foo.txt": "content\n" });
-    renameSync(join(folder(), "foo.txt"), join(folder(), "FOO.txt"));
-    expect((await call("snapshot")).code).toBe(0);
-    await call("restore", "baseline", "--force", "foo.txt");
-    expect(names().map((name) => name.toLowerCase())).toEqual(["foo.txt"]);
-    await call("restore", "baseline", "--force");
-    expect(names().map((name) => name.toLowerCase())).toEqual(["foo.txt"]);
-    expect(readFileSync(join(folder(), "foo.txt"), "utf8")).toBe("content\n");
-  });
-
-  it.skipIf(whyNot !== undefined)("an action that names a file by its other name splits it not in two", async () => {
-    await begun({ "foo.txt": "content\n" });
-    put("FOO.txt", "edited\n");
-    expect(names()).toEqual(["foo.txt"]);
-    expect((await call("run", "--", "sh", "-c", "echo by the run > FOO.TXT")).code).toBe(0);
-    expect(await recorded()).toEqual(["foo.txt"]);
-    // The kernel keeps what a FUSE driver has said by one spelling for a second, whatever is written by another one.
-    await vi.waitFor(() => expect(readFileSync(join(folder(), "foo.txt"), "utf8")).toBe("by the run\n"), 10_000);
-  });
+  it.skipIf(whyNot !== undefined)(
+    "a restore to the old name does not delete the only file, not even with --force",
+    async () => {
+      await begun({ "foo.txt": "content\n" });
+      renameSync(join(folder(), "foo.txt"), join(folder(), "FOO.txt"));
+      expect((await call("snapshot")).code).toBe(0);
+      await call("restore", "baseline", "--force", "foo.txt");
+      expect(names().map((name) => name.toLowerCase())).toEqual(["foo.txt"]);
+      await call("restore", "baseline", "--force");
+      expect(names().map((name) => name.toLowerCase())).toEqual(["foo.txt"]);
+      expect(readFileSync(join(folder(), "foo.txt"), "utf8")).toBe("content\n");
+    },
+  );
 
   it.skipIf(whyNot !== undefined)(
-    "a write of FOO.txt beside foo.txt is refused with the name that is there",
+    "an action that names a file in another case does not record it as a second file",
+    async () => {
+      await begun({ "foo.txt": "content\n" });
+      put("FOO.txt", "edited\n");
+      expect(names()).toEqual(["foo.txt"]);
+      expect((await call("run", "--", "sh", "-c", "echo by the run > FOO.TXT")).code).toBe(0);
+      expect(await recorded()).toEqual(["foo.txt"]);
+      // For one second, the kernel keeps what a FUSE driver has answered for one spelling, even if the file is written
+      // by another.
+      await vi.waitFor(() => expect(readFileSync(join(folder(), "foo.txt"), "utf8")).toBe("by the run\n"), 10_000);
+    },
+  );
+
+  it.skipIf(whyNot !== undefined)(
+    "a write of FOO.txt beside foo.txt is refused, and the error names foo.txt",
     async () => {
       await begun({ "foo.txt": "content\n" });
       const source = join(box.project, "source.txt");
@@ -137,7 +147,7 @@ describe.each(KINDS)("Truth 45: names of case only, on %s", (kind) => {
   );
 
   it.skipIf(whyNot !== undefined)(
-    "a replica follows renames of case both ways, and holds back the second of two names",
+    "a replica follows renames of case both ways, and reports the second of two names as a conflict",
     async () => {
       disk = new MountedDisk(kind);
       box = new Sandbox();

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { isRoot } from "../helpers/trouble.ts";
 
-/** Two people and the group that they share. Ids suffice: neither needs an entry in `/etc/passwd`. */
+/** Two people and the group that they share. They are ids only: none of them needs an entry in `/etc/passwd`. */
 const ALICE = 61_001;
 const BOB = 61_002;
 const TEAM = 61_100;
@@ -62,7 +62,7 @@ class Shared implements Disposable {
     return execFileSync("stat", ["-c", "%u:%g %a", join(this.project, path)], { encoding: "utf8" }).trim();
   }
 
-  /** Every name of ours that is left anywhere in the project. */
+  /** Returns every path in the project whose name begins with `.chronicle`. */
   left(folder = this.project): string[] {
     return readdirSync(folder).flatMap((name) => {
       const path = join(folder, name);
@@ -72,7 +72,7 @@ class Shared implements Disposable {
   }
 }
 
-/** Only root can make folders of several people. */
+/** Only root can make folders that belong to several people. */
 const needsRoot = !isRoot || spawnSync("setpriv", ["--version"]).status !== 0;
 const needsAcl = needsRoot || !existsSync("/usr/bin/setfacl");
 
@@ -90,7 +90,7 @@ describe.skipIf(needsRoot)("undo in a folder with setgid", { timeout: 120_000 },
     return shared;
   }
 
-  it("gives what it brings back the group of the folder, and its folders setgid", () => {
+  it("gives files that it brings back the group of the folder, and folders also setgid", () => {
     using shared = teamFolder();
     shared.as(ALICE, MAKE);
     expect(shared.stat("docs/deep")).toBe(`${ALICE}:${TEAM} 2755`);
@@ -107,17 +107,17 @@ describe.skipIf(needsRoot)("undo in a folder with setgid", { timeout: 120_000 },
     expect(shared.as(ALICE, "chronicle diff latest")).toContain("docs/a");
   });
 
-  it("leaves nothing to be recorded: a folder that has inherited setgid is known as that", () => {
+  it("records no further change if a folder that it brings back inherits setgid", () => {
     using shared = teamFolder();
     shared.as(ALICE, `chmod g-s .; ${MAKE} chgrp ${TEAM} docs; chmod g+s . docs; ${BREAK}`);
     shared.as(ALICE, "chronicle undo");
     expect(shared.stat("docs/deep")).toBe(`${ALICE}:${TEAM} 2755`);
-    // Made, removed and brought back: no fourth state.
+    // The folder was made, removed and brought back: it has three iterations, and no fourth.
     expect(shared.as(ALICE, "chronicle snapshot; chronicle files")).toMatch(/2755 +@3 +docs\/deep\n/);
     expect(shared.as(ALICE, "chronicle verify")).toContain("ok");
   });
 
-  it("brings a folder's own setgid and sticky bit back, and takes them back", () => {
+  it("brings a folder's own setgid and sticky bit back, and redo removes them again", () => {
     using shared = teamFolder();
     shared.as(ALICE, `${MAKE} chmod 3770 docs; chronicle snapshot`);
     shared.as(ALICE, "chronicle run -- sh -c 'chmod g-s,-t docs; chmod 700 docs'");
@@ -128,10 +128,10 @@ describe.skipIf(needsRoot)("undo in a folder with setgid", { timeout: 120_000 },
     expect(shared.stat("docs")).toBe(`${ALICE}:${TEAM} 700`);
   });
 
-  it("keeps the group of a file that it replaces, and says whose file it was", () => {
+  it("keeps the group of a file that it replaces, and says who owned the file", () => {
     using shared = teamFolder();
     shared.as(ALICE, MAKE);
-    // A file of Bob's, in a folder where new files have another group.
+    // A file of Bob in a folder whose new files get another group.
     shared.as(ALICE, `mkdir plain; chmod 777 plain; chmod g-s plain; chgrp ${ALICE} plain`);
     shared.as(BOB, `echo bob > plain/f; chgrp ${TEAM} plain/f; chmod 664 plain/f`);
     shared.as(ALICE, "chronicle snapshot; chronicle run -- sh -c 'echo changed > plain/f'");
@@ -143,7 +143,7 @@ describe.skipIf(needsRoot)("undo in a folder with setgid", { timeout: 120_000 },
 
 describe.skipIf(needsAcl)("undo in a folder with a default ACL (where `setfacl` is)", { timeout: 120_000 }, () => {
   it.each(["a few files", "many files", "a subfolder alone has it", "a further root"])(
-    "gives what it brings back the ACL of the folder: %s",
+    "gives files that it brings back the ACL of the folder: %s",
     (which) => {
       using shared = new Shared();
       execFileSync("chown", [`${ALICE}:${ALICE}`, shared.project]);
@@ -183,8 +183,8 @@ describe.skipIf(needsAcl)("undo in a folder with a default ACL (where `setfacl` 
   );
 });
 
-describe.skipIf(needsRoot)("undo by root in somebody's folder", { timeout: 120_000 }, () => {
-  it("leaves the files theirs: replaced ones, ones brought back, and folders", () => {
+describe.skipIf(needsRoot)("undo by root in another user's folder", { timeout: 120_000 }, () => {
+  it("leaves files that it replaces or brings back to that user, and folders, too", () => {
     using shared = new Shared();
     execFileSync("chown", [`${ALICE}:${ALICE}`, shared.project]);
     shared.as(ALICE, `${MAKE} chmod 600 docs/a docs/c; chronicle snapshot; ${BREAK}`);
@@ -209,8 +209,8 @@ describe.skipIf(needsRoot)("undo by root in somebody's folder", { timeout: 120_0
   });
 });
 
-describe.skipIf(needsRoot)("a folder in which something is staged", { timeout: 120_000 }, () => {
-  it("is never recorded, and what a kill has left there goes with the next change", () => {
+describe.skipIf(needsRoot)("a staging folder that a killed process has left", { timeout: 120_000 }, () => {
+  it("is never recorded", () => {
     using shared = new Shared();
     execFileSync("chown", [`${ALICE}:${ALICE}`, shared.project]);
     shared.as(

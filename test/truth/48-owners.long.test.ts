@@ -28,8 +28,8 @@ function access(people: People, uid: number): DoctorShape["checks"][number] | un
   return (JSON.parse(out) as DoctorShape).checks.find(({ name }) => name === "access");
 }
 
-describe.skipIf(!hasPeople)("a file of root's in a user's store", { timeout: 200_000 }, () => {
-  it("a head that its user may not read stops nothing: it is said, with the command that gives it back", () => {
+describe.skipIf(!hasPeople)("a file of root in a user's store", { timeout: 200_000 }, () => {
+  it("that is the signed head stops nothing, and is reported with `chronicle doctor`", () => {
     using people = new People();
     people.as(ALICE, MAKE);
     const head = headOf(people);
@@ -46,7 +46,7 @@ describe.skipIf(!hasPeople)("a file of root's in a user's store", { timeout: 200
     expect(people.run(ALICE, "chronicle undo; cat a").out).toContain("taken back");
     expect(people.as(ALICE, "cat a")).toBe("two\n");
     expect(people.run(ALICE, "chronicle verify").out).toContain(`${head} cannot be read`);
-    // Given back, everything is signed as before.
+    // Once the head is given back, everything is signed as before.
     chownSync(head, ALICE, ALICE);
     people.as(ALICE, "echo four > a; chronicle snapshot");
     expect(people.as(ALICE, "chronicle verify")).toContain("held to the signed head");
@@ -56,8 +56,8 @@ describe.skipIf(!hasPeople)("a file of root's in a user's store", { timeout: 200
     ["the list of folders", "cache/roots.json", 0],
     ["the whereabouts", "whereabouts.json", 0],
     ["the index", "index.db", 0],
-    ["what is remembered of files", "stat.cache", 0],
-  ] as const)("that can be made anew stops nothing: %s", ([, name]) => {
+    ["the cache of stats", "stat.cache", 0],
+  ] as const)("that can be made again stops nothing: %s", ([, name]) => {
     using people = new People();
     people.as(ALICE, MAKE);
     const path = name.includes("/") ? join(people.store(ALICE), name) : join(workspaceOf(people), name);
@@ -68,7 +68,7 @@ describe.skipIf(!hasPeople)("a file of root's in a user's store", { timeout: 200
     }
   });
 
-  it("that cannot be made anew is named by the command that needs it", () => {
+  it("that is needed and cannot be made again is reported with `chronicle doctor`", () => {
     using people = new People();
     people.as(ALICE, MAKE);
     chownSync(join(workspaceOf(people), "lock.db"), 0, 0);
@@ -77,7 +77,7 @@ describe.skipIf(!hasPeople)("a file of root's in a user's store", { timeout: 200
     expect(out).not.toContain("takes writes there again");
   });
 
-  it("is named by root's own doctor too, where a whole folder in the user's home is root's", () => {
+  it("is named by root's own doctor, too, if a whole folder in the user's home belongs to root", () => {
     using people = new People();
     people.as(ALICE, MAKE);
     spawnSync("chown", ["-R", "0:0", people.config(ALICE)]);
@@ -87,35 +87,48 @@ describe.skipIf(!hasPeople)("a file of root's in a user's store", { timeout: 200
   });
 });
 
-describe.skipIf(!canHideProc)("root in a user's store, where it cannot give files away", { timeout: 200_000 }, () => {
-  it.for([["a new store"], ["the user's store"]])("writes nothing, and says how to: %s", ([which]) => {
-    using people = new People();
-    people.as(ALICE, which === "a new store" ? "echo one > a" : MAKE);
-    const how = { home: ALICE, within: WITHOUT_PROC };
-    for (const words of ["init", "run -- touch b", "snapshot", "put c --text x", "gc", "compact", "verify", "status"]) {
-      const { out } = people.run(0, `chronicle ${words}`, how);
-      expect([words, people.ownedBy(0, people.home(ALICE)), out]).toEqual([words, [], out]);
-    }
-    const { code, out } = people.run(0, "chronicle snapshot", how);
-    if (which === "the user's store") {
-      expect(code).toBe(6);
-      expect(out).toContain(`belongs to user ${ALICE}`);
-      expect(out).toContain(`sudo -u '#${ALICE}' chronicle`);
-      for (const words of READING) {
-        expect([words, people.run(0, `chronicle ${words}`, how)]).toMatchObject([words, { code: 0 }]);
+describe.skipIf(!canHideProc)(
+  "root in a user's store, on a system where root cannot give files away",
+  { timeout: 200_000 },
+  () => {
+    it.for([["a new store"], ["the user's store"]])("leaves no file of root in the user's home: %s", ([which]) => {
+      using people = new People();
+      people.as(ALICE, which === "a new store" ? "echo one > a" : MAKE);
+      const how = { home: ALICE, within: WITHOUT_PROC };
+      for (const words of [
+        "init",
+        "run -- touch b",
+        "snapshot",
+        "put c --text x",
+        "gc",
+        "compact",
+        "verify",
+        "status",
+      ]) {
+        const { out } = people.run(0, `chronicle ${words}`, how);
+        expect([words, people.ownedBy(0, people.home(ALICE)), out]).toEqual([words, [], out]);
       }
-    }
-    people.as(ALICE, "chronicle init; chronicle snapshot; chronicle verify");
-  });
+      const { code, out } = people.run(0, "chronicle snapshot", how);
+      if (which === "the user's store") {
+        expect(code).toBe(6);
+        expect(out).toContain(`belongs to user ${ALICE}`);
+        expect(out).toContain(`sudo -u '#${ALICE}' chronicle`);
+        for (const words of READING) {
+          expect([words, people.run(0, `chronicle ${words}`, how)]).toMatchObject([words, { code: 0 }]);
+        }
+      }
+      people.as(ALICE, "chronicle init; chronicle snapshot; chronicle verify");
+    });
 
-  it("writes into its own", () => {
-    using people = new People();
-    people.as(0, "chronicle init; chronicle status", { within: WITHOUT_PROC });
-  });
-});
+    it("writes into its own store", () => {
+      using people = new People();
+      people.as(0, "chronicle init; chronicle status", { within: WITHOUT_PROC });
+    });
+  },
+);
 
-describe.skipIf(!hasPeople)("a store of somebody else's", { timeout: 200_000 }, () => {
-  it("can be looked at where its files can be read, and is not written, also where its folders let everybody", () => {
+describe.skipIf(!hasPeople)("a store of another user", { timeout: 200_000 }, () => {
+  it("can be read if its files can be read, and is not written even if everybody may write into its folders", () => {
     using people = new People();
     people.as(ALICE, MAKE);
     const env = { CHRONICLE_HOME: people.store(ALICE) };
@@ -126,7 +139,7 @@ describe.skipIf(!hasPeople)("a store of somebody else's", { timeout: 200_000 }, 
     ])
       chmodSync(path, 0o755);
     spawnSync("chmod", ["-R", "a+rwX", people.store(ALICE)]);
-    // Each of them would be made by who looks first.
+    // The first reader would make these files again.
     rmSync(join(workspaceOf(people), "index.db"), { force: true });
     rmSync(join(people.store(ALICE), "cache"), { recursive: true });
     for (const words of READING) {
@@ -149,7 +162,7 @@ describe.skipIf(!hasPeople)("a store of somebody else's", { timeout: 200_000 }, 
     people.as(ALICE, "chronicle status; chronicle snapshot; chronicle verify");
   });
 
-  it("is not a store that its user has begun in a folder of root's (the volume of a container)", () => {
+  it("is not a store that its user has begun in a folder of root (the volume of a container)", () => {
     using people = new People();
     const volume = join(people.folder, "volume");
     mkdirSync(volume);
@@ -163,7 +176,7 @@ describe.skipIf(!hasPeople)("a store of somebody else's", { timeout: 200_000 }, 
 });
 
 describe.skipIf(!hasPeople)("reading", { timeout: 200_000 }, () => {
-  it("needs to write nothing: neither an index that is missing nor one that is behind", () => {
+  it("works without writing, whether an index is missing or behind", () => {
     using people = new People();
     people.as(ALICE, MAKE);
     const index = join(workspaceOf(people), "index.db");
@@ -180,7 +193,7 @@ describe.skipIf(!hasPeople)("reading", { timeout: 200_000 }, () => {
     people.as(ALICE, "chmod -R u+w ~");
   });
 
-  it("needs no store: a home that takes no writes has none", () => {
+  it("finds no store in a home that takes no writes, where init fails for lack of permission", () => {
     using people = new People();
     chmodSync(people.home(ALICE), 0o555);
     expect(people.run(ALICE, "chronicle status")).toMatchObject({ code: 3 });

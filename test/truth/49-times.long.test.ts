@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 
-/** Runs a command line in a process of its own, which has the zone of its environment. */
+/** Runs a command line in a process of its own, with `zone` as its time zone if it is given. */
 function chronicle(
   box: Sandbox,
   words: readonly string[],
@@ -16,25 +16,25 @@ function chronicle(
   return { code: ran.status, out: ran.stdout + ran.stderr };
 }
 
-/** A time of the clock on the wall in a zone, so many minutes from now, as a person types it. */
+/** Returns the wall-clock time in a zone, `minutes` from now, as a person types it. */
 function wallClock(zone: string, minutes: number): string {
   const parts = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "medium" });
   return parts.format(new Date(Date.now() + minutes * 60_000)).replace(" ", "T");
 }
 
 describe("a time without a zone", { timeout: 200_000 }, () => {
-  it.for(["Asia/Tokyo", "America/New_York"])("is the person's own: %s", async (zone) => {
+  it.for(["Asia/Tokyo", "America/New_York"])("is in the person's own zone: %s", async (zone) => {
     using box = new Sandbox();
     box.write("a", "one\n");
     expect(chronicle(box, ["init"], zone)).toMatchObject({ code: 0 });
     box.write("a", "two\n");
     expect(chronicle(box, ["snapshot"], zone)).toMatchObject({ code: 0 });
     const [soon, before] = [wallClock(zone, 2), wallClock(zone, -2)];
-    // All was recorded between these two moments of the clock on the wall.
+    // All was recorded between these two wall-clock times.
     expect(chronicle(box, ["files", "--at", soon], zone).out).toContain("@2 ");
     expect(chronicle(box, ["files", "--at", `${soon}~1`], zone).out).toContain("@1 ");
     expect(chronicle(box, ["files", "--at", soon.replace("T", " ")], zone).out).toContain("@2 ");
-    // A time before the history is its beginning.
+    // A time before the history stands for the beginning of the history.
     expect(chronicle(box, ["files", "--at", before], zone).out).toContain("@1 ");
     expect(chronicle(box, ["restore", before, "--dry-run"], zone).out).toContain("~ a");
     expect(chronicle(box, ["diff", before, soon], zone).out).toContain("~ a");
@@ -45,7 +45,7 @@ describe("a time without a zone", { timeout: 200_000 }, () => {
       code: 0,
     });
     expect(chronicle(box, ["-w", "x", "cat", "a"], zone).out).toBe("one\n");
-    // What has a zone means the same everywhere.
+    // A time with a zone means the same everywhere.
     const exact = new Date(Date.now() + 120_000).toISOString();
     expect(chronicle(box, ["files", "--at", exact], zone).out).toContain("@2 ");
     const shown = chronicle(box, ["log", "--json"], zone).out;
@@ -54,7 +54,7 @@ describe("a time without a zone", { timeout: 200_000 }, () => {
     expect(times.filter((one) => !one.endsWith('Z"'))).toEqual([]);
   });
 
-  it("is said in the help of each command that takes a moment", () => {
+  it("is explained in the help of each command that takes a moment", () => {
     using box = new Sandbox();
     for (const name of ["restore", "diff", "manifest", "files", "undo", "changes"]) {
       expect([name, chronicle(box, [name, "-h"], undefined).out.replaceAll(/\s+/g, " ")]).toEqual([
@@ -64,7 +64,7 @@ describe("a time without a zone", { timeout: 200_000 }, () => {
     }
   });
 
-  it("of a path is left as it is", () => {
+  it("that is the name of a path is not taken for a time", () => {
     using box = new Sandbox();
     box.write("2026-01-31", "one\n");
     expect(chronicle(box, ["init"], "Asia/Tokyo")).toMatchObject({ code: 0 });
@@ -98,7 +98,7 @@ describe("restore --mtime", { timeout: 120_000 }, () => {
   it.for([
     ["few files", 0],
     ["many files", 300],
-  ] as const)("brings times back to the nanosecond, and says which ones it cannot: %s", ([, more]) => {
+  ] as const)("brings times back to the nanosecond, and lists those that it cannot: %s", ([, more]) => {
     using box = new Sandbox();
     mkdirSync(join(box.project, "d"));
     for (const at of [...TIMES, ...TOO_LATE]) {
@@ -120,19 +120,20 @@ describe("restore --mtime", { timeout: 120_000 }, () => {
     for (const name of Object.keys(before).filter((one) => !TOO_LATE.includes(Number(one.slice(1)))))
       expect([name, found[name]]).toEqual([name, before[name]]);
     for (const at of TOO_LATE) {
-      // A present time says that it is not the recorded one; another year would not.
+      // A file whose time cannot be restored gets the present one. This shows that it is not the recorded time;
+      // another year would not.
       expect([at, (found[`t${at}`] ?? 0n) >= BigInt(began - 1000) * 1_000_000n]).toEqual([at, true]);
       expect(out).toContain(`d/t${at}`);
     }
     expect(out).toContain("later than 2262");
     expect(out).not.toContain(" off: ");
-    // Another folder gets them as well, from a base that holds them.
+    // A restore into another folder sets these times as well, from a base that holds them.
     expect(chronicle(box, ["restore", "0", "--mtime", "--to", "../copy"], undefined)).toMatchObject({ code: 0 });
     const copied = timesIn(join(box.project, "..", "copy", "d"));
     for (const ns of FINE_NS) expect([ns, copied[`n${ns}`]]).toEqual([ns, ns]);
   });
 
-  it("knows an edit of such a file, and no edit where there was none", () => {
+  it("a file with a time after 2262 has a change only after an edit", () => {
     using box = new Sandbox();
     box.write("a", "one\n");
     const far = "13569465600";

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../../src/open.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 
-/** A tracked folder that is a mount point, and nothing, or something else, is mounted there. */
+/** A tracked folder is a mount point where nothing, or something else, is mounted. */
 
 let box: Sandbox;
 let mounted: string[] = [];
@@ -55,7 +55,7 @@ async function changes(): Promise<string[]> {
   );
 }
 
-/** Everything that would record a deletion, or write into the bare folder. */
+/** Commands that would record a deletion, or write into the bare folder. */
 const COMMANDS = [
   ["snapshot"],
   ["status"],
@@ -65,7 +65,7 @@ const COMMANDS = [
   ["run", "--", "true"],
 ];
 
-/** Neither of them does anything. */
+/** Checks that each command is refused, and that the folder stays as it is. */
 async function expectRefused(commands: readonly (readonly string[])[] = [["snapshot"]]): Promise<void> {
   const before = readdirSync(box.project);
   for (const command of commands) {
@@ -84,8 +84,8 @@ describe.skipIf(!mayMount())(
   () => {
     it.each([
       ["empty", []],
-      ["with a file that says so", ["NOT-MOUNTED"]],
-      ["with a file of a recorded name, but not its bytes", ["a.txt"]],
+      ["with a file that tells that nothing is mounted", ["NOT-MOUNTED"]],
+      ["with a file that has a recorded name and other bytes", ["a.txt"]],
     ])("is refused: %s", async (_, names) => {
       for (const name of names) box.write(name, "this is the bare mount point\n");
       mount("-t", "tmpfs", "none", box.project);
@@ -96,7 +96,7 @@ describe.skipIf(!mayMount())(
       await expectRefused();
     });
 
-    it("is refused where what was remembered of the disk is lost, too", async () => {
+    it("is refused even if the remembered stats of the disk are lost", async () => {
       mount("-t", "tmpfs", "none", box.project);
       await filled();
       unmount(box.project);
@@ -105,7 +105,7 @@ describe.skipIf(!mayMount())(
       await expectRefused();
     });
 
-    it("is refused where a folder of the same disk was mounted", async () => {
+    it("is refused if a folder of the same disk was mounted there", async () => {
       const real = join(box.folder, "real");
       mkdirSync(real);
       mount("--bind", real, box.project);
@@ -135,7 +135,7 @@ describe.skipIf(!mayMount())(
       }
     });
 
-    it("is recorded as deleted where a person accepts that, and an agent may not", async () => {
+    it("is recorded as deleted if a person accepts that, and an agent may not accept it", async () => {
       mount("-t", "tmpfs", "none", box.project);
       await filled();
       unmount(box.project);
@@ -150,7 +150,7 @@ describe.skipIf(!mayMount())(
       expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("a.txt\n");
     });
 
-    it("is no question where another device has the files", async () => {
+    it("is not refused if another device with the same files is mounted there", async () => {
       await filled();
       const aside = join(box.folder, "aside");
       renameSync(box.project, aside);
@@ -167,7 +167,7 @@ describe.skipIf(!mayMount())(
 describe.skipIf(!mayMount())(
   "Truth 50: a bind mount of a known folder (skipped where mounting is not permitted)",
   () => {
-    it("is that folder, by another name", async () => {
+    it("is the same workspace at another path", async () => {
       await filled();
       const bound = join(box.folder, "bound");
       mkdirSync(bound);
@@ -180,7 +180,7 @@ describe.skipIf(!mayMount())(
       expect(await changes()).toEqual(["modified a.txt"]);
       await box.must(["restore", "0", "a.txt"], { cwd: "bound" });
       expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("a.txt\n");
-      // Nothing was moved: the folder is where it was.
+      // The folder was not moved, so it can still be used at its own path.
       unmount(bound);
       await box.must(["snapshot"]);
     });

@@ -3,14 +3,17 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ALICE, hasPeople, People, type Ran } from "../helpers/people.ts";
 
-/** Alice has no entry in `/etc/passwd`, as users of containers have none: without `$HOME` nobody knows a home folder. */
+/**
+ * Runs a script without `$HOME` as Alice. Like users of containers, she has no entry in `/etc/passwd`, so no home
+ * folder is known.
+ */
 function homeless(people: People, script: string, env: Readonly<Record<string, string>> = {}): Ran {
   return people.run(ALICE, `unset HOME; ${script}`, { env });
 }
 
 describe.skipIf(!hasPeople)("a user whom the system does not list", { timeout: 120_000 }, () => {
   it.for(["init", "status", "run -- true", "doctor", "agents status"])(
-    "gets a sentence that says what to set: %s",
+    "gets an error that says which variables to set: %s",
     (words) => {
       using people = new People();
       const { code, out } = homeless(people, `chronicle ${words}`);
@@ -27,7 +30,7 @@ describe.skipIf(!hasPeople)("a user whom the system does not list", { timeout: 1
     expect(homeless(people, "chronicle -h")).toMatchObject({ code: 0 });
   });
 
-  it("needs no home folder where both places are named; what lies in a home folder is not looked for elsewhere", () => {
+  it("works without a home folder if both places are set, except for `agents install`", () => {
     using people = new People();
     const env = { CHRONICLE_HOME: join(people.home(ALICE), "s"), XDG_CONFIG_HOME: join(people.home(ALICE), "c") };
     const script = `
@@ -43,13 +46,13 @@ describe.skipIf(!hasPeople)("a user whom the system does not list", { timeout: 1
 });
 
 describe.skipIf(!hasPeople)("too few descriptors", { timeout: 300_000 }, () => {
-  it("are told as that, and not as permissions", () => {
+  it("are reported as such, and not as missing permissions", () => {
     using people = new People();
     people.as(ALICE, "chronicle init");
     const told: string[] = [];
     for (let most = 24; most <= 40; most += 1) {
       for (const words of ["run -- true", "doctor"]) {
-        // Node itself ends on a signal where it cannot even start.
+        // Node itself ends on a signal if it cannot even start.
         const { out } = people.run(ALICE, `ulimit -n ${most}; chronicle ${words} || true`);
         expect([most, words, out]).toEqual([
           most,
@@ -64,7 +67,7 @@ describe.skipIf(!hasPeople)("too few descriptors", { timeout: 300_000 }, () => {
 });
 
 describe.skipIf(!hasPeople)("Chronicle's own folders in a tracked folder", { timeout: 120_000 }, () => {
-  it("are never recorded: neither the store nor the key, however they are named", () => {
+  it("are never recorded, neither the store nor the key, also if a link leads to them", () => {
     using people = new People();
     symlinkSync("project", join(people.folder, "link"));
     for (const [store, config] of [
@@ -78,7 +81,7 @@ describe.skipIf(!hasPeople)("Chronicle's own folders in a tracked folder", { tim
     }
   });
 
-  it("are refused as relative paths, which would be another place in each folder", () => {
+  it("are refused as relative paths, because these would lead elsewhere from each folder", () => {
     using people = new People();
     mkdirSync(join(people.project, "sub"));
     const { code, out } = people.run(ALICE, "cd sub; chronicle init", { env: { CHRONICLE_HOME: "store" } });
@@ -89,11 +92,11 @@ describe.skipIf(!hasPeople)("Chronicle's own folders in a tracked folder", { tim
 
 describe.skipIf(!hasPeople)("a key that cannot be made", { timeout: 120_000 }, () => {
   it.for([
-    ["a configuration folder that takes nothing", "mkdir ~/c; chmod 555 ~/c"],
-    ["a folder of the kernel's", "ln -s /proc/1 ~/c"],
+    ["a configuration folder that is not writable", "mkdir ~/c; chmod 555 ~/c"],
+    ["a folder of the kernel", "ln -s /proc/1 ~/c"],
     ["a file", "touch ~/c"],
     ["heads that cannot be kept", "mkdir -p ~/c/chronicle/heads; chmod 555 ~/c/chronicle/heads"],
-  ])("is said by init, which protects nothing then: %s", ([, make]) => {
+  ])("is reported by init, which makes no workspace then: %s", ([, make]) => {
     using people = new People();
     const env = { XDG_CONFIG_HOME: join(people.home(ALICE), "c") };
     const { code, out } = people.run(ALICE, `${make}; echo one > a; chronicle init`, { env });
@@ -104,7 +107,7 @@ describe.skipIf(!hasPeople)("a key that cannot be made", { timeout: 120_000 }, (
     expect(people.run(ALICE, "chronicle workspaces", { env }).out).toContain("no workspaces");
   });
 
-  it("is said where a history stands already, in place of that it is protected", () => {
+  it("is reported instead of 'already protected' where a history exists", () => {
     using people = new People();
     people.as(ALICE, "echo one > a; chronicle init; rm -r ~/.config/chronicle; chmod 555 ~/.config");
     const { code, out } = people.run(ALICE, "chronicle init");

@@ -30,7 +30,7 @@ const hostTree = () => rig.during(rig.host.tree());
 const WITH: Settings = { withProtected: true };
 const WITHOUT = { withProtected: false } as unknown as Settings;
 
-describe("Truth 52: what both sides agreed on later than the origin's last state came", () => {
+describe("Truth 52: a state that both sides agreed on after the origin's last state had come", () => {
   async function sameEdit(): Promise<FolderRig> {
     const { desk, host } = await following({ ".env": FIRST, "a.txt": "a" }, WITH);
     desk.cut();
@@ -60,10 +60,10 @@ describe("Truth 52: what both sides agreed on later than the origin's last state
 
   const ways = [
     ["both made the same edit", sameEdit],
-    ["the replica goes on as another one", adoptedAnew],
+    ["the replica continues as a new one", adoptedAnew],
   ] as const;
 
-  it.each(ways)("is what the origin's next state is compared with (%s)", async (_how, begin) => {
+  it.each(ways)("is the base for the origin's next state (%s)", async (_how, begin) => {
     const { desk, host } = await begin();
     await rig.during(host.write(".env", THIRD));
     await rig.flush();
@@ -71,7 +71,7 @@ describe("Truth 52: what both sides agreed on later than the origin's last state
     expect(desk.tree()[".env"]).toBe(THIRD);
   });
 
-  it.each(ways)("is what the folder has changed when it goes back to its first state (%s)", async (_how, begin) => {
+  it.each(ways)("is the base for the folder's edit back to its first state (%s)", async (_how, begin) => {
     const { desk } = await begin();
     desk.cut();
     desk.edit(".env", FIRST);
@@ -83,7 +83,7 @@ describe("Truth 52: what both sides agreed on later than the origin's last state
     expect((await hostTree())[".env"]).toBe(FIRST);
   });
 
-  it("is an editor's file that the replica has sent before it went on as another one", async () => {
+  it("is the base for an editor's file that the replica sent before it continued as a new one", async () => {
     const { desk } = await following({ "a.txt": "a" }, { editorFiles: "sync" });
     desk.edit("a.txt~", FIRST);
     await rig.flush();
@@ -95,20 +95,20 @@ describe("Truth 52: what both sides agreed on later than the origin's last state
     expect(desk.sync.shape).toMatchObject({ conflicts: 0, pending: 0 });
   });
 
-  /** Somebody decides, whose word the origin does not hear for a while. */
+  /** Decisions that the origin does not hear of for a while. */
   const decisions: [string, (desk: FolderRig["desk"]) => Promise<unknown>][] = [
     ["for the folder's side", (desk) => desk.sync.resolve(".env" as WorkspacePath, { keep: "local" })],
     [
-      "for what was merged",
+      "for merged content",
       (desk) => desk.sync.resolve(".env" as WorkspacePath, { keep: "merge", content: Buffer.from(FIRST + SECOND) }),
     ],
     [
-      "for what was merged, by the other command",
+      "for merged content, by resolveConflict",
       (desk) => resolveConflict(desk.context, ".env", { keep: "merged", content: Buffer.from(FIRST + SECOND) }),
     ],
   ];
 
-  it.each(decisions)("is a decision %s, until the origin has it", async (_how, decide) => {
+  it.each(decisions)("is the base after a decision %s, before the origin has it", async (_how, decide) => {
     const { desk } = await following({ ".env": FIRST, "a.txt": "a" }, WITHOUT);
     desk.edit(".env", SECOND);
     await rig.flush();
@@ -131,8 +131,8 @@ describe("Truth 52: what both sides agreed on later than the origin's last state
   });
 });
 
-describe("Truth 52: an edit that no sync has looked at, of what the folder never had", () => {
-  /** The sync goes on under other settings, and the look at the folder takes longer than the way to the origin. */
+describe("Truth 52: an edit, made while no sync runs, of a file that the folder never had", () => {
+  /** Starts the sync under other settings. Its look at the folder takes longer than the way to the origin. */
   async function startedAgain(settings: Settings): Promise<void> {
     rig.desk.settings = settings;
     rig.desk.lookMs = 2_000;
@@ -147,8 +147,8 @@ describe("Truth 52: an edit that no sync has looked at, of what the folder never
   }
 
   it.each([
-    ["after an earlier one", true],
-    ["that is the first one", false],
+    ["of which the folder had an earlier state", true],
+    ["of which the folder had no state", false],
   ])("is a conflict: a secret %s", async (_how, isHad) => {
     const { desk, host } = await following({ ".env": FIRST, "a.txt": "a" }, isHad ? WITH : WITHOUT);
     await rig.during(desk.close());
@@ -174,7 +174,7 @@ describe("Truth 52: an edit that no sync has looked at, of what the folder never
     await isDisputed("a.txt~", "ours\n", "theirs\n");
   });
 
-  it("is a conflict: a file that was a secret at the origin when it was recorded", async () => {
+  it("stays in the folder without a conflict: a file that was a secret at the origin when it was recorded", async () => {
     const { desk, host } = await following({ "a.txt": "a" });
     await rig.during(host.workspace.configure({ protectedNames: ["secrets.txt"] }));
     await rig.during(host.write("secrets.txt", FIRST));
@@ -199,7 +199,7 @@ describe("Truth 52: a folder whose disk can hold links by now", () => {
     return Object.fromEntries(files.map(({ path, kind }) => [path, kind]));
   };
 
-  /** The origin has made a link, and the folder's disk has none. */
+  /** The origin makes a link, which the folder's disk cannot hold. */
   async function linked(path: string): Promise<FolderRig> {
     const { desk, host } = await following({ "a.txt": "a", "b.txt": "b" });
     desk.context.worktree.traitsOf = () => ({ ...HOLDS_ALL, symlinks: false });
@@ -211,14 +211,14 @@ describe("Truth 52: a folder whose disk can hold links by now", () => {
     return rig;
   }
 
-  /** The disk is mounted in another way, and the sync goes on. */
+  /** Mounts the disk in another way, and starts the sync again. */
   async function remounted(): Promise<void> {
     await rig.during(rig.desk.close());
     await rig.during(rig.desk.start());
     await rig.flush();
   }
 
-  it("has a conflict about the file that it made where the origin has one", async () => {
+  it("has a conflict about a file that it made at the path of the origin's link", async () => {
     const { desk } = await linked("link");
     desk.edit("link", "mine\n");
     await rig.flush();
@@ -242,14 +242,17 @@ describe("Truth 52: a folder whose disk can hold links by now", () => {
   });
 });
 
-describe("Truth 52: a file of the folder's own that was a link at the origin for a while, where the folder's disk has none", () => {
+describe("Truth 52: a file that was a link at the origin for a while, in a folder whose disk holds no links", () => {
   const WHOSE = [
     ["made", undefined],
     ["edited", FIRST],
     ["got", SECOND],
   ] as const;
 
-  /** The folder has written it, or has it from the origin, and has lost it since. */
+  /**
+   * The folder has written the file, or has got it from the origin. It loses the file when the origin makes a link of
+   * it.
+   */
   async function linkedOver(first: string | undefined): Promise<FolderRig> {
     const begin = first === undefined ? {} : { "p.txt": first };
     const { desk, host } = await following({ "a.txt": "a", "b.txt": "b", ...begin });
@@ -274,19 +277,19 @@ describe("Truth 52: a file of the folder's own that was a link at the origin for
     expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
   }
 
-  it.each(WHOSE)("comes again when it is a file again, as it was (%s)", async (_how, first) => {
+  it.each(WHOSE)("comes back once the origin makes it a file again with the same content (%s)", async (_how, first) => {
     await linkedOver(first);
     await fileAgain();
     await isThere(SECOND);
   });
 
-  it.each(WHOSE)("comes as what it is by then (%s)", async (_how, first) => {
+  it.each(WHOSE)("comes back with its new content (%s)", async (_how, first) => {
     await linkedOver(first);
     await fileAgain(THIRD);
     await isThere(THIRD);
   });
 
-  it.each(WHOSE)("comes also where another file was made and deleted in its place (%s)", async (_how, first) => {
+  it.each(WHOSE)("comes back also if another file was made and deleted in its place (%s)", async (_how, first) => {
     const { desk } = await linkedOver(first);
     desk.edit("p.txt", "mine\n");
     await rig.flush();
@@ -296,7 +299,7 @@ describe("Truth 52: a file of the folder's own that was a link at the origin for
     await isThere(SECOND);
   });
 
-  it.each(WHOSE)("is no base of a file that was made in its place: that is a conflict (%s)", async (_how, first) => {
+  it.each(WHOSE)("is no base for a file that was made in its place, which is a conflict (%s)", async (_how, first) => {
     const { desk } = await linkedOver(first);
     desk.edit("p.txt", "mine\n");
     await rig.flush();
@@ -322,7 +325,7 @@ describe("Truth 52: a file of the folder's own that was a link at the origin for
   });
 });
 
-describe("Truth 52: what was done to a file while a filter withheld it", () => {
+describe("Truth 52: an edit or a deletion of a file while a filter withheld it", () => {
   const LINES = "one\ntwo\nthree\n";
   const HERE = "ONE\ntwo\nthree\n";
   const THERE = "one\ntwo\nTHREE\n";
@@ -338,7 +341,7 @@ describe("Truth 52: what was done to a file while a filter withheld it", () => {
     return rig;
   }
 
-  /** Files that were withheld are gone here, or edited, and the filter is taken away. */
+  /** Deletes one withheld file in the folder, edits the other, and removes the filter. */
   async function edited(): Promise<void> {
     const { desk } = rig;
     desk.edit("x.log", undefined);
@@ -348,7 +351,7 @@ describe("Truth 52: what was done to a file while a filter withheld it", () => {
     desk.settings = { filterTo: [] };
   }
 
-  /** The origin has never heard of the deletion, and of the edit only as what both sides have made of the file. */
+  /** The origin never hears of the deletion. Of the edit, it gets only the merge of both sides. */
   async function isBack(when = ""): Promise<void> {
     const { desk, host } = rig;
     await rig.flush();
@@ -359,7 +362,7 @@ describe("Truth 52: what was done to a file while a filter withheld it", () => {
     expect(desk.sync.shape, when).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
   }
 
-  it("is no deletion after the filter is gone, also where the process ends before the origin has answered", async () => {
+  it("is not sent as a deletion once the filter is gone, also if the process ends before the origin has answered", async () => {
     const { desk } = await withheld();
     desk.cut();
     desk.edit("a.txt", "b");
@@ -375,7 +378,7 @@ describe("Truth 52: what was done to a file while a filter withheld it", () => {
     expect((await hostTree())["a.txt"]).toBe("b");
   });
 
-  it("is none either where the power goes in the first step without the filter, or soon after it", async () => {
+  it("is not sent as a deletion if the power fails during or soon after the first step without the filter", async () => {
     let isThrough = false;
     for (let at = 0; !isThrough; at += 3) {
       const { desk } = await withheld();
@@ -398,7 +401,7 @@ describe("Truth 52: what was done to a file while a filter withheld it", () => {
     }
   });
 
-  it("is not sent where somebody has decided for the origin's side meanwhile, and the process ends", async () => {
+  it("an edit is not sent if somebody has decided for the origin's side meanwhile, and the process ends", async () => {
     const { desk, host } = await following({ "x.txt": FIRST, "a.txt": "a" });
     desk.cut();
     desk.edit("x.txt", SECOND);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 
-/** What was kept aside for a run or an action goes back with it, in whatever way it is taken back. */
+/** Files that were kept aside for a run or an action come back with it, whichever way it is undone. */
 
 async function begun() {
   const project = new ClockedProject();
@@ -20,7 +20,7 @@ async function begun() {
 }
 
 describe("a run that is rolled back", () => {
-  test("is undone as a whole: the next undo is of the work before it", async () => {
+  test("is undone as a whole, and the next undo is of the work before it", async () => {
     const { project, workspace, sh } = await begun();
     await using _ = project;
     await sh("echo two > new.txt");
@@ -34,7 +34,7 @@ describe("a run that is rolled back", () => {
     expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
   });
 
-  test("and has changed only what is kept aside is told as taken back, and leaves undo nothing to do", async () => {
+  test("after changing only files kept aside is reported as rolled back, and leaves undo nothing to do", async () => {
     const { project, workspace, sh } = await begun();
     await using _ = project;
     await sh("echo two > new.txt");
@@ -45,12 +45,12 @@ describe("a run that is rolled back", () => {
     expect((await workspace.redo()).changes).toMatchObject([{ path: "new.txt" }]);
   });
 
-  test("names what was kept aside and could not be put back", async () => {
+  test("names the kept file that could not be put back", async () => {
     const { project, workspace, sh } = await begun();
     await using _ = project;
     project.write("keys/.env", "KEY=2");
     await workspace.status();
-    // A pipe in the place of the folder: no capture takes it, and nothing can be put beneath it.
+    // A pipe stands in the place of the folder. No capture takes it, and nothing can be put beneath it.
     const failed = await sh("rm -r keys; mkfifo keys; rm a.txt; exit 3", { rollbackOnFailure: true });
     expect(failed.rolled_back).toBe(false);
     expect(failed.not_rolled_back?.paths).toContain("keys/.env");
@@ -59,7 +59,7 @@ describe("a run that is rolled back", () => {
 });
 
 test.each(["rm .env; echo A > a.txt; exit 3", "rm .env; exit 3"])(
-  "an undone redo of a rollback: %s",
+  "an undo after the redo of a rollback brings the kept file back: %s",
   async (script) => {
     const { project, workspace, sh, isThere } = await begun();
     await using _ = project;
@@ -76,7 +76,7 @@ test.each(["rm .env; echo A > a.txt; exit 3", "rm .env; exit 3"])(
 );
 
 describe("a run in a transaction", () => {
-  test("gives back at the rollback what was kept aside for it, and undo goes on with the work before", async () => {
+  test("has its kept files put back by the rollback, and the next undo is of the work before", async () => {
     const { project, workspace, sh, isThere } = await begun();
     await using _ = project;
     await sh("echo two > new.txt");
@@ -89,7 +89,7 @@ describe("a run in a transaction", () => {
     expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
   });
 
-  test("gives it back at the undo of the committed transaction, which redo takes away again", async () => {
+  test("has its kept files put back by the undo of the committed transaction, and removed by the redo", async () => {
     const { project, workspace, sh, isThere } = await begun();
     await using _ = project;
     const { id } = await workspace.beginTransaction();
@@ -101,7 +101,7 @@ describe("a run in a transaction", () => {
     expect(isThere(".env")).toBe(false);
   });
 
-  test("makes the transaction an operation where nothing but what is kept aside was changed", async () => {
+  test("makes the transaction an operation even if it changed only files kept aside", async () => {
     const { project, workspace, sh } = await begun();
     await using _ = project;
     const { id } = await workspace.beginTransaction();
@@ -111,7 +111,7 @@ describe("a run in a transaction", () => {
     expect(project.read(".env")).toBe("KEY=1");
   });
 
-  test("says of the undo what nobody can bring back", async () => {
+  test("is undone with a note on what cannot be brought back", async () => {
     const { project, workspace, sh } = await begun();
     await using _ = project;
     const { id } = await workspace.beginTransaction();
@@ -121,8 +121,8 @@ describe("a run in a transaction", () => {
   });
 });
 
-describe("a run of which a part was taken back", () => {
-  test("by its file: undo takes the rest and what was kept aside, and the next one the work before", async () => {
+describe("a run that was partly undone", () => {
+  test("by one file: the next undo brings the rest and the kept file back, and the one after is of the work before", async () => {
     const { project, workspace, sh } = await begun();
     await using _ = project;
     await sh("echo two > new.txt");
@@ -133,7 +133,7 @@ describe("a run of which a part was taken back", () => {
     expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
   });
 
-  test("by all its files: undo brings back what was kept aside, and the next one is of the work before", async () => {
+  test("by all its files: the next undo brings the kept file back, and the one after is of the work before", async () => {
     const { project, workspace, sh } = await begun();
     await using _ = project;
     await sh("echo two > new.txt");
@@ -144,7 +144,7 @@ describe("a run of which a part was taken back", () => {
     expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
   });
 
-  test("since before it: what was kept aside comes with it", async () => {
+  test("since before it: the kept file comes back, too", async () => {
     const { project, workspace, sh } = await begun();
     await using _ = project;
     await sh("echo two > new.txt");
@@ -155,7 +155,7 @@ describe("a run of which a part was taken back", () => {
   });
 });
 
-describe("beside others", () => {
+describe("work beside other work", () => {
   const begin = async ({ workspace }: Pick<Awaited<ReturnType<typeof begun>>, "workspace">, command: string) => {
     const session = crypto.randomUUID();
     const { id = "" } = (await workspace.snapshotAction({ type: "run_command", payload: { command }, session })) ?? {};
@@ -163,7 +163,7 @@ describe("beside others", () => {
   };
   const SWEEP = "git clean -fdx";
 
-  test("a run that is rolled back leaves what another's command may have changed, and names it", async () => {
+  test("a run that is rolled back leaves a file that another command may have changed, and names it", async () => {
     const all = await begun();
     const { project, workspace, sh } = all;
     await using _ = project;
@@ -181,7 +181,7 @@ describe("beside others", () => {
     expect(project.read(".env")).toBe("mine\n");
   });
 
-  test("two commands that both sweep: the undo of either leaves it, and neither is an operation", async () => {
+  test("of two commands that sweep, the undo of either leaves the changed file, and neither is an operation", async () => {
     const all = await begun();
     const { project, workspace } = all;
     await using _ = project;
@@ -197,7 +197,7 @@ describe("beside others", () => {
     expect((await workspace.operations()).filter((each) => each.kind === "action")).toEqual([]);
   });
 
-  test("what changed before the other began is the first one's alone, and its undo is not the other's work", async () => {
+  test("a change before the second command began belongs to the first, and its undo is ambiguous for the second", async () => {
     const all = await begun();
     const { project, workspace } = all;
     await using _ = project;
@@ -212,7 +212,7 @@ describe("beside others", () => {
     expect(project.read(".env")).toBe("KEY=1");
   });
 
-  test("what an earlier one may have written back as it was at its beginning is not the later one's alone", async () => {
+  test("a change back to the state at the beginning of an earlier command is ambiguous for the later one", async () => {
     const all = await begun();
     const { project, workspace } = all;
     await using _ = project;
@@ -226,7 +226,7 @@ describe("beside others", () => {
     expect(project.read(".env")).toBe("KEY=1");
   });
 
-  test("nor has an earlier one that left it as it was any part in it", async () => {
+  test("a change after the end of an earlier command that left the file alone belongs to the later one", async () => {
     const all = await begun();
     const { project, workspace } = all;
     await using _ = project;
@@ -239,7 +239,7 @@ describe("beside others", () => {
     expect(project.read(".env")).toBe("KEY=1");
   });
 
-  test("what changed after the other had ended is the last one's alone", async () => {
+  test("a change after the other command had ended belongs to the last one", async () => {
     const all = await begun();
     const { project, workspace } = all;
     await using _ = project;
@@ -251,7 +251,7 @@ describe("beside others", () => {
     expect(project.read(".env")).toBe("KEY=1");
   });
 
-  test("a path that an action has declared is that action's", async () => {
+  test("a path that an action has declared belongs to that action", async () => {
     const all = await begun();
     const { project, workspace } = all;
     await using _ = project;
@@ -266,7 +266,7 @@ describe("beside others", () => {
   });
 });
 
-test("a redo removes nothing that its undo had not put back", async () => {
+test("a redo removes only what its undo had put back", async () => {
   const { project, workspace, isThere } = await begun();
   await using _ = project;
   project.write("a.txt", "1\n2\n3\n");
@@ -304,7 +304,7 @@ test("a file with bits that are never set comes back without them, and the redo 
   }
 });
 
-test("what was freed after the switch was turned off is not said to be kept until a later time", async () => {
+test("a kept file that was freed after keepAside was switched off is skipped with that reason", async () => {
   const { project, workspace, sh } = await begun();
   await using _ = project;
   await sh("rm .env");
@@ -315,7 +315,7 @@ test("what was freed after the switch was turned off is not said to be kept unti
   expect(skipped[0]?.detail).toBe("it was kept aside, and was freed after `keepAside` was switched off");
 });
 
-test("what was freed or erased is no longer said to be kept, and is said to be lost unless it was put back", async () => {
+test("a kept file that was freed or erased is reported as not kept, and as lost unless it was put back", async () => {
   const { project, workspace, sh } = await begun();
   await using _ = project;
   const back = (await sh("rm .env")).session.session_id;
@@ -334,7 +334,7 @@ test("what was freed or erased is no longer said to be kept, and is said to be l
   expect((await workspace.sessions()).at(-1)?.omitted_changes).toMatchObject([{ kept: false, lost: true }]);
 });
 
-test("the same of an action", async () => {
+test("a kept file of an action that was freed is reported as not kept and lost", async () => {
   const { project, workspace } = await begun();
   await using _ = project;
   const request = { type: "run_command", payload: { command: "rm .env" }, session: "s" };
@@ -349,7 +349,7 @@ test("the same of an action", async () => {
   expect((await workspace.showAction(id)).omitted_changes).toMatchObject([{ path: ".env", kept: false, lost: true }]);
 });
 
-describe("what was freed after its work", () => {
+describe("a kept file that was freed", () => {
   type Begun = Awaited<ReturnType<typeof begun>>;
   const removed = async ({ sh }: Begun): Promise<string> => (await sh("rm .env")).session.session_id;
   const inTransaction = async (all: Begun): Promise<{ readonly transaction: string; readonly run: string }> => {
@@ -388,11 +388,11 @@ describe("what was freed after its work", () => {
       },
     ],
     [
-      "was rolled back as it failed",
+      "was rolled back because it failed",
       false,
       async ({ sh }) => (await sh("rm .env; exit 3", { rollbackOnFailure: true })).session.session_id,
     ],
-  ])("and %s is lost: %s", async (_how, lost, work) => {
+  ])("after work that %s is lost: %s", async (_how, lost, work) => {
     const all = await begun();
     await using _ = all.project;
     const id = await work(all);
@@ -404,9 +404,9 @@ describe("what was freed after its work", () => {
   });
 
   test.each([
-    ["is not lost where its action was rolled back", false, false],
-    ["is lost where that was undone", true, false],
-    ["is not lost where that was undone after it had been freed", false, true],
+    ["is not lost if its action was rolled back", false, false],
+    ["is lost if the rollback was undone", true, false],
+    ["is not lost if the rollback was undone after the file had been freed", false, true],
   ])("%s", async (_how, lost, isFreedFirst) => {
     const { project, workspace, isThere } = await begun();
     await using _ = project;

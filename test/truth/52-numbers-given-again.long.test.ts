@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { ended, Sandbox } from "../cli/sandbox.ts";
 
-/** A container: the numbers of its processes begin at 1, and all of them end with it. */
+/** A container: the ids of its processes begin at 1, and all of them end with it. */
 const CONTAINER = ["--pid", "--fork", "--kill-child", "--mount-proc"];
 const hasContainers = spawnSync("unshare", [...CONTAINER, "true"]).status === 0;
 
@@ -18,7 +18,7 @@ async function killedAtWork(box: Sandbox, words: readonly string[]): Promise<voi
   await gone;
 }
 
-/** The same container, started again: process 1 is a shell now. */
+/** Starts the container again, with a shell as process 1. */
 function again(box: Sandbox, line: string): string {
   const script = `chronicle() { ${box.command.map((word) => `'${word}'`).join(" ")} "$@"; }; ${line}`;
   const ran = spawnSync("unshare", [...CONTAINER, "sh", "-c", script], {
@@ -30,8 +30,8 @@ function again(box: Sandbox, line: string): string {
   return ran.stdout;
 }
 
-describe.skipIf(!hasContainers)("a container is killed and started again, and numbers are given again", () => {
-  it("a run is over, and what a person does later is not its", async () => {
+describe.skipIf(!hasContainers)("a container that is killed and started again, so that process ids repeat", () => {
+  it("a run is over, and what a person does later does not belong to it", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");
     expect(box.run(["init"]).code).toBe(0);

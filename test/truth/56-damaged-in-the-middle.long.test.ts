@@ -4,7 +4,10 @@ import { describe, expect, it } from "vitest";
 import { type Ran, Sandbox } from "../cli/sandbox.ts";
 import { KeptHeads } from "../helpers/kept-heads.ts";
 
-/** One damaged line in the middle of a log: once that is known it is said, and nothing is said to be whole or not to be there. */
+/**
+ * One damaged line in the middle of a log. Once this is known, commands say so, and none says that the log is whole
+ * or that something does not exist.
+ */
 
 const WAYS = /restore the log from a copy.*restore MOMENT.* --to DIR.*forget.* and .*init/s;
 
@@ -15,7 +18,10 @@ interface Damaged {
   readonly heal: () => void;
 }
 
-/** Four snapshots, and one changed byte in the line of the second (event 5) or in what was recorded before it (event 4). */
+/**
+ * Makes four snapshots, and changes one byte in the line of the second (event 5) or in an event that was recorded
+ * before it (event 4).
+ */
 async function damaged(event: number): Promise<Damaged> {
   const box = new Sandbox();
   box.write("a.txt", "one\n");
@@ -58,13 +64,13 @@ async function expectKnown({ box, kept }: Damaged): Promise<void> {
 }
 
 describe("Truth 56: a damaged line in the middle of a log", { timeout: 120_000 }, () => {
-  it.each([["list"], ["verify"], ["doctor"]])("once %s has met it, status says so", async (first) => {
+  it.each([["list"], ["verify"], ["doctor"]])("is reported by status once %s has met it", async (first) => {
     const trial = await damaged(5);
     const { box, heal } = trial;
     using _box = box;
     expect((await box.call([first])).code).not.toBe(0);
     await expectKnown(trial);
-    // What the index knows of later events is not given up: contents behind the line can be taken out.
+    // The index keeps what it knows of later events, so contents behind the line can be read.
     expect((await box.must(["cat", "a.txt"])).stdout).toBe("four\n");
     expect((await box.must(["history", "a.txt"])).stdout).toContain("@4");
     for (const words of [["restore", "2", "--to", join(box.folder, "out")], ["list", "--snapshots"], []])
@@ -76,7 +82,7 @@ describe("Truth 56: a damaged line in the middle of a log", { timeout: 120_000 }
     expect((await box.must(["verify"])).stdout).toMatch(/^ok/);
   });
 
-  it("a state behind a line that is no snapshot can be taken out", async () => {
+  it("does not keep a later state from being restored if the line is no snapshot", async () => {
     const trial = await damaged(4);
     const { box, kept } = trial;
     using _box = box;
@@ -85,12 +91,12 @@ describe("Truth 56: a damaged line in the middle of a log", { timeout: 120_000 }
     const out = join(box.folder, "out");
     await box.must(["restore", "2", "--to", out]);
     expect(readFileSync(join(out, "a.txt"), "utf8")).toBe("three\n");
-    // The other way on, as the hint names it.
+    // This is the other way out that the hint names.
     await box.must(["forget", kept.id, "--yes"]);
     expect((await box.must(["init"])).stdout).toContain("protected");
   });
 
-  it("where the first line is damaged, no command is named that cannot do anything", async () => {
+  it("that is the first one is reported without commands that cannot help", async () => {
     const { box, heal } = await damaged(1);
     using _box = box;
     for (const words of [["verify"], ["restore", "0", "--to", "../out"], ["list"]]) {
@@ -102,7 +108,7 @@ describe("Truth 56: a damaged line in the middle of a log", { timeout: 120_000 }
     await box.must(["verify"]);
   });
 
-  it("where the index is gone too, nothing is said not to be there", async () => {
+  it("is reported by each command also if the index is gone", async () => {
     const { box, kept } = await damaged(5);
     using _box = box;
     kept.dropIndex();

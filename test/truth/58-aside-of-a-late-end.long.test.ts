@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 
-/** What was kept aside for an action stays kept as long as the action may end still, and its late end compares with it. */
+/**
+ * Files that were kept aside for an action stay kept while the action may still end. Its late end compares with them.
+ */
 
 const HOUR = 60;
 const SESSION = { session: "s", turn: "t1" };
@@ -27,7 +29,7 @@ const LOCAL = { path: "local.env", change_type: "deleted", kept: true, lost: fal
 const OTHER = { ...LOCAL, path: "other.env" };
 
 test.each(["done", "failed"] as const)(
-  "a call that was taken for denied and then %s gives back what it removed",
+  "a call that was taken for denied and then %s has its removed file brought back by undo",
   async (outcome) => {
     const { project, workspace, id, remove } = await swept();
     await using _ = project;
@@ -45,7 +47,7 @@ test.each(["done", "failed"] as const)(
   },
 );
 
-test("an abandoned call that ends after all gives back what it removed before and after", async () => {
+test("an abandoned call that ends after all has the files brought back that it removed before and after", async () => {
   const { project, workspace, id, remove, isThere } = await swept();
   await using _ = project;
   remove("local.env");
@@ -72,7 +74,7 @@ test.each([
   ],
   ["the end of its session", (on: Awaited<ReturnType<typeof swept>>) => on.workspace.endSession("s")],
   ["a stop", (on: Awaited<ReturnType<typeof swept>>) => on.workspace.abandonActions(SESSION)],
-])("a call that was abandoned by %s before it removed anything", async (_why, abandon) => {
+])("a call that was abandoned by %s before it removed a file has the file brought back", async (_why, abandon) => {
   const on = await swept();
   const { project, workspace, id, remove } = on;
   await using _ = project;
@@ -86,7 +88,7 @@ test.each([
   expect(project.read("local.env")).toBe("KEY=1");
 });
 
-test("what an abandoned call had removed is given back also where it is said to be denied then", async () => {
+test("an abandoned call that ends as denied has its removed file brought back", async () => {
   const { project, workspace, id, remove } = await swept();
   await using _ = project;
   remove("local.env");
@@ -98,7 +100,7 @@ test("what an abandoned call had removed is given back also where it is said to 
   expect(project.read("local.env")).toBe("KEY=1");
 });
 
-test("an undo of an abandoned call leaves what it has not changed, and says nothing of it", async () => {
+test("an undo of an abandoned call leaves files that the call has not changed, and does not mention them", async () => {
   const { project, workspace, id, remove } = await swept();
   await using _ = project;
   remove("local.env");
@@ -109,7 +111,7 @@ test("an undo of an abandoned call leaves what it has not changed, and says noth
   expect([project.read("local.env"), project.read("other.env")]).toEqual(["KEY=1", "KEY=3, by hand"]);
 });
 
-test("a repository's own state that an abandoned call removes late comes back", async () => {
+test("a `.git` that an abandoned call removes late comes back", async () => {
   const { project, workspace, remove, isThere } = await swept();
   await using _ = project;
   const request = { type: "run_command", payload: { command: "rm -rf .git" }, ...SESSION };
@@ -122,7 +124,7 @@ test("a repository's own state that an abandoned call removes late comes back", 
   expect(isThere(".git") && project.read(".git/HEAD")).toBe("ref: refs/heads/main\n");
 });
 
-test("what was kept for a call of which no end came is freed in time", async () => {
+test("a call that ends after its kept files may have been freed leaves a sound history", async () => {
   const { project, workspace, id, remove } = await swept();
   await using _ = project;
   await workspace.finishAction(id, { outcome: "denied" });
@@ -134,7 +136,7 @@ test("what was kept for a call of which no end came is freed in time", async () 
   expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
 });
 
-test("what an abandoned call was found to have removed is told still where its end comes too late to compare", async () => {
+test("a removal by an abandoned call is still reported if the call ends after its kept files were freed", async () => {
   const { project, workspace, id, remove } = await swept();
   await using _ = project;
   remove("local.env");
@@ -146,7 +148,7 @@ test("what an abandoned call was found to have removed is told still where its e
   expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
 });
 
-test("what is kept for a call that may end still is erased with its path", async () => {
+test("an erase of a path also erases what is kept of it for a call that may still end", async () => {
   const { project, workspace, id, remove, isThere } = await swept();
   await using _ = project;
   await workspace.abandonActions(SESSION);

@@ -12,7 +12,10 @@ import { TwoSides } from "../helpers/two-sides.ts";
 import { Agent, quiet } from "../hooks/hooked-agent.ts";
 import { Serving } from "../server/serving.ts";
 
-/** To name what the rules keep out records nothing of it, whatever the action does; git's part is kept aside for its undo. */
+/**
+ * An action that names files that the rules keep out records nothing of them, whatever the action does. Files that
+ * git ignores are kept aside for its undo.
+ */
 
 const SECRETS = {
   "private.txt": "SECRET of a person\n",
@@ -35,7 +38,7 @@ class Kept extends Project {
 const bash = (command: string): ActionRequest => ({ type: "run_command", payload: { command } });
 const file = (type: string, path: string): ActionRequest => ({ type, payload: { path } });
 
-/** Actions that name what is kept out, in each way. */
+/** Actions that name files that are kept out, in each way. */
 const BAIT: readonly ActionRequest[] = [
   ...["private.txt", "hid/x", "local.env", "modules/dep/a.js", "src/deep/local.env"].flatMap((path) => [
     file("delete_file", path),
@@ -73,8 +76,8 @@ async function saysNothing(workspace: WorkspaceApi): Promise<void> {
   }
 }
 
-describe("Truth 61: an action that names what the rules keep out", () => {
-  test.each(Object.entries(ENDS))("%s: nothing of it is recorded, now or later", async (_, end) => {
+describe("Truth 61: an action that names files that the rules keep out", () => {
+  test.each(Object.entries(ENDS))("%s: records nothing of them, now or later", async (_, end) => {
     await using project = new Kept();
     const workspace = await project.live();
     const before = await recorded(workspace);
@@ -93,7 +96,7 @@ describe("Truth 61: an action that names what the rules keep out", () => {
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test("its owner's edits while it is open are not recorded either", async () => {
+  test("does not record their owner's edits while it is open either", async () => {
     await using project = new Kept();
     const workspace = await project.live();
     const before = await recorded(workspace);
@@ -107,7 +110,7 @@ describe("Truth 61: an action that names what the rules keep out", () => {
     expect(JSON.stringify(await workspace.log())).not.toContain(sha256("SECRET, edited\n"));
   });
 
-  test("what was recorded before a rule came stays recorded", async () => {
+  test("still records what was recorded before a rule came", async () => {
     await using project = new Kept();
     project.write("old/kept.env", "recorded");
     const workspace = await project.init({ useGitignore: true });
@@ -121,8 +124,8 @@ describe("Truth 61: an action that names what the rules keep out", () => {
   });
 });
 
-describe("Truth 61: whose reader, replica and agent see of it", () => {
-  test("over HTTP: nothing, by an agent's token that names it and denies it", async () => {
+describe("Truth 61: readers, replicas and agents", () => {
+  test("over HTTP, an agent's call that names a kept-out file shows it to no reader and no agent", async () => {
     await using serving = await Serving.start({
       before: async (store, base) => {
         const root = join(base, "project");
@@ -147,7 +150,7 @@ describe("Truth 61: whose reader, replica and agent see of it", () => {
     expect((await serving.read(workspace, "open.txt", { token: reader })).status).toBe(200);
   });
 
-  test("over HTTP: an agent's undo brings back what its tool removed, and readers still see nothing", async () => {
+  test("over HTTP, an agent's undo reports the kept file as put back, and readers still do not see it", async () => {
     await using serving = await Serving.start({ folder: true });
     const client = createClient({ url: `http://127.0.0.1:${serving.port}`, token: serving.token("agent") });
     const { default_workspace: id } = await client.me();
@@ -166,7 +169,7 @@ describe("Truth 61: whose reader, replica and agent see of it", () => {
     expect((await serving.read(id ?? "", "local.env", { token })).status).toBe(404);
   });
 
-  test("a replica's folder gets nothing of it", async () => {
+  test("a replica's folder gets none of the files that are kept out", async () => {
     await using sides = new TwoSides();
     for (const [path, content] of Object.entries(SECRETS)) sides.write("origin", path, content);
     sides.write("origin", ".gitignore", "*.env\nmodules/\n");
@@ -187,7 +190,7 @@ describe("Truth 61: whose reader, replica and agent see of it", () => {
     for (const path of Object.keys(SECRETS)) expect([path, sides.read("desk", path)]).toEqual([path, undefined]);
   });
 
-  test("hooks of an agent whose calls are denied at the prompt, and of one whose calls are done", async () => {
+  test("an agent's hooks record nothing of the files, whether its calls are denied or done", async () => {
     await using project = new Kept();
     const workspace = await project.live();
     const before = await recorded(workspace);
@@ -213,7 +216,7 @@ describe("Truth 61: whose reader, replica and agent see of it", () => {
   });
 });
 
-describe("Truth 61: what git ignores comes back with the action that named it", () => {
+describe("Truth 61: files that git ignores come back with the action that named them", () => {
   /** A request, and what its tool does. */
   const WORK: readonly (readonly [string, ActionRequest, (project: Project) => void])[] = [
     ["a file is removed", file("delete_file", "local.env"), (on) => on.remove("local.env")],
@@ -233,12 +236,16 @@ describe("Truth 61: what git ignores comes back with the action that named it", 
       (on) => on.write("modules/dep/a.js", "new\n"),
     ],
     ["a folder is removed", file("delete_directory", "modules"), (on) => on.remove("modules")],
-    ["a tracked folder is removed that holds some", file("delete_directory", "src"), (on) => on.remove("src")],
+    ["a tracked folder with ignored files is removed", file("delete_directory", "src"), (on) => on.remove("src")],
     ["a command removes a folder", bash("rm -rf modules"), (on) => on.remove("modules")],
-    ["a command removes a file in it", bash("rm modules/dep/a.js"), (on) => on.remove("modules/dep/a.js")],
+    [
+      "a command removes a file in an ignored folder",
+      bash("rm modules/dep/a.js"),
+      (on) => on.remove("modules/dep/a.js"),
+    ],
     ["a command removes a tracked folder", bash("rm -rf src"), (on) => on.remove("src")],
     [
-      "a command writes both",
+      "a command writes an ignored file and a recorded one",
       bash("echo x > local.env; echo y > src/a.txt"),
       (on) => {
         on.write("local.env", "x\n");
@@ -293,7 +300,7 @@ describe("Truth 61: what git ignores comes back with the action that named it", 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test("what a person made beside it in a folder that the action made stays", async () => {
+  test("a person's file in a folder that the action made stays", async () => {
     await using project = new Kept();
     const workspace = await project.live();
     const action = await workspace.snapshotAction(file("write_file", "modules/n/m/b"));
@@ -307,7 +314,7 @@ describe("Truth 61: what git ignores comes back with the action that named it", 
     ]);
   });
 
-  test("what somebody has edited since is left alone, and named", async () => {
+  test("a file that somebody has edited since is left alone", async () => {
     await using project = new Kept();
     const workspace = await project.live();
     const action = await workspace.snapshotAction(file("write_file", "local.env"));
@@ -323,14 +330,14 @@ describe("Truth 61: what git ignores comes back with the action that named it", 
   });
 });
 
-describe("Truth 61: what a person excluded is named, and never stored", () => {
+describe("Truth 61: files that a person excluded are named, and never stored", () => {
   test.each([
     ["private.txt", file("delete_file", "private.txt")],
     ["private.txt", bash("rm private.txt")],
     ["hid", file("delete_directory", "hid")],
     ["hid", bash("rm -rf hid")],
     ["hid/x", file("delete_file", "hid/x")],
-  ])("%s is removed", async (path, request) => {
+  ])("%s, once removed, is reported as lost, and an undo does not bring it back", async (path, request) => {
     await using project = new Kept();
     const workspace = await project.live();
     const action = await workspace.snapshotAction(request);
@@ -344,7 +351,7 @@ describe("Truth 61: what a person excluded is named, and never stored", () => {
     expect(Object.keys(project.tree())).not.toContain(path);
   });
 
-  test("nor where git ignores the folder that holds it", async () => {
+  test("an excluded file in a folder that git ignores is lost as well, and an undo does not bring it back", async () => {
     for (const request of [file("delete_directory", "modules"), file("delete_file", "modules/dep/private.txt")]) {
       await using project = new Kept();
       for (const path of ["modules/dep/private.txt", "modules/hid/x"]) project.write(path, "SECRET 4\n");
@@ -363,7 +370,7 @@ describe("Truth 61: what a person excluded is named, and never stored", () => {
     }
   });
 
-  test("nor is what a tool makes of it: undo leaves it, and says so", async () => {
+  test("an excluded file that a tool makes is reported as created and not kept", async () => {
     await using project = new Kept();
     const workspace = await project.live();
     project.remove("private.txt");
@@ -378,7 +385,7 @@ describe("Truth 61: what a person excluded is named, and never stored", () => {
     }
   });
 
-  test("with the switch off what git ignores is not stored either", async () => {
+  test("with keepAside off, an ignored file that an action removes is reported as lost", async () => {
     await using project = new Kept();
     const workspace = await project.live();
     await workspace.configure({ keepAside: false });
@@ -389,7 +396,7 @@ describe("Truth 61: what a person excluded is named, and never stored", () => {
     expect(ended.omitted_changes).toMatchObject([{ path: "local.env", kept: false, lost: true }]);
   });
 
-  test("what is over the quota stops the action, or is told", async () => {
+  test("an action whose kept files exceed the quota is refused, or begins with incomplete coverage if it only warns", async () => {
     await using project = new Kept();
     await (await project.live()).close();
     project.write("modules/large", Buffer.alloc(64 * 1024, 1));

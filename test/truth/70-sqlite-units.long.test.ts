@@ -8,8 +8,8 @@ import type { StatusShape, UndoShape } from "../../src/api/shapes.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 
 /**
- * Writes rows as a program that is killed: its `-wal` stays. `ckpt`: all is copied into the database first, and the `-wal` begins
- * anew. `move`: copied, and nothing else.
+ * Writes rows as a program that is killed, so its `-wal` stays. With `ckpt`, all rows are copied into the database
+ * first, and the `-wal` starts again. With `move`, they are only copied.
  */
 const APP = `
 import sqlite3, sys, os
@@ -22,7 +22,7 @@ if sys.argv[2] == "move": c.execute("pragma wal_checkpoint(passive)")
 os._exit(0)
 `;
 
-/** Goes on writing rows until it is killed, and copies all into the database where it finds a file `CKPT`. */
+/** Writes rows until it is killed. If it finds a file `CKPT`, it copies all rows into the database. */
 const WRITER = `
 import sqlite3, time, os
 c = sqlite3.connect("live.db", isolation_level=None); c.execute("pragma wal_autocheckpoint=0")
@@ -42,7 +42,7 @@ try:
 except Exception as e: print(e)
 `;
 
-/** Copies all into the database, and removes the files beside it. */
+/** Copies all rows into the database, and removes the files beside it. */
 const TRUNCATE = `
 import sqlite3
 c = sqlite3.connect("live.db"); c.execute("pragma wal_checkpoint(truncate)"); c.close()
@@ -71,7 +71,7 @@ class Box extends Sandbox {
     if (status !== 0) throw new Error(stderr);
   }
 
-  /** The number of rows, and what SQLite says of the database: it looks at a copy. */
+  /** The number of rows, and what SQLite says of a copy of the database. */
   get check(): string {
     return this.checkIn(this.home);
   }
@@ -94,7 +94,10 @@ class Box extends Sandbox {
     await this.must(["snapshot"]);
   }
 
-  /** What SQLite says of the database as the last snapshot has it. `folder`: that of the database in it. */
+  /**
+   * Returns what SQLite says of the database in the last snapshot. `folder` is the database's folder in that
+   * snapshot.
+   */
   async latest(folder = ""): Promise<string> {
     const to = mkdtempSync(join(this.folder, "latest-"));
     await this.must(["restore", "latest", "--to", to]);
@@ -107,7 +110,7 @@ class Box extends Sandbox {
   }
 }
 
-/** A program that has the database open and goes on writing. Killed when it is disposed of. */
+/** A program that has the database open and writes rows until it is disposed of, which kills it. */
 class Writer implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #told: string;
@@ -117,7 +120,7 @@ class Writer implements AsyncDisposable {
     this.#child = spawn("python3", ["-c", WRITER], { cwd: box.project, stdio: "inherit" });
   }
 
-  /** The rows that it knows to be there. */
+  /** The number of rows that the program knows to be written. */
   get rows(): number {
     return Number(readFileSync(this.#told, "utf8"));
   }
@@ -142,7 +145,7 @@ function left(value: unknown): Record<string, string> {
 }
 
 describe("An SQLite database and its -wal go back together or stay together", () => {
-  it.each(NAMES)("undo --file %s takes both back", async (name) => {
+  it.each(NAMES)("undo --file %s undoes both", async (name) => {
     using box = new Box();
     await box.must(["init"]);
     box.run(["run", "--", ...box.python(APP), "300", "ckpt"]);
@@ -155,7 +158,7 @@ describe("An SQLite database and its -wal go back together or stay together", ()
     expect(box.check).toBe("502 ok");
   });
 
-  it("an agent's turn: both stay where the program has written rows since; rollback and restore take both back", async () => {
+  it("an agent's turn: both stay if the program has written rows since, and rollback and restore bring both back", async () => {
     using box = new Box();
     await box.must(["init"]);
     const call = { tool_name: "Bash", tool_use_id: "c1", tool_input: { command: "python3 app.py" } };
@@ -183,7 +186,7 @@ describe("An SQLite database and its -wal go back together or stay together", ()
     await box.hook("SessionEnd");
   });
 
-  it("undo and redo of a run that has changed the database alone: a -wal that was written since counts as an edit", async () => {
+  it("undo and redo of a run that changed only the database count a -wal that was written since as an edit", async () => {
     using box = new Box(0);
     box.app(100, "ckpt");
     box.app(100, "leave");
@@ -201,7 +204,7 @@ describe("An SQLite database and its -wal go back together or stay together", ()
     expect([again.code, box.check]).toEqual([6, "207 ok"]);
   });
 
-  it("undo of a run while the program goes on writing leaves both, and takes the rest back", async () => {
+  it("undo of a run while a program writes leaves both, and undoes the rest", async () => {
     using box = new Box();
     await box.must(["init"]);
     await using writer = new Writer(box);
@@ -221,7 +224,7 @@ describe("An SQLite database and its -wal go back together or stay together", ()
     expect(Number(found)).toBeGreaterThanOrEqual(rows);
   });
 
-  it("so does a failed run that is rolled back", async () => {
+  it("the rollback of a failed run while a program writes leaves both, too", async () => {
     using box = new Box();
     await box.must(["init"]);
     await using writer = new Writer(box);
@@ -238,7 +241,7 @@ describe("An SQLite database and its -wal go back together or stay together", ()
   });
 
   it.each([[[]], [["--force"]]])(
-    "restore %j leaves both, and tells of no process whose writes are lost",
+    "restore %j leaves both while a program writes, and warns of no open database",
     async (more) => {
       using box = new Box();
       await box.must(["init"]);
@@ -264,11 +267,11 @@ import sqlite3
 c = sqlite3.connect("live.db", isolation_level=None); c.execute("insert into t values(1, 2)")
 `;
 
-describe("The -shm that SQLite derives beside a database is no change that a run has made", () => {
+describe("The -shm that SQLite derives beside a database does not count as a change of a run", () => {
   it.each([
     ["", "recorded"],
     ["*-shm\n", "ignored"],
-  ])("where the rules are %j (%s)", async (rules) => {
+  ])("if the rules are %j (%s)", async (rules) => {
     using box = new Box(10);
     if (rules !== "") box.write(".gitignore", rules);
     await box.must(["init"]);
@@ -281,7 +284,7 @@ describe("The -shm that SQLite derives beside a database is no change that a run
     expect([box.check, existsSync(join(box.project, "live.db-shm"))]).toEqual(["11 ok", false]);
   });
 
-  it("and a failed run is rolled back as a whole", async () => {
+  it("so a failed run is rolled back as a whole", async () => {
     using box = new Box(10);
     await box.must(["init"]);
     const ran = box.run(["run", "--rollback-on-failure", "--", ...box.python(`${INSERT}raise SystemExit(3)`)]);
@@ -294,7 +297,7 @@ describe("The -shm that SQLite derives beside a database is no change that a run
 describe("What is committed only to the -wal, while the database itself is unchanged, is recorded", () => {
   const ROOT = [".", "../beside/live.db"];
 
-  it("where the database is a root of its own", async () => {
+  it("if the database is a root of its own", async () => {
     using box = new Box(50, true);
     await box.settled(ROOT);
     const ran = box.run(["run", "--", ...box.python(APP), "300", "leave"]);
@@ -308,7 +311,7 @@ describe("What is committed only to the -wal, while the database itself is uncha
     expect(box.check).toBe("51 ok");
   });
 
-  it("where it is one, and the -wal is new", async () => {
+  it("if the database is a root of its own, and the -wal is new", async () => {
     using box = new Box(0, true);
     box.app(50, "leave");
     spawnSync("python3", ["-c", TRUNCATE], { cwd: box.home });
@@ -321,7 +324,7 @@ describe("What is committed only to the -wal, while the database itself is uncha
     expect([box.check, existsSync(join(box.home, "live.db-wal"))]).toEqual(["50 ok", false]);
   });
 
-  it("where it is one: removing all its files is two deletions, and undo brings both back", async () => {
+  it("if the database is a root of its own: removing all its files is two deletions, and undo brings both back", async () => {
     using box = new Box(50, true);
     await box.settled(ROOT);
     const ran = box.run(["run", "--", "sh", "-c", "rm ../beside/live.db*"]);
@@ -335,7 +338,7 @@ describe("What is committed only to the -wal, while the database itself is uncha
     expect(box.check).toBe("51 ok");
   });
 
-  it("where a rule leaves the -wal out", async () => {
+  it("even if a rule leaves the -wal out", async () => {
     using box = new Box(0);
     box.write(".gitignore", "*-wal\n*-shm\n*-journal\n");
     box.app(50, "leave");
@@ -351,14 +354,14 @@ describe("What is committed only to the -wal, while the database itself is uncha
     expect(box.check).toBe("150 ok");
   });
 
-  it("and a first capture does not say of a recorded -wal that a rule leaves it out", async () => {
+  it("and a first capture does not list a recorded -wal as left out", async () => {
     using box = new Box(50);
     box.write(".gitignore", "*-wal\n*-shm\n");
     expect((await box.must(["init"])).stdout).toMatch(/complete; 1 path left out on purpose: live\.db-shm$/m);
     expect(await box.latest()).toBe("51 ok");
   });
 
-  it("but not what is only called so", async () => {
+  it("but not a file that only has such a name", async () => {
     using box = new Box(0, true);
     writeFileSync(join(box.home, "notes"), "no database");
     box.write(".gitignore", "*-wal\n");
@@ -372,7 +375,7 @@ describe("What is committed only to the -wal, while the database itself is uncha
 });
 
 describe("A database with a file above the size limit is left out whole, and is named", () => {
-  /** What a status says of the files that are too large. */
+  /** Returns what status says of the files that are too large. */
   async function tooLarge(box: Box): Promise<unknown> {
     const { value } = await box.json(["status"]);
     const { omitted } = (value as StatusShape).coverage;
@@ -384,7 +387,7 @@ describe("A database with a file above the size limit is left out whole, and is 
     ["live.db-wal", expect.stringMatching(/^\d+ bytes; the limit is 1048576$/)],
   ];
 
-  it("where its -wal has grown: a restore brings back what fits together", async () => {
+  it("if its -wal has grown, and a restore brings back files that fit together", async () => {
     using box = new Box(5);
     await box.must(["init", "--max-file-size", "1MiB"]);
     const ran = box.run(["run", "--", ...box.python(APP), "400", "ckpt"]);
@@ -395,7 +398,7 @@ describe("A database with a file above the size limit is left out whole, and is 
     expect(box.check).toBe("407 ok");
   });
 
-  it("from the beginning on", async () => {
+  it("from the first capture on", async () => {
     using box = new Box(400);
     expect((await box.call(["init", "--max-file-size", "1MiB"])).code).toBe(1);
     expect(await tooLarge(box)).toEqual(BOTH);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 
 it.each([["resume", "--accept-deletions"], ["adopt-as-new"], ["rejoin"]])(
-  "72 an agent does not answer what a halted sync asks a person: %s %s",
+  "72 an agent may not decide about a sync in place of a person: %s %s",
   async (...words) => {
     using box = new Sandbox();
     await box.must(["init"]);

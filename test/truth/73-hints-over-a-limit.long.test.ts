@@ -1,11 +1,14 @@
 import { expect, test } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 
-/** What the error for too many paths tells to do works as it is written, whichever command has met it. */
+/**
+ * The commands in the hint of the error for too many paths work as they are written, whichever command has met the
+ * error.
+ */
 
 const HINTED = /`(chronicle [^`]*)`/g;
 
-/** The commands that a hint names, in words. */
+/** Returns the words of each command that a hint names. */
 function commandsIn(text: string): string[][] {
   return [...text.matchAll(HINTED)].map(([, command = ""]) => command.split(" ").slice(1));
 }
@@ -14,7 +17,7 @@ function filled(words: readonly string[], name: string): string[] {
   return words.map((word) => (word === "NAME" ? name : word === "N" ? "0" : word));
 }
 
-test.each([0, 1])("the way %i that `run` and `init` name in a folder with too many paths works", async (way) => {
+test.each([0, 1])("the command %i that `run` and `init` name for a folder with too many paths works", async (way) => {
   for (const isBegun of [true, false]) {
     using box = new Sandbox();
     box.write("a.txt", "a");

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 
-/** A recorded file of which no capture takes what became of it: every answer says so, and how it comes back. */
+/** A recorded file whose new state no capture can take. Each answer says so, and how the file comes back. */
 
-/** A project with `a` and `b`, of which files above 1 KiB are not recorded. */
+/** Makes a project with `a` and `b` in which files above 1 KiB are not recorded. */
 async function project(): Promise<Sandbox> {
   const box = new Sandbox();
   box.write("a", "good\n");
@@ -18,13 +18,13 @@ async function project(): Promise<Sandbox> {
 const OVERWRITE = "head -c 2000 /dev/zero > a; echo two > b";
 const LEFT = { path: "a", reason: "unseen" };
 
-/** The command that an answer names for the way back, without the program. */
+/** Returns the command that an answer names to bring `a` back, without the name of the program. */
 function wayBack(text: string): string[] {
   const [, moment = ""] = /chronicle restore (seq:\d+) a/.exec(text) ?? [];
   return ["restore", moment, "a"];
 }
 
-it("74 a rollback that leaves an overwritten file says so, and how it comes back", async () => {
+it("74 a rollback that leaves an overwritten file names it, and the command that brings it back", async () => {
   using box = await project();
   const ran = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "head -c 2000 /dev/zero > a; exit 3"]);
   expect(ran.code).toBe(122);
@@ -36,7 +36,7 @@ it("74 a rollback that leaves an overwritten file says so, and how it comes back
   expect(readFileSync(join(box.project, "a"), "utf8")).toBe("good\n");
 });
 
-it("74 as a program sees it, a rollback in part is not rolled back", async () => {
+it("74 the JSON of a rollback in part says that the run is not rolled back", async () => {
   using box = await project();
   const ran = box.run(["--json", "run", "--rollback-on-failure", "--", "sh", "-c", `${OVERWRITE}; exit 3`]);
   expect(ran.code).toBe(122);
@@ -52,7 +52,7 @@ it.skipIf(process.getuid?.() === 0)("74 a rollback that leaves an unreadable fil
   expect(ran.stderr).toContain("NOT rolled back: a ");
 });
 
-it("74 undo names what it leaves and ends with 1, with and without a dry run", async () => {
+it("74 undo names a file that it leaves, and exits with 1, with and without a dry run", async () => {
   using box = await project();
   const ran = box.run(["run", "--", "sh", "-c", OVERWRITE]);
   expect(ran.code).toBe(0);
@@ -72,7 +72,7 @@ it("74 undo names what it leaves and ends with 1, with and without a dry run", a
   expect(readFileSync(join(box.project, "a"), "utf8")).toBe("good\n");
 });
 
-it("74 an operation that was undone in part is not called like before", async () => {
+it("74 a further undo of an operation that was undone in part names the file that is left, and exits with 1", async () => {
   using box = await project();
   box.run(["run", "--", "sh", "-c", OVERWRITE]);
   const { value } = await box.json(["sessions"]);
@@ -82,7 +82,7 @@ it("74 an operation that was undone in part is not called like before", async ()
   expect(again.code).toBe(1);
   expect(again.stdout).not.toContain("it is like that already");
   expect(again.stdout).toContain("! a (unseen");
-  // Moved away, what is recorded of it is its absence; put back, nothing is left.
+  // Once the file is moved away, its recorded state is its absence. Once it is put back, nothing is left to undo.
   box.sh("mv a a.big");
   expect(await box.json(["undo", id])).toMatchObject({ code: 1, value: { skipped: [LEFT] } });
   box.write("a", "good\n");
@@ -90,7 +90,7 @@ it("74 an operation that was undone in part is not called like before", async ()
   expect(await box.json(["undo", id])).toMatchObject({ code: 0, value: { skipped: [] } });
 });
 
-it("74 an agent's action that overwrites a file is told, and the undo of its turn names the file", async () => {
+it("74 an agent's action that overwrites a file is listed as partial, and the undo of its turn names the file", async () => {
   using box = await project();
   const common = { session_id: randomUUID(), cwd: box.project, prompt_id: "t1", transcript_path: "/tmp/x" };
   const call = { ...common, tool_name: "Bash", tool_use_id: "c1", tool_input: { command: OVERWRITE } };
@@ -111,13 +111,13 @@ it("74 an agent's action that overwrites a file is told, and the undo of its tur
   expect(existsSync(join(box.project, "a"))).toBe(true);
 });
 
-it("74 a new file that is too large is no change that undo leaves", async () => {
+it("74 a new file that is too large is not listed as left by undo", async () => {
   using box = await project();
   box.run(["run", "--", "sh", "-c", "head -c 2000 /dev/zero > new; echo two > b"]);
   expect(await box.json(["undo"])).toMatchObject({ code: 0, value: { changes: [{ path: "b" }], skipped: [] } });
 });
 
-it("74 a difference to the disk names what was not compared, and ends with 1 where it could not be", async () => {
+it("74 a diff with the disk names a file that could not be compared, and exits with 1", async () => {
   using box = await project();
   box.sh("head -c 2000 /dev/zero > a");
   const text = await box.call(["diff", "0"]);
@@ -131,12 +131,12 @@ it("74 a difference to the disk names what was not compared, and ends with 1 whe
   const patch = await box.call(["diff", "0", "-p"]);
   expect([patch.code, patch.stdout]).toEqual([1, ""]);
   expect(patch.stderr).toContain("chronicle: not compared: a (too-large)");
-  // Of other paths, and between two recorded moments, all was compared.
+  // For other paths, and between two recorded moments, everything was compared.
   expect((await box.must(["diff", "0", "--", "b"])).stdout).toBe("no difference\n");
   expect((await box.must(["diff", "0", "0"])).stdout).toBe("no difference\n");
 });
 
-it("74 what is off the record is not compared, and is left out on purpose", async () => {
+it("74 a diff lists a file off the record as not compared, and its coverage is complete", async () => {
   using box = await project();
   box.run(["run", "--otr", "--", "sh", "-c", "echo changed > a; rm b"]);
   const { code, stdout } = await box.call(["diff", "0"]);
@@ -149,7 +149,7 @@ it("74 what is off the record is not compared, and is left out on purpose", asyn
   expect(await box.json(["diff", "0"])).toMatchObject({ value: { coverage: { complete: true } } });
 });
 
-it("74 status counts what is recorded, not what could be read", async () => {
+it("74 status counts what is recorded, even if it could not be read now", async () => {
   using box = await project();
   expect((await box.must(["status"])).stdout).toContain("recorded   2 paths, 7 B ");
   box.sh("head -c 2000 /dev/zero > a");
@@ -158,7 +158,7 @@ it("74 status counts what is recorded, not what could be read", async () => {
   expect((await box.must(["status"])).stdout).toContain("recorded   2 paths, 7 B ");
 });
 
-it("74 a moment at which a file was not recorded: the difference leaves it out, other answers say so", async () => {
+it("74 a diff with a moment at which a file was not recorded leaves that file out, and other answers note it", async () => {
   using box = await project();
   box.sh("head -c 2000 /dev/zero > a; head -c 2000 /dev/zero > new; echo two > b");
   expect((await box.call(["snapshot", "--name", "two"])).code).toBe(1);

@@ -6,7 +6,10 @@ import { sha256 } from "../../src/core/values/hash.ts";
 import { Project } from "../helpers/project.ts";
 import { Serving } from "../server/serving.ts";
 
-/** A move or a deletion of a folder records nothing that the rules leave out of it, and gives it no readable name. */
+/**
+ * A move or a deletion of a folder records nothing that the rules leave out of it, and makes none of it readable
+ * under another name.
+ */
 
 const SECRETS = {
   "src/local.env": "SECRET that git ignores\n",
@@ -31,7 +34,7 @@ async function recorded(workspace: WorkspaceApi): Promise<readonly string[]> {
   return (await workspace.files({ limit: 10_000 })).files.map(({ path }) => path);
 }
 
-/** Nothing of what the rules leave out is in the log, or becomes so with the next capture. */
+/** Checks that nothing that the rules leave out is in the log, not even after another capture. */
 async function saysNothing(workspace: WorkspaceApi): Promise<void> {
   await workspace.snapshot();
   const log = JSON.stringify(await workspace.log());
@@ -41,8 +44,8 @@ async function saysNothing(workspace: WorkspaceApi): Promise<void> {
 
 const agentOf = (workspace: WorkspaceApi): WorkspaceApi => workspace.as({ role: "agent", actor: "agent" });
 
-describe("Truth 75: an agent and a folder that holds what the rules leave out", () => {
-  it("a move takes what is recorded along, leaves the rest where it is, and names the folder that stays", async () => {
+describe("Truth 75: an agent's write to a folder with files that the rules leave out", () => {
+  it("a move takes the recorded files along, leaves the rest where it is, and names the folder that stays", async () => {
     await using project = new Kept();
     const workspace = await project.live();
     const before = project.tree();
@@ -61,7 +64,7 @@ describe("Truth 75: an agent and a folder that holds what the rules leave out", 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  it("a deletion does so as well, and a request that is known again is answered alike", async () => {
+  it("a deletion leaves the same files, and a repeated request gets the same answer", async () => {
     await using project = new Kept();
     const workspace = await project.live();
     const before = project.tree();
@@ -77,7 +80,7 @@ describe("Truth 75: an agent and a folder that holds what the rules leave out", 
     expect(whole.skipped).toBeUndefined();
   });
 
-  it("is refused if the rules would leave with it", async () => {
+  it("is refused if the rules would be moved or deleted with it", async () => {
     await using project = new Kept();
     project.write("own/.gitignore", "key\n");
     project.write("own/key", "SECRET\n");
@@ -92,7 +95,7 @@ describe("Truth 75: an agent and a folder that holds what the rules leave out", 
   });
 
   test.each(["hid", "hid/x", "build", "build/out.js", "src/local.env"])(
-    "nothing is there to delete: %s",
+    "a deletion finds nothing at %s",
     async (path) => {
       await using project = new Kept();
       const workspace = await project.live();
@@ -102,7 +105,7 @@ describe("Truth 75: an agent and a folder that holds what the rules leave out", 
     },
   );
 
-  test.each(["hid/x", "build/out.js", "src/local.env"])("nothing is replaced by name: %s", async (path) => {
+  test.each(["hid/x", "build/out.js", "src/local.env"])("a write or a move onto %s is refused", async (path) => {
     await using project = new Kept();
     const workspace = await project.live();
     const agent = agentOf(workspace);
@@ -117,7 +120,7 @@ describe("Truth 75: an agent and a folder that holds what the rules leave out", 
       await expect(write()).rejects.toMatchObject({ code: "REFUSED" });
     expect(project.read(path)).toBe(SECRETS[path as keyof typeof SECRETS]);
     await saysNothing(workspace);
-    // A new file beside it is the agent's own.
+    // A new file beside it belongs to the agent.
     await agent.putFile("build/mine.js", Buffer.from("mine\n"));
     await agent.deleteFile("build");
     expect(project.read("build/out.js")).toBe(SECRETS["build/out.js"]);
@@ -125,7 +128,7 @@ describe("Truth 75: an agent and a folder that holds what the rules leave out", 
   });
 });
 
-describe("Truth 75: what a person excluded is recorded by no deletion or move of a folder, whoever asks for it", () => {
+describe("Truth 75: no deletion or move of a folder records what a person excluded, whoever asks for it", () => {
   const asPerson: readonly (readonly [string, string, (on: WorkspaceApi) => Promise<unknown>])[] = [
     ["the excluded folder is deleted", "hid", (on) => on.deleteFile("hid")],
     ["a file in it is deleted", "hid/x", (on) => on.deleteFile("hid/x")],
@@ -141,7 +144,7 @@ describe("Truth 75: what a person excluded is recorded by no deletion or move of
     await saysNothing(workspace);
   });
 
-  it("over HTTP", async () => {
+  it("over HTTP, an agent's deletion finds nothing, and an operator's deletion is refused", async () => {
     await using serving = await Serving.start({ folder: true });
     const project = join(serving.base, "project");
     const { default_workspace: id } = (await serving.ask("/v1/me")).json<{ default_workspace: string }>();

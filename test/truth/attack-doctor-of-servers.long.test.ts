@@ -10,7 +10,7 @@ import { ServerProcess } from "../helpers/server-process.ts";
 
 const PATIENCE = { timeout: 120_000, interval: 100 };
 
-/** What `doctor` says of the store, by the names of its checks. */
+/** Returns the checks of `doctor` by their names. */
 function doctorOf({ base, home }: ServerProcess): Map<string, DoctorShape["checks"][number]> {
   const env = { CI: "true", PATH: process.env["PATH"], HOME: base, XDG_CONFIG_HOME: join(base, "config") };
   const { stdout, stderr } = spawnSync(process.execPath, [chronicleBin(), "--json", "--store", home, "doctor"], {
@@ -28,13 +28,13 @@ function lie({ socketUrl }: ServerProcess): Disposable {
   const head = { sequence: 99_999, hash: "0".repeat(64) };
   const hello = { type: "Hello", versions: [2], sandbox_id: "liar", head, capabilities: [], settled_local_seq: 0 };
   socket.write(encodeFrame({ head: Buffer.from(JSON.stringify(hello)), body: undefined }, 0));
-  // What the origin answers shows that it has looked; then the connection ends.
+  // The origin's answer shows that it has checked the claim. Then the connection ends.
   socket.once("data", () => socket.end());
   return { [Symbol.dispose]: () => void socket.destroy() };
 }
 
-describe("Truth: doctor judges what is there, and whose trouble it is", { timeout: 300_000 }, () => {
-  it("the socket that a server was told to have elsewhere, not the link to it; a link to nothing is called one", async () => {
+describe("Truth: doctor", { timeout: 300_000 }, () => {
+  it("checks the socket that a server was told to have elsewhere, and reports a link to a missing socket", async () => {
     await using server = new ServerProcess();
     await server.start();
     const socket = server.socketUrl.slice("unix:".length);
@@ -54,7 +54,7 @@ describe("Truth: doctor judges what is there, and whose trouble it is", { timeou
     expect(doctorOf(server).get("socket")).toMatchObject(dangling);
   });
 
-  it("what a replica says wrongly is told as the replica's, and is no trouble of hooks", async () => {
+  it("reports a false claim of a replica as a note about replicas, and not about hook calls", async () => {
     await using origin = new ServerProcess(["--replication"]);
     writeFileSync(join(origin.project, "a.txt"), "one");
     await origin.start();

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type Ran, Sandbox } from "../cli/sandbox.ts";
 import { noise, rot } from "../helpers/rot.ts";
 
-/** A dry run ends as the command does also where the history is read-only, or a content that it needs is damaged. */
+/** A dry run ends as the command does, also if the history is read-only or a content that it needs is damaged. */
 
 const endOf = ({ code, stderr }: Ran): { code: number | null; first: string | undefined } => ({
   code,
@@ -20,8 +20,8 @@ async function expectSame(box: Sandbox, args: readonly string[], code: number): 
 
 const CONTENT = noise("what an undo needs", 4_000);
 
-describe("Truth: a dry run of what is read-only or damaged", () => {
-  it("an older store was put back", async () => {
+describe("Truth: a dry run in a read-only or damaged history", () => {
+  it("ends as the command does if an older store was put back", async () => {
     using box = new Sandbox();
     box.write("a", "1\n");
     await box.must(["init"]);
@@ -41,7 +41,7 @@ describe("Truth: a dry run of what is read-only or damaged", () => {
       ["restore", "baseline", "a"],
     ])
       await expectSame(box, args, 4);
-    // What only reads goes on.
+    // Commands that only read still work.
     await box.must(["restore", "baseline", "--to", join(box.folder, "out"), "--dry-run"]);
     await box.must(["restore", "baseline", "--to", join(box.folder, "out")]);
   });
@@ -51,7 +51,7 @@ describe("Truth: a dry run of what is read-only or damaged", () => {
     ["undo of one file", ["undo", "--file", "a"]],
     ["restore", ["restore", "baseline"]],
     ["restore of one path", ["restore", "baseline", "a"]],
-  ] as const)("the content that an %s needs is damaged", async (_what, args) => {
+  ] as const)("ends as the command does if the content for an %s is damaged", async (_what, args) => {
     using box = new Sandbox();
     box.write("a", CONTENT);
     box.write("b", "1\n");
@@ -64,7 +64,7 @@ describe("Truth: a dry run of what is read-only or damaged", () => {
     expect(forced.code).toBe(forcedDry.code);
   });
 
-  it("the content that another folder is to get is damaged", async () => {
+  it("ends as the command does if the content for another folder is damaged", async () => {
     using box = new Sandbox();
     box.write("a", CONTENT);
     box.write("b", "1\n");

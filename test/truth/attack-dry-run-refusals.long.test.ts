@@ -14,12 +14,12 @@ interface Refusal {
   };
 }
 
-/** How a command ends, without what a dry run says besides about `--force`. */
+/** Returns how a command ends, without the lines about `--force` that only a dry run prints. */
 function endOf({ code, stderr }: Ran): { code: number | null; said: string[] } {
   return { code, said: stderr.split("\n").filter((line) => !line.startsWith("  with --force ")) };
 }
 
-/** Says that the dry run ends as the command does, and that both with `--force` change the same paths. */
+/** Checks that the dry run ends as the command does, and that both change the same paths with `--force`. */
 async function expectSame(box: Sandbox, args: readonly string[]): Promise<void> {
   const dry = await box.call([...args, "--dry-run"]);
   const { error } = (await box.json([...args, "--dry-run"])).value as Refusal;
@@ -38,7 +38,7 @@ function pathsOf({ value }: { readonly value: unknown }): string[] {
 }
 
 describe("Truth: a dry run refuses what the command refuses", () => {
-  it("undo of what was edited since", async () => {
+  it("undo of a file that was edited since", async () => {
     using box = new Sandbox();
     box.write("a", "1\n");
     box.write("b", "1\n");
@@ -48,7 +48,7 @@ describe("Truth: a dry run refuses what the command refuses", () => {
     await expectSame(box, ["undo"]);
   });
 
-  it("redo of what was edited since", async () => {
+  it("redo of a file that was edited since", async () => {
     using box = new Sandbox();
     box.write("a", "1\n");
     await box.must(["init"]);
@@ -58,7 +58,7 @@ describe("Truth: a dry run refuses what the command refuses", () => {
     await expectSame(box, ["redo"]);
   });
 
-  it.each([["undo"], ["restore", "0"]])("%s where a folder stays that was to become a file", async (...args) => {
+  it.each([["undo"], ["restore", "0"]])("%s if a folder has to stay that would become a file", async (...args) => {
     using box = new Sandbox();
     box.write(".gitignore", "*.log\n");
     box.write("p", "file\n");
@@ -68,7 +68,7 @@ describe("Truth: a dry run refuses what the command refuses", () => {
     await expectSame(box, args);
   });
 
-  it("undo where a file stands in place of a folder", async () => {
+  it("undo if a file stands in the place of a folder", async () => {
     using box = new Sandbox();
     box.write("d/a", "1\n");
     box.write("e", "1\n");
@@ -78,7 +78,7 @@ describe("Truth: a dry run refuses what the command refuses", () => {
     await expectSame(box, ["undo"]);
   });
 
-  it("an action's rollback", async () => {
+  it("rollback of an action", async () => {
     using box = new Sandbox();
     box.write(".gitignore", "*.log\n");
     box.write("p", "file\n");
@@ -95,7 +95,7 @@ describe("Truth: a dry run refuses what the command refuses", () => {
     await expectSame(box, ["rollback", id]);
   });
 
-  it("undo where a content was pruned", async () => {
+  it("undo if a content was pruned", async () => {
     using box = new Sandbox();
     box.write("f", "first\n");
     await box.must(["init"]);
@@ -124,7 +124,7 @@ describe("Truth: a dry run refuses what the command refuses", () => {
     expect(spawnSync("test", ["-e", `${box.folder}/none`]).status).toBe(1);
   });
 
-  it("anything in an archived workspace", async () => {
+  it("each change of an archived workspace", async () => {
     using box = new Sandbox();
     box.write("a", "1\n");
     await box.must(["init"]);
@@ -155,7 +155,7 @@ describe("Truth: a dry run that leaves paths ends as the command does", () => {
     expect((dry.value as { skipped: unknown }).skipped).toEqual((real.value as { skipped: unknown }).skipped);
   });
 
-  it("also where something stands that is never recorded", async () => {
+  it("also if a pipe stands in the place of a file", async () => {
     using box = new Sandbox();
     box.write("p", "file\n");
     box.write("q", "1\n");

@@ -8,7 +8,7 @@ interface Told {
   readonly skipped: readonly { readonly path: string; readonly reason: string }[];
 }
 
-/** The paths that a step would change, or has changed, and those that it leaves. */
+/** Returns the paths that a step would change or has changed, and those that it leaves. */
 async function told(box: Sandbox, args: readonly string[]): Promise<{ changes: string[]; skipped: string[] }> {
   const { value } = await box.json(args);
   const { changes, skipped } = value as Told;
@@ -18,7 +18,7 @@ async function told(box: Sandbox, args: readonly string[]): Promise<{ changes: s
   };
 }
 
-describe("Truth: a dry run does not promise what the real one leaves", () => {
+describe("Truth: a dry run does not promise what the real run leaves", () => {
   it("names the paths whose content was pruned, and leaves them out of what would change", async () => {
     using box = new Sandbox();
     box.write("f", "first\n");
@@ -35,7 +35,7 @@ describe("Truth: a dry run does not promise what the real one leaves", () => {
     expect(await told(box, ["undo", "--force"])).toEqual(dry);
   });
 
-  it("names a folder that cannot become a file again, since it holds what was never recorded", async () => {
+  it("names a folder that cannot become a file again, because it holds a file that was never recorded", async () => {
     using box = new Sandbox();
     box.write(".gitignore", "*.log\n");
     box.write("p", "file\n");
@@ -50,7 +50,7 @@ describe("Truth: a dry run does not promise what the real one leaves", () => {
     expect(await told(box, ["undo", "--force"])).toEqual({ changes: ["p/in"], skipped: ["p not-empty"] });
   });
 
-  it("names a path where something stands that is never recorded", async () => {
+  it("names a path with a pipe in its place", async () => {
     using box = new Sandbox();
     box.write("p", "file\n");
     box.write("q", "1\n");
@@ -64,7 +64,7 @@ describe("Truth: a dry run does not promise what the real one leaves", () => {
     });
   });
 
-  it("makes nothing, also where the folder itself is gone", async () => {
+  it("makes nothing, even if the project's folder is gone", async () => {
     using box = new Sandbox();
     box.write("a", "1\n");
     await box.must(["init"]);

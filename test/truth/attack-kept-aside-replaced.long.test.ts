@@ -21,10 +21,10 @@ function run(box: Sandbox, script: string): RunShape {
 }
 
 describe(
-  "Truth: an ignored file that was kept aside, and that something else has replaced",
+  "Truth: an ignored file that was kept aside, and whose place something else has taken",
   { timeout: 300_000 },
   () => {
-    it.each([["ends"], ["is killed"]])("an empty folder gives way to it, where the run %s", async (how) => {
+    it.each([["ends"], ["is killed"]])("an empty folder gives way to it if the run %s", async (how) => {
       using box = new Sandbox();
       await project(box);
       if (how === "ends") {
@@ -44,7 +44,7 @@ describe(
       ["a pipe", "mkfifo f.ig", "rm f.ig"],
       ["a folder with something in it", "mkdir f.ig; echo x > f.ig/x", "mv f.ig away"],
       ["a file too large to be kept", "head -c 10000000 /dev/zero > f.ig", "rm f.ig"],
-    ])("%s stays, is named, and the file comes back once it is moved away", async (_what, made, moved) => {
+    ])("%s stays and is named, and the file comes back once that is moved away", async (_what, made, moved) => {
       using box = new Sandbox();
       await project(box);
       const { session } = run(box, `rm f.ig; ${made}; echo 2 > t`);

@@ -11,7 +11,7 @@ async function seqs(box: Sandbox, ...words: string[]): Promise<number[]> {
 }
 
 describe("Truth: log --limit gives the newest", () => {
-  it("in the order of the log, as text and as JSON; with --from the first from there on", async () => {
+  it("in the order of the log, as text and as JSON, and with --from the first events from there on", async () => {
     using box = new Sandbox();
     box.write("a", "0");
     await box.must(["init"]);
@@ -34,8 +34,8 @@ describe("Truth: log --limit gives the newest", () => {
   });
 });
 
-describe("Truth: list offers undo only where something can be undone", () => {
-  it("not after init alone, nor where all was undone", async () => {
+describe("Truth: list offers undo only if something can be undone", () => {
+  it("not after init alone, and not after everything was undone", async () => {
     using box = new Sandbox();
     box.write("a", "0");
     await box.must(["init"]);
@@ -51,8 +51,8 @@ describe("Truth: list offers undo only where something can be undone", () => {
   });
 });
 
-describe("Truth: list says what a plain undo takes back", () => {
-  it("the last only if that is the newest line; else by its name, or that it is further back", async () => {
+describe("Truth: the hint of list about a plain undo", () => {
+  it("says 'the last' only for the newest line, and otherwise names the work or says that it is older", async () => {
     using box = new Sandbox();
     box.write("a", "0");
     await box.must(["init"]);
@@ -76,8 +76,8 @@ describe("Truth: list says what a plain undo takes back", () => {
   });
 });
 
-describe("Truth: an undo of selected work that was redone is not said to be undone", () => {
-  it("by the hints of list and run, which name what undo takes back", async () => {
+describe("Truth: the hints of list and run after a redo of work that was undone by selection", () => {
+  it("name the redone work as what undo takes back", async () => {
     using box = new Sandbox();
     box.write("a", "0");
     await box.must(["init"]);
@@ -109,8 +109,8 @@ describe("Truth: an undo of selected work that was redone is not said to be undo
   });
 });
 
-describe("Truth: a snapshot says the count that list has beside it", () => {
-  it("and what else was touched since the snapshot before; list names it, with its message", async () => {
+describe("Truth: a snapshot prints the count that list has for it", () => {
+  it("and the paths touched since the snapshot before, and list shows its name and its message", async () => {
     using box = new Sandbox();
     box.write("a", "0");
     await box.must(["init"]);
@@ -139,12 +139,12 @@ describe("Truth: a snapshot says the count that list has beside it", () => {
   });
 });
 
-describe("Truth: list counts all edits that were recorded for a snapshot, and leads to before them", () => {
+describe("Truth: list counts all edits that were recorded for a snapshot, and names the way back to before them", () => {
   it.each([
     { what: "a new .gitignore", also: "echo '*.tmp' > .gitignore", count: 3 },
     { what: "a pipe", also: "mkfifo p", count: 2 },
     { what: "a setting", config: ["forceInclude", "z"], count: 2 },
-  ])("beside $what, which changes the coverage", async ({ also = "true", config, count }) => {
+  ])("also beside $what, which changes the coverage", async ({ also = "true", config, count }) => {
     using box = new Sandbox();
     box.write("a", "one\n");
     await box.must(["init"]);
@@ -160,7 +160,7 @@ describe("Truth: list counts all edits that were recorded for a snapshot, and le
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one\n");
   });
 
-  it("also across actions that changed nothing and settings, up to the last work with a line of its own", async () => {
+  it("also across actions without changes and settings, back to the last work with a line of its own", async () => {
     await using project = new Project();
     project.write("a", "one\n");
     const workspace = await project.init();
@@ -181,8 +181,8 @@ describe("Truth: list counts all edits that were recorded for a snapshot, and le
   });
 });
 
-describe("Truth: redo redoes the last undo that changed something, and list offers it there", () => {
-  it("not the undo of the same turn after it that only met the conflict again; the conflict goes with the redo", async () => {
+describe("Truth: redo redoes the last undo that changed something, and list offers that", () => {
+  it("an undo that only met the conflict again is skipped, and the redo removes the conflict", async () => {
     await using project = new Project();
     project.write("f", "before\n");
     const workspace = await project.init();
@@ -209,7 +209,7 @@ describe("Truth: redo redoes the last undo that changed something, and list offe
     expect((await workspace.recent()).items[0]).toMatchObject({ kind: "redo", changed: 1, back: "chronicle undo" });
   });
 
-  it("nothing is to be redone where the only undo met conflicts alone", async () => {
+  it("there is nothing to redo if the only undo met nothing but conflicts", async () => {
     await using project = new Project();
     project.write("f", "before\n");
     const workspace = await project.init();
@@ -225,7 +225,7 @@ describe("Truth: redo redoes the last undo that changed something, and list offe
     expect(await workspace.conflicts()).toHaveLength(1);
   });
 
-  it("an undo that put back only what was kept aside is redone", async () => {
+  it("an undo that put back only a kept file is redone", async () => {
     using box = new Sandbox();
     box.sh("echo .env > .gitignore; echo S=1 > .env");
     await box.must(["init"]);

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 
-describe("Truth: a path that a person types is the one that is meant", () => {
-  it("by way of a link into a further root, also where a single file beside that link is a root", async () => {
+describe("Truth: a path that a person types", () => {
+  it("leads through a link into a further root, also if a file beside that link is a root", async () => {
     using box = new Sandbox();
     const at = (path: string): string => join(box.folder, path);
     mkdirSync(at("real/sub"), { recursive: true });
@@ -23,7 +23,7 @@ describe("Truth: a path that a person types is the one that is meant", () => {
     expect([outside.code, outside.stderr]).toEqual([2, expect.stringContaining("is outside of the workspace")]);
   });
 
-  it("a folder that a rule leaves out is what was written in it through Chronicle", async () => {
+  it("means the files written through Chronicle, if it is a folder that a rule leaves out", async () => {
     await using project = new ClockedProject();
     project.write(".gitignore", "dist/\n");
     project.write("dist/deep/other.js", "left out\n");
@@ -41,7 +41,7 @@ describe("Truth: a path that a person types is the one that is meant", () => {
     await expect(unknown).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("beyond a link nothing is tracked, and `explain` says so", async () => {
+  it("beyond a link is not tracked, and `explain` says so", async () => {
     using box = new Sandbox();
     box.write("folder/f", "one\n");
     symlinkSync("folder", join(box.project, "alias"));
@@ -55,7 +55,7 @@ describe("Truth: a path that a person types is the one that is meant", () => {
     ]);
   });
 
-  it.each(["@other:x", "base64:eA"])("a file that is called %s is named with ./", async (name) => {
+  it.each(["@other:x", "base64:eA"])("begins with ./ for a file that is called %s", async (name) => {
     using box = new Sandbox();
     box.write(name, "one\n");
     await box.must(["init"]);
@@ -72,7 +72,7 @@ describe("Truth: a path that a person types is the one that is meant", () => {
     expect((await box.must(["changes", "--file", typed])).stdout).toContain(`- ${typed}`);
   });
 
-  it("a name that begins like a further root's path is shown as it must be given, beside that root", async () => {
+  it("that begins like a further root's path is shown in the form in which it must be given", async () => {
     using box = new Sandbox();
     mkdirSync(join(box.folder, "two"));
     writeFileSync(join(box.folder, "two/z"), "one\n");
@@ -82,7 +82,7 @@ describe("Truth: a path that a person types is the one that is meant", () => {
     for (const name of ["@two:z", "sub/@two:z", "sub/@two"]) box.write(name, "longer\n");
     writeFileSync(join(box.folder, "two/z"), "longer\n");
     writeFileSync(join(box.folder, "two/base64:eA"), "longer\n");
-    /** The changes as a command shows them. */
+    /** Returns the changed paths as a command shows them. */
     const shown = async (args: readonly string[], cwd = "project"): Promise<string[]> =>
       [...(await box.must(args, { cwd })).stdout.matchAll(/^  ~ (.*?) +\+3 B$/gm)].map(([, path = ""]) => path).sort();
     const all = ["./@two:z", "@two:./base64:eA", "@two:z", "sub/@two", "sub/@two:z"];
@@ -93,7 +93,7 @@ describe("Truth: a path that a person types is the one that is meant", () => {
     const { value } = await box.json(["status"]);
     const { changes } = value as { changes: readonly { path: string; path_b64?: string }[] };
     expect(changes.map(({ path }) => path).toSorted()).toEqual(all);
-    // What is shown names exactly that path.
+    // Each path that is shown names exactly that file.
     for (const path of fromSub) {
       const [before, { stdout }] = [
         await shown(["diff", "0"], "project/sub"),
@@ -105,7 +105,7 @@ describe("Truth: a path that a person types is the one that is meant", () => {
   });
 
   it.skipIf(process.platform === "darwin").each(["", "sub"])(
-    "base64 names the bytes of a path from the root: in %j",
+    "in base64 gives the bytes of the path from the root: in %j",
     async (folder) => {
       using box = new Sandbox();
       box.write("sub/keep", "");
@@ -124,7 +124,7 @@ describe("Truth: a path that a person types is the one that is meant", () => {
     },
   );
 
-  it("the message about another root's path names the file that is called like it", async () => {
+  it("that looks like another root's gets an error that names the file of that name", async () => {
     using box = new Sandbox();
     box.write("@other:x", "one\n");
     await box.must(["init"]);

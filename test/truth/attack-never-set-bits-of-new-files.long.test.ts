@@ -5,7 +5,7 @@ import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 
 describe("Truth: a file that comes back without its set-id or sticky bit is named", () => {
-  it("also where the rest of the file comes back: one that was deleted, or edited", async () => {
+  it("also if the rest of the file comes back after a deletion or an edit", async () => {
     using box = new Sandbox();
     box.write("tool", "#!\n");
     const file = join(box.project, "tool");
@@ -37,7 +37,7 @@ describe("Truth: a file that comes back without its set-id or sticky bit is name
     expect(statSync(file).mode & 0o7777).toBe(0o755);
   });
 
-  it("by a rollback of an action and of a transaction, and by a run that is rolled back", async () => {
+  it("by the rollbacks of an action, of a transaction and of a run", async () => {
     await using project = new Project();
     project.write("tool", "#!\n");
     const file = join(project.folder, "tool");

@@ -5,7 +5,7 @@ import { holding } from "../helpers/holding.ts";
 import { Project } from "../helpers/project.ts";
 import { OPERATOR, Serving } from "../server/serving.ts";
 
-/** Whoever bears an agent's token learns nothing of where a folder lies by naming paths that lead out of it. */
+/** The bearer of an agent's token learns nothing of where a folder lies by naming paths that lead out of it. */
 
 interface Told {
   readonly id: string;
@@ -13,7 +13,7 @@ interface Told {
   readonly coverage: { readonly omitted: { readonly path: string }[] };
 }
 
-/** Paths that lead out, as a tool would give them, and how they are told. */
+/** Paths that lead out, as a tool would give them, and the form in which they are reported. */
 const OUT: readonly (readonly [string, object, string])[] = [
   ["a file beside", { type: "write_file", payload: { path: "../x" } }, "@outside:x"],
   ["a file further up", { type: "write_file", payload: { path: "a/../../../y/x" } }, "@outside:y/x"],
@@ -23,8 +23,8 @@ const OUT: readonly (readonly [string, object, string])[] = [
   ["a command's folder", { type: "run_command", payload: { command: "rm x", cwd: ".." } }, "@outside:x"],
 ];
 
-describe("Truth: a path that leads out of the workspace is told as it was given", () => {
-  it("in the answer, in the refusal, in the list and in the log", async () => {
+describe("Truth: a path that leads out of the workspace", () => {
+  it("is reported as it was given, in the answer, the refusal, the list and the log", async () => {
     await using serving = await Serving.start({ folder: true });
     writeFileSync(join(serving.base, "project", "a.txt"), "one\n");
     const { default_workspace: id } = (await serving.ask("/v1/me")).json<{ default_workspace: string }>();
@@ -44,7 +44,7 @@ describe("Truth: a path that leads out of the workspace is told as it was given"
       expect([path, silent((await serving.ask(`${base}${path}`, { token })).text)]).toEqual([path, true]);
   });
 
-  it("is not looked at by whoever finishes the action", async () => {
+  it("is not recorded either if an operator finishes the action", async () => {
     await using serving = await Serving.start({ folder: true });
     const { default_workspace: id } = (await serving.ask("/v1/me")).json<{ default_workspace: string }>();
     const base = `/v1/workspaces/${id}`;
@@ -58,7 +58,7 @@ describe("Truth: a path that leads out of the workspace is told as it was given"
     expect((await serving.ask(`${base}/log?prefix=outside`)).json()["items"]).toEqual([]);
   });
 
-  it("while paths of the workspace are kept however they are given, also over its roots", async () => {
+  it("does not include paths of the workspace, which are kept however they are given, also in further roots", async () => {
     await using project = new Project();
     project.write("a.txt", "one\n");
     project.write("../other/b.txt", "one\n");
@@ -82,7 +82,7 @@ describe("Truth: a path that leads out of the workspace is told as it was given"
   });
 });
 
-/** A single file is tracked: all that lies around it is outside, the store's own keys as well. */
+/** Paths around a single file that is tracked. All of them are outside, the store's own keys as well. */
 const AROUND: readonly (readonly [string, (at: (path: string) => string) => object])[] = [
   ["a file beside", () => ({ type: "write_file", payload: { path: "secret" } })],
   ["its absolute path", (at) => ({ type: "write_file", payload: { path: at("secret") } })],
@@ -96,7 +96,7 @@ const AROUND: readonly (readonly [string, (at: (path: string) => string) => obje
   ["a key of the store", (at) => ({ type: "write_file", payload: { path: at("config/operator.token") } })],
 ];
 
-describe("Truth: around a single file that is tracked nothing is looked at for who comes with a token", () => {
+describe("Truth: nothing around a single file that is tracked is read for the bearer of a token", () => {
   it.each(AROUND)("%s", async (what, asked) => {
     await using serving = await Serving.start();
     const at = (path: string): string => join(serving.base, path);
@@ -125,7 +125,7 @@ describe("Truth: around a single file that is tracked nothing is looked at for w
     for (const bytes of [secret, deeper]) expect(holding(join(serving.base, "store"), bytes)).toEqual([]);
   });
 
-  it("and no name of a folder is told", async () => {
+  it("and the name of the folder is not reported", async () => {
     await using project = new Project();
     project.write("notes.md", "one\n");
     const person = await project.init({ roots: [project.at("notes.md")] });
@@ -139,8 +139,8 @@ describe("Truth: around a single file that is tracked nothing is looked at for w
   });
 });
 
-describe("Truth: where a folder is tracked, too", () => {
-  it("a repository's own state beneath it is no way to a store that lies there", async () => {
+describe("Truth: the configuration folder within a repository's own state", () => {
+  it("is not kept aside when an action removes that state", async () => {
     await using project = new Project({ storeInside: true, config: "project/.git/chronicle" });
     project.write("a.txt", "one\n");
     project.write(".git/HEAD", "ref: refs/heads/main\n");

@@ -6,11 +6,14 @@ import { openStore, openSyncs } from "../../src/open.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 
-/** No option or argument that names a place to be written to reaches the store or the configuration folder, whoever gives it. */
+/**
+ * No option or argument that names a place to write to can lead to the store or the configuration folder, whoever
+ * gives it.
+ */
 
 const AGENT = { CHRONICLE_ROLE: "agent" };
 
-/** Everything beneath a folder that matters: of databases, sockets and caches the names alone. */
+/** Returns the hashes of the keys, JSON files, logs, notes and heads beneath a folder, without caches. */
 function contents(folder: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" }).sort()) {
@@ -33,8 +36,8 @@ async function begun(): Promise<{ box: Sandbox; config: string; log: string; kep
   return { box, config, log, kept: () => ({ store: contents(box.store), config: contents(config) }) };
 }
 
-describe("Truth: a summary goes nowhere into Chronicle's own folders", { timeout: 240_000 }, () => {
-  it("neither over the log, nor over the key, nor by a link, nor with another store named", async () => {
+describe("Truth: the summary of a run is not written into Chronicle's own folders", { timeout: 240_000 }, () => {
+  it("neither over the log, over the key or through a link, nor if another store is named", async () => {
     const { box, config, log, kept } = await begun();
     using _box = box;
     symlinkSync(box.store, join(box.project, "link"));
@@ -63,7 +66,7 @@ describe("Truth: a summary goes nowhere into Chronicle's own folders", { timeout
     expect(kept()).toEqual(before);
   });
 
-  it("nor where the command has made a link of a folder on the way", async () => {
+  it("nor if the command replaces a folder on the way by a link", async () => {
     const { box, config, kept } = await begun();
     using _box = box;
     mkdirSync(join(box.project, "d"));
@@ -74,7 +77,7 @@ describe("Truth: a summary goes nowhere into Chronicle's own folders", { timeout
     expect(kept()).toMatchObject({ config: { "key.pem": expect.any(String) } });
   });
 
-  it("over another name of the key it replaces that name, and the key stays", async () => {
+  it("a summary at another name of the key replaces that name, and the key stays", async () => {
     const { box, config } = await begun();
     using _box = box;
     const key = readFileSync(join(config, "key.pem"), "utf8");
@@ -86,7 +89,7 @@ describe("Truth: a summary goes nowhere into Chronicle's own folders", { timeout
 });
 
 describe("Truth: nothing is restored, kept or begun in Chronicle's own folders", { timeout: 240_000 }, () => {
-  it("an agent mints no token by a restore", async () => {
+  it("an agent cannot make a token by a restore", async () => {
     const { box, config } = await begun();
     using _box = box;
     await box.must(["token", "create", "--role", "reader"]);
@@ -102,7 +105,7 @@ describe("Truth: nothing is restored, kept or begun in Chronicle's own folders",
 
   it.each<readonly [string, (store: string, config: string) => readonly string[]]>([
     ["restore --to", (store) => ["restore", "latest", "--to", join(store, "blobs", "xx")]],
-    ["restore --to, only said", (store) => ["restore", "latest", "--dry-run", "--to", join(store, "blobs", "xx")]],
+    ["restore --to as a dry run", (store) => ["restore", "latest", "--dry-run", "--to", join(store, "blobs", "xx")]],
     ["record backup", (store) => ["record", "backup", join(store, "workspaces", "zz")]],
     ["record --folder", (_, config) => ["record", "put", "x", "{}", "--folder", join(config, "records")]],
     ["serve --socket", (store) => ["serve", "--socket", join(store, "lock.db")]],
@@ -111,7 +114,7 @@ describe("Truth: nothing is restored, kept or begun in Chronicle's own folders",
     ["init", (store) => ["init", join(store, "workspaces")]],
     ["init in a store of its own", (store) => ["--store", `${store}-2`, "init", store]],
     ["-C", (store) => ["--store", `${store}-2`, "-C", store, "snapshot"]],
-  ])("%s", async (_, words) => {
+  ])("%s is refused", async (_, words) => {
     const { box, config, kept } = await begun();
     using _box = box;
     const before = kept();
@@ -125,7 +128,7 @@ describe("Truth: nothing is restored, kept or begun in Chronicle's own folders",
     expect(existsSync(join(config, "records"))).toBe(false);
   });
 
-  it("the configuration of an agent, by a link or a variable", async () => {
+  it("an agent's configuration is not installed there, neither through a link nor by a variable", async () => {
     const { box, config, kept } = await begun();
     using _box = box;
     writeFileSync(join(config, "a.json"), "{}");
@@ -139,7 +142,7 @@ describe("Truth: nothing is restored, kept or begun in Chronicle's own folders",
     expect(kept()).toEqual(before);
   });
 
-  it("in the library, also where the store is known by a link", async () => {
+  it("the library refuses these places, too, also if the store is known by a link", async () => {
     await using project = new Project();
     project.write("a.txt", "one\n");
     const made = await project.init();
@@ -167,26 +170,30 @@ describe("Truth: nothing is restored, kept or begun in Chronicle's own folders",
   });
 });
 
-describe("Truth: the hooks refuse what leads there before it runs", { timeout: 120_000 }, () => {
-  it("a summary, a restore and a line of another tool", async () => {
-    const { box, config, log } = await begun();
-    using _box = box;
-    const asked = (command: string) => {
-      const call = { session_id: "s-1", cwd: box.project, transcript_path: "/t", permission_mode: "default" };
-      const tool = { hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command }, tool_use_id: "t-1" };
-      return box.run(["hook", "claude", "--direct"], { input: JSON.stringify({ ...call, ...tool }) });
-    };
-    for (const line of [
-      `chronicle run --summary ${config}/key.pem -- true`,
-      `chronicle run --summary=${log} -- true`,
-      "chronicle restore latest --to $XDG_CONFIG_HOME/chronicle/tokens a.json",
-      "rm -rf ${CHRONICLE_HOME:-/x}",
-      `tar -xf x.tar -C ${box.store}`,
-    ]) {
-      const { stdout, stderr } = asked(line);
-      expect([line, stdout + stderr]).toEqual([line, expect.stringContaining("an agent may not do this")]);
-    }
-    const { code, stdout, stderr } = asked("chronicle run --summary s.json -- true");
-    expect([code, stdout + stderr]).toEqual([0, expect.not.stringContaining("may not")]);
-  });
-});
+describe(
+  "Truth: the hooks of an agent refuse a command line that leads to Chronicle's own folders",
+  { timeout: 120_000 },
+  () => {
+    it("a summary, a restore and a line of another tool", async () => {
+      const { box, config, log } = await begun();
+      using _box = box;
+      const asked = (command: string) => {
+        const call = { session_id: "s-1", cwd: box.project, transcript_path: "/t", permission_mode: "default" };
+        const tool = { hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command }, tool_use_id: "t-1" };
+        return box.run(["hook", "claude", "--direct"], { input: JSON.stringify({ ...call, ...tool }) });
+      };
+      for (const line of [
+        `chronicle run --summary ${config}/key.pem -- true`,
+        `chronicle run --summary=${log} -- true`,
+        "chronicle restore latest --to $XDG_CONFIG_HOME/chronicle/tokens a.json",
+        "rm -rf ${CHRONICLE_HOME:-/x}",
+        `tar -xf x.tar -C ${box.store}`,
+      ]) {
+        const { stdout, stderr } = asked(line);
+        expect([line, stdout + stderr]).toEqual([line, expect.stringContaining("an agent may not do this")]);
+      }
+      const { code, stdout, stderr } = asked("chronicle run --summary s.json -- true");
+      expect([code, stdout + stderr]).toEqual([0, expect.not.stringContaining("may not")]);
+    });
+  },
+);

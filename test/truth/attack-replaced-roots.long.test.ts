@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 
-/** A workspace of two folders; the second one is what goes. */
+/** Makes a workspace of two folders. Returns the second one, which the tests remove or replace. */
 async function twoRoots(box: Sandbox): Promise<string> {
   box.write("a", "a\n");
   box.write("../two/b", "b\n");
@@ -26,25 +26,28 @@ describe("Truth: a tracked folder that is not there", () => {
   it.each([
     ["a symbolic link", "mv ../two ../moved; ln -s moved ../two"],
     ["a file", "mv ../two ../moved; echo x > ../two"],
-  ])("and %s stands in its place since a run: what is recorded is said, and the way back", async (what, script) => {
-    using box = new Sandbox();
-    const two = await twoRoots(box);
-    expect(box.run(["run", "--", "sh", "-c", script]).stderr).toContain("3 changes (3 deleted)");
-    const status = await box.call(["status"]);
-    expect(status.code).toBe(3);
-    expect(status.stderr).toContain(`${two} is not there: ${what} stands in its place`);
-    expect(status.stderr).not.toContain("nothing was recorded as deleted");
-    expect(status.stderr).toContain("nothing is recorded in it now");
-    const undo = await box.call(["undo"]);
-    expect([undo.code, undo.stderr]).toEqual([1, expect.stringContaining(`${what} stands in its place`)]);
-    expect(undo.stderr).toContain(`move ${what} away, and try again`);
-    expect(readFileSync(join(box.folder, "moved/b"), "utf8")).toBe("b\n");
-    rmSync(two);
-    await box.must(["undo"]);
-    expect(readFileSync(join(two, "d/c"), "utf8")).toBe("c\n");
-  });
+  ])(
+    "because %s has stood in its place since a run: status says what is recorded, and names the way back",
+    async (what, script) => {
+      using box = new Sandbox();
+      const two = await twoRoots(box);
+      expect(box.run(["run", "--", "sh", "-c", script]).stderr).toContain("3 changes (3 deleted)");
+      const status = await box.call(["status"]);
+      expect(status.code).toBe(3);
+      expect(status.stderr).toContain(`${two} is not there: ${what} stands in its place`);
+      expect(status.stderr).not.toContain("nothing was recorded as deleted");
+      expect(status.stderr).toContain("nothing is recorded in it now");
+      const undo = await box.call(["undo"]);
+      expect([undo.code, undo.stderr]).toEqual([1, expect.stringContaining(`${what} stands in its place`)]);
+      expect(undo.stderr).toContain(`move ${what} away, and try again`);
+      expect(readFileSync(join(box.folder, "moved/b"), "utf8")).toBe("b\n");
+      rmSync(two);
+      await box.must(["undo"]);
+      expect(readFileSync(join(two, "d/c"), "utf8")).toBe("c\n");
+    },
+  );
 
-  it("since a run has removed it: status does not say that nothing was recorded", async () => {
+  it("because a run has removed it: status does not say that nothing was recorded", async () => {
     using box = new Sandbox();
     const two = await twoRoots(box);
     box.run(["run", "--", "rm", "-rf", two]);
@@ -55,7 +58,7 @@ describe("Truth: a tracked folder that is not there", () => {
     await box.must(["status"]);
   });
 
-  it("and is made again by undo: it is its user's alone, since its mode was not recorded", async () => {
+  it("and is made again by undo, gets a mode for its user alone, because its mode was not recorded", async () => {
     using box = new Sandbox();
     const two = await twoRoots(box);
     chmodSync(two, 0o755);
@@ -64,7 +67,7 @@ describe("Truth: a tracked folder that is not there", () => {
     expect(statSync(two).mode & 0o7777).toBe(0o700);
   });
 
-  it("and was replaced by a link by hand: nothing was recorded as deleted, and nothing is", async () => {
+  it("because a link has replaced it by hand: commands are refused, and nothing is recorded as deleted", async () => {
     using box = new Sandbox();
     const two = await twoRoots(box);
     renameSync(two, join(box.folder, "moved"));
@@ -83,7 +86,7 @@ describe("Truth: a tracked folder that is not there", () => {
     expect((await box.json(["status"])).value).toMatchObject({ changes: [] });
   });
 
-  it("and was moved: the printed way to go on works, and undo works there", async () => {
+  it("because it was moved: the command in the hint adopts it, and undo works there", async () => {
     using box = new Sandbox();
     box.write("a", "a\n");
     const { workspace: id } = (await box.json(["init"])).value as { workspace: string };
@@ -104,13 +107,13 @@ describe("Truth: a tracked folder that is not there", () => {
     ["the first of two", [".", "../two"], "project"],
     ["the second of two", [".", "../two"], "two"],
   ])(
-    "and is gone for good, and is %s: the printed way back restores the last recorded state of it alone",
+    "because it is gone for good, and is %s: the commands in the hint restore its last recorded state alone",
     async (_what, roots, missing) => {
       using box = new Sandbox();
       const files = { "project/a": "a\n", "project/sub/b": "b\n", "two/c": "c\n" };
       for (const [path, content] of Object.entries(files)) box.write(`../${path}`, content);
       const { workspace: id } = (await box.json(["init", ...roots])).value as { workspace: string };
-      // The latest snapshot has the undone state.
+      // The latest snapshot holds the state that the undo has removed.
       box.run(["run", "--", "sh", "-c", "rm a; echo bad > bad; echo bad > sub/b; echo bad > ../two/c"]);
       await box.must(["undo"]);
       const other = missing === "two" ? "project/a" : "two/c";

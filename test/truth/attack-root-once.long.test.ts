@@ -30,7 +30,7 @@ class Home implements Disposable {
     this.box[Symbol.dispose]();
   }
 
-  /** Runs a command as the owner; without root that is the user of this test run. */
+  /** Runs a command as the owner. Without root, the owner is the user of this test run. */
   owner(...words: string[]): Ran {
     return this.#run(words, isRoot ? { uid: OWNER, gid: OWNER } : {});
   }
@@ -49,7 +49,7 @@ class Home implements Disposable {
     return checks.find(({ name }) => name === "access");
   }
 
-  /** What belongs to root in the folders of the store and of the configuration. */
+  /** Returns what belongs to root in the folders of the store and of the configuration. */
   rootsFiles(): string[] {
     return ["store", "config", "state", "home"].flatMap((name) => ownedByRoot(join(this.box.folder, name)));
   }
@@ -92,7 +92,7 @@ const COMMANDS: readonly (readonly string[])[] = [
 // `skipIf`: only root can leave root's files in a user's store.
 describe("commands that root runs once in a user's store", { timeout: 400_000 }, () => {
   it.skipIf(!isRoot).for([["a new store"], ["a store of the user's"]])(
-    "leave nothing that the owner may not use: %s",
+    "leave no file that the owner may not use: %s",
     ([which]) => {
       using home = new Home();
       const first = which === "a new store" ? home.root("init") : home.owner("init");
@@ -112,7 +112,7 @@ describe("commands that root runs once in a user's store", { timeout: 400_000 },
     },
   );
 
-  it.skipIf(!isRoot)("a long-lived process of root's is refused in it, with the way to run it", () => {
+  it.skipIf(!isRoot)("a long-lived process of root is refused in it, with the way to run it", () => {
     using home = new Home();
     home.owner("init");
     const { code, out } = home.root("serve");
@@ -121,14 +121,14 @@ describe("commands that root runs once in a user's store", { timeout: 400_000 },
     expect(home.rootsFiles()).toEqual([]);
   });
 
-  it.skipIf(!isRoot)("files of root's from before are named by doctor, with the command that gives them back", () => {
+  it.skipIf(!isRoot)("files that root left there are named by doctor, with the command that gives them back", () => {
     using home = new Home();
     home.owner("init");
     const heads = join(home.box.folder, "config", "chronicle", "heads");
     const [head = ""] = readdirSync(heads);
     chownSync(join(heads, head), 0, 0);
     const { code, out } = home.owner("status");
-    // A head that cannot be read stops nobody who only looks: see finding 48.
+    // A head that cannot be read does not stop commands that only look: see finding 48.
     expect(code).toBe(0);
     expect(out).toContain(`${join(heads, head)} cannot be read: EACCES`);
     expect(out).toContain("chronicle doctor");
@@ -140,7 +140,7 @@ describe("commands that root runs once in a user's store", { timeout: 400_000 },
     };
     expect(home.doctor()).toMatchObject(told);
     expect(home.doctor("root")).toMatchObject({ ...told, hint: `chown -R ${OWNER} ${folder}` });
-    // A store that cannot be opened at all.
+    // Now the store cannot be opened at all.
     chownSync(home.box.store, 0, 0);
     expect(home.doctor()?.detail).toContain(`${home.box.store} belongs to root`);
   });

@@ -42,7 +42,7 @@ async function withHosted(): Promise<Sandbox> {
   return box;
 }
 
-describe("Truth: a secret's bytes go to people only, also where they would be written to a folder", () => {
+describe("Truth: a secret's bytes go only to people, also if a command would write them to a folder", () => {
   it("`restore --to` under `run` leaves secrets out, names them, and restores the rest", async () => {
     using box = await withHosted();
     const to = join(box.folder, "leak");
@@ -54,7 +54,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     expect(ran.stdout).toContain("deep/id_rsa");
   });
 
-  it("also of the run's own workspace, of an earlier moment, and where only the processes around it tell", async () => {
+  it("an earlier moment gives no secrets to `restore --to` and `cat` whose parent processes alone tell of the run", async () => {
     using box = new Sandbox();
     box.write(".env", SECRET);
     box.write("a.txt", "ordinary\n");
@@ -70,7 +70,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     expect(stdout + stderr).not.toContain(NEEDLE);
   });
 
-  /** Commands in a run, each with nothing of the run's environment: only the processes around them tell. */
+  /** Runs commands in a run without the run's environment, so that only their parent processes tell of the run. */
   async function asHooked(box: Sandbox, ...lines: readonly string[]) {
     const clean = `env -i CI=true HOME=${box.folder}/home XDG_CONFIG_HOME=${box.folder}/config CHRONICLE_HOME=${box.store}`;
     const script = lines.map((line) => `${clean} ${box.command.join(" ")} ${line}; echo "exit $?"`).join("\n");
@@ -79,7 +79,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     return { codes: said[0].match(/exit \d/g) ?? [], said: said.join("") };
   }
 
-  it("`versions --show` gives what a replica had made of a secret to a person, and to no agent", async () => {
+  it("`versions --show` gives a replica's version of a secret to a person, and to no agent", async () => {
     using box = new Sandbox();
     box.write(".env", "TOKEN=here\n");
     box.write("a.txt", "here\n");
@@ -96,7 +96,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     expect(codes).toEqual(["exit 6", "exit 0"]);
   });
 
-  it("`mv` gives a secret no ordinary name where only the processes around it tell", async () => {
+  it("`mv` gives a secret no ordinary name, if only its parent processes tell of the run", async () => {
     using box = await withHosted();
     const { codes, said } = await asHooked(
       box,
@@ -108,7 +108,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     expect(codes).toEqual(["exit 6", "exit 3", "exit 0"]);
   });
 
-  it("a server's secrets are kept from a command of an agent, with whatever token it comes", async () => {
+  it("a server's secrets are kept from an agent's command, whatever token it has", async () => {
     using box = new Sandbox();
     box.write("a.txt", "ordinary\n");
     await box.must(["init"]);
@@ -124,7 +124,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     expect((await box.must(["--remote", on.socketUrl, "-w", "w", "cat", ".env"])).stdout).toBe(SECRET);
   });
 
-  it("is refused where nothing else was asked for, and then no folder is made", async () => {
+  it("a restore of nothing but a secret is refused, and makes no folder", async () => {
     using box = await withHosted();
     const to = join(box.folder, "leak");
     for (const more of [[], ["--dry-run"], ["--force"]]) {
@@ -135,7 +135,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     expect(existsSync(to)).toBe(false);
   });
 
-  it("a dry run says the same, in the library and on the command line", async () => {
+  it("a dry run leaves out the same secrets, and makes no folder", async () => {
     using box = await withHosted();
     const to = join(box.folder, "leak");
     const line = ["-w", "hosted", "restore", "now", "--to", to, "--dry-run"];
@@ -153,7 +153,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     expect(filesIn(to)).toEqual({ ".env": SECRET, "a.txt": "ordinary\n", "deep/id_rsa": LARGE });
   });
 
-  it("a fork gives no more than what it was made of, and `mv` and `cat` do not either", async () => {
+  it("a fork gives an agent no secrets either, and neither do `mv` and `cat`", async () => {
     using box = await withHosted();
     const to = join(box.folder, "leak");
     await box.must(["workspaces", "create", "fork", "--from", "hosted"], { env: AGENT });
@@ -163,7 +163,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     expect((await box.call(["-w", "fork", "cat", ".env"], { env: AGENT })).code).toBe(6);
   });
 
-  it("holds for names that a person has added, and though the index says otherwise", async () => {
+  it("a restore also leaves out names that a person has added, even if the index says otherwise", async () => {
     await using project = new Project();
     project.write(".env", SECRET);
     project.write("notes.txt", SECRET);
@@ -180,7 +180,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     expect([left(result), filesIn(to)]).toEqual([[".env protected", "notes.txt protected"], { "a.txt": "ordinary\n" }]);
   });
 
-  it.each(["sync start", "replicate"])("`%s --with-protected` is a person's", async (verb) => {
+  it.each(["sync start", "replicate"])("`%s --with-protected` is refused to an agent", async (verb) => {
     using box = await withHosted();
     const to = join(box.folder, "replica");
     const socket = join(box.folder, "none.sock");
@@ -194,8 +194,11 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
   });
 });
 
-describe("Truth: `restore --to` from a server leaves what it may not have, and nothing else behind", () => {
-  /** A server with a secret, a large one and an ordinary file; `agent`: the workspace as an agent's client has it. */
+describe("Truth: `restore --to` from a server", () => {
+  /**
+   * Starts a server with a secret, a large secret and an ordinary file. `agent` is the workspace as an agent's client
+   * has it.
+   */
   async function served(): Promise<{
     readonly on: ServedStore;
     readonly agent: WorkspaceApi;
@@ -226,7 +229,7 @@ describe("Truth: `restore --to` from a server leaves what it may not have, and n
     expect(filesIn(all)).toEqual({ ".env": SECRET, "a.txt": "ordinary\n", "deep/id_rsa": LARGE });
   });
 
-  it("takes its own files away where it fails, so that it can be tried again", async () => {
+  it("removes its own files if it fails, so that it can be tried again", async () => {
     const { on, person } = await served();
     await using _on = on;
     const to = join(on.base, "out");
@@ -245,7 +248,7 @@ describe("Truth: `restore --to` from a server leaves what it may not have, and n
     expect(Object.keys(filesIn(to))).toHaveLength(3);
   });
 
-  it("tells in a listing which files are secrets by their names", async () => {
+  it("can rely on a listing that marks the files that are secrets by their names", async () => {
     const { on, agent } = await served();
     await using _on = on;
     const { files } = await agent.files();

@@ -4,7 +4,7 @@ import { openStore } from "../../src/open.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 
 describe("Truth: show, sessions and changes say the same of a session", () => {
-  it("of an agent's session, what a person changed meanwhile is not among its changes", async () => {
+  it("of an agent's session, they leave out what a person changed meanwhile", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
     const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
@@ -21,13 +21,13 @@ describe("Truth: show, sessions and changes say the same of a session", () => {
     expect(stdout).not.toContain("persons");
     const { value } = await box.json(["changes", "--session", "sess"]);
     expect(value).toMatchObject({ changes: [{ path: "own" }] });
-    // It still goes on.
+    // The session is still running.
     expect((await box.must(["sessions"])).stdout).toMatch(/running +1 change /);
     expect((await box.json(["sessions"])).value).toMatchObject([{ state: "running", changed: 1 }]);
     expect((await box.json(["show", "sess"])).value).toMatchObject({ state: "running", changed: 1 });
   });
 
-  it("of work that was compacted away, it is said; not that nothing was changed", async () => {
+  it("of work that was compacted away, they say so, and not that nothing was changed", async () => {
     using box = new Sandbox();
     box.write("a", "1\n");
     await box.must(["run", "--", "sh", "-c", "echo 2 > a"]);

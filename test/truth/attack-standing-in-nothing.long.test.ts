@@ -16,8 +16,8 @@ function standing(box: Sandbox, words: readonly string[]): Ran {
   return { code: status, stdout, stderr };
 }
 
-describe("Truth: the folder one stands in is gone", () => {
-  it("the way back that run prints works there", async () => {
+describe("Truth: the current folder is gone", () => {
+  it("the command that run prints for the way back works there", async () => {
     using box = new Sandbox();
     box.write("a", "one\n");
     box.write("d/b", "two\n");
@@ -35,7 +35,7 @@ describe("Truth: the folder one stands in is gone", () => {
     expect(readFileSync(join(box.project, "d/b"), "utf8")).toBe("two\n");
   });
 
-  it("with -w, or with an absolute -C, every command works", async () => {
+  it("commands with -w, or with an absolute -C, work there", async () => {
     using box = new Sandbox();
     box.write("a", "one\n");
     const { workspace: id } = (await box.json(["init"])).value as { workspace: string };
@@ -59,7 +59,7 @@ describe("Truth: the folder one stands in is gone", () => {
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one\n");
   });
 
-  it("without, it is said, and nothing is written anywhere", async () => {
+  it("commands without these say that it is gone, and write nothing", async () => {
     using box = new Sandbox();
     const { workspace: id } = (await box.json(["init"])).value as { workspace: string };
     const cases: readonly (readonly [readonly string[], number])[] = [

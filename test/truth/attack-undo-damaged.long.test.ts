@@ -7,7 +7,7 @@ import { Sandbox } from "../cli/sandbox.ts";
 
 const OLD = noise("old", 40_000);
 
-/** A run has overwritten `a.bin`, and its content from before is damaged in the store. */
+/** A run overwrites `a.bin`. Then the content of `a.bin` from before is damaged in the store. */
 async function damaged(box: Sandbox): Promise<void> {
   box.write("a.bin", OLD);
   box.write("b", "1\n");
@@ -16,8 +16,8 @@ async function damaged(box: Sandbox): Promise<void> {
   rot(box.store, OLD);
 }
 
-describe("Truth: a step back that meets a damaged content", { timeout: 300_000 }, () => {
-  it.each([["undo"], ["restore", "0"]])("%s ends with 4, and names what heals it", async (...args) => {
+describe("Truth: an undo or a restore that needs a damaged content", { timeout: 300_000 }, () => {
+  it.each([["undo"], ["restore", "0"]])("%s exits with 4, and names the command that repairs it", async (...args) => {
     using box = new Sandbox();
     await damaged(box);
     const refused = await box.call(args);
@@ -28,7 +28,7 @@ describe("Truth: a step back that meets a damaged content", { timeout: 300_000 }
     const { value } = await box.json(args);
     expect(value).toMatchObject({ error: { code: "BLOB_MISSING", data: { blocked: [{ path: "a.bin" }] } } });
 
-    // What it says is so: the rest with --force, all of it once it is healed.
+    // The hints are right: --force does the rest, and after the repair everything comes back.
     expect((await box.call([...args, "--force"])).code).toBe(1);
     expect(readFileSync(join(box.project, "b"), "utf8")).toBe("1\n");
     const backup = join(box.folder, "backup");
@@ -39,7 +39,7 @@ describe("Truth: a step back that meets a damaged content", { timeout: 300_000 }
     expect(readFileSync(join(box.project, "a.bin")).equals(OLD)).toBe(true);
   });
 
-  it("what something else is in the way of is refused as before, and undo is told of no paths", async () => {
+  it("is refused as before if a folder is in the way, and only restore hints at other paths", async () => {
     using box = new Sandbox();
     box.write(".gitignore", "*.log\n");
     box.write("p", "file\n");
@@ -53,7 +53,7 @@ describe("Truth: a step back that meets a damaged content", { timeout: 300_000 }
     expect([restore.code, restore.stderr]).toEqual([6, expect.stringContaining("name other paths")]);
   });
 
-  it("a content that was pruned is not damaged", async () => {
+  it("exits with another code if the content was pruned", async () => {
     using box = new Sandbox();
     box.write("f", "first\n");
     await box.must(["init"]);

@@ -7,14 +7,14 @@ function read(box: Sandbox, path: string): string {
   return readFileSync(join(box.project, path), "utf8");
 }
 
-/** The command that a refusal names, as words. */
+/** Returns the words of the command that a refusal names. */
 function named({ stderr }: Ran): string[] {
   const [, command] = /`chronicle ([^`]+ --force)`/.exec(stderr) ?? [];
   if (command === undefined) throw new Error(`no command in: ${stderr}`);
   return command.split(" ");
 }
 
-/** Two runs of which the first has made A.txt and the second B.txt; A.txt was edited since. Resolves to their ids. */
+/** Makes two runs: the first makes A.txt, and the second B.txt. Then edits A.txt. Resolves to the ids of the runs. */
 async function twoRuns(box: Sandbox): Promise<readonly [string, string]> {
   box.write("old", "o\n");
   await box.must(["init"]);
@@ -27,8 +27,8 @@ async function twoRuns(box: Sandbox): Promise<readonly [string, string]> {
   return [first, second];
 }
 
-describe("Truth: the command that a refused undo names is about what was chosen", () => {
-  it("undo ID: what it names takes back that operation and no other", async () => {
+describe("Truth: the command that a refused undo or redo names", () => {
+  it("undoes that operation and no other, after undo ID", async () => {
     using box = new Sandbox();
     const [first] = await twoRuns(box);
     const refused = await box.call(["undo", first.slice(0, 8)]);
@@ -38,7 +38,7 @@ describe("Truth: the command that a refused undo names is about what was chosen"
     expect(() => read(box, "A.txt")).toThrow("ENOENT");
   });
 
-  it("redo ID: what it names does that operation again and no other", async () => {
+  it("redoes that operation and no other, after redo ID", async () => {
     using box = new Sandbox();
     const [first, second] = await twoRuns(box);
     await box.must(["undo", first, "--force"]);
@@ -49,11 +49,11 @@ describe("Truth: the command that a refused undo names is about what was chosen"
     expect(refused.code, refused.stdout + refused.stderr).toBe(6);
     await box.must(named(refused));
     expect(() => read(box, "B.txt")).toThrow("ENOENT");
-    // The redo of a forced undo brings back what that undo has taken along.
+    // The redo of a forced undo brings back the edit that this undo has removed.
     expect(read(box, "A.txt")).toBe("A\nmine\n");
   });
 
-  it("undo without an id names what it was about: something else may be done meanwhile", async () => {
+  it("names the operation after undo without an id, because other work may follow meanwhile", async () => {
     using box = new Sandbox();
     await twoRuns(box);
     box.write("B.txt", "B\nmine\n");
@@ -65,7 +65,7 @@ describe("Truth: the command that a refused undo names is about what was chosen"
     expect(() => read(box, "B.txt")).toThrow("ENOENT");
   });
 
-  it("programs and the workspace that was named get it as well", async () => {
+  it("is in the JSON as well, and keeps the workspace that was named", async () => {
     using box = new Sandbox();
     const [first] = await twoRuns(box);
     const { value } = await box.json(["undo", first]);
@@ -81,7 +81,10 @@ describe("Truth: the command that a refused undo names is about what was chosen"
   });
 });
 
-/** A file of 20 lines, and a run for each of these lines that writes its number in words. Resolves to the runs' ids. */
+/**
+ * Makes a file of 20 lines, and for each of `lines` a run that writes its number in words. Resolves to the ids of the
+ * runs.
+ */
 async function runsOnLines(box: Sandbox, lines: readonly number[]): Promise<readonly string[]> {
   box.write("f", Array.from({ length: 20 }, (_, i) => `${i + 1}\n`).join(""));
   await box.must(["init"]);
@@ -91,17 +94,17 @@ async function runsOnLines(box: Sandbox, lines: readonly number[]): Promise<read
   return runs.toSorted((a, b) => a.from_seq - b.from_seq).map((one) => one.session_id.slice(0, 8));
 }
 
-/** The commands that `list` offers, by the summary of what they undo. */
+/** Returns the commands that `list` offers, by the kind and the summary of what they undo. */
 async function offered(box: Sandbox): Promise<Readonly<Record<string, string>>> {
   const { value } = await box.json(["list"]);
   const { items } = value as { items: readonly { kind: string; summary: string; back: string }[] };
   return Object.fromEntries(items.map(({ kind, summary, back }) => [`${kind} ${summary}`, back]));
 }
 
-describe("Truth: an undo that keeps the later edits is named before one that takes them along", () => {
+describe("Truth: an undo that keeps later edits is named before one that removes them", () => {
   const nameOf = (line: number): string => `run sed -i 's/^${line}$/line ${line}/' f`;
 
-  it("a run in the middle: by the refusal and by the list", async () => {
+  it("for a run in the middle, by the refusal and by the list", async () => {
     using box = new Sandbox();
     const [first = ""] = await runsOnLines(box, [5, 15]);
     const refused = await box.call(["undo", first]);
@@ -113,7 +116,7 @@ describe("Truth: an undo that keeps the later edits is named before one that tak
     expect(read(box, "f")).toMatch(/^5\n(?:.*\n)*line 15$/m);
   });
 
-  it("a run whose file a forced undo has changed since: what the list offers is not refused", async () => {
+  it("for a run whose file a forced undo has changed since, by the list", async () => {
     using box = new Sandbox();
     const [first = "", second = ""] = await runsOnLines(box, [5, 15]);
     await box.must(["undo", first, "--force"]);
@@ -121,7 +124,7 @@ describe("Truth: an undo that keeps the later edits is named before one that tak
     await box.must(["undo", "--session", second]);
   });
 
-  it("a run that was redone", async () => {
+  it("for a run that was redone", async () => {
     using box = new Sandbox();
     const [first = ""] = await runsOnLines(box, [5]);
     await box.must(["undo"]);
@@ -135,7 +138,7 @@ describe("Truth: an undo that keeps the later edits is named before one that tak
     expect(read(box, "f")).toMatch(/^5\n(?:.*\n)*mine$/m);
   });
 
-  it("a run after an undo that has merged: its own undo merges as well", async () => {
+  it("a run after a merging undo: its own undo merges as well", async () => {
     using box = new Sandbox();
     const [first = "", second = ""] = await runsOnLines(box, [5, 15]);
     await box.must(["undo", "--session", first]);
@@ -144,7 +147,7 @@ describe("Truth: an undo that keeps the later edits is named before one that tak
     expect(read(box, "f")).not.toContain("line");
   });
 
-  it("a restore and a redo have none: the refusal names only the forced one", async () => {
+  it("for a restore or a redo there is none, so the refusal names only the forced one", async () => {
     using box = new Sandbox();
     await runsOnLines(box, [5]);
     await box.must(["restore", "0", "--yes"]);

@@ -25,7 +25,7 @@ async function project(box: Sandbox): Promise<void> {
 }
 
 describe("Truth: what an undo says is what it did", { timeout: 300_000 }, () => {
-  it("only files that were kept aside come back: said once, counted, and named for programs", async () => {
+  it("kept files that come back alone are reported once, counted, and listed for programs", async () => {
     using box = new Sandbox();
     await project(box);
     run(box, "echo two > w.tmp");
@@ -44,7 +44,7 @@ describe("Truth: what an undo says is what it did", { timeout: 300_000 }, () => 
     expect(read(box, "w.tmp")).toBe("one\n");
   });
 
-  it("a file that came back is not among those that were left", async () => {
+  it("a file that came back is not listed among those that were left", async () => {
     using box = new Sandbox();
     box.write(".gitignore", "*.tmp\n");
     box.write("s.tmp", "one\n");
@@ -58,7 +58,7 @@ describe("Truth: what an undo says is what it did", { timeout: 300_000 }, () => 
     expect(read(box, "s.tmp")).toBe("one\n");
   });
 
-  it("an undo that leaves everything is none, and says how it is done", async () => {
+  it("an undo that leaves everything does not count as one, and says how to finish it", async () => {
     using box = new Sandbox();
     await project(box);
     const { session } = run(box, "echo two > h.tmp");
@@ -75,7 +75,7 @@ describe("Truth: what an undo says is what it did", { timeout: 300_000 }, () => 
     expect([read(box, "h.tmp"), read(box, "mine.tmp")]).toEqual(["one\n", "mine\n"]);
   });
 
-  it("what was erased is not `as it was before`", async () => {
+  it("a file whose earlier content was erased is not said to be as it was before", async () => {
     using box = new Sandbox();
     box.write("conf.ini", "secret\n");
     await box.must(["init"]);
@@ -91,7 +91,7 @@ describe("Truth: what an undo says is what it did", { timeout: 300_000 }, () => 
     }
   });
 
-  it("an undo that left a part says how to take that back, too", async () => {
+  it("an undo that left a part names the command that undoes that part, too", async () => {
     using box = new Sandbox();
     await project(box);
     const { session } = run(box, "echo 2 > t; mkdir f; echo x > f/x; rm w.tmp; mkfifo w.tmp");
@@ -104,7 +104,7 @@ describe("Truth: what an undo says is what it did", { timeout: 300_000 }, () => 
     expect([read(box, "w.tmp"), read(box, "t")]).toEqual(["one\n", "1\n"]);
   });
 
-  it("an undo --force that left a part says how to finish it", async () => {
+  it("an undo --force that left a part names the command that finishes it", async () => {
     using box = new Sandbox();
     await project(box);
     const { session } = run(box, "mkdir d; echo x > d/x; echo 2 > t");
@@ -116,7 +116,7 @@ describe("Truth: what an undo says is what it did", { timeout: 300_000 }, () => 
     box.sh("rm d/mine.tmp");
     await box.must(command);
     expect(existsSync(join(box.project, "d"))).toBe(false);
-    // Nothing is left: nothing is said of it.
+    // Nothing is left, so the hint is gone.
     expect((await box.must(command)).stdout).not.toContain("what was left");
   });
 });

@@ -9,7 +9,7 @@ async function begun(box: Sandbox, words: readonly string[] = []): Promise<strin
 
 describe("Truth: what init says of where a history begins", () => {
   it.each([[["init"]], [["init", "."]]])(
-    "in a folder that another one records: which, and what commands mean: %s",
+    "in a folder that another workspace records, it names that workspace and how to forget the new one: %s",
     async (words) => {
       using box = new Sandbox();
       box.write("a", "a\n");
@@ -27,7 +27,7 @@ describe("Truth: what init says of where a history begins", () => {
     },
   );
 
-  it("in a folder of a further root, where a command finds the one that records it", async () => {
+  it("in a folder of a further root, it names the workspace that records it, which commands there use", async () => {
     using box = new Sandbox();
     box.write("a", "a\n");
     box.write("../two/in/b", "b\n");
@@ -45,7 +45,7 @@ describe("Truth: what init says of where a history begins", () => {
     expect((await box.must(["init"], { cwd: "project2" })).stderr).toBe("");
   });
 
-  it("in a further root itself: both record it, and commands there mean the new one", async () => {
+  it("in a further root itself, it says that both record it, and commands there use the new one", async () => {
     using box = new Sandbox();
     box.write("a", "a\n");
     box.write("../two/b", "b\n");
@@ -62,7 +62,7 @@ describe("Truth: what init says of where a history begins", () => {
     expect(await meant()).toBe(outer);
   });
 
-  it("from a further root, paths are those from there, also of the first one", async () => {
+  it("in a further root, paths are relative to that root, also those of the first one", async () => {
     using box = new Sandbox();
     box.write("in/a", "a\n");
     box.write("../two/b", "b\n");
@@ -77,7 +77,7 @@ describe("Truth: what init says of where a history begins", () => {
     expect((await box.must(["diff", "0"], { cwd: "two" })).stdout).not.toContain("a ");
   });
 
-  it("of a single file: that file is named, by status as well", async () => {
+  it("for a single file, it names that file, and status does so, too", async () => {
     using box = new Sandbox();
     box.write("only.txt", "1\n");
     box.write("other.txt", "1\n");
@@ -94,7 +94,7 @@ describe("Truth: what init says of where a history begins", () => {
     expect((await box.json(["status"])).value).toMatchObject({ workspace: outer });
   });
 
-  it("of a history that is taken from another folder: from where", async () => {
+  it("for a history that is adopted from another folder, it names the earlier place", async () => {
     using box = new Sandbox();
     box.write("a", "a\n");
     const id = await begun(box);

@@ -14,8 +14,8 @@ interface Recorded {
 
 const SETTINGS = "home/.claude/settings.json";
 
-describe("Truth: an id that is given whole means nothing but itself", { timeout: 300_000 }, () => {
-  it("an agent's session is recorded although another session's id begins with its own, and its end ends no other", async () => {
+describe("Truth: an id that is given whole means only itself", { timeout: 300_000 }, () => {
+  it("an agent's session is recorded and ended by its id, although the id of another session begins with it", async () => {
     await using home = new AgentHome();
     home.must("init");
     home.must("agents", "install", "claude", "--strict");
@@ -26,7 +26,7 @@ describe("Truth: an id that is given whole means nothing but itself", { timeout:
       home.put("project/a.txt", session);
       expect(fire("PostToolUse", session, `call of ${session}`), session).toMatchObject({ code: 0, err: "" });
     }
-    // This one has never begun here: its end is no other's.
+    // This session has never begun here, so its end must not end another one.
     expect(fire("SessionEnd", "run", "")).toMatchObject({ code: 0, err: "" });
     const actions = home.json("actions") as { items?: readonly Recorded[] } & readonly Recorded[];
     expect((actions.items ?? actions).map((one) => [one.session, one.state])).toEqual(
@@ -46,7 +46,7 @@ describe("Truth: an id that is given whole means nothing but itself", { timeout:
     expect(home.read("project/a.txt")).toBe("run-42");
   });
 
-  it("a session's whole id is a moment, and a session, although others begin with it", async () => {
+  it("a session's whole id names that session, also as a moment, although other ids begin with it", async () => {
     using box = new Sandbox();
     box.write("a", "0\n");
     await box.must(["init"]);
@@ -68,7 +68,7 @@ describe("Truth: an id that is given whole means nothing but itself", { timeout:
     ]);
     await expect(workspace.session("run-")).rejects.toMatchObject({ code: "AMBIGUOUS" });
     await expect(workspace.session(randomUUID())).rejects.toMatchObject({ code: "NOT_FOUND" });
-    // As a moment a session is the state before it began.
+    // As a moment, a session is the state before it began.
     await workspace.restore("run-4");
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("run-42\n");
     await workspace.close();

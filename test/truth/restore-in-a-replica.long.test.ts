@@ -10,7 +10,7 @@ import { undo } from "../../src/engine/undo/undo.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { FollowedOrigin } from "../helpers/followed-origin.ts";
 
-/** The origin's files come, with the origin's events. */
+/** Applies files of the origin, with the origin's events. */
 async function bring(rig: ReplicaRig, files: Readonly<Record<string, string>>, from: number): Promise<void> {
   const changes = [];
   for (const [i, [path, text]] of Object.entries(files).entries())
@@ -21,7 +21,7 @@ async function bring(rig: ReplicaRig, files: Readonly<Record<string, string>>, f
 const left = ({ skipped }: RestoreShape): string[] => skipped.map(({ path, reason }) => `${path} ${reason}`);
 
 describe("Truth: a restore in a replica deletes nothing that the origin may have had", () => {
-  it("`latest` in a fresh replica is what first came from the origin", async () => {
+  it("`latest` in a fresh replica is the state that first came from the origin", async () => {
     await using rig = await ReplicaRig.open();
     await bring(rig, { a: "1", b: "2" }, 3);
     await rig.edit("a", "mine");
@@ -33,7 +33,7 @@ describe("Truth: a restore in a replica deletes nothing that the origin may have
     expect(rig.files()).toEqual({ a: "mine", b: "2", own: "mine" });
   });
 
-  it("a later snapshot is the latest", async () => {
+  it("a later snapshot becomes `latest`", async () => {
     await using rig = await ReplicaRig.open();
     await bring(rig, { a: "1" }, 3);
     await rig.edit("a", "mine");
@@ -44,7 +44,7 @@ describe("Truth: a restore in a replica deletes nothing that the origin may have
   });
 
   it.each(["0", "baseline", "seq:3"])(
-    "%s, before anything came: what came stays, what was made here goes",
+    "%s, before the origin's files came: these stay, and files made in the replica go",
     async (moment) => {
       await using rig = await ReplicaRig.open({ own: "own" });
       await bring(rig, { a: "1", b: "2" }, 3);
@@ -57,7 +57,7 @@ describe("Truth: a restore in a replica deletes nothing that the origin may have
     },
   );
 
-  it("what the origin made later goes; what it had then, and did not send, stays", async () => {
+  it("a file that the origin made later goes, and one that it had then and withheld stays", async () => {
     await using rig = await ReplicaRig.open();
     await bring(rig, { a: "1" }, 5);
     const moment = await rig.head();
@@ -71,7 +71,7 @@ describe("Truth: a restore in a replica deletes nothing that the origin may have
     expect(rig.files()).toEqual({ a: "1", withheld: "w" });
   });
 
-  it("nor does an undo of everything since then", async () => {
+  it("an undo of everything since then deletes none of them either", async () => {
     await using rig = await ReplicaRig.open();
     await bring(rig, { a: "1" }, 3);
     await rig.edit("own", "mine");
@@ -80,7 +80,7 @@ describe("Truth: a restore in a replica deletes nothing that the origin may have
     expect(rig.files()).toEqual({ a: "1" });
   });
 
-  it("with programs: `restore latest` without a terminal takes the own edit back and nothing else", async () => {
+  it("`restore latest` by a program without a terminal undoes the replica's own edit and nothing else", async () => {
     await using both = new FollowedOrigin("--connect");
     const { origin, replica: desk } = both;
     for (const name of ["f1", "f2", "f3"]) writeFileSync(join(origin.project, name), `${name}\n`);

@@ -6,10 +6,13 @@ import { storeLayout } from "../../src/storage/layout.ts";
 import { SqliteLock } from "../../src/storage/sqlite/sqlite-lock.ts";
 import { Project } from "../helpers/project.ts";
 
-/** Nobody is told of a capture that failed before the run ends. It is tried within a tenth of this time. */
+/**
+ * The time for a capture to fail in, because a failure is not reported before the run ends. The capture is tried
+ * within a tenth of this time.
+ */
 const TRIED_MS = 3_000;
 
-/** Holds the lock while the command changes a file and the change is looked at. */
+/** Holds the lock while the command changes a file and a capture tries to record the change. */
 async function holdBeside(project: Project, lock: SqliteLock): Promise<void> {
   const held = await lock.exclusive(60_000);
   project.write("../held", "");
@@ -19,14 +22,14 @@ async function holdBeside(project: Project, lock: SqliteLock): Promise<void> {
   project.write("../free", "");
 }
 
-it("a capture that fails while a command runs is said, and the last one makes up for it", async () => {
+it("a capture that fails while a command runs is noted, and the last capture records its changes", async () => {
   await using project = new Project();
   project.write("a.txt", "one\n");
   const { id } = await project.init();
   const store = await project.store({ waitMs: 50 });
   const workspace = await store.open({ folder: project.folder });
   const lock = new SqliteLock(new NodeDisk(), storeLayout(project.home).workspace(id).lock);
-  // The command waits by files outside of the folder: for the lock to be held, and for it to be free again.
+  // The command waits for two files outside of the folder: the lock is held, and the lock is free again.
   const after = (file: string): string => `while [ ! -e "${join(project.base, file)}" ]; do sleep 0.05; done`;
   const meanwhile = Promise.withResolvers<void>();
   const run = await workspace.run({

@@ -52,7 +52,7 @@ async function lived(project: Project): Promise<WorkspaceApi> {
   return workspace;
 }
 
-/** One looks at the history and goes on with it while another compacts it, and then drops the archive. */
+/** `one` reads and continues the history while `other` compacts it, and later drops the archive. */
 async function followsCompactions(one: WorkspaceApi, other: WorkspaceApi, edit: (text: string) => void): Promise<void> {
   const numbers = async (): Promise<(number | undefined)[]> => (await one.history("a.txt")).map((row) => row.iteration);
   const before = await numbers();
@@ -105,7 +105,7 @@ describe("life of a compaction", () => {
     expect((await answers(again, seq)) as object).toMatchObject({ log: (before as { log: unknown }).log });
   });
 
-  it("a head from before holds after it, with the archive; without it that is not proved, and not feigned", async () => {
+  it("an earlier head verifies while the archive is kept, and is reported as not checkable once it is dropped", async () => {
     await using project = new Project();
     const workspace = await lived(project);
     const early = await workspace.head();
@@ -128,7 +128,7 @@ describe("life of a compaction", () => {
     expect(await expectHead(await workspace.head())).toMatchObject({ ok: true, expected: { ok: true } });
   });
 
-  it("with the archive dropped the history begins at the base, numbers go on, and nothing else breaks", async () => {
+  it("with the archive dropped, the history begins at the base, numbers continue, and nothing else breaks", async () => {
     await using project = new Project();
     const workspace = await lived(project);
     const tree = project.tree();
@@ -183,14 +183,14 @@ describe("life of a compaction", () => {
     expect((await again.history("gone.txt")).at(-1)?.iteration).toBe((history.at(-1)?.iteration ?? 0) + 2);
   });
 
-  it("others that have the workspace open follow", async () => {
+  it("another opened workspace of the history follows compactions", async () => {
     await using project = new Project();
     const shared = await lived(project);
     const other = await project.open();
     await followsCompactions(other, shared, (text) => project.write("a.txt", text));
   });
 
-  it("a forged history does not pass as a compacted one: the head that was kept before tells", async () => {
+  it("a forged history is not accepted as a compacted one, because the head that was kept before contradicts it", async () => {
     await using project = new Project();
     const first = await lived(project);
     const { seq } = await first.head();
@@ -224,7 +224,7 @@ describe("life of a compaction", () => {
     await expect(fourth.snapshot()).rejects.toMatchObject({ code: "ROLLBACK_DETECTED" });
   });
 
-  it("damage in the archive, and to the sentinel, is named, never cut off", async () => {
+  it("damage in the archive or to the sentinel is named, and never cut off", async () => {
     await using project = new Project();
     const workspace = await lived(project);
     await workspace.compact();
@@ -261,7 +261,7 @@ describe("life of a compaction", () => {
     expect((await whole.verify()).problems).toEqual([]);
   });
 
-  it("an archive that is missing, though nobody dropped it, is damage; what is there can still be read", async () => {
+  it("a missing archive that nobody dropped is damage, and the rest can still be read", async () => {
     await using project = new Project();
     const workspace = await lived(project);
     await workspace.compact();

@@ -4,13 +4,13 @@ import { describe, expect, test } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Project } from "../helpers/project.ts";
 
-/** A watcher goes on: looks at everything look only where something may have changed, and find all of it. */
+/** In a followed folder, captures of everything read only the paths that may have changed, and find all changes. */
 describe("the life of a followed folder", () => {
   async function seen(workspace: WorkspaceApi): Promise<string[]> {
     return (await workspace.status()).changes.map((change) => `${change.change_type} ${change.path}`);
   }
 
-  test("every kind of change is found; what a look did not record is found again", async () => {
+  test("each kind of change is found, and is found again until it is recorded", async () => {
     await using project = new Project();
     project.write("src/a.txt", "one");
     project.write("src/deep/b.txt", "two");
@@ -47,7 +47,7 @@ describe("the life of a followed folder", () => {
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test("what is not covered stays in the receipt of a look that did not meet it", async () => {
+  test("omitted paths stay in the coverage of a capture that did not meet them", async () => {
     await using project = new Project();
     project.write(".gitignore", "out/\n");
     project.write("out/built.txt", "x");
@@ -67,7 +67,7 @@ describe("the life of a followed folder", () => {
     expect(await seen(workspace)).toEqual(["modified out/built.txt"]);
   });
 
-  test("a folder that is not kept out any more is followed by who records it, too", async () => {
+  test("a folder that is no longer left out is followed, too, by watch and by follow with record", async () => {
     await using project = new Project();
     project.write(".gitignore", "out/\n");
     project.write("out/built.txt", "0");
@@ -81,7 +81,7 @@ describe("the life of a followed folder", () => {
     const watch = await workspace.watch();
     project.write(".gitignore", "");
     await recorded("out/built.txt", 1);
-    // A look at everything that was begun already must not be what finds the edits.
+    // A capture of everything that has begun already must not be the one that finds the edits.
     await sleep(500);
     for (const round of [1, 2, 3]) {
       project.write("out/built.txt", "x".repeat(round));

@@ -44,7 +44,7 @@ class Pair implements AsyncDisposable {
     return join(this.other.home, "workspaces", this.ends.replica, "upstream");
   }
 
-  /** What the origin's own index says of every path that exists. */
+  /** Returns the rows of the origin's own index for each path that exists. */
   async rows(): Promise<IterationRow[]> {
     const { here, id } = this.ends;
     const { context, close } = await openContext(here, id, { tasks: storeTasks(here, id), readOnly: true });
@@ -79,7 +79,7 @@ const FILES = {
   "back/h.txt": "is changed and changed back\n",
 };
 
-/** Does some work at the origin once, when a replica that reconciles has come to the contents. */
+/** Does some work at the origin once, when a replica that reconciles asks for contents. */
 function withWorkMeanwhile({ contents, blocks }: OriginOptions, work: () => Promise<void>): Partial<OriginOptions> {
   let done: Promise<void> | undefined;
   const meanwhile = () => (done ??= work());
@@ -105,7 +105,7 @@ function withWorkMeanwhile({ contents, blocks }: OriginOptions, work: () => Prom
   };
 }
 
-/** Leaves hardly anything as it was. */
+/** Changes nearly all files. */
 async function work(origin: WorkspaceApi): Promise<void> {
   await origin.putFile("a.txt", Buffer.from("two\n"));
   await origin.deleteFile("other/d.txt");
@@ -119,7 +119,7 @@ async function work(origin: WorkspaceApi): Promise<void> {
 }
 
 describe("life of a full reconciliation", () => {
-  it("brings the class of secrets along: they are for people only at the replica, too", async () => {
+  it("brings the class of secrets along, so that they are for people only at the replica, too", async () => {
     await using pair = await Pair.of({ ".env": "KEY=1\n", "a.txt": "one\n" });
     await pair.origin.compact({ dropArchive: true });
     await pair.push({}, async ({ mirror }) => {
@@ -158,7 +158,7 @@ describe("life of a full reconciliation", () => {
     await copy.close();
   });
 
-  it("after the events that a replica lacks were dropped: the same state, and on from there", async () => {
+  it("brings the same state after missing events were dropped, and the replica continues from there", async () => {
     await using pair = await Pair.of(FILES);
     const { origin } = pair;
     await pair.push();
@@ -171,14 +171,14 @@ describe("life of a full reconciliation", () => {
       expect(mirror.start).toBeGreaterThan(3);
       expect(await entriesOf(mirror)).toEqual(await pair.rows());
       expect(await mirror.treeHash(ROOT)).toBe((await origin.status()).root);
-      // What was deleted is known to be, with its number; what was before is answered by the mirror that was before.
+      // Deleted paths are known as deleted, with their iterations. The former mirror answers about earlier events.
       expect(await mirror.iterationAt(parsePath("gone/deep/f.txt"), mirror.head.seq)).toMatchObject({ iteration: 2 });
       expect(await mirror.iterationAt(parsePath("gone/deep/f.txt"), 3)).toMatchObject({ iteration: 1 });
       expect(await mirror.touched(3, mirror.head.seq)).toEqual(
         expect.arrayContaining(["a.txt", "gone", "gone/deep/f.txt", "other/d.txt", "file/g.txt", "back/h.txt"]),
       );
       expect(await mirror.touched(3, mirror.head.seq)).not.toContain("same/b.txt");
-      // It goes on, line by line.
+      // The replica continues line by line.
       const next = await origin.putFile("gone/again.txt", Buffer.from("again\n"));
       await expect.poll(() => mirror.head.seq).toBeGreaterThanOrEqual(next.file?.seq ?? 0);
       expect(await entriesOf(mirror)).toEqual(await pair.rows());
@@ -192,7 +192,7 @@ describe("life of a full reconciliation", () => {
     expect((await copy.files()).files.map(({ path }) => path)).toContain("gone/again.txt");
     await copy.close();
 
-    // The mirror that was before is kept until the folder is past it; then only its lines are.
+    // The former mirror is kept until the folder is past it. Then only its lines are kept.
     await collectStore(pair.there);
     const hold = await openReplica(pair.there, pair.ends.replica);
     expect(await hold.mirror.iterationAt(parsePath("a.txt"), 3)).toMatchObject({ iteration: 1 });
@@ -208,14 +208,14 @@ describe("life of a full reconciliation", () => {
     expect((await replica.verify()).problems).toEqual([]);
   });
 
-  it("a new replica of a history that begins on a base", async () => {
+  it("serves a new replica of a history that begins on a base", async () => {
     await using pair = await Pair.of(FILES);
     await work(pair.origin);
     await pair.origin.compact({ dropArchive: true });
     await pair.push({}, async ({ mirror }) => {
       expect(await entriesOf(mirror)).toEqual(await pair.rows());
       expect(mirror.workspace).toBe(pair.origin.id);
-      // What is gone is known, too: whoever makes it anew goes on from there.
+      // Deleted paths are known, too, so that a file that is made again continues their iterations.
       for (const path of ["gone", "gone/deep", "gone/deep/f.txt", "other/d.txt", "file/g.txt"]) {
         expect(await mirror.iterationAt(parsePath(path), mirror.head.seq), path).toMatchObject({
           entry: undefined,
@@ -228,7 +228,7 @@ describe("life of a full reconciliation", () => {
     await copy.close();
   });
 
-  it("too far behind, and again", async () => {
+  it("serves a replica that is too far behind, and the same replica again", async () => {
     await using pair = await Pair.of(FILES);
     await pair.push();
     for (const round of [1, 2]) {
@@ -260,7 +260,7 @@ describe("life of a full reconciliation", () => {
         await origin.compact({ dropArchive: true });
       },
     ],
-  ])("of a replica that %s meanwhile: it reconciles once more, in the same session", async (_, more, meanwhile) => {
+  ])("of a replica that %s meanwhile is done once more, in the same session", async (_, more, meanwhile) => {
     await using pair = await Pair.of(FILES);
     const { origin } = pair;
     await pair.push();
@@ -273,7 +273,7 @@ describe("life of a full reconciliation", () => {
     expect(ends.map(({ error }) => error)).toEqual([undefined, undefined]);
   });
 
-  it("of a state that the origin drops meanwhile: that is said, and the next connection offers a later one", async () => {
+  it("of a state that the origin drops meanwhile is refused, and the next connection offers a later state", async () => {
     await using pair = await Pair.of(FILES);
     const { here, id } = pair.ends;
     const { context, close } = await openContext(here, id, { tasks: storeTasks(here, id) });
@@ -297,7 +297,7 @@ describe("life of a full reconciliation", () => {
     });
   });
 
-  it("of equal trees moves next to nothing", async () => {
+  it("of equal trees transfers next to nothing", async () => {
     const files = Object.fromEntries(
       Array.from({ length: 400 }, (_, i) => [`d${i % 60}/e${i % 7}/file-${i}.txt`, `content ${i}\n`]),
     );
@@ -309,7 +309,7 @@ describe("life of a full reconciliation", () => {
       expect(await entriesOf(mirror)).toEqual(await pair.rows());
     });
     expect(bytes).toBeLessThan(5_000);
-    // One file: its folders, and those beside them by their hashes.
+    // After a change of one file, only its folders are sent, with the hashes of what is beside them.
     await pair.origin.putFile("d1/e1/file-1.txt", Buffer.from("other\n"));
     for (let i = 0; i < 5; i += 1) await pair.origin.snapshot({ message: `nothing ${i}` });
     const one = await pair.push({ origin: { maxBehind: 3 } }, async ({ mirror }) => {

@@ -84,7 +84,7 @@ function read(path: string): string | undefined {
 const until = (isSo: () => unknown): Promise<unknown> =>
   vi.waitFor(() => expect(isSo()).toBe(true), { timeout: 8_000, interval: 5 });
 
-it("an edit in either folder is seen in the other; a conflict is made and settled; a cut heals", async () => {
+it("an edit in either folder reaches the other, and a conflict is made and settled", async () => {
   const told: SyncEventShape[] = [];
   const ending = new AbortController();
   const following = (async () => {
@@ -101,7 +101,7 @@ it("an edit in either folder is seen in the other; a conflict is made and settle
   await origin.putFile("by-api", Buffer.from("x"));
   await until(() => read("desk/by-api") === "x" && read("origin/by-api") === "x");
 
-  // As editors save: by a temporary file and a rename.
+  // Editors save like this: with a temporary file and a rename.
   write("desk/.a.swp", "swap");
   write("desk/a.tmp~", "saved");
   renameSync(join(base, "desk/a.tmp~"), join(base, "desk/a"));
@@ -129,7 +129,7 @@ it("an edit in either folder is seen in the other; a conflict is made and settle
   expect(problems).toEqual([]);
 });
 
-it("the next process takes it up; stopped, it rests; started again, it goes on, with other settings too", async () => {
+it("the next process takes a sync up, a stopped sync rests, and it starts again with other settings", async () => {
   const upstream = `unix:${join(base, "c.sock")}`;
   const folder = join(base, "desk");
   const { id } = await syncs.start({ upstream, folder });
@@ -178,7 +178,7 @@ it("the next process takes it up; stopped, it rests; started again, it goes on, 
   expect(await origin.history("a")).toHaveLength(2);
 });
 
-it("what is in a sync is not archived; forgotten, it takes the copy of the origin's history and the token along", async () => {
+it("a sync cannot be archived, and to forget it removes the copy of the origin's history and the token", async () => {
   const [, store] = stores as [StoreApi, StoreApi];
   const token = "a-token-of-some-length-0123456789";
   const { id } = await syncs.start({ upstream: `unix:${join(base, "c.sock")}`, folder: join(base, "desk"), token });
@@ -190,7 +190,7 @@ it("what is in a sync is not archived; forgotten, it takes the copy of the origi
     hint: expect.stringContaining("sync stop"),
   });
   await expect(store.forget(id)).rejects.toMatchObject({ code: "LOCKED" });
-  // The process that ran it is gone without having stopped it.
+  // The process that ran the sync ends without having stopped the sync.
   await syncs.close();
   await store.forget(id, { now: true });
   expect([existsSync(kept), existsSync(copy)]).toEqual([false, false]);

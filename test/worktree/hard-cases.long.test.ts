@@ -161,7 +161,7 @@ describe("what lies in a workspace", () => {
     expect(report.omitted).toMatchObject([{ path: "inner-store", reason: "store" }]);
   });
 
-  test("several roots, one of them a single file, keep apart", async () => {
+  test("several roots, one of them a single file, are kept apart", async () => {
     const second = join(base, "second");
     fs.mkdirSync(second);
     fs.writeFileSync(join(second, "only"), "o");
@@ -186,7 +186,7 @@ describe("what lies in a workspace", () => {
     fs.mkdirSync(root);
   });
 
-  test("one that is moved away during a scan is an error, too, and nothing in it has gone", async () => {
+  test("a tracked folder that is moved away during a scan is an error, too", async () => {
     for (let i = 0; i < 100; i += 1) {
       fs.mkdirSync(join(root, `d${i}`));
       for (let k = 0; k < 60; k += 1) fs.writeFileSync(join(root, `d${i}/f${k}`), "x");
@@ -196,7 +196,7 @@ describe("what lies in a workspace", () => {
       const files = batch.filter(({ stat }) => stat.kind === "file");
       worktree.remember(files.map(({ path, stat }) => ({ entry: fileEntry(path, "x"), stat })));
     });
-    // After some thousand paths others have a turn.
+    // The scan lets other tasks run after some thousand paths.
     const looking = scan(worktree);
     setImmediate(() => fs.renameSync(root, `${root}-away`));
     await expect(looking).rejects.toMatchObject({ code: "NOT_FOUND" });
@@ -220,7 +220,7 @@ describe("what lies in a workspace", () => {
   });
 });
 
-describe("restoring where others are", () => {
+describe("restoring while others write", () => {
   test("a hard link is replaced, never written through", async () => {
     fs.writeFileSync(join(base, "outside"), "shared");
     fs.linkSync(join(base, "outside"), join(root, "linked"));
@@ -253,7 +253,7 @@ describe("restoring where others are", () => {
     expect(fs.readdirSync(root).sort()).toEqual(["a", "b"]);
   });
 
-  /** Somebody acts between the last look at a file and the moment it is renamed over, or away. */
+  /** A disk on which somebody acts between the last look at a file and the moment it is renamed over, or away. */
   class Intruder extends NodeDisk {
     act: (() => void) | undefined;
     readonly #name: RegExp;
@@ -288,7 +288,7 @@ describe("restoring where others are", () => {
   test.each([
     ["replaced", fileEntry(parsePath(LONG), "restored")],
     ["removed", undefined],
-  ])("the same, of a file that is %s and whose name is as long as a name may be", async (_how, after) => {
+  ])("such bytes of a file that is %s are kept, even if its name is as long as a name may be", async (_how, after) => {
     fs.writeFileSync(join(root, LONG), "old");
     const disk = new Intruder(LONG);
     const worktree = open(disk);
@@ -300,7 +300,7 @@ describe("restoring where others are", () => {
     expect(fs.readFileSync(join(root, keptAt), "utf8")).toBe("at the last moment");
   });
 
-  test("a copy is removed again where the operation is taken back, since the file has its content", async () => {
+  test("a copy is removed again if the operation is rolled back, because the file has its content", async () => {
     for (const name of ["a", "b"]) fs.writeFileSync(join(root, name), "old");
     const disk = new Intruder();
     const worktree = open(disk);
@@ -322,7 +322,7 @@ describe("restoring where others are", () => {
     expect(fs.statSync(join(root, "a")).nlink).toBe(1);
   });
 
-  /** Takes no new name for a copy. */
+  /** A disk that refuses each name for a copy. */
   class Full extends Intruder {
     isRefused = false;
     override link(from: DiskPath, to: DiskPath): void {
@@ -345,7 +345,7 @@ describe("restoring where others are", () => {
     ["replaced", "skip", fileEntry(parsePath("a"), "restored")],
     ["removed", "fail", undefined],
     ["removed", "skip", undefined],
-  ] as const)("where no copy can be made of a file that is %s, it stays (%s)", async (_how, onBlocked, after) => {
+  ] as const)("a file that is %s stays if no copy of it can be made (%s)", async (_how, onBlocked, after) => {
     fs.writeFileSync(join(root, "a"), "old");
     const disk = new Full();
     const worktree = open(disk);
@@ -357,7 +357,7 @@ describe("restoring where others are", () => {
     expect(fs.readdirSync(root)).toEqual(["a"]);
   });
 
-  /** Gives a file its own name again only once it has been told to. */
+  /** A disk that, while `isCut` is true, refuses to give a file its own name again. */
   class Cut extends Full {
     isCut = true;
     override rename(from: DiskPath, to: DiskPath): void {
@@ -370,21 +370,24 @@ describe("restoring where others are", () => {
   test.each([
     ["replaced", fileEntry(parsePath("a"), "restored")],
     ["removed", undefined],
-  ] as const)("an apply that ended so is finished later: of a file that is %s", async (_how, after) => {
-    fs.writeFileSync(join(root, "a"), "old");
-    const disk = new Cut();
-    const worktree = open(disk);
-    const changes = [{ path: parsePath("a"), before: await entry(worktree, "a"), after }];
-    disk.act = () => fs.writeFileSync(join(root, "a"), "at the last moment");
-    await expect(apply(worktree, changes, { onBlocked: "skip" })).rejects.toThrow("no space");
-    disk.isCut = false;
-    const report = await apply(open(disk), changes, { onBlocked: "skip", resume: true });
-    expect(report).toMatchObject({ applied: [], blocked: [{ path: "a", reason: "changed" }], conflicts: [] });
-    expect(fs.readFileSync(join(root, "a"), "utf8")).toBe("at the last moment");
-    expect(fs.readdirSync(root)).toEqual(["a"]);
-  });
+  ] as const)(
+    "an apply that fails because a file cannot get its name again is finished later: a file that is %s",
+    async (_how, after) => {
+      fs.writeFileSync(join(root, "a"), "old");
+      const disk = new Cut();
+      const worktree = open(disk);
+      const changes = [{ path: parsePath("a"), before: await entry(worktree, "a"), after }];
+      disk.act = () => fs.writeFileSync(join(root, "a"), "at the last moment");
+      await expect(apply(worktree, changes, { onBlocked: "skip" })).rejects.toThrow("no space");
+      disk.isCut = false;
+      const report = await apply(open(disk), changes, { onBlocked: "skip", resume: true });
+      expect(report).toMatchObject({ applied: [], blocked: [{ path: "a", reason: "changed" }], conflicts: [] });
+      expect(fs.readFileSync(join(root, "a"), "utf8")).toBe("at the last moment");
+      expect(fs.readdirSync(root)).toEqual(["a"]);
+    },
+  );
 
-  test("a failure half-way is taken back when nothing may be skipped", async () => {
+  test("a failure half-way is rolled back if nothing may be skipped", async () => {
     fs.writeFileSync(join(root, "a"), "old a");
     fs.mkdirSync(join(root, "dir"));
     const disk = new Intruder();
@@ -428,7 +431,7 @@ describe("restoring where others are", () => {
     }
   });
 
-  test("a content shared by several paths, small or large, lands at each", async () => {
+  test("a content shared by several paths, small or large, is written to each", async () => {
     const worktree = open();
     const big = Buffer.alloc(9 * 1024 * 1024, "large content ");
     const changes = ["s1", "s2", "b1", "b2"].map((name): Change => {
@@ -442,7 +445,7 @@ describe("restoring where others are", () => {
   });
 });
 
-describe("somebody exchanges a folder with a link to elsewhere, all the time", () => {
+describe("while somebody keeps exchanging a folder with a link to elsewhere", () => {
   test("nothing is ever read or written outside", async () => {
     const outside = join(base, "outside");
     fs.mkdirSync(outside);

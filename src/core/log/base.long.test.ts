@@ -33,7 +33,7 @@ function secret(path: string): BaseEntry {
   return { ...at, entry: entry && { ...entry, class: "protected" } };
 }
 
-/** Rows with their true folder hashes, and all that goes with them. */
+/** Returns the content of a base with these rows, records and roots. The hashes of the folders are computed. */
 function contentOf(
   rows: readonly BaseEntry[],
   records: readonly BaseRecord[] = [],
@@ -102,13 +102,13 @@ describe("a base", () => {
     expect(records).toEqual([...content.records]);
   });
 
-  it("may hold nothing", async () => {
+  it("may be empty", async () => {
     const { header, entries } = await read(write(contentOf([])));
     expect(header?.root).toBe(EMPTY_HASH);
     expect(entries).toEqual([]);
   });
 
-  it("knows its one root when none are given", async () => {
+  it("has one root if no list of roots is given", async () => {
     const { root, entries, records, counts } = content;
     expect(write({ root, entries, records, counts })).toEqual(write(content));
   });
@@ -130,8 +130,8 @@ describe("a base", () => {
     expect((await read(Buffer.concat(pieces), 100_000)).records).toEqual([...big.records]);
   });
 
-  it("comes in such pieces wherever a row with the longest columns meets the end of one", () => {
-    // Two characters of three bytes each are the longest name of their length.
+  it("comes in pieces of at most 1 MiB, wherever in a row of the greatest length a piece ends", () => {
+    // A name of two characters has at most three bytes for each of them.
     const rows = Array.from({ length: 13_500 }, (_, i) => row(`漢${String.fromCharCode(0x4e00 + i)}`, "file"));
     const rowBytes = 75 + 6;
     for (let shift = 1; shift <= rowBytes; shift += 1) {
@@ -218,7 +218,7 @@ describe("reading a base refuses", () => {
   const whole = write(content);
   const HEADER = 62 + 33;
 
-  it("every cut, and bytes behind the end", async () => {
+  it("a base that is cut off anywhere, and bytes after the end", async () => {
     for (let at = 0; at < whole.length; at += 1) await expect(read(whole.subarray(0, at))).rejects.toThrow(refused);
     await expect(read(Buffer.concat([whole, Buffer.from([0])]))).rejects.toThrow(refused);
     await expect(read(Buffer.concat([whole, Buffer.from([0])]), whole.length)).rejects.toThrow(refused);
@@ -243,7 +243,7 @@ describe("reading a base refuses", () => {
   const thirdRow = firstRow + (5 + 1 + 16 + 34) + (5 + 3 + 16 + 34);
 
   it.each([
-    ["a root that is not that of its roots", patched(12, [0, 0, 0, 0])],
+    ["a root that does not fit the list of roots", patched(12, [0, 0, 0, 0])],
     ["too many entries announced", patched(44, [0, 0, 0, 0, 0, 0, 0, 11])],
     ["too few entries announced", patched(44, [0, 0, 0, 0, 0, 0, 0, 8])],
     ["a count that no number holds", patched(44, [255])],
@@ -253,7 +253,7 @@ describe("reading a base refuses", () => {
     ["a row instead of a section", patched(HEADER, "f")],
     ["a second section", patched(firstRow, "R")],
     ["an unknown kind", patched(firstRow, "z")],
-    ["a depth of nothing", patched(firstRow + 1, [0, 0])],
+    ["a depth of 0", patched(firstRow + 1, [0, 0])],
     ["a row without its folder", patched(firstRow + 1, [0, 2])],
     ["a name that is empty", patched(firstRow + 3, [0, 0])],
     ["the name .", patched(firstRow + 5, ".")],
@@ -286,7 +286,7 @@ describe("reading a base refuses", () => {
     await expect(read(patched(at, to))).rejects.toThrow(refused);
   });
 
-  it("or takes changed bytes only for what they say: writing it again gives the same bytes", async () => {
+  it("changed bytes, or reads them in such a way that writing them again gives the same bytes", async () => {
     let taken = 0;
     for (let at = 0; at < whole.length; at += 1) {
       for (const flip of [0x01, 0x80, 0xff]) {
@@ -333,12 +333,12 @@ describe("BaseTreeCheck", () => {
     return check.finish();
   }
 
-  it("finds nothing in a true base, with several roots too", async () => {
+  it("finds no fault in a valid base, also with several roots", async () => {
     expect(await faultsOf(contentOf(ROWS))).toEqual([]);
     expect(await faultsOf(contentOf([row("\0lib/a", "file"), row("b", "file")], [], ["lib", "none"]))).toEqual([]);
   });
 
-  it("names the folder whose hash is wrong, and a content that the root does not cover", async () => {
+  it("names the folder whose hash is wrong, and the folders above a content that was changed", async () => {
     const content = contentOf(ROWS);
     const wrong = [...content.entries].map((one) => (one.path === "a/sub" ? { ...one, folderHash: sha256("x") } : one));
     expect((await faultsOf({ ...content, entries: wrong })).map((one) => one.path)).toEqual(["a/sub"]);

@@ -10,11 +10,11 @@ describe("maskCommand masks", () => {
     ["a flag's next argument", ["x", "--token", "abc", "y"], ["x", "--token", "***", "y"]],
     ["a flag's own value", ["x", "--password=a=b c"], ["x", "--password=***"]],
     [
-      "other names",
+      "flags with other names",
       ["x", "--api-key", "k", "--client-secret", "s", "--apiKey=k"],
       ["x", "--api-key", "***", "--client-secret", "***", "--apiKey=***"],
     ],
-    ["one dash", ["x", "-password", "p", "-token=t"], ["x", "-password", "***", "-token=***"]],
+    ["flags with one dash", ["x", "-password", "p", "-token=t"], ["x", "-password", "***", "-token=***"]],
     ["a value that begins with a dash", ["x", "--token", "-abc"], ["x", "--token", "***"]],
     [
       "variables",
@@ -66,7 +66,7 @@ describe("maskCommand masks", () => {
       ["curl", "-u", "me:***", "--user", "a:***", "-ume:***"],
     ],
     ["mysql's -p", ["/usr/bin/mysql", "-uroot", "-psecret", "db"], ["/usr/bin/mysql", "-uroot", "-p***", "db"]],
-    ["behind sudo", ["sudo", "-u", "root", "mysql", "-psecret"], ["sudo", "-u", "root", "mysql", "-p***"]],
+    ["a command behind sudo", ["sudo", "-u", "root", "mysql", "-psecret"], ["sudo", "-u", "root", "mysql", "-p***"]],
     ["sshpass", ["sshpass", "-p", "pw", "ssh", "h"], ["sshpass", "-p", "***", "ssh", "h"]],
     ["docker login", ["docker", "login", "-u", "me", "-p", "pw"], ["docker", "login", "-u", "me", "-p", "***"]],
     [
@@ -75,7 +75,7 @@ describe("maskCommand masks", () => {
       ["redis-cli", "-a", "***", "openssl", "-passin", "pass:***"],
     ],
     [
-      "known shapes",
+      "secrets of known shapes",
       ["x", "sk-abcdefghijklmnop1234", `ghp_${"a".repeat(36)}`, "AKIAABCDEFGHIJKLMNOP", `a=${JWT},`],
       ["x", "***", "***", "***", "a=***,"],
     ],
@@ -171,7 +171,7 @@ it("keeps the number of words, and masking twice is masking once", () => {
   );
 });
 
-it("no secret that is given by name gets through, whatever it is", () => {
+it("every secret that is given by name is masked, whatever its text", () => {
   const secret = fc.string({ unit: "binary", minLength: 1, maxLength: 20 }).map((text) => `S3\u00a7${text}`);
   fc.assert(
     fc.property(secret, (text) => {
@@ -189,7 +189,7 @@ it("no secret that is given by name gets through, whatever it is", () => {
   );
 });
 
-it("long arguments take time in proportion", () => {
+it("long arguments are masked in time that is linear in their length", () => {
   const pieces = [
     "a",
     "a=",

@@ -25,7 +25,7 @@ describe("unifiedDiff", () => {
     expect(patch.split("\n")).toEqual(expected);
   });
 
-  it("names /dev/null for a side that does not exist, and says the mode", () => {
+  it("names /dev/null for a side that does not exist, and gives the mode", () => {
     const created = "diff --git a/x b/x\nnew file mode 100755\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,1 @@\n+a\n";
     expect(patchOf(undefined, "a\n", { afterMode: "100755" })).toBe(created);
     const deleted = "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n";
@@ -33,7 +33,7 @@ describe("unifiedDiff", () => {
     expect(patchOf(undefined, "")).toBe("diff --git a/x b/x\nnew file mode 100644\n");
   });
 
-  it("says where there is no newline at the end", () => {
+  it("marks a missing newline at the end", () => {
     expect(patchOf("a", "a\n")).toContain("-a\n\\ No newline at end of file\n+a\n");
   });
 
@@ -41,7 +41,7 @@ describe("unifiedDiff", () => {
     expect([patchOf("a", "a"), patchOf("", ""), patchOf(undefined, undefined)]).toEqual(["", "", ""]);
   });
 
-  it("says a mode that changed, alone and with the content, and what a link is", () => {
+  it("gives a changed mode with or without a changed content, and the mode of a link", () => {
     const modes = { beforeMode: "100644", afterMode: "100755" } as const;
     expect(patchOf("a\0", "a\0", modes)).toBe("diff --git a/x b/x\nold mode 100644\nnew mode 100755\n");
     expect(patchOf("a", "b", modes)).toContain("\nold mode 100644\nnew mode 100755\n--- a/x\n+++ b/x\n");
@@ -49,7 +49,7 @@ describe("unifiedDiff", () => {
     expect(patchOf("target", undefined, { beforeMode: "120000" })).toContain("\ndeleted file mode 120000\n");
   });
 
-  it("knows binary and large contents", () => {
+  it("reports binary contents and contents that are too large", () => {
     const late = Buffer.concat([Buffer.alloc(8000, 97), Buffer.from([0])]);
     expect(unifiedDiff({ path: "x", before: Buffer.from("a\0b") })).toEqual({ kind: "binary" });
     expect(unifiedDiff({ path: "x", after: Buffer.from([0x61, 0xff]) })).toEqual({ kind: "binary" });
@@ -70,13 +70,13 @@ const hasPatch = spawnSync("patch", ["--version"]).status === 0;
 describe("the bounds of a patch", () => {
   const lines = Array.from({ length: 5 * MAX_EDITS }, (_, i) => `line ${i}`);
 
-  it("lines that the other side has not are no search: the lines between them stay", () => {
+  it("lines that only one side has use up no search, and the equal lines between them stay", () => {
     const patch = patchOf(lines.join("\n"), lines.map((line, i) => (i % 2 === 0 ? line : `x${line}`)).join("\n"));
     expect(patch.match(/^-/gm)).toHaveLength(lines.length / 2 + 1);
     expect(patch).toContain("\n line 2\n-line 3\n+xline 3\n line 4\n");
   });
 
-  it("a large file of which little differs is compared, one of too many lines that differ is not", () => {
+  it("a large file with few changed lines is compared, and one with too many is not", () => {
     const many = "\n".repeat(MAX_DIFF_BYTES - 2);
     expect(patchOf(`a${many}`, `b${many}`)).toContain("@@ -1,4 +1,4 @@\n-a\n+b\n \n \n \n");
     expect(patchOf(`${many}a`, `${many}b`)).toContain(
@@ -85,7 +85,7 @@ describe("the bounds of a patch", () => {
     expect(unifiedDiff({ path: "x", after: Buffer.from(many) })).toEqual({ kind: "too-large" });
   });
 
-  it("the patches of one answer share a budget, then they replace what differs", () => {
+  it("patches of one answer share a budget of search, and replace the whole differing part once it is used up", () => {
     const budget = new DiffBudget();
     const [before, after] = [lines.join("\n"), lines.toReversed().join("\n")];
     for (let i = 0; i < 25; i += 1) patchOf(before, after, { budget });
@@ -126,7 +126,8 @@ describe("a patch, applied", () => {
     const sides = fc.record({ before: side, after: side, path, context: fc.constantFrom(0, 1, 3) });
     fc.assert(
       fc.property(sides, ({ before, after, path: name, context }) => {
-        // Without context git takes "a" with no newline for an earlier line "a" (also in its own patches).
+        // Without context, git takes a last line "a" without a newline for an earlier line "a". It does so for its own
+        // patches, too.
         if (context === 0 && before !== undefined && !before.endsWith("\n")) return;
         const patch = patchOf(before, after, { path: name, context });
         if (patch !== "") expect(apply(gitApply, name, before, patch)).toBe(after);

@@ -31,7 +31,7 @@ test("a file outside is kept before it is written, and brought back when it is n
   expect((await workspace.verify()).problems).toEqual([]);
 });
 
-test("without being named it stays, and undo does not touch it", async () => {
+test("a file outside that is not named is left alone by rollback and undo", async () => {
   await using project = new Project();
   const file = join(project.base, "elsewhere");
   fs.writeFileSync(file, "original\n");
@@ -49,14 +49,14 @@ test("without being named it stays, and undo does not touch it", async () => {
   expect(fs.readFileSync(file, "utf8")).toBe("original\n");
 });
 
-test("where nothing is and nothing will be made, there is no snapshot", async () => {
+test("a tool that deletes a missing file outside gets no snapshot", async () => {
   await using project = new Project();
   const workspace = await project.init();
   const path = join(project.base, "missing");
   expect(await workspace.snapshotAction({ type: "delete_file", payload: { path } })).toBeNull();
 });
 
-test("a file that a tool made outside is removed again, and a folder that rm took comes back whole", async () => {
+test("a rollback removes a file that a tool made outside, and brings a folder that rm removed back whole", async () => {
   await using project = new Project();
   const workspace = await project.init();
   const made = join(project.base, "made");
@@ -81,7 +81,7 @@ test("a file that a tool made outside is removed again, and a folder that rm too
   expect((await workspace.verify()).problems).toEqual([]);
 });
 
-test("its contents outlive a collection and a compaction", async () => {
+test("the contents of outside records survive gc and compaction", async () => {
   await using project = new Project();
   const file = join(project.base, "elsewhere");
   fs.writeFileSync(file, "original\n");
@@ -96,7 +96,7 @@ test("its contents outlive a collection and a compaction", async () => {
   expect(fs.readFileSync(file, "utf8")).toBe("original\n");
 });
 
-test("what was pruned of them is said, and nothing is done", async () => {
+test("a rollback whose outside contents were pruned is refused with their paths, and changes nothing", async () => {
   await using project = new Project();
   const file = join(project.base, "elsewhere");
   fs.writeFileSync(file, "original\n");
@@ -130,7 +130,7 @@ test("a tool that would change the store itself is stopped", async () => {
   await expect(attempt).rejects.toMatchObject({ code: "REFUSED" });
 });
 
-test("what cannot be kept stops the tool, or is said", async () => {
+test("a file outside that cannot be kept stops the tool, or is listed as omitted if the caller only wants a warning", async () => {
   await using project = new Project();
   const file = join(project.base, "huge");
   fs.writeFileSync(file, "");
@@ -145,7 +145,7 @@ test("what cannot be kept stops the tool, or is said", async () => {
   });
 });
 
-test("links: the workspace by another name is the workspace, and what a link in it leads to is kept", async () => {
+test("a path through a link to the workspace is in the workspace, and the target of a link in it is kept", async () => {
   await using project = new Project();
   project.write("a.txt", "inside\n");
   const target = join(project.base, "dotfiles");
@@ -165,7 +165,7 @@ test("links: the workspace by another name is the workspace, and what a link in 
   expect(fs.readFileSync(join(target, "rc"), "utf8")).toBe("original\n");
 });
 
-test("a link that was put in its place meanwhile is not written through", async () => {
+test("a rollback does not write through a link that was put in the file's place", async () => {
   await using project = new Project();
   const file = join(project.base, "elsewhere");
   const secret = join(project.base, "secret");
@@ -182,7 +182,7 @@ test("a link that was put in its place meanwhile is not written through", async 
   expect(fs.readFileSync(file, "utf8")).toBe("original\n");
 });
 
-test("a content that is damaged leaves its own file alone: the others come back, and the action ends", async () => {
+test("a rollback skips a file outside whose content is damaged, brings the others back, and ends", async () => {
   await using project = new Project();
   const folder = join(project.base, "conf");
   fs.mkdirSync(folder);
@@ -201,7 +201,7 @@ test("a content that is damaged leaves its own file alone: the others come back,
   expect((await workspace.showAction(done.rollback_id ?? "")).state).toBe("done");
 });
 
-test("a file that can no longer be read after a tool is not recorded as gone", async () => {
+test("a file outside that is too large to be read after a tool is not recorded as removed", async () => {
   await using project = new Project();
   const folder = join(project.base, "conf");
   fs.mkdirSync(folder);
@@ -209,7 +209,7 @@ test("a file that can no longer be read after a tool is not recorded as gone", a
   const workspace = await project.init();
   const action = await workspace.snapshotAction({ type: "run_command", payload: { command: `rm -rf ${folder}` } });
   fs.rmSync(join(folder, "removed"));
-  // Larger than what is kept.
+  // The file is now larger than what is kept.
   fs.truncateSync(join(folder, "grown"), 2 * 1024 ** 3 + 1);
   const { coverage } = await workspace.finishAction(action?.id ?? "");
   expect(coverage).toMatchObject({ complete: false, omitted: [{ reason: "too-large" }] });

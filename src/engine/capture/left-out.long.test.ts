@@ -3,7 +3,7 @@ import { Project } from "../../../test/helpers/project.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { sha256 } from "../../core/values/hash.ts";
 
-/** A project in which a rule keeps out what nobody has a copy of. */
+/** Makes a project in which rules leave out files that exist nowhere else. */
 function projectWithSecrets(): Project {
   const project = new Project();
   project.write(".gitignore", ".env\n*.log\nout/\n");
@@ -16,7 +16,7 @@ function projectWithSecrets(): Project {
   return project;
 }
 
-describe("what a rule keeps out is kept before a command sweeps it away", () => {
+describe("files that a rule leaves out are kept aside before a command sweeps them away", () => {
   const all = [".env", "out", "run.log", "src/deep/out"];
   test.each([
     ["rm -rf *", ["out", "run.log", "src/deep/out"]],
@@ -34,7 +34,7 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     expect(action?.files_backed_up).toEqual(kept);
   });
 
-  test("what would take the store along is stopped", async () => {
+  test("a command that would remove the store is stopped", async () => {
     await using project = projectWithSecrets();
     const workspace = await project.init();
     // The store lies beside the folder here.
@@ -42,7 +42,7 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     await expect(swept).rejects.toMatchObject({ code: "REFUSED" });
   });
 
-  test("and comes back", async () => {
+  test("an undo of the action brings them back", async () => {
     await using project = projectWithSecrets();
     const workspace = await project.init();
     const before = project.tree();
@@ -94,7 +94,7 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     },
   );
 
-  test("what a command made of it comes back with the undo of the rollback", async () => {
+  test("the command's content of such a file comes back with an undo of the rollback", async () => {
     await using project = projectWithSecrets();
     const workspace = await project.init();
     const request = { type: "run_command", payload: { command: "rm -f *.log .e*; make env" } };
@@ -111,7 +111,7 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  test("with work of its own, by action, turn and session, and in a transaction", async () => {
+  test("they come back with the action's other work, by action, turn, session or transaction", async () => {
     for (const how of ["action", "turn", "session", "transaction"] as const) {
       await using project = projectWithSecrets();
       const workspace = await project.init();
@@ -135,7 +135,7 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     }
   });
 
-  /** An action that sweeps `.env` away, and edits `src/a` where an edit is given. */
+  /** Runs an action that sweeps `.env` away, and that edits `src/a` if an edit is given. */
   async function sweeps(project: Project, workspace: WorkspaceApi, edit?: string): Promise<string> {
     const request = { type: "run_command", payload: { command: "git clean -fdx" }, session: "s", turn: "t" };
     const action = await workspace.snapshotAction(request);
@@ -145,7 +145,7 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     return action?.id ?? "";
   }
 
-  test.each([undefined, "edited"])("in a transaction that is rolled back (edit: %s)", async (edit) => {
+  test.each([undefined, "edited"])("they come back with a rollback of the transaction (edit: %s)", async (edit) => {
     await using project = projectWithSecrets();
     const workspace = await project.init();
     const { id } = await workspace.beginTransaction();
@@ -159,7 +159,7 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     ["the transaction", "edited", false],
     ["the action", undefined, true],
     ["the action", "edited", true],
-  ])("in a transaction that was committed, by an undo of %s (edit: %s)", async (_, edit, isByAction) => {
+  ])("they come back from a committed transaction with an undo of %s (edit: %s)", async (_, edit, isByAction) => {
     await using project = projectWithSecrets();
     const workspace = await project.init();
     const { id } = await workspace.beginTransaction();
@@ -176,26 +176,29 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     expect((await workspace.head()).seq).toBe(seq);
   });
 
-  test.each(["action", "turn", "session"] as const)("in a run, by an undo of the %s", async (how) => {
-    await using project = projectWithSecrets();
-    const workspace = await project.init();
-    let action = "";
-    const command = ["sh", "-c", "while [ ! -e go ]; do sleep 0.05; done; rm go"];
-    let started: () => void = () => undefined;
-    const isUp = new Promise<void>((resolve) => (started = resolve));
-    const run = workspace.run({ command, onStart: () => started() });
-    await isUp;
-    {
-      await using other = await project.open();
-      action = await sweeps(project, other);
-    }
-    project.write("go", "");
-    await run;
-    await workspace.undo({ [how]: how === "action" ? action : how === "turn" ? "t" : "s" });
-    expect(project.read(".env")).toBe("KEY=1");
-  });
+  test.each(["action", "turn", "session"] as const)(
+    "they come back from an action in a run with an undo of the %s",
+    async (how) => {
+      await using project = projectWithSecrets();
+      const workspace = await project.init();
+      let action = "";
+      const command = ["sh", "-c", "while [ ! -e go ]; do sleep 0.05; done; rm go"];
+      let started: () => void = () => undefined;
+      const isUp = new Promise<void>((resolve) => (started = resolve));
+      const run = workspace.run({ command, onStart: () => started() });
+      await isUp;
+      {
+        await using other = await project.open();
+        action = await sweeps(project, other);
+      }
+      project.write("go", "");
+      await run;
+      await workspace.undo({ [how]: how === "action" ? action : how === "turn" ? "t" : "s" });
+      expect(project.read(".env")).toBe("KEY=1");
+    },
+  );
 
-  test("by two actions of a transaction, by an undo of one: what the other swept stays away", async () => {
+  test("an undo of one action of a transaction does not bring back what another action swept away", async () => {
     await using project = projectWithSecrets();
     const workspace = await project.init();
     const { id } = await workspace.beginTransaction();
@@ -210,7 +213,7 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     expect(project.read("run.log")).toBe("l");
   });
 
-  test("by a run that did nothing else, by an undo of its session", async () => {
+  test("they come back from a run that did nothing else with an undo of its session", async () => {
     await using project = projectWithSecrets();
     const workspace = await project.init();
     const { session } = await workspace.run({ command: ["rm", ".env"] });
@@ -220,7 +223,7 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     expect(Object.keys(project.tree())).not.toContain(".env");
   });
 
-  test("by work whose file somebody has edited since in the same line", async () => {
+  test("they come back even if the action's own edit cannot be undone because of a later edit", async () => {
     await using project = projectWithSecrets();
     const workspace = await project.init();
     const action = await sweeps(project, workspace, "edited");
@@ -231,7 +234,7 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     expect(Object.keys(project.tree())).not.toContain(".env");
   });
 
-  test("nothing is kept aside with the switch off, and nothing that a person excluded", async () => {
+  test("nothing is kept aside if `keepAside` is off", async () => {
     await using project = projectWithSecrets();
     project.write("mine", "m");
     const workspace = await project.init({ excludePatterns: ["mine"] });
@@ -246,7 +249,7 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     ]);
   });
 
-  test("a tool that removes the whole folder too", async () => {
+  test("`.git` comes back after a tool that removes the whole folder", async () => {
     await using project = projectWithSecrets();
     const workspace = await project.init();
     const action = await workspace.snapshotAction({ type: "delete_directory", payload: { path: project.folder } });

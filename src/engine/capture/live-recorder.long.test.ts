@@ -8,7 +8,7 @@ import { Project } from "../../../test/helpers/project.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { OwnTime } from "../../../test/helpers/own-time.ts";
 
-/** A followed folder that is recorded as it changes. */
+/** Tests a followed folder that is recorded as it changes. */
 
 /** Waits until a path is recorded, and returns how long that took (see `OwnTime`). */
 async function recorded(workspace: WorkspaceApi, path: string, iterations: number): Promise<number> {
@@ -21,7 +21,7 @@ async function recorded(workspace: WorkspaceApi, path: string, iterations: numbe
   throw new Error(`${path} was not recorded`);
 }
 
-test("what somebody edits is recorded by itself, soon, and as no session", async () => {
+test("a person's edits are recorded automatically, in less than 200 ms (median), and in no session", async () => {
   await using project = new Project();
   project.write("a", "1");
   const workspace = await project.init();
@@ -60,7 +60,7 @@ test("a file that is written in pieces is recorded when it is whole", async () =
   expect((await workspace.history("big")).length).toBeLessThanOrEqual(1 + pauses);
 });
 
-test("what was edited before it began is recorded when it begins; what is edited after closing is not", async () => {
+test("edits from before the recording are recorded at its start, and edits after closing are not", async () => {
   await using project = new Project();
   project.write("a", "1");
   const first = await project.init();
@@ -76,7 +76,7 @@ test("what was edited before it began is recorded when it begins; what is edited
   expect(await again.history("a")).toHaveLength(2);
 });
 
-test("an action's own changes stay its own, also where they are recorded before it ends", async () => {
+test("changes of an action belong to it even if they are recorded before it ends", async () => {
   await using project = new Project();
   project.write("a", "1");
   const workspace = await project.init();
@@ -98,7 +98,7 @@ test("an action's own changes stay its own, also where they are recorded before 
   expect([project.read("a"), project.read("b")]).toEqual(["1", "by hand"]);
 });
 
-test("what Chronicle writes itself is recorded once", async () => {
+test("a change that Chronicle makes itself is recorded once", async () => {
   await using project = new Project();
   project.write("a", "1");
   const workspace = await project.init();
@@ -109,7 +109,7 @@ test("what Chronicle writes itself is recorded once", async () => {
   expect((await workspace.history("a")).map(({ cause }) => cause)).toEqual(["baseline", "write", "undo"]);
 });
 
-test("a folder that is gone is told of once, and nothing counts as deleted; when it is back, it is recorded again", async () => {
+test("a missing folder is reported once and not recorded as deleted, and is recorded again when it is back", async () => {
   await using project = new Project();
   project.write("a", "1");
   const first = await project.init();
@@ -130,7 +130,7 @@ test("a folder that is gone is told of once, and nothing counts as deleted; when
   await workspace.close();
 });
 
-test("what could not be recorded while another process held the lock is recorded then, though nobody changes anything", async () => {
+test("a change that could not be recorded under another process's lock is recorded when the lock is free", async () => {
   await using project = new Project();
   project.write("a", "1");
   await (await project.init()).close();
@@ -145,14 +145,14 @@ test("what could not be recorded while another process held the lock is recorded
   await recorded(workspace, "a", 2);
 });
 
-test("a workspace without a folder, or one that is only read, has nothing to record", async () => {
+test("a workspace that is open for reading only cannot be recorded", async () => {
   await using project = new Project();
   await project.init();
   const reading = await project.open({ readOnly: true });
   await expect(reading.follow({ record: true })).rejects.toMatchObject({ code: "READ_ONLY" });
 });
 
-test("an archived workspace is not looked at, until it is taken up again and something changes", async () => {
+test("an archived workspace is not scanned until it is unarchived and something changes", async () => {
   await using project = new Project();
   project.write("a", "1");
   const workspace = await project.init();
@@ -164,7 +164,7 @@ test("an archived workspace is not looked at, until it is taken up again and som
   const bytes = randomBytes(900);
   project.write("b", bytes);
   await sleep(500);
-  // Neither has a look read it, nor is one planned.
+  // No scan has read the file, and no scan is planned.
   expect(holding(project.home, bytes)).toEqual([]);
   await other.archive(workspace.id, false);
   await sleep(2_500);

@@ -8,7 +8,7 @@ import type { LogEventShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { OwnTime } from "../../../test/helpers/own-time.ts";
 
-/** Events of a workspace as they are recorded: from the log, then live, by whichever process. */
+/** Tests the events of a workspace: from the log and then live, whichever process records them. */
 
 let project: HostedProject;
 let workspace: WorkspaceApi;
@@ -32,7 +32,7 @@ async function upTo(seq: number, events: AsyncIterable<LogEventShape>): Promise<
   return taken;
 }
 
-/** Goes on taking until it ends. */
+/** Takes events until the iteration ends. */
 function taking(options: EventsOptions, on = workspace) {
   const taken: LogEventShape[] = [];
   const done = (async () => {
@@ -47,14 +47,14 @@ async function until(what: () => boolean, ms = 5_000): Promise<void> {
 }
 
 describe("events", () => {
-  it("of the past are as the log has them", async () => {
+  it("of the past are those of the log", async () => {
     for (let i = 0; i < 5; i += 1) await put(`f${i}`);
     const log = await workspace.log();
     expect(await upTo(log.length, workspace.events({ after: 0 }))).toEqual(log);
     expect(await upTo(log.length, workspace.events({ after: 3 }))).toEqual(log.slice(3));
   });
 
-  it("come from the time of the call on, by themselves, in their order", async () => {
+  it("come in their order from the time of the call on", async () => {
     await put("before");
     const events = workspace.events();
     const { seq } = await put("after");
@@ -64,7 +64,7 @@ describe("events", () => {
     expect(taken.some((one) => one.record_id === "file:before")).toBe(false);
   });
 
-  it("are told of as soon as they are recorded", async () => {
+  it("arrive less than 20 ms after they were recorded (median)", async () => {
     const { taken, done } = taking({});
     await sleep(20);
     const waits: number[] = [];
@@ -79,7 +79,7 @@ describe("events", () => {
     await done;
   });
 
-  it("can be told by the ids of their records", async () => {
+  it("can be selected by the beginning of their records' ids", async () => {
     const events = workspace.events({ prefix: "file:b" });
     await put("a");
     await put("b1");
@@ -87,7 +87,7 @@ describe("events", () => {
     expect((await upTo(seq - 1, events)).map((one) => one.record_id)).toEqual(["file:b1", "file:b2"]);
   });
 
-  it("of more than is kept at hand come from the log, to each who is behind", async () => {
+  it("come from the log to a follower that is further behind than what is kept in memory", async () => {
     const slow = workspace.events();
     const iterator = slow[Symbol.asyncIterator]();
     const first = iterator.next();
@@ -108,7 +108,7 @@ describe("events", () => {
     await iterator.return?.();
   });
 
-  it("of another process are found", async () => {
+  it("of another process arrive", async () => {
     const other = await project.open(workspace.id);
     const { taken, done } = taking({});
     await sleep(20);
@@ -123,7 +123,7 @@ describe("events", () => {
 });
 
 describe("an iteration ends", () => {
-  it("when the workspace is closed, and begins no more", async () => {
+  it("when the workspace is closed, and no other one begins", async () => {
     const { done } = taking({});
     await sleep(10);
     await workspace.close();
@@ -131,7 +131,7 @@ describe("an iteration ends", () => {
     await expect(upTo(1, workspace.events({ after: 0 }))).rejects.toMatchObject({ code: "USAGE" });
   });
 
-  it("when it is aborted: before, while it waits, and in between", async () => {
+  it("when it is aborted before it begins or while it runs", async () => {
     expect(await upTo(1, workspace.events({ after: 0, signal: AbortSignal.abort() }))).toEqual([]);
     const end = new AbortController();
     const { taken, done } = taking({ after: 0, signal: end.signal });
@@ -142,7 +142,7 @@ describe("an iteration ends", () => {
     expect(taken.every((one) => one.record_id !== "file:a")).toBe(true);
   });
 
-  it("when whoever waits gives it up", async () => {
+  it("when its caller ends it while it waits", async () => {
     const iterator = workspace.events()[Symbol.asyncIterator]();
     const waiting = iterator.next();
     await sleep(10);
@@ -151,7 +151,7 @@ describe("an iteration ends", () => {
   });
 });
 
-it("a log that was cut off is told of to those who follow", async () => {
+it("a log that was cut off is reported to its followers", async () => {
   await put("a");
   const { done } = taking({});
   await sleep(20);
@@ -161,7 +161,7 @@ it("a log that was cut off is told of to those who follow", async () => {
 });
 
 describe("a compaction", () => {
-  it("is passed over by those who follow, and by those who come later", async () => {
+  it("does not interrupt followers, nor those that follow from an earlier event later", async () => {
     await put("a");
     const before = await lastSeq();
     const { taken, done } = taking({ after: 0 });
@@ -176,7 +176,7 @@ describe("a compaction", () => {
     await done;
   });
 
-  it("that dropped the archive is told of, with where one can go on", async () => {
+  it("that dropped the archive is reported with the event from which followers can continue", async () => {
     await put("a");
     await workspace.compact({ dropArchive: true });
     const { seq } = await put("b");
@@ -186,7 +186,7 @@ describe("a compaction", () => {
     expect((await upTo(seq, workspace.events({ after })))[0]).toEqual(oldest);
   });
 
-  it("never lies beyond the end", async () => {
+  it("or not, a start beyond the end of the log is refused with the last seq", async () => {
     const last = await lastSeq();
     await expect(upTo(99, workspace.events({ after: last + 1 }))).rejects.toMatchObject({
       code: "NOT_FOUND",
@@ -195,7 +195,7 @@ describe("a compaction", () => {
   });
 });
 
-it("an event reaches a hundred who follow within 50 ms of being asked for", async () => {
+it("an event reaches a hundred followers within 50 ms of its request (median)", async () => {
   const waits: number[] = [];
   using own = new OwnTime();
   let announced = 0;
@@ -213,6 +213,6 @@ it("an event reaches a hundred who follow within 50 ms of being asked for", asyn
   }
   await Promise.all(followers);
   expect(waits).toHaveLength(2_000);
-  // The hundredth part that may take longer is the bench's to measure, on a machine that does nothing else.
+  // The bench measures the slowest hundredth, on a machine that does nothing else.
   expect(waits.toSorted((a, b) => a - b)[1_000]).toBeLessThan(50);
 });

@@ -9,8 +9,8 @@ import { listConflicts } from "../undo/conflicts.ts";
 import { listOperations } from "../undo/operations.ts";
 import { rootAtHead } from "../log/tree.ts";
 
-describe("what an origin has comes into the folder", () => {
-  it("looks once at a file that is certainly what is recorded, and through the rules only where there may be something to record", async () => {
+describe("a step of an origin, applied to the folder", () => {
+  it("scans through the rules only if there may be something to record", async () => {
     await using replica = await ReplicaRig.open({ "a.txt": "one", "b.txt": "b" });
     const { worktree } = replica.context;
     const scan = worktree.scan.bind(worktree);
@@ -30,7 +30,7 @@ describe("what an origin has comes into the folder", () => {
     expect(replica.files()).toEqual({ "a.txt": "somebody's", "b.txt": "b" });
   });
 
-  it("folders, files, modes and deletions, each recorded as the origin's, with whose work it is", async () => {
+  it("makes folders, files, modes and deletions, and records each one as the origin's, with its actor", async () => {
     await using replica = await ReplicaRig.open({ "old.txt": "old", "gone.txt": "gone" });
     const from = (await replica.head()) + 1;
     const by = { actor: "ada", session: "s", turn: "t", action: "a" };
@@ -71,7 +71,7 @@ describe("what an origin has comes into the folder", () => {
     expect(await listOperations(replica.context)).toEqual([]);
   });
 
-  it("a look afterwards finds nothing new, and nothing is journaled", async () => {
+  it("leaves nothing new for a later capture, and nothing in the journal", async () => {
     await using replica = await ReplicaRig.open();
     await replica.apply({ applied: 1, changes: [await replica.change("a", await replica.file("a", "A"))] });
     const head = await replica.head();
@@ -80,7 +80,7 @@ describe("what an origin has comes into the folder", () => {
     expect(await replica.journal()).toEqual({ entries: [], upTo: head });
   });
 
-  it("many changes have a plan beside the log", async () => {
+  it("has a plan beside the log if it has many changes", async () => {
     await using replica = await ReplicaRig.open();
     const changes = [];
     for (let i = 0; i < 100; i += 1)
@@ -97,7 +97,7 @@ describe("what an origin has comes into the folder", () => {
     });
   });
 
-  it("a first fill leaves the hashes of its folders behind, also where something is kept out of the folder", async () => {
+  it("stores the hashes of the folders at a first fill, even if a file cannot be written", async () => {
     const paths = Array.from({ length: 40 }, (_, i) => [
       `d${i}`,
       ...Array.from({ length: 60 }, (_, n) => `d${i}/f${n}`),
@@ -123,14 +123,14 @@ describe("what an origin has comes into the folder", () => {
     }
   });
 
-  it("a step that changes no file is one event", async () => {
+  it("is one event if it changes no file", async () => {
     await using replica = await ReplicaRig.open({ a: "A" });
     const before = await replica.head();
     expect(await replica.apply({ applied: 3 })).toMatchObject({ seq: before + 1, applied: [], moved: [] });
     expect((await replica.events(before + 1)).map((one) => one.recordId)).toEqual([`replica:${ORIGIN}`]);
   });
 
-  it("what Chronicle never sets on a disk is not recorded as if it were there", async () => {
+  it("does not record mode bits that Chronicle never sets on a disk", async () => {
     await using replica = await ReplicaRig.open();
     await replica.apply({
       applied: 1,
@@ -140,8 +140,8 @@ describe("what an origin has comes into the folder", () => {
   });
 });
 
-describe("what the plan did not know", () => {
-  it("an edit that nobody had recorded: it is recorded, and nothing is done", async () => {
+describe("a change that the plan did not know", () => {
+  it("may be an unrecorded edit, which is recorded, and then nothing is done", async () => {
     await using replica = await ReplicaRig.open({ a: "old", b: "old" });
     const changes = [
       await replica.change("a", await replica.file("a", "upstream")),
@@ -155,7 +155,7 @@ describe("what the plan did not know", () => {
     expect(await replica.context.index.record(`replica:${ORIGIN}`)).toBeUndefined();
   });
 
-  it("a path that it looked at and left alone has changed", async () => {
+  it("may be an edit of a path that the plan looked at and left alone", async () => {
     await using replica = await ReplicaRig.open({ a: "same", b: "old" });
     const planned = { seq: await replica.head(), looked: new Set(["a" as never]) };
     await replica.edit("a", "mine");
@@ -166,7 +166,7 @@ describe("what the plan did not know", () => {
     );
   });
 
-  it("something new in a folder that was to go", async () => {
+  it("may be a new file in a folder that was to be deleted", async () => {
     await using replica = await ReplicaRig.open({ "d/a": "A" });
     const planned = { seq: await replica.head(), looked: new Set<never>() };
     const changes = [await replica.change("d", undefined), await replica.change("d/a", undefined)];
@@ -176,8 +176,8 @@ describe("what the plan did not know", () => {
   });
 });
 
-describe("what cannot be written is held", () => {
-  it("with what it was based on; the rest is done, and how far it came is told", async () => {
+describe("a change that cannot be written", () => {
+  it("becomes a conflict with its base, and the other changes are made", async () => {
     await using replica = await ReplicaRig.open({ a: "old", b: "old" });
     const lost = { ...(await replica.file("a", "x")), hash: "0".repeat(64) as never };
     const base = { entry: await replica.recorded("a"), seq: 4 };
@@ -196,7 +196,7 @@ describe("what cannot be written is held", () => {
     expect(record).toMatchObject({ base: base.entry, sync: { origin: ORIGIN, baseSeq: 4, upstreamSeq: 8 } });
   });
 
-  it("by the conflict that was about to be settled, which stays open", async () => {
+  it("leaves the conflict open that was about to be settled", async () => {
     await using replica = await ReplicaRig.open({ a: "mine" });
     const lost = { ...(await replica.file("a", "x")), hash: "0".repeat(64) as never };
     const [base, current] = [await replica.file("a", "base"), await replica.recorded("a")];
@@ -220,7 +220,7 @@ describe("what cannot be written is held", () => {
   });
 });
 
-it("conflicts without number are recorded ahead of the step", async () => {
+it("thousands of conflicts are recorded before the step", async () => {
   await using replica = await ReplicaRig.open({ a: "mine" });
   const sync = { origin: ORIGIN, baseSeq: 0, upstreamSeq: 1 };
   const states = { base: undefined, current: undefined, wanted: undefined };
@@ -244,7 +244,7 @@ it("conflicts without number are recorded ahead of the step", async () => {
 });
 
 it.each([0, 2_100])(
-  "what a filter leaves out is not overwritten by the origin's file, beside %i others",
+  "a file that a filter leaves out is not overwritten by the origin's file, beside %i other changes",
   async (more) => {
     await using replica = await ReplicaRig.open({ ".gitignore": "*.o\n", "mine.o": "mine", "edited.txt": "as it was" });
     const changes = [
@@ -262,7 +262,7 @@ it.each([0, 2_100])(
     const { applied, blocked } = await replica.apply({ applied: 2, changes: rest });
     expect(replica.files()).toMatchObject({ "mine.o": "mine", "edited.txt": "edited" });
     expect(applied).toHaveLength(more);
-    // Of a few paths, the states are captured by name; of many, the apply finds what is there.
+    // If the paths are few, their states are captured by name. If they are many, the apply itself finds what is there.
     expect([...first.moved, ...blocked.map(({ path }) => path)].toSorted()).toEqual(["edited.txt", "mine.o"]);
   },
 );

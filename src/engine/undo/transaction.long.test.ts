@@ -5,7 +5,7 @@ import { Project } from "../../../test/helpers/project.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** A process id that nobody has any more. */
+/** Returns the id of a process that has ended. */
 async function deadPid(): Promise<number> {
   const child = spawn("sleep", ["60"]);
   await once(child, "spawn");
@@ -15,7 +15,7 @@ async function deadPid(): Promise<number> {
   return child.pid ?? 0;
 }
 
-/** A process that does nothing, until it is killed. */
+/** Starts a process that does nothing until it is killed. */
 async function otherProcess(): Promise<{ readonly pid: number; readonly kill: () => Promise<unknown> }> {
   const alive = spawn("sleep", ["60"]);
   await once(alive, "spawn");
@@ -27,7 +27,7 @@ async function otherProcess(): Promise<{ readonly pid: number; readonly kill: ()
   return { pid: alive.pid ?? 0, kill };
 }
 
-test("what was written in a transaction stays when it is committed, and is one operation for undo", async () => {
+test("the changes of a transaction stay when it is committed, and are one operation for undo", async () => {
   await using project = new Project();
   project.write("a.txt", "before\n");
   const workspace = await project.init();
@@ -52,7 +52,7 @@ test("what was written in a transaction stays when it is committed, and is one o
   expect((await workspace.verify()).problems).toEqual([]);
 });
 
-test("a rollback takes back exactly what was done in it, and can be redone", async () => {
+test("a rollback undoes exactly the changes of the transaction, and can be redone", async () => {
   await using project = new Project();
   project.write("a.txt", "before\n");
   project.write("gone.txt", "to be deleted\n");
@@ -89,7 +89,7 @@ test("others' later work on the same file survives a rollback", async () => {
   expect(transaction.snapshots).toEqual([action?.id]);
 });
 
-test("a function that throws is rolled back, and its error goes on; one that ends is committed", async () => {
+test("a function that throws is rolled back and its error is rethrown, and a function that returns is committed", async () => {
   await using project = new Project();
   project.write("a.txt", "before\n");
   const workspace = await project.init();
@@ -110,7 +110,7 @@ test("a function that throws is rolled back, and its error goes on; one that end
   ]);
 });
 
-test("savepoints: rolled back alone, or with what they are in", async () => {
+test("savepoints are rolled back alone, or with the transaction around them", async () => {
   await using project = new Project();
   project.write("a.txt", "0\n");
   const workspace = await project.init();
@@ -140,7 +140,7 @@ test("savepoints: rolled back alone, or with what they are in", async () => {
   expect((await workspace.verify()).problems).toEqual([]);
 });
 
-test("committing the outer one commits its open savepoints", async () => {
+test("committing the outer transaction commits its open savepoints", async () => {
   await using project = new Project();
   const workspace = await project.init();
   const outer = await workspace.beginTransaction();
@@ -152,7 +152,7 @@ test("committing the outer one commits its open savepoints", async () => {
   expect(Object.keys(project.tree())).toEqual([]);
 });
 
-test("one that is finished refuses, an unknown one is not found", async () => {
+test("a transaction that is finished refuses, and an unknown one is not found", async () => {
   await using project = new Project();
   const workspace = await project.init();
   const { id } = await workspace.beginTransaction();
@@ -183,7 +183,7 @@ test("actions are linked to the transaction that they are in", async () => {
   expect(project.read("a.txt")).toBe("0\n");
 });
 
-test("one whose owner died is reported, and rolled back by the next change", async () => {
+test("a transaction whose owner died is reported, and is rolled back by the next change", async () => {
   await using project = new Project();
   project.write("a.txt", "before\n");
   const workspace = await project.init();
@@ -208,7 +208,7 @@ test("one whose owner died is reported, and rolled back by the next change", asy
   expect(project.read("a.txt")).toBe("half done\n");
 });
 
-test("by its rule only what was recorded as its own is taken back, and that is told; by name what is there now, too", async () => {
+test("the automatic rollback undoes only recorded changes and names the others, and a rollback by id undoes all", async () => {
   for (const byName of [false, true]) {
     await using project = new Project();
     project.write("a.txt", "before\n");
@@ -244,7 +244,7 @@ test("by its rule only what was recorded as its own is taken back, and that is t
   }
 });
 
-test("two that find it at the same time: one ends it, and both go on with what they were asked for", async () => {
+test("of two callers that find a dead owner's transaction at once, one ends it, and both do what they were asked for", async () => {
   await using project = new Project();
   project.write("a.txt", "0\n");
   const one = await project.init();
@@ -266,7 +266,7 @@ test("two that find it at the same time: one ends it, and both go on with what t
   expect(project.read("a.txt")).toBe("8\n");
 });
 
-test("… or kept, where it was begun so; and it can be committed by name before", async () => {
+test("a dead owner's transaction is committed if it was begun so, and can be committed by its id before", async () => {
   await using project = new Project();
   project.write("a.txt", "before\n");
   const workspace = await project.init();
@@ -281,7 +281,7 @@ test("… or kept, where it was begun so; and it can be committed by name before
   expect(project.read("a.txt")).toBe("kept\n");
 });
 
-test("plain writes of a session's own transaction are not in it, its actions are", async () => {
+test("a session's own transaction contains the session's actions, and no plain writes", async () => {
   await using project = new Project();
   project.write("a.txt", "0\n");
   const workspace = await project.init();
@@ -298,7 +298,7 @@ test("plain writes of a session's own transaction are not in it, its actions are
   expect(Object.keys(project.tree())).toEqual(["a.txt", "other.txt", "plain.txt"]);
 });
 
-test("what is restored and undone in a transaction is taken back with it", async () => {
+test("restores and undos in a transaction are rolled back with it", async () => {
   await using project = new Project();
   project.write("a.txt", "0\n");
   project.write("b.txt", "0\n");
@@ -322,7 +322,7 @@ test("what is restored and undone in a transaction is taken back with it", async
   expect(["a.txt", "b.txt", "c.txt"].map((path) => project.read(path))).toEqual(["1\n", "0\n", "1\n"]);
 });
 
-test("what an undo in a transaction merged is taken back with it, although the rest of the file did not merge", async () => {
+test("what an undo in a transaction merged is rolled back with it, although the rest of the file did not merge", async () => {
   await using project = new Project();
   const text = (first: string, last: string): string => [first, "1", "2", "3", "4", "5", "6", last, ""].join("\n");
   project.write("a.txt", text("first", "last"));
@@ -340,7 +340,7 @@ test("what an undo in a transaction merged is taken back with it, although the r
   expect(project.read("a.txt")).toBe(text("FIRST", "LAST"));
 });
 
-test("a savepoint that was rolled back and done again goes with what it is in", async () => {
+test("a savepoint that was rolled back and redone is rolled back with the transaction around it", async () => {
   await using project = new Project();
   project.write("a.txt", "0\n");
   const workspace = await project.init();
@@ -354,7 +354,7 @@ test("a savepoint that was rolled back and done again goes with what it is in", 
   expect(project.read("a.txt")).toBe("0\n");
 });
 
-test("a transaction that changed nothing, or took it all back, is nothing to undo", async () => {
+test("a transaction that has rolled back all of its changes is no operation for undo", async () => {
   await using project = new Project();
   project.write("a.txt", "0\n");
   const workspace = await project.init();
@@ -366,7 +366,7 @@ test("a transaction that changed nothing, or took it all back, is nothing to und
   expect((await workspace.operations()).filter((one) => one.kind === "transaction")).toEqual([]);
 });
 
-test("a function that ends its transaction itself and throws: its error goes on, or says that it is committed", async () => {
+test("a function's error is rethrown after its own rollback, and is the cause of REFUSED after its own commit", async () => {
   await using project = new Project();
   const workspace = await project.init();
   const rolledBack = workspace.transaction(async ({ id }) => {
@@ -381,7 +381,7 @@ test("a function that ends its transaction itself and throws: its error goes on,
   await expect(committed).rejects.toMatchObject({ code: "REFUSED", cause: { message: "mine" } });
 });
 
-test("a dry run says what would become of one whose owner is gone", async () => {
+test("a dry run of undo names a transaction whose owner is gone", async () => {
   await using project = new Project();
   const workspace = await project.init();
   project.write("a.txt", "1\n");
@@ -391,7 +391,7 @@ test("a dry run says what would become of one whose owner is gone", async () => 
   expect(notes.join()).toContain(`the transaction ${id.slice(0, 8)} is active`);
 });
 
-test("what was undone in a transaction is not among what it has changed: undo and redo of it go by the rest", async () => {
+test("undo and redo of a transaction leave out the work that was undone within it", async () => {
   await using project = new Project();
   project.write("dir/a.txt", "a\n");
   const workspace = await project.init();
@@ -412,7 +412,7 @@ test("what was undone in a transaction is not among what it has changed: undo an
   expect(Object.keys(project.tree())).toEqual(["c.txt"]);
 });
 
-test("owners that die together are rolled back in reverse order, so that nothing of either stays", async () => {
+test("transactions whose owners die together are rolled back in reverse order, so that nothing of either stays", async () => {
   await using project = new Project();
   project.write("a.txt", "before\n");
   const workspace = await project.init();

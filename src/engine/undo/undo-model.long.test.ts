@@ -4,15 +4,18 @@ import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../testing/sim-store.ts";
 
 /**
- * Random histories of two agents in one folder, undone and redone in any order, against a model: what a path holds is
- * what the actions that are in force, applied in their order, leave. An agent edits places that no other one does, some of
- * them again and again, and an action is undone alone only while no later edit of its place is in force: so nothing is a
- * conflict, and the model needs no merging.
+ * Compares random histories of two agents in one folder, undone and redone in any order, with a model. In the model,
+ * the content of a path is the result of the actions in force, applied in their order. Each agent edits only its own
+ * places of a file, and may edit a place several times. An action is undone alone only while no later edit of its place
+ * is in force. So there are no conflicts, and the model needs no merging.
  */
 
 const PLACES = 2;
 
-/** An action writes its own word at a place of a file, or makes a file of its own, or makes a folder with one. */
+/**
+ * One step of a history: an action (which edits a place of the shared file, creates a file, or creates a folder with a
+ * file), the undo of one action, the undo of all actions of an agent, or a redo.
+ */
 interface Step {
   readonly what: "edit" | "create" | "folder" | "undo" | "redo" | "agent";
   readonly who: "codex" | "claude";
@@ -35,7 +38,7 @@ interface Done {
   readonly what: Step["what"];
 }
 
-/** The files that the actions in force leave. */
+/** Returns the files, with their texts, that the actions in force make. */
 function modelled(all: readonly Done[], undone: ReadonlySet<string>): Record<string, string> {
   const lines = Array.from({ length: PLACES }, (_, i) => [`place ${i}`, `between ${i}`]);
   const files: Record<string, string> = {};
@@ -61,7 +64,7 @@ function write(disk: SimDisk, path: string, text: string): void {
   disk.close(fd);
 }
 
-/** The files of the project with their texts. */
+/** Returns the files of the project with their texts. */
 function present(disk: SimDisk, folder = "/proj"): Record<string, string> {
   const found: Record<string, string> = {};
   for (const { name } of disk.list(folder)) {
@@ -78,13 +81,13 @@ function present(disk: SimDisk, folder = "/proj"): Record<string, string> {
   return found;
 }
 
-/** Is a later edit of its place in force? */
+/** Returns true if the action is an edit, and a later edit of the same place is in force. */
 function isCovered({ id, at, what }: Done, all: readonly Done[], undone: ReadonlySet<string>): boolean {
   const later = all.slice(all.findIndex((one) => one.id === id) + 1);
   return what === "edit" && later.some((one) => one.what === "edit" && one.at === at && !undone.has(one.id));
 }
 
-it("undo and redo of any actions, in any order, leave exactly what the others did", async () => {
+it("undo and redo of any actions, in any order, leave exactly what the actions in force made", async () => {
   const property = fc.asyncProperty(steps, async (all) => {
     const folder = { folder: 0o755 };
     const disk = SimDisk.fromTree({ "/store": folder, "/config": folder, "/root": folder, "/proj": folder });
@@ -93,7 +96,7 @@ it("undo and redo of any actions, in any order, leave exactly what the others di
     const workspace = await store.open({ folder: "/proj", create: true });
     const done: Done[] = [];
     const undone = new Set<string>();
-    /** Selective undos that can be redone, newest last: a new action ends redo. */
+    /** The actions that each undo inverted which can still be redone, newest last. A new action ends redo. */
     let redoable: (readonly string[])[] = [];
     for (const { what, who, which } of all) {
       if (what === "undo" || what === "agent") {

@@ -7,7 +7,7 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 const lines = (...all: string[]): string => all.map((line) => `${line}\n`).join("");
 const BASE = lines("one", "two", "three", "four", "five", "six", "seven");
 
-/** Work of a run: the shell does it, and the session's id is returned. */
+/** Runs a shell script as a recorded run. Returns the id of its session. */
 async function work(workspace: WorkspaceApi, script: string): Promise<string> {
   const { session } = await workspace.run({ command: ["sh", "-c", script] });
   return session.session_id;
@@ -19,7 +19,7 @@ async function begun(project: Project, files: Record<string, string | Uint8Array
 }
 
 describe("undo of a session's work", () => {
-  it("takes a middle one back while earlier and later ones stay", async () => {
+  it("inverts the changes of a middle session, and keeps those of earlier and later ones", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "f.txt": BASE });
     await work(workspace, "sed -i s/one/ONE/ f.txt");
@@ -37,7 +37,7 @@ describe("undo of a session's work", () => {
     expect(done).toMatchObject({ operation: null, selection: `session ${middle}`, unmerged: [], skipped: [] });
   });
 
-  it("undoing it again changes nothing and says so; redo brings exactly that back", async () => {
+  it("changes nothing the second time and notes this; redo brings exactly the undone changes back", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "f.txt": BASE });
     const first = await work(workspace, "sed -i s/one/ONE/ f.txt; mkdir made; echo x > made/x");
@@ -84,7 +84,7 @@ describe("undo of a session's work", () => {
     }
   });
 
-  it("an edit that was not recorded yet is kept as well, and a dry run merges it without recording", async () => {
+  it("an edit that is not recorded yet is kept as well, and a dry run merges it without recording it", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "f.txt": BASE });
     const session = await work(workspace, "sed -i s/one/ONE/ f.txt");
@@ -100,7 +100,7 @@ describe("undo of a session's work", () => {
 });
 
 describe("conflicts", () => {
-  it("the same lines: clean places are taken back, the other keeps both contents", async () => {
+  it("a line that was edited since stays as a conflict with both contents, and the other lines are undone", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "f.txt": BASE });
     const session = await work(workspace, "sed -i 's/one/ONE/;s/seven/SEVEN/' f.txt");
@@ -124,7 +124,7 @@ describe("conflicts", () => {
     expect(project.read("f.txt")).toBe(lines("one", "two", "three", "four", "five", "six", "human"));
   });
 
-  it("keeping what is there changes nothing; a merged content is put there", async () => {
+  it("a resolution with `current` changes nothing, and one with `merged` writes the given content", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "f.txt": "a\n", "g.txt": "a\n" });
     const session = await work(workspace, "echo b > f.txt; echo b > g.txt");
@@ -139,7 +139,7 @@ describe("conflicts", () => {
     await expect(workspace.resolve("g.txt", { keep: "current" })).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("what settled it can be taken back: then it waits again, and redo settles it again", async () => {
+  it("the undo of a resolution opens the conflict again, and redo settles it again", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "f.txt": "a\n" });
     const session = await work(workspace, "echo b > f.txt");
@@ -158,7 +158,7 @@ describe("conflicts", () => {
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
-  it("a way to settle it that there is not leaves everything as it is", async () => {
+  it("a resolution with invalid options is refused, and leaves the file and the conflict as they are", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "f.txt": "a\n" });
     const session = await work(workspace, "echo b > f.txt");
@@ -181,7 +181,7 @@ describe("conflicts", () => {
     expect((await workspace.status()).notes).toEqual([]);
   });
 
-  it("taking the undo merges what was edited since, and refuses where it cannot", async () => {
+  it("a resolution with `undo` merges later edits, and is refused if they do not merge", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "f.txt": BASE });
     const session = await work(workspace, "sed -i s/seven/SEVEN/ f.txt");
@@ -217,7 +217,7 @@ describe("conflicts", () => {
     undo: string | null;
   }>([
     {
-      name: "edited, then deleted by others",
+      name: "a file edited, then deleted by others",
       script: "echo b > f",
       human: (p) => p.remove("f"),
       reason: "deleted",
@@ -225,7 +225,7 @@ describe("conflicts", () => {
       undo: "file",
     },
     {
-      name: "created, then edited by others",
+      name: "a file created, then edited by others",
       script: "echo b > new",
       human: (p) => p.write("new", "c\n"),
       reason: "edited",
@@ -233,7 +233,7 @@ describe("conflicts", () => {
       undo: null,
     },
     {
-      name: "deleted, then created by others",
+      name: "a file deleted, then created by others",
       script: "rm f",
       human: (p) => p.write("f", "c\n"),
       reason: "created",
@@ -241,7 +241,7 @@ describe("conflicts", () => {
       undo: "file",
     },
     {
-      name: "modes",
+      name: "a mode changed, then changed by others",
       script: "chmod 600 f",
       human: (p) => chmodSync(p.at("f"), 0o755),
       reason: "mode",
@@ -249,7 +249,7 @@ describe("conflicts", () => {
       undo: "file",
     },
     {
-      name: "links",
+      name: "a link changed, then changed by others",
       script: "ln -sfn b link",
       human: (p) => {
         p.remove("link");
@@ -260,7 +260,7 @@ describe("conflicts", () => {
       undo: "symlink",
     },
     {
-      name: "binary",
+      name: "a binary file edited, then edited by others",
       script: "printf '\\001\\000\\002\\004' > bin",
       human: (p) => p.write("bin", binary(5)),
       reason: "binary",
@@ -268,7 +268,7 @@ describe("conflicts", () => {
       undo: "file",
     },
     {
-      name: "kinds",
+      name: "a file replaced with a link, then with another link by others",
       script: "rm f; ln -s bin f",
       human: (p) => {
         p.remove("f");
@@ -279,7 +279,7 @@ describe("conflicts", () => {
       undo: "file",
     },
     {
-      name: "a folder where a file was",
+      name: "a file edited, then replaced with a folder by others",
       script: "echo b > f",
       human: (p) => {
         p.remove("f");
@@ -290,31 +290,34 @@ describe("conflicts", () => {
       undo: "file",
     },
     {
-      name: "the folder became a file",
+      name: "a folder deleted, then replaced with a file by others",
       script: "rm -r d",
       human: (p) => p.write("d", "c\n"),
       reason: "folder",
       current: null,
       undo: "file",
     },
-  ])("$name: what is there stays, both are kept", async ({ script, human, reason, current, undo }) => {
-    await using project = new Project();
-    project.link("link", "a");
-    const workspace = await begun(project, { f: "a\n", bin: binary(3), "d/x": "x\n" });
-    const session = await work(workspace, script);
-    human(project);
-    const tree = project.tree();
-    const done = await workspace.undo({ session });
-    expect(project.tree()).toEqual(tree);
-    expect(done.changes).toEqual([]);
-    const met = done.unmerged.find((one) => one.reason === reason);
-    expect(met).toMatchObject({ current_kind: current, undo_kind: undo });
-    await workspace.gc();
-    expect((await workspace.verify()).problems).toEqual([]);
-    expect(await workspace.conflicts()).toEqual(done.unmerged);
-  });
+  ])(
+    "$name: the present state stays, and the contents of both states are kept",
+    async ({ script, human, reason, current, undo }) => {
+      await using project = new Project();
+      project.link("link", "a");
+      const workspace = await begun(project, { f: "a\n", bin: binary(3), "d/x": "x\n" });
+      const session = await work(workspace, script);
+      human(project);
+      const tree = project.tree();
+      const done = await workspace.undo({ session });
+      expect(project.tree()).toEqual(tree);
+      expect(done.changes).toEqual([]);
+      const met = done.unmerged.find((one) => one.reason === reason);
+      expect(met).toMatchObject({ current_kind: current, undo_kind: undo });
+      await workspace.gc();
+      expect((await workspace.verify()).problems).toEqual([]);
+      expect(await workspace.conflicts()).toEqual(done.unmerged);
+    },
+  );
 
-  it("taking the undo brings the folder of its path back, and refuses where a file stands in its place", async () => {
+  it("a resolution with `undo` brings the path's folder back, and is refused if a file is in the folder's place", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "d/f": "a\n" });
     const session = await work(workspace, "rm -r d");
@@ -328,7 +331,7 @@ describe("conflicts", () => {
     expect(project.tree()).toEqual({});
   });
 
-  it("taking the undo of a whole path puts it there", async () => {
+  it("a resolution with `undo` of a deleted file writes its content and mode", async () => {
     await using project = new Project();
     const workspace = await begun(project, { f: "a\n" });
     const session = await work(workspace, "chmod 600 f; echo b > f");
@@ -341,7 +344,7 @@ describe("conflicts", () => {
 });
 
 describe("folders", () => {
-  it("a folder that holds others' files stays, and is said; when it is empty a second undo takes it", async () => {
+  it("a folder that holds another's file stays and is listed as skipped; once it is empty, a second undo removes it", async () => {
     await using project = new Project();
     const workspace = await begun(project, { a: "a\n" });
     const session = await work(workspace, "mkdir -p made/deep; echo x > made/deep/x");
@@ -354,7 +357,7 @@ describe("folders", () => {
     expect(Object.keys(project.tree())).toEqual(["a"]);
   });
 
-  it("a file in whose place a folder came that cannot be recorded now stays so, and everything else is taken back", async () => {
+  it("a path where a folder now holds an unrecordable file is skipped, and all other changes are undone", async () => {
     await using project = new Project();
     for (const path of ["d/y", "e/f", "e/g"]) project.write(path, "before");
     const workspace = await project.init({ maxFileSize: 100 });
@@ -372,13 +375,13 @@ describe("folders", () => {
       expect(skipped.map(({ path }) => path).sort()).toEqual(["e/f", "e/f/z"]);
     }
     expect(project.read("d/y")).toBe("before");
-    // Once it can be recorded, the same undo takes the rest.
+    // Once e/f/z can be recorded, the same undo inverts the remaining changes.
     project.write("e/f/z", "agent");
     const rest = await workspace.undo({ session: "s" });
     expect([rest.skipped, project.read("e/f")]).toEqual([[], "before"]);
   });
 
-  it("what was deleted comes back with its folders, also where others removed those since", async () => {
+  it("a deleted file comes back with its folders, even if others removed the folders since", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "d/e/x": "x\n", "d/y": "y\n" });
     const session = await work(workspace, "rm d/e/x");
@@ -400,7 +403,7 @@ describe("folders", () => {
 });
 
 describe("other selections", () => {
-  it("a file: everything after the baseline; again: nothing", async () => {
+  it("a path: undo inverts everything after the baseline, and a second undo notes that nothing is left", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "d/f": "a\n", other: "o\n" });
     const session = await work(workspace, "echo b > d/f; echo p > other");
@@ -416,7 +419,7 @@ describe("other selections", () => {
     await expect(workspace.undo({ file: "nothing" })).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("the last turn where no action names one says what is there instead", async () => {
+  it("the last turn is refused with a hint if no recorded action belongs to a turn", async () => {
     await using project = new Project();
     project.write("a.txt", "0");
     const workspace = await project.init();
@@ -433,7 +436,7 @@ describe("other selections", () => {
   });
 
   it.each([true, false])(
-    "a time before the history began is said to be its beginning, once (dry run: %s)",
+    "a time before the history gives one note that says when the history begins (dry run: %s)",
     async (dryRun) => {
       await using project = new Project();
       project.write("a.txt", "0");
@@ -448,7 +451,7 @@ describe("other selections", () => {
     },
   );
 
-  it("since a time before the history began: everything since it did", async () => {
+  it("since a time before the history: undo inverts everything after the baseline", async () => {
     await using project = new Project();
     const workspace = await begun(project, { f: "a\n" });
     await work(workspace, "echo b > f; echo new > g");
@@ -457,7 +460,7 @@ describe("other selections", () => {
     await expect(workspace.undo({ since: "no-such-moment" })).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("since a moment: everything after it", async () => {
+  it("since a moment: undo inverts everything after the moment", async () => {
     await using project = new Project();
     const workspace = await begun(project, { f: "a\n" });
     await work(workspace, "echo b > f");
@@ -469,7 +472,7 @@ describe("other selections", () => {
     expect(Object.keys(project.tree())).toEqual(["f"]);
   });
 
-  it("a dry run counts what is not recorded yet, as the undo itself will", async () => {
+  it("a dry run includes unrecorded changes, as the undo itself does, and records nothing", async () => {
     for (const selection of [{ since: "baseline" }, { actor: "human" }, { file: "d" }]) {
       await using project = new Project();
       const workspace = await begun(project, { "d/f": "a\n", "d/g": "g\n" });
@@ -486,7 +489,7 @@ describe("other selections", () => {
     }
   });
 
-  it("changes tells what a session did, as text too", async () => {
+  it("`changes` lists the paths that a session changed, with patches", async () => {
     await using project = new Project();
     const workspace = await begun(project, { f: "a\n" });
     const session = await work(workspace, "echo b > f; echo n > n");
@@ -498,7 +501,7 @@ describe("other selections", () => {
     expect(changes.changes[0]?.patch).toContain("-a\n+b\n");
   });
 
-  it("wrong selections say what to do", async () => {
+  it("invalid selections are refused with USAGE, and unknown ones with NOT_FOUND", async () => {
     await using project = new Project();
     const workspace = await begun(project, { f: "a\n" });
     await expect(workspace.undo({ session: "x", actor: "y" })).rejects.toMatchObject({ code: "USAGE" });
@@ -509,8 +512,8 @@ describe("other selections", () => {
   });
 });
 
-describe("beside whole operations", () => {
-  it("what is taken back is no longer undone next; plain undo takes the rest of an operation", async () => {
+describe("selective undo and undo of whole operations", () => {
+  it("plain undo passes over what selective undos inverted, and inverts the rest of an operation", async () => {
     await using project = new Project();
     const workspace = await begun(project, { f: BASE, g: "g\n" });
     const first = await work(workspace, "sed -i s/one/ONE/ f; echo G > g");

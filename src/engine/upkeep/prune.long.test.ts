@@ -34,7 +34,7 @@ async function drain(pieces: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 describe("the limits", () => {
-  it("leave no more actions than they say, which can all be rolled back, and everything verifies", async () => {
+  it("leave no more actions than `max_snapshots`; the oldest one can be rolled back, and the history verifies", async () => {
     const { project, workspace } = await started({ max_snapshots: 3 });
     await using _project = project;
     for (const text of ["1", "2", "3", "4", "5"]) await write(project, workspace, text);
@@ -66,7 +66,7 @@ describe("the limits", () => {
   it.each([
     ["damaged", "LOG_DAMAGED"],
     ["not signed", "REFUSED"],
-  ])("fail no action where another workspace of the store is %s, which is said once", async (what, code) => {
+  ])("fail no action if another workspace of the store is %s, and note this once", async (what, code) => {
     await using project = new Project();
     const notes: string[] = [];
     const store = await project.store({ retention: { max_snapshots: 2 }, onNote: (note) => notes.push(note) });
@@ -92,7 +92,7 @@ describe("the limits", () => {
     await workspace.close();
   });
 
-  it("never give up what is pinned, or the first of a session", async () => {
+  it("never prune a pinned action or the first action of a session", async () => {
     const { project, workspace } = await started({ max_snapshots: 4 });
     await using _project = project;
     const pinned = await write(project, workspace, "pinned");
@@ -112,7 +112,7 @@ describe("the limits", () => {
     await workspace.close();
   });
 
-  it("never give up what an open transaction needs: a flood within it is rolled back whole", async () => {
+  it("never prune what an open transaction needs: a transaction of more actions than the limit can be rolled back", async () => {
     const { project, workspace } = await started({ max_snapshots: 2 });
     await using _project = project;
     await write(project, workspace, "before it");
@@ -129,7 +129,7 @@ describe("the limits", () => {
     await workspace.close();
   });
 
-  it("never give up the contents of an open conflict", async () => {
+  it("never prune the contents of an open conflict", async () => {
     const { project, workspace } = await started({ max_snapshots: 2 });
     await using _project = project;
     const mine = await write(project, workspace, "mine");
@@ -146,7 +146,7 @@ describe("the limits", () => {
     await workspace.close();
   });
 
-  it("are counted anew by a process that has just begun, and forget what was let go of", async () => {
+  it("are applied by a new process, too, and no longer keep an action that was unpinned", async () => {
     const { project, workspace } = await started({ max_snapshots: 3 });
     await using _project = project;
     const pinned = await write(project, workspace, "pinned");
@@ -164,7 +164,7 @@ describe("the limits", () => {
 });
 
 describe("what is pruned", () => {
-  it("says so: content, moment, restore and rollback", async () => {
+  it("is refused with PRUNED by cat, restore, diff and rollback, and the kept states stay readable", async () => {
     const { project, workspace } = await started({ max_snapshots: 1 });
     await using _project = project;
     await write(project, workspace, "first and lost");
@@ -187,7 +187,7 @@ describe("what is pruned", () => {
     await workspace.close();
   });
 
-  it("is not what is merely damaged: a missing content that no pruning gave up is a problem", async () => {
+  it("does not include damage: verify reports a missing content that was not pruned as a problem", async () => {
     const { project, workspace } = await started({ max_snapshots: 1 });
     await using _project = project;
     for (const text of ["1", "2", "3"]) await write(project, workspace, text);
@@ -201,7 +201,7 @@ describe("what is pruned", () => {
 });
 
 describe("prune", () => {
-  it("shows in a dry run what it then does, and frees it", async () => {
+  it("does what its dry run shows, and frees the contents", async () => {
     const { project, workspace } = await started();
     await using _project = project;
     for (const text of ["1", "22", "333"]) await write(project, workspace, text);
@@ -226,7 +226,7 @@ describe("prune", () => {
     await workspace.close();
   });
 
-  it("counts what it gives up behind a dropped archive, so that it is freed in time", async () => {
+  it("counts contents that it gives up after a dropped archive as pending bytes", async () => {
     const { project, workspace } = await started();
     await using _project = project;
     for (const text of ["1", "22"]) await write(project, workspace, text);
@@ -239,7 +239,7 @@ describe("prune", () => {
     await workspace.close();
   });
 
-  it("survives a compaction, with and without its archive, and an index made anew", async () => {
+  it("stays valid after compactions with and without their archive, and after a rebuild of the index", async () => {
     const { project, workspace } = await started({ max_snapshots: 2 });
     await using _project = project;
     for (const text of ["1", "2", "3", "4"]) await write(project, workspace, text);

@@ -34,7 +34,7 @@ async function eventsAfter({ context }: WriteBackRig, seq: number): Promise<stri
 }
 
 describe("a write that is alone", () => {
-  it("is decided with one append, told to copies, and then put into the folder", async () => {
+  it("is decided with one append, reported to the listeners of `decided`, and then put into the folder", async () => {
     await using origin = await WriteBackRig.create({ a: "one" });
     const { seq } = await origin.context.index.head();
     const told: string[] = [];
@@ -51,7 +51,7 @@ describe("a write that is alone", () => {
     expect(await openIntents(origin.context)).toEqual([]);
   });
 
-  it("brings its folders along", async () => {
+  it("creates the missing folders of its path", async () => {
     await using origin = await WriteBackRig.create({});
     const { seq } = await origin.context.index.head();
     await origin.write("made/deep/a", "x");
@@ -60,7 +60,7 @@ describe("a write that is alone", () => {
     expect(contentOf(origin.disk, "/proj/made/deep/a")).toBe("x");
   });
 
-  it("is taken back where somebody saves in the very moment in which it is decided, recorded after theirs, and done then", async () => {
+  it("is abandoned if somebody saves the file just as it is decided, and is done after that save is recorded", async () => {
     await using origin = await WriteBackRig.create({ a: "one" });
     await origin.write("a", "first");
     const { seq } = await origin.context.index.head();
@@ -88,7 +88,7 @@ describe("a write that is alone", () => {
     expect((await verify(origin.context)).problems).toEqual([]);
   });
 
-  it("leaves no event where it is known before that it cannot be done", async () => {
+  it("leaves no event and no change if the disk is full before it is decided", async () => {
     await using origin = await WriteBackRig.create({ a: "one" });
     const { seq } = await origin.context.index.head();
     origin.disk.plan = ({ name, path }) =>
@@ -99,7 +99,7 @@ describe("a write that is alone", () => {
   });
 });
 
-it("crash sweep: what copies were told stays in the log, and what they were told of is in the folder after the next start", async () => {
+it("crash sweep: reported events stay in the log, and their write is in the folder after the next start", async () => {
   const prepared = await WriteBackRig.create({ a: "one" });
   const { workspaceId } = prepared;
   const start = prepared.disk.crash("keep");

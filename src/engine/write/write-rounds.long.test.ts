@@ -11,7 +11,7 @@ import { verify } from "../upkeep/verify.ts";
 /** Writes of one file each that share a commit are put into the folder with one apply. */
 
 const BEFORE: Readonly<Record<string, string>> = { a: "a1", b: "b1", "d/c": "c1", gone: "g1" };
-/** The first one makes a folder, and is applied by itself. */
+/** The first write makes a folder, and is applied by itself. */
 const WRITES = [
   ["made/first", "m2"],
   ["made/second", "s2"],
@@ -71,7 +71,7 @@ describe("writes that share a commit", () => {
     await expectDone(rig);
   });
 
-  it("are undone in the reverse order of their calls", async () => {
+  it("are closed in the order of their calls", async () => {
     await using rig = await WriteBackRig.create(BEFORE);
     const calls = [
       ["a", "a2"],
@@ -88,7 +88,7 @@ describe("writes that share a commit", () => {
     expect(closed).toEqual(calls.map(([path]) => `write ${path}`));
   });
 
-  it("are done without the one whose path somebody edits in the very moment, which is tried again", async () => {
+  it("are done, and the one whose path somebody edits at that moment is tried again after the edit", async () => {
     await using rig = await WriteBackRig.create(BEFORE);
     let isEdited = false;
     rig.disk.plan = ({ name, path }) => {
@@ -113,7 +113,7 @@ describe("writes that share a commit", () => {
     expect((await verify(rig.context)).problems).toEqual([]);
   });
 
-  it("are done one by one where they cannot be staged together", async () => {
+  it("are done one by one if they cannot be staged together", async () => {
     await using rig = await WriteBackRig.create(BEFORE);
     let tried = 0;
     rig.disk.plan = ({ name, path }) => {
@@ -128,7 +128,7 @@ describe("writes that share a commit", () => {
   });
 });
 
-it("crash sweep: what was answered is done, and everything else is done or as it was", async () => {
+it("crash sweep: every answered write is done, and every other path has its new or its old content", async () => {
   const prepared = await WriteBackRig.create(BEFORE);
   const { workspaceId } = prepared;
   const start = prepared.disk.crash("keep");
@@ -159,7 +159,7 @@ it("crash sweep: what was answered is done, and everything else is done or as it
   expect(together).toBe(WRITES.length);
 }, 600_000);
 
-it("an edit of a replaced file in the very moment before a crash is kept beside its path", async () => {
+it("an edit of a replaced file just before a crash is kept as a conflict copy beside its path", async () => {
   for (const path of ["a", "b", "d/c"]) {
     const rig = await WriteBackRig.create(BEFORE);
     rig.disk.plan = (operation) =>
@@ -182,7 +182,7 @@ it("an edit of a replaced file in the very moment before a crash is kept beside 
   }
 });
 
-it("a crash while the writes are done one by one leaves no conflict copy, and keeps an edit of that moment", async () => {
+it("a crash while the writes are done one by one leaves a conflict copy only of a file edited at that moment", async () => {
   for (const path of ["a", "b", "d/c"]) {
     const name = path.split("/").at(-1) ?? "";
     for (const edit of [undefined, "edited at the last moment"]) {
@@ -213,7 +213,7 @@ it("a crash while the writes are done one by one leaves no conflict copy, and ke
   }
 });
 
-it("more writes than a round takes are done in several rounds", async () => {
+it("more writes than one round takes are all done", async () => {
   await using rig = await WriteBackRig.create(BEFORE);
   const many = Array.from({ length: 131 }, (_, i) => [`d/f${i}`, `text ${i}`] as const);
   const outcomes = await rig.writeAll(many);

@@ -90,7 +90,7 @@ async function ended(process: ChildProcess): Promise<void> {
 }
 
 describe("several processes", () => {
-  test("write at the same time; each sees what the others committed", async () => {
+  test("write at the same time, and all that they commit is stored", async () => {
     const home = freshHome();
     const code = (seed: number): string => `
       say("ready");
@@ -134,7 +134,7 @@ describe("several processes", () => {
     await store.collect(() => true);
   });
 
-  test("one is stopped in the middle of a batch: a collector gives up and takes nothing from it", async () => {
+  test("one is stopped in the middle of a batch: a collector is refused, and frees nothing that the batch has put", async () => {
     const home = freshHome();
     const store = await open(home);
     const [seen] = (await putAll(store, [Buffer.from("seen by the other")])) as [Hash];
@@ -155,7 +155,7 @@ describe("several processes", () => {
     expect(await store.collect(() => false)).toMatchObject({ freedBlobs: 2 });
   });
 
-  test("a worker thread fills a sink, the main thread publishes it", async () => {
+  test("a worker thread fills a sink, and the main thread publishes it", async () => {
     const home = freshHome();
     const store = await open(home);
     const [lane] = await store.takeLanes(1);
@@ -191,7 +191,7 @@ describe("the index file", () => {
     ["of another version", (path) => writeFileSync(path, readFileSync(path).fill(9, 60, 64))],
   ];
 
-  test.each(damages)("%s: it is made anew, and no answer changes", async (_, damage) => {
+  test.each(damages)("%s: the index is made anew, and no answer changes", async (_, damage) => {
     const home = freshHome();
     const { index } = storeLayout(home).blobs;
     const store = await open(home);
@@ -205,7 +205,7 @@ describe("the index file", () => {
     expect(await problemsOf(again)).toEqual([]);
   });
 
-  test("damage that shows only later: said once, then made anew", async () => {
+  test("with damage that shows only later: the damage is reported once, and the index is made anew", async () => {
     const home = freshHome();
     const { index } = storeLayout(home).blobs;
     const store = await open(home);
@@ -223,7 +223,7 @@ describe("the index file", () => {
     expect(await again.has(hashes)).toEqual(new Set(hashes));
   });
 
-  test("deleted while another process runs: both go on, and see each other's contents", async () => {
+  test("deleted while a store is open: that store and a new one see each other's contents", async () => {
     const home = freshHome();
     const { index } = storeLayout(home).blobs;
     const running = await open(home);
@@ -241,7 +241,7 @@ describe("the index file", () => {
     }
   });
 
-  test("deleted in the middle of a batch: what it commits is found later", async () => {
+  test("deleted in the middle of a batch: the committed content is found later", async () => {
     const home = freshHome();
     const { index } = storeLayout(home).blobs;
     const store = await open(home);

@@ -46,7 +46,7 @@ blobStoreSuite("FileBlobStore on a simulated disk", onSimDisk);
 blobBlocksSuite("FileBlobStore on a disk", onDisk);
 blobBlocksSuite("FileBlobStore on a simulated disk", onSimDisk);
 
-it("a large content that is read leaves the process its turns: timers, and all who speak with it", async () => {
+it("the read of a large content leaves turns of the event loop to the rest of the process", async () => {
   const store = await onDisk().open();
   const content = randomBytes(32 * 1024 ** 2);
   const batch = await store.batch();

@@ -65,7 +65,7 @@ describe("FileEventLog on a disk that fails", () => {
     return { disk: sim, operations, fail: (name, verdict) => void (failing = { name, verdict }) };
   }
 
-  test("a failed sync poisons: nothing is written or synced again until the disk takes another file's", async () => {
+  test("a failed sync poisons the log: nothing is written or synced until the disk syncs another file", async () => {
     const { disk: sim } = simulated();
     const log = new FileEventLog(sim, paths);
     const [first, second] = nextEvents(EMPTY_HEAD, 2) as [SealedEvent, SealedEvent];
@@ -108,7 +108,7 @@ describe("FileEventLog on a disk that fails", () => {
       failing: (name) => name === "rename",
       work: (log) => log.rotate(...(nextEvents(log.head, 1) as [SealedEvent])),
     },
-  ])("stays poisoned after a failure about $about, and says that", async ({ failing, work }) => {
+  ])("stays poisoned after a failure about $about, and reports this", async ({ failing, work }) => {
     const { disk: sim } = simulated();
     const other = new FileEventLog(sim, paths);
     await other.append(nextEvents(EMPTY_HEAD, 1));
@@ -126,7 +126,7 @@ describe("FileEventLog on a disk that fails", () => {
     expect(sim.content(paths.log)).toEqual(before);
   });
 
-  test("is not taken up again before those that wait for the sync were told that it has failed", async () => {
+  test("does not work again before the callers that wait for a failed sync were told", async () => {
     const { disk: sim } = simulated();
     const log = new FileEventLog(sim, paths);
     await log.append(nextEvents(EMPTY_HEAD, 1));
@@ -134,7 +134,7 @@ describe("FileEventLog on a disk that fails", () => {
     const next = nextEvents(log.head, 1);
     sim.plan = ({ name, path }) => {
       if (name !== "sync" || path !== paths.log) return "go";
-      // Runs in each turn of the microtask queue from here on, until all have failed.
+      // Tries to append in each of the next 20 turns of the microtask queue.
       void (async () => {
         for (let turn = 0; turn < 20; turn += 1) {
           await Promise.resolve();
@@ -165,7 +165,7 @@ describe("FileEventLog on a disk that fails", () => {
     expect(log.head.seq).toBe(3);
   });
 
-  test("a write that can be neither finished nor cut back poisons", async () => {
+  test("a write that can be neither finished nor cut back poisons the log", async () => {
     const { disk: sim } = simulated();
     const log = new FileEventLog(sim, paths);
     await log.append(nextEvents(EMPTY_HEAD, 1));
@@ -178,7 +178,7 @@ describe("FileEventLog on a disk that fails", () => {
     expect(reopened.head.tornBytes).toBeGreaterThan(0);
   });
 
-  test("no space to keep a torn tail: it stays in the log, which can be read", async () => {
+  test("lines that cannot be kept in quarantine for lack of space stay in the log, which can be read", async () => {
     const { disk: sim, fail } = simulated();
     const log = new FileEventLog(sim, paths);
     await log.append(nextEvents(EMPTY_HEAD, 2));
@@ -196,7 +196,7 @@ describe("FileEventLog on a disk that fails", () => {
     expect(counted).toEqual(["write", "sync"]);
   });
 
-  test("calls made at once fail together, and none of them lands", async () => {
+  test("calls made at once fail together, and none of them is written", async () => {
     const { disk: sim, fail } = simulated();
     const log = new FileEventLog(sim, paths);
     fail("write", { errno: "EDQUOT" });
@@ -206,7 +206,7 @@ describe("FileEventLog on a disk that fails", () => {
     await log.append(nextEvents(EMPTY_HEAD, 1));
   });
 
-  test("logs that are made durable beside each other: one that fails is poisoned, the others go on", async () => {
+  test("of two logs that are synced at the same time, the one whose sync fails is poisoned, and the other continues", async () => {
     const other = storeLayout("/store").workspace("v");
     const sim = SimDisk.fromTree({ [paths.folder]: { folder: 0o700 }, [other.folder]: { folder: 0o700 } });
     const scheduler = new FsyncScheduler(sim);
@@ -225,7 +225,7 @@ describe("FileEventLog on a disk that fails", () => {
     expect([paths, other].map((one) => new FileEventLog(found, one).head.seq)).toEqual([6, 2]);
   });
 
-  test("while lines are made durable, nobody sees them; what comes meanwhile goes with the next sync", async () => {
+  test("lines are not visible while they are synced, and lines that come meanwhile go with the next sync", async () => {
     const { disk: sim, operations } = simulated();
     let end = (): void => undefined;
     const held = Object.assign(new FsyncScheduler(sim), {
@@ -252,7 +252,7 @@ describe("FileEventLog on a disk that fails", () => {
     ]);
   });
 
-  test("sync makes durable what another process had written and not synced", async () => {
+  test("sync makes lines durable that another process had written and not synced", async () => {
     const { disk: sim, fail } = simulated();
     await new FileEventLog(sim, paths).append(nextEvents(EMPTY_HEAD, 1));
     fail("sync", "stop-before");
@@ -286,12 +286,12 @@ describe("FileEventLog finds its end", () => {
     ["a line that ends in CR LF", Buffer.from(`${first.line}\r\n`)],
     ["a line with something before it", Buffer.from(` ${first.line}\n`)],
   ];
-  test.each(torn)("behind the last event: %s", (_, bytes) => {
+  test.each(torn)("after the last event, if this follows: %s", (_, bytes) => {
     const { head } = opened(Buffer.concat([good, bytes]));
     expect(head).toEqual({ seq: 2, hash: second.hash, bytes: good.length, tornBytes: bytes.length });
   });
 
-  test.each(torn.slice(0, 5))("with nothing before it: %s", (_, bytes) => {
+  test.each(torn.slice(0, 5))("at the start of a file with nothing but this: %s", (_, bytes) => {
     expect(opened(bytes).head).toEqual({ seq: 0, hash: "", bytes: 0, tornBytes: bytes.length });
   });
 
@@ -299,18 +299,18 @@ describe("FileEventLog finds its end", () => {
     expect(opened(Buffer.alloc(0)).head).toEqual({ seq: 0, hash: "", bytes: 0, tornBytes: 0 });
   });
 
-  test("cut at a newline: shorter, and whole", () => {
+  test("a file that is cut at a newline is a shorter whole log", () => {
     expect(opened(Buffer.from(`${first.line}\n`)).head).toMatchObject({ seq: 1, tornBytes: 0 });
   });
 
-  test("lines come as they are: damage in the middle does not hide what follows", async () => {
+  test("lines are read as they are: damage in the middle does not hide the lines after it", async () => {
     const log = opened(Buffer.from(`${first.line}\ngarbage\n\n${second.line}\n`));
     const lines = await collectLines(log.read());
     expect(lines.map((line) => line.bytes.length)).toEqual([first.line.length, 7, 0, second.line.length]);
     expect(lines.map((line) => line.lineNumber)).toEqual([1, 2, 3, 4]);
   });
 
-  test("a line over the cap is cut for its reader, who can go on behind it", async () => {
+  test("a line over the cap is cut for its reader, which can continue after it", async () => {
     const giant = Buffer.alloc(MAX_LINE_BYTES + 3_000_000, "x");
     const log = opened(Buffer.concat([Buffer.from(`${first.line}\n`), giant, Buffer.from(`\n${second.line}\n`)]));
     const seen: [number, number, number][] = [];

@@ -48,7 +48,7 @@ async function readAll(store: IndexStore): Promise<number> {
 }
 
 describe("SqliteIndexStore on disk", () => {
-  test("what was applied is there when it is opened again; the files are private", async () => {
+  test("applied rows are there when the index is opened again, and its files are private", async () => {
     const path = await filled();
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const store = openSqliteIndexStore(path, disk);
@@ -59,7 +59,7 @@ describe("SqliteIndexStore on disk", () => {
     await store.close();
   });
 
-  test("two connections see one index; a reset by one is noticed by the other", async () => {
+  test("two connections see one index, and a reset by one is noticed by the other", async () => {
     const path = freshPath();
     const one = openSqliteIndexStore(path, disk);
     const other = openSqliteIndexStore(path, disk);
@@ -76,7 +76,7 @@ describe("SqliteIndexStore on disk", () => {
     await other.close();
   });
 
-  test("what another connection has added since is not answered from memory", async () => {
+  test("rows that another connection has added since are found, whatever rows are remembered", async () => {
     const path = freshPath();
     const one = openSqliteIndexStore(path, disk);
     const other = openSqliteIndexStore(path, disk);
@@ -99,7 +99,7 @@ describe("SqliteIndexStore on disk", () => {
     await other.close();
   });
 
-  test("a reset in the middle of a long read is told, not answered with other rows", async () => {
+  test("a reset in the middle of a long read fails the read, instead of giving other rows", async () => {
     const path = await filled();
     const one = openSqliteIndexStore(path, disk);
     const other = openSqliteIndexStore(path, disk);
@@ -114,7 +114,7 @@ describe("SqliteIndexStore on disk", () => {
     await other.close();
   });
 
-  test("what another connection writes is seen at once after `fresh`, and else from the next turn on", async () => {
+  test("writes of another connection are seen at once after `fresh`, and otherwise from the next turn on", async () => {
     const path = await filled();
     const one = openSqliteIndexStore(path, disk);
     const other = openSqliteIndexStore(path, disk);
@@ -128,14 +128,14 @@ describe("SqliteIndexStore on disk", () => {
     await other.apply(batchTo(seq + 2, { events: [eventAt(seq + 2, "user:a")] }));
     await nextTurn();
     expect((await one.record("user:a"))?.seq).toBe(seq + 2);
-    // It sees its own changes at once, whatever it has read before.
+    // A connection sees its own changes at once, whatever it has read before.
     await one.apply(batchTo(seq + 3, { events: [eventAt(seq + 3, "user:b")] }));
     expect((await one.head()).seq).toBe(seq + 3);
     await one.close();
     await other.close();
   });
 
-  test("an index of another format comes up empty and works", async () => {
+  test("an index of another format is opened empty, and works", async () => {
     const path = await filled();
     const db = new DatabaseSync(path);
     db.exec("PRAGMA user_version = 99; ALTER TABLE events RENAME TO elsewhere; CREATE TABLE more (x)");
@@ -174,17 +174,20 @@ describe("SqliteIndexStore on disk", () => {
     db.close();
   }
 
-  test.each(damages)("%s: INTEGRITY_VIOLATION at open; discarded, it is as good as new", async (_, damage) => {
-    const path = await filled();
-    damage(path);
-    expect(() => openSqliteIndexStore(path, disk)).toThrow(expect.objectContaining({ code: "INTEGRITY_VIOLATION" }));
-    discardSqliteFiles(disk, path);
-    expect([path, `${path}-wal`, `${path}-shm`].filter((file) => existsSync(file))).toEqual([]);
-    discardSqliteFiles(disk, path);
-    const store = openSqliteIndexStore(path, disk);
-    await store.apply(batchTo(1));
-    await store.close();
-  });
+  test.each(damages)(
+    "%s: an open fails with INTEGRITY_VIOLATION, and works again once the files are discarded",
+    async (_, damage) => {
+      const path = await filled();
+      damage(path);
+      expect(() => openSqliteIndexStore(path, disk)).toThrow(expect.objectContaining({ code: "INTEGRITY_VIOLATION" }));
+      discardSqliteFiles(disk, path);
+      expect([path, `${path}-wal`, `${path}-shm`].filter((file) => existsSync(file))).toEqual([]);
+      discardSqliteFiles(disk, path);
+      const store = openSqliteIndexStore(path, disk);
+      await store.apply(batchTo(1));
+      await store.close();
+    },
+  );
 
   test("pages that are overwritten with garbage are found when they are read", async () => {
     const path = await filled();
@@ -208,7 +211,7 @@ describe("SqliteIndexStore on disk", () => {
     await store.close();
   });
 
-  test("a row that is not what was written is found when it is read", async () => {
+  test("a row with an invalid value is refused when it is read", async () => {
     const path = await filled();
     execute(
       path,

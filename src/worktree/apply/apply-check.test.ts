@@ -15,7 +15,7 @@ function made(path: string): Change {
   return { path: entry.path, before: undefined, after: entry };
 }
 
-it("a file whose folder is missing has no place, though a folder further above is changed too", async () => {
+it("check blocks a file whose folder is missing, even if a folder further above is among the changes", async () => {
   const disk = new SimDisk();
   for (const path of ["/base", "/base/a", "/store"]) disk.makeFolder(path);
   const worktree = new DiskWorktree({

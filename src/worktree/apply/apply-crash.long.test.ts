@@ -261,7 +261,7 @@ test("a staging place without a note is removed a day later, if a scan has found
   expect(there()).toEqual([]);
 });
 
-test("what is reported as applied survives a loss of power right after", async () => {
+test("changes that an apply reports as applied survive a loss of power right after", async () => {
   const disk = SimDisk.fromTree(plant(BEFORE));
   const report = await apply(disk, "/store/staging");
   expect(report).toMatchObject({ blocked: [], conflicts: [] });

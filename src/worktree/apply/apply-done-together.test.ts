@@ -30,13 +30,13 @@ function isTree(before: typeof FULL, done: readonly Change[]): boolean {
 }
 
 test.each([
-  ["a folder goes", FULL, NOTHING],
-  ["a folder comes", NOTHING, FULL],
+  ["a folder is removed", FULL, NOTHING],
+  ["a folder is made", NOTHING, FULL],
   ["a folder becomes a link", FULL, LINK],
   ["a link becomes a folder", LINK, FULL],
   ["a folder in it becomes a file", FULL, FLAT],
   ["a file in it becomes a folder", FLAT, FULL],
-])("%s: of any of the changes, what is told as done leaves a tree", (_, before, after) => {
+])("%s: whichever of the changes are done, the reported ones leave a valid tree", (_, before, after) => {
   const changes = changesOf(before, after);
   for (let seen = 0; seen < 2 ** changes.length; seen += 1) {
     const all = changes.filter((_change, i) => (seen & (2 ** i)) !== 0);

@@ -12,7 +12,7 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 import { DiskWorktree } from "../disk/disk-worktree.ts";
 import type { ApplyReport } from "../worktree.ts";
 
-/** What somebody puts where an apply has put something is left alone when that apply is taken back. */
+/** If an apply is taken back, files that somebody has put in the place of its files meanwhile are left alone. */
 
 const OLD = "old";
 const NEW = "new";
@@ -31,7 +31,7 @@ beforeEach(() => {
 
 afterEach(() => fs.rmSync(base, { recursive: true, force: true }));
 
-/** A disk on which somebody acts as soon as the path `a` has got its new file, or its new mode. */
+/** A disk that calls `act` as soon as the path `a` has its new file or its new mode. */
 class Meddled extends NodeDisk {
   act: (() => void) | undefined;
 
@@ -74,7 +74,10 @@ interface Tried {
   readonly after: Entry;
 }
 
-/** Changes `a`. Then somebody acts, and makes `b`, so that the apply cannot make it and takes all back. */
+/**
+ * Applies a change of `a` and a new file `b`. After the change of `a`, calls `meanwhile` and makes `b`. So the apply
+ * cannot make `b`, and takes the change of `a` back.
+ */
 async function takenBack({ before, after }: Tried, meanwhile: () => void): Promise<ApplyReport> {
   const disk = new Meddled();
   const worktree = new DiskWorktree({
@@ -150,21 +153,21 @@ describe("An apply that is taken back", () => {
     expect(fs.readlinkSync(at("a"))).toBe(THEIRS);
   });
 
-  it("leaves what was written into a new file at once, though that is as long as the new content", async () => {
+  it("leaves a new file that somebody has written into at once, even if its size is that of the new content", async () => {
     await takenBack({ after: entry("a", NEW) }, () => fs.writeFileSync(at("a"), THEIRS));
     expect(fs.readFileSync(at("a"), "utf8")).toBe(THEIRS);
   });
 
   it.each([
-    ["saved by a rename", () => replaceA(THEIRS)],
+    ["replaced by a rename", () => replaceA(THEIRS)],
     ["written in place", () => fs.writeFileSync(at("a"), THEIRS)],
-  ])("leaves what was %s where an old file was replaced", async (_how, save) => {
+  ])("leaves a file that somebody has %s after the apply replaced it", async (_how, save) => {
     fs.writeFileSync(at("a"), OLD, { mode: 0o644 });
     await takenBack({ before: entry("a", OLD), after: entry("a", NEW) }, save);
     expect(fs.readFileSync(at("a"), "utf8")).toBe(THEIRS);
   });
 
-  it("leaves the mode of a file that has taken the place of one whose mode was set", async () => {
+  it("leaves the mode of a file that has replaced the file whose mode the apply set", async () => {
     fs.writeFileSync(at("a"), OLD, { mode: 0o644 });
     const changed = { before: entry("a", OLD), after: entry("a", OLD, NEW_MODE) };
     await takenBack(changed, () => replaceA(THEIRS, 0o600));

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ApplyProgress } from "./apply-ready.ts";
 
-it("tells how far it is now and then, never back, and at the end that it is done", () => {
+it("reports progress in steps, never less than before, and the whole at the end", () => {
   const told: string[] = [];
   const progress = new ApplyProgress((done, total) => told.push(`${done}/${total}`), 1_000);
   for (let i = 0; i < 130; i += 1) progress.staged(1);

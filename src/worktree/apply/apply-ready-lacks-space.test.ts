@@ -6,7 +6,7 @@ import { parsePath, pathInRoot, type WorkspacePath } from "../../core/values/pat
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { DiskWorktree } from "../disk/disk-worktree.ts";
 
-/** A disk with room for 100 bytes, and two tracked folders on it, the second one as `mounts` has it. */
+/** A disk with room for 100 bytes, and two tracked folders. Those in `mounts` are on disks of their own. */
 function twoRoots(mounts: readonly string[]): DiskWorktree {
   const disk = new SimDisk({ capacityBytes: 100, mounts });
   for (const path of ["/one", "/two", "/store"]) if (!mounts.includes(path)) disk.makeFolder(path);
@@ -33,13 +33,13 @@ const IN_ONE = parsePath("a");
 const IN_TWO = pathInRoot("two", parsePath("b"));
 const BOTH = [made(IN_ONE, 60), made(IN_TWO, 60)];
 
-it("what two folders on one disk need is held against its room together", async () => {
+it("two folders on one disk must fit into its free space together", async () => {
   const report = await twoRoots([]).check({ changes: BOTH, onBlocked: "skip" });
   expect(report).toMatchObject({ applied: [], blocked: [{ reason: "no-space" }, { reason: "no-space" }] });
   expect(report.blocked[0]?.detail).toBe("120 bytes are needed and 100 are free");
 });
 
-it("what folders on two disks need is held against the room of each", async () => {
+it("folders on two disks must each fit into the free space of their own disk", async () => {
   expect(await twoRoots(["/two"]).check({ changes: BOTH, onBlocked: "skip" })).toMatchObject({ blocked: [] });
   const report = await twoRoots(["/two"]).check({ changes: [made(IN_ONE, 60), made(IN_TWO, 101)], onBlocked: "skip" });
   expect(report.blocked[0]?.detail).toBe("101 bytes are needed and 100 are free");

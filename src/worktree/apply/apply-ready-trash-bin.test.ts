@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { TrashBin } from "./apply-ready.ts";
 
-test("what comes later waits for what came before, and for nobody who adds", async () => {
+test("removals run one after another in the order of `add`, which does not wait for them", async () => {
   const bin = new TrashBin();
   const first = Promise.withResolvers<undefined>();
   const done: string[] = [];
@@ -17,7 +17,7 @@ test("what comes later waits for what came before, and for nobody who adds", asy
   expect([await bin.emptied("one"), await bin.emptied("one"), await bin.emptied("none")]).toEqual([true, false, false]);
 });
 
-test("what could not go is told to who asks for it, once, and hinders nobody else", async () => {
+test("a failed removal is reported once, to the caller that asks for its token, and stops no other removal", async () => {
   const bin = new TrashBin();
   const trouble = Object.assign(new Error("EIO"), { code: "EIO" });
   bin.add("one", () => Promise.reject(trouble));

@@ -10,7 +10,7 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 import { DiskWorktree } from "../disk/disk-worktree.ts";
 import type { ApplyReport, ContentReader } from "../worktree.ts";
 
-/** Paths that change together: one that somebody writes while the others are staged keeps all of them as they are. */
+/** Paths that change together: if somebody writes one of them while the others are staged, none of them is changed. */
 
 const PATHS = ["live.db", "live.db-journal", "live.db-wal"];
 const CONTENTS = ["old", "new", "own"];
@@ -29,7 +29,7 @@ function readerOf(hash: Hash): ContentReader {
   };
 }
 
-/** A time at which every file may have been written once more, unseen. */
+/** A modification time in the future: a file that has it may have been written once more without a visible change. */
 const LATER = new Date(Date.now() + 3_600_000);
 
 interface Tried {
@@ -37,7 +37,7 @@ interface Tried {
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Replaces `live.db` and what else is said, while `meanwhile` edits the folder. */
+/** Applies new contents of `live.db` and `other`, and the changes `others`, while `meanwhile` edits the folder. */
 async function tried(
   others: readonly Change[],
   meanwhile: (at: (name: string) => string) => void,
@@ -103,7 +103,7 @@ describe("Paths that change together", () => {
     ["is removed", REMOVED, ALL, { "live.db": "new", other: "new" }],
     ["is made", MADE, ALONE, { "live.db": "new", other: "new", [WAL]: "new" }],
     ["stays", STILL, ALL, { ...ALL, "live.db": "new", other: "new" }],
-  ])("are all changed where one %s", async (_how, change, before, after) => {
+  ])("are all changed if one of them %s", async (_how, change, before, after) => {
     const { report, files } = await tried([change], () => undefined, before);
     expect(report.blocked).toEqual([]);
     expect(files).toEqual(after);
@@ -115,7 +115,7 @@ describe("Paths that change together", () => {
     ["is to stay", STILL, ALL],
     ["is to be made", MADE, ALONE],
     ["is to stay away", ABSENT, ALONE],
-  ])("are all left where one that %s is written meanwhile", async (_how, change, before) => {
+  ])("are all left alone if one that %s is written meanwhile", async (_how, change, before) => {
     const { report, files } = await tried([change], (at) => writeFileSync(at(WAL), "written"), before);
     expect(files).toEqual({ ...before, other: "new", [WAL]: "written" });
     expect(report.applied).toEqual(["other"]);
@@ -124,7 +124,7 @@ describe("Paths that change together", () => {
     expect(told["live.db"]?.detail).toMatch(/^its database is one unit with live\.db-wal: /);
   });
 
-  it("are put back where the write of one shows only as its turn comes", async () => {
+  it("are put back if a write to one of them is noticed only when that one is to be replaced", async () => {
     const hidden = (at: (name: string) => string): void => {
       writeFileSync(at(WAL), "own");
       utimesSync(at(WAL), LATER, LATER);

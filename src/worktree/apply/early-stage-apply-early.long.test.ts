@@ -14,7 +14,7 @@ import { beneath } from "./early-stage.ts";
 
 /** Tests how an apply uses files that were staged before it. */
 
-/** Content by path; folders end in `/`. */
+/** The tree that the apply makes: content by path. Folders end in `/`. */
 const GOAL = {
   "top.txt": "at the top",
   "src/": "",
@@ -29,7 +29,7 @@ const GOAL = {
   "was-file/d": "content of d",
 } as const;
 
-/** Early-staged files: some of the goal, some that differ from the goal, and some that nobody wants. */
+/** Early-staged files: some match the goal, some differ from it, and some are not in the goal. */
 const EARLY = {
   "top.txt": GOAL["top.txt"],
   "src/a": GOAL["src/a"],
@@ -87,7 +87,7 @@ function plant(): SimDisk {
   return SimDisk.fromTree({ "/store/staging": { folder: 0o700 }, "/base": { folder: 0o755 }, ...BEFORE });
 }
 
-/** Writes `EARLY`, as a fetch of contents does; returns the stat of each file then. */
+/** Stages the files of `EARLY`, as a fetch of contents does. Returns the stat of each staged file. */
 function stageEarly(disk: SimDisk, worktree: DiskWorktree, { isEnded = true } = {}): Map<string, FileStat> {
   const stage = worktree.early;
   if (stage === undefined) throw new Error("there is a folder");
@@ -138,7 +138,7 @@ for (const [where, staging] of [
   ["in the store", "/store/staging"],
   ["in the root", undefined],
 ] as const) {
-  test(`what is staged as it is wanted is taken over, nothing else of it comes along; staging ${where}`, async () => {
+  test(`an apply takes over the early-staged files that match its goal, and no others; staging ${where}`, async () => {
     const disk = plant();
     const worktree = worktreeOn(disk, staging);
     const stats = stageEarly(disk, worktree);
@@ -153,15 +153,15 @@ for (const [where, staging] of [
       expect(disk.lstat(`/base/${name}`)?.mode).toBe(0o750);
     expect(disk.list("/store/staging")).toEqual([]);
     expect(disk.openDescriptors).toBe(0);
-    // Known without reading: a scan only reads what was there before.
+    // The applied files are known without reading: a scan reports only files that were there before.
     const found: string[] = [];
     await worktree.scan({}, (batch) => found.push(...batch.map(({ path }) => path)));
     expect(found.filter((path) => path in GOAL)).toEqual([]);
-    // It is durable with the apply, though nobody had synced it before.
+    // The files that were taken over are durable after the apply, although nobody had synced them before.
     expect(treeOf(disk.crash("forget"))).toEqual(DONE);
   });
 
-  test(`cut off anywhere, it is finished without what was staged early; staging ${where}`, async () => {
+  test(`an apply that is cut off anywhere is finished without the early-staged files; staging ${where}`, async () => {
     const result = await sweepCrashes({
       prepare: plant,
       run: async (disk) => {
@@ -184,7 +184,7 @@ for (const [where, staging] of [
   });
 }
 
-test("what is not whole yet is nobody's, nor is it for an apply that goes on with another one's", async () => {
+test("an apply does not use an early stage that has not ended, and a resumed apply leaves the early stage alone", async () => {
   const disk = plant();
   const worktree = worktreeOn(disk, "/store/staging");
   const stats = stageEarly(disk, worktree, { isEnded: false });
@@ -198,7 +198,7 @@ test("what is not whole yet is nobody's, nor is it for an apply that goes on wit
   expect(disk.list("/store/staging")).toEqual([]);
 });
 
-test("where it cannot be as it is wanted, it goes", async () => {
+test("early-staged files that an apply cannot use are removed", async () => {
   for (const more of [{ keepMtime: true }, { changes: [] }] as const) {
     const disk = plant();
     const worktree = worktreeOn(disk, "/store/staging");
@@ -211,7 +211,7 @@ test("where it cannot be as it is wanted, it goes", async () => {
   }
 });
 
-test("room for what is staged is not asked for once more", async () => {
+test("an apply does not ask for space for files that are already staged", async () => {
   const disk = SimDisk.fromTree(
     { "/store/staging": { folder: 0o700 }, "/base": { folder: 0o755 } },
     { capacityBytes: 3_000 },
@@ -232,14 +232,14 @@ test("room for what is staged is not asked for once more", async () => {
   expect(report).toMatchObject({ applied: ["big"], blocked: [] });
 });
 
-test("where the sync fails that was begun early, nothing is taken for durable: it is staged anew", async () => {
+test("if the early sync fails, the apply changes nothing, and its resumption stages all files anew", async () => {
   const disk = SimDisk.fromTree(
     { "/store/staging": { folder: 0o700 }, "/base": { folder: 0o755 }, ...BEFORE },
     { syncsAll: true },
   );
   const worktree = worktreeOn(disk, "/store/staging");
   let syncs = 0;
-  // The next one says nothing of it.
+  // Only the first sync fails. The next one succeeds, as the kernel reports a write error to only one of two syncs.
   disk.plan = ({ name }) => (name === "syncAll" && (syncs += 1) === 1 ? { errno: "EIO" } : "go");
   const stats = stageEarly(disk, worktree);
   await expect(worktree.apply(REQUEST)).rejects.toMatchObject({ code: "EIO" });
@@ -250,7 +250,7 @@ test("where the sync fails that was begun early, nothing is taken for durable: i
   expect(disk.lstat("/base/top.txt")?.ino).not.toBe(stats.get("top.txt")?.ino);
 });
 
-test("what was thrown away is synced to its end before anything else is staged", async () => {
+test("the sync of a cleared early stage comes before the staging of an apply", async () => {
   const disk = SimDisk.fromTree(
     { "/store/staging": { folder: 0o700 }, "/base": { folder: 0o755 }, ...BEFORE },
     { syncsAll: true },

@@ -5,7 +5,7 @@ import { parsePath } from "../../core/values/path.ts";
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { DiskWorktree } from "../disk/disk-worktree.ts";
 
-it("whether files can be renamed out of the store is tried once, and again where something was cut off or another folder is there", async () => {
+it("an apply tries once whether files can be renamed out of the store, and again on a resumption or a new staging folder", async () => {
   let tried = 0;
   const disk = SimDisk.fromTree({ "/store": { folder: 0o700 }, "/base": { folder: 0o755 } });
   const rename = disk.rename.bind(disk);

@@ -62,7 +62,7 @@ function harnessOf(inStore: boolean): (options: HarnessOptions) => WorktreeHarne
   };
 }
 
-it("knows that git's exclude file has changed since the last full scan: a watcher does not report it", async () => {
+it("a changed exclude file of git counts as changed rules until the next full scan, without a watcher", async () => {
   const harness = harnessOf(true)({ filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS });
   const { worktree, edit } = harness;
   const scan = (): Promise<unknown> => worktree.scan({}, () => undefined);
@@ -85,7 +85,7 @@ it("knows that git's exclude file has changed since the last full scan: a watche
   }
 });
 
-it("takes no file that is made in the root, or beside it, for a change of git's rules", async () => {
+it("a new file in the root or beside it is no change of git's rules, but a new .git folder beside it is", async () => {
   const harness = harnessOf(true)({ filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS });
   const { worktree, edit } = harness;
   const scan = (): Promise<unknown> => worktree.scan({}, () => undefined);

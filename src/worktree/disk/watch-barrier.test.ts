@@ -16,7 +16,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 
-/** A disk on which the barrier's folder cannot be made, or cannot be watched. It knows its open watches. */
+/** A disk on which the barrier folder cannot be made or watched. `watched` has the folders with open watches. */
 class Refusing extends NodeDisk {
   readonly watched = new Set<string>();
   readonly #method: "makeFolder" | "watchFolder";
@@ -64,7 +64,7 @@ function watch(disk: NodeDisk): Promise<RootsWatchHandle> {
 }
 
 test.each(["makeFolder", "watchFolder"] as const)(
-  "where the system refuses the barrier (%s), changes are hinted at and nothing is settled",
+  "if the system refuses the barrier (%s), changes are hinted at, and `settled` returns false",
   async (method) => {
     const disk = new Refusing(method, Object.assign(new Error("no room"), { code: "ENOSPC" }));
     const handle = await watch(disk);
@@ -77,7 +77,7 @@ test.each(["makeFolder", "watchFolder"] as const)(
   },
 );
 
-/** A disk that refuses the watch of one folder for a while, as the kernel does without watches left. */
+/** A disk that refuses to watch one folder while `isShort`, as the kernel does when no watches are left. */
 class Short extends NodeDisk {
   isShort = true;
 
@@ -88,7 +88,7 @@ class Short extends NodeDisk {
   }
 }
 
-test("a watch that was refused is tried again after a while, and holds from then on", async () => {
+test("a refused watch is tried again a minute later, and works from then on", async () => {
   const now = vi.spyOn(performance, "now");
   const disk = new Short();
   const { open } = disk.watchUse();

@@ -10,7 +10,7 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 import { watchRoots } from "./watch.ts";
 import { OwnTime } from "../../../test/helpers/own-time.ts";
 
-/** As a file system that gives a new folder the number of one that is gone. */
+/** A disk on which all folders have one inode number, as if the file system gave a new folder that of a removed one. */
 class OneNumberDisk extends NodeDisk {
   override lstat(path: DiskPath): FileStat | undefined {
     const stat = super.lstat(path);
@@ -18,7 +18,7 @@ class OneNumberDisk extends NodeDisk {
   }
 }
 
-/** As a file system that another machine changes as well. */
+/** A disk that claims to be a network file system, which other machines can change as well. */
 class SharedDisk extends NodeDisk {
   override fileSystemOf(): FileSystem {
     return { kind: "nfs4", isLinux: false, mount: "server:/ nfs4" };
@@ -68,7 +68,7 @@ describe("watchRoots", () => {
     });
   }
 
-  test("where other machines change something as well, everything is hinted at now and then, and nobody says that all was told", async () => {
+  test("on a network file system, everything is hinted at now and then, and `settled` returns false", async () => {
     await watch(folder, [], new SharedDisk());
     expect(handle?.degraded).toBe(true);
     await until(() => hints.includes(undefined));
@@ -80,7 +80,7 @@ describe("watchRoots", () => {
     await until(() => hints.includes(undefined));
   });
 
-  test("of a root that is a single file nothing else is watched or hinted at", async () => {
+  test("if a root is a single file, only that file and its WAL are hinted at, and no other folder is watched", async () => {
     mkdirSync(join(folder, "many/folders"), { recursive: true });
     writeFileSync(join(folder, "one"), "1");
     const disk = new CountingDisk();
@@ -106,7 +106,7 @@ describe("watchRoots", () => {
   });
 
   test.skipIf(process.platform !== "linux")(
-    "more folders than half of the kernel's queue are watched anew once, and their ended watches fill no queue",
+    "9,000 folders are watched anew only once, and the ends of their old watches do not overflow the kernel's queue",
     async () => {
       for (let i = 0; i < 90; i += 1)
         for (let j = 0; j < 100; j += 1) mkdirSync(join(folder, `d${i}/e${j}`), { recursive: true });
@@ -126,14 +126,14 @@ describe("watchRoots", () => {
     },
   );
 
-  /** Waits as long as a hint can take beside a dozen busy processes, which was longer than five seconds. */
+  /** Waits for `condition`. Beside a dozen busy processes, a hint took longer than five seconds. */
   async function until(condition: () => boolean): Promise<void> {
     const end = performance.now() + 30_000;
     while (!condition() && performance.now() < end) await new Promise((done) => setTimeout(done, 10));
     expect(condition()).toBe(true);
   }
 
-  test("hints at what changed, not at excluded folders", async () => {
+  test("changed paths are hinted at, but not those in excluded folders", async () => {
     mkdirSync(join(folder, "out"));
     mkdirSync(join(folder, "src"));
     await watch(folder, [join(folder, "out")]);
@@ -144,7 +144,7 @@ describe("watchRoots", () => {
     expect(hints.flat()).not.toContain("out/x");
   });
 
-  test("a lone change is hinted at at once; what goes on makes few hints", async () => {
+  test("a single change is hinted at immediately, and many changes in a row make few hints", async () => {
     await watch();
     const waited: number[] = [];
     for (const name of ["a", "b", "c", "d", "e"]) {
@@ -184,7 +184,7 @@ describe("watchRoots", () => {
     await until(() => hints.flat().includes("out/x"));
   });
 
-  test("a folder that the rules let in is watched once a look at everything has found that", async () => {
+  test("a folder that the rules no longer exclude is watched after the next full scan", async () => {
     for (const name of ["out", "away", "kept"]) mkdirSync(join(folder, name));
     const ignored = new Set(["out", "away", "kept"].map((name) => join(folder, name)));
     const root: TrackedRoot = { id: undefined, folder, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS };
@@ -218,14 +218,14 @@ describe("watchRoots", () => {
     expect(hints).not.toContain(undefined);
   });
 
-  test("where watching is not possible, everything is hinted at, and it says so", async () => {
+  test("if a folder cannot be watched, everything is hinted at, and the watch is degraded", async () => {
     await watch(join(folder, "missing"));
     expect(handle?.degraded).toBe(true);
     await until(() => hints.includes(undefined));
   });
 
   describe.skipIf(process.platform !== "linux")("folder by folder", () => {
-    test("two watches of one folder, whose hints are waited for at once, are both told of all", async () => {
+    test("two watches of one folder can both settle at the same time", async () => {
       await watch();
       const one = handle;
       await watch();
@@ -237,7 +237,7 @@ describe("watchRoots", () => {
       }
     });
 
-    test("once settled, everything that happened before was hinted at: new folders, moved ones, any name", async () => {
+    test("once settled, every earlier change was hinted at: in new folders, in moved folders, and of any name", async () => {
       mkdirSync(join(folder, "a/b/c"), { recursive: true });
       await watch();
       for (let round = 0; round < 20; round += 1) {
@@ -262,7 +262,7 @@ describe("watchRoots", () => {
     });
 
     test.skipIf(process.platform !== "linux")(
-      "more events than the kernel's queue holds: it says that hints may have been lost",
+      "after more events than the kernel's queue holds, `settled` returns false once, and everything is hinted at",
       async () => {
         await watch();
         const file = join(folder, "one");
@@ -278,7 +278,7 @@ describe("watchRoots", () => {
     );
 
     test.skipIf(process.platform !== "linux")(
-      "so it says of a root that is one file, also if the queue was full of other names' events",
+      "the same is true of a root that is one file, if events of other names have filled the queue",
       async () => {
         await watch(folder, [], new NodeDisk(), "tracked");
         for (let i = 0; i < 20_000; i += 1) {
@@ -295,7 +295,7 @@ describe("watchRoots", () => {
     );
 
     test.each(["who asks", "who only listens"])(
-      "a folder that was made while the kernel's queue was full is watched: for %s",
+      "a folder that was made while the kernel's queue was full is watched, for a caller %s",
       async (who) => {
         await watch();
         const file = join(folder, "one");
@@ -305,7 +305,7 @@ describe("watchRoots", () => {
         }
         mkdirSync(join(folder, "late"));
         if (who === "who asks") expect(await handle?.settled()).toBe(false);
-        // A hint of everything replaces those that come with it.
+        // A hint at everything replaces the single hints of the same batch, so the file is written again and again.
         await until(() => {
           writeFileSync(join(folder, "late/x"), "y");
           return hints.flat().includes("late/x");
@@ -313,13 +313,13 @@ describe("watchRoots", () => {
       },
     );
 
-    test("where the barrier's own folder is gone, it cannot be said, and nothing fails", async () => {
+    test("if the barrier folder is removed, `settled` returns false", async () => {
       await watch();
       rmSync(join(own, "barrier"), { recursive: true });
       expect(await handle?.settled()).toBe(false);
     });
 
-    test("a folder that is made again with the number that it had is watched, and what is in it", async () => {
+    test("a folder that is made again with its old inode number is watched, together with its contents", async () => {
       mkdirSync(join(folder, "a/b"), { recursive: true });
       await watch(folder, [], new OneNumberDisk());
       for (let round = 0; round < 5; round += 1) {
@@ -336,7 +336,7 @@ describe("watchRoots", () => {
       }
     });
 
-    test("a tracked folder that is made again with the number that it had is watched", async () => {
+    test("a tracked folder that is made again with its old inode number is watched", async () => {
       const inner = join(folder, "root");
       mkdirSync(inner);
       await watch(inner, [], new OneNumberDisk());
@@ -350,7 +350,7 @@ describe("watchRoots", () => {
       expect(hints.flat()).toContain("a/x");
     });
 
-    test("a folder that goes away: degraded, and never settled", async () => {
+    test("if the tracked folder is removed, the watch is degraded, and `settled` returns false", async () => {
       const inner = join(folder, "root");
       mkdirSync(inner);
       await watch(inner);
@@ -360,7 +360,7 @@ describe("watchRoots", () => {
     });
   });
 
-  test("after very many events everything is hinted at", async () => {
+  test("after 2,500 events, everything is hinted at", async () => {
     mkdirSync(join(folder, "many"));
     await watch();
     for (let i = 0; i < 2500; i += 1) writeFileSync(join(folder, `many/${i}`), "");

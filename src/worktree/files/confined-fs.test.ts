@@ -5,7 +5,7 @@ import { ConfinedFs } from "./confined-fs.ts";
 
 const at = (path: string): WorkspacePath => path as WorkspacePath;
 
-it("knows the names that it has made in a folder since it listed it", () => {
+it("isNamedSo knows the names that were made in a folder since it was listed", () => {
   const disk = SimDisk.fromTree({ "/w/d/a": "a", "/w/e/f": "f" });
   using fs = new ConfinedFs(disk, "/w");
   using other = new ConfinedFs(disk, "/w");
@@ -22,7 +22,7 @@ it("knows the names that it has made in a folder since it listed it", () => {
     make();
     expect([path, fs.isNamedSo(at(path))]).toEqual([path, true]);
   }
-  // On a disk that folds names, a file that was removed under one spelling may be made under another.
+  // A removal drops the remembered list: on a disk that ignores case, the file may be made again in another spelling.
   for (const remove of [() => fs.unlink(at("d/file")), () => fs.removeFolder(at("d/folder"))]) {
     expect(fs.isNamedSo(at("d/a"))).toBe(true);
     remove();

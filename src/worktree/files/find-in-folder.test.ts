@@ -25,11 +25,23 @@ it("finds files at any depth, by their content", async () => {
   expect(all.find(({ hash }) => hash === sha256("one"))?.where).toBe("/good/a/b/one");
 });
 
-it("finds those whose size is not known", async () => {
+it("finds contents whose size is not known", async () => {
   expect(hashesOf(await found(diskWith(), ["two!"], false))).toEqual([sha256("two!")]);
 });
 
-it("does not open a file of another size, and passes over what cannot be read", async () => {
+it("reads only files that have the size of a wanted content", async () => {
+  const disk = diskWith();
+  const read: number[] = [];
+  const own = disk.read.bind(disk);
+  disk.read = (fd, into, position) => {
+    read.push(disk.fstat(fd).size);
+    return own(fd, into, position);
+  };
+  await found(disk, ["two!", "five!"]);
+  expect(new Set(read)).toEqual(new Set([4]));
+});
+
+it("skips files that cannot be read", async () => {
   const disk = diskWith({ "/good/a/three": "three" });
   const opened: string[] = [];
   const open = disk.open.bind(disk);
@@ -40,15 +52,16 @@ it("does not open a file of another size, and passes over what cannot be read", 
     return open(path, how, mode);
   };
   expect(hashesOf(await found(disk, ["two!", "three"]))).toEqual([sha256("two!")]);
+  expect(opened.filter((name) => name.endsWith("/three"))).toHaveLength(1);
 });
 
-it("offers the target of a link, and does not follow it", async () => {
+it("takes the target of a link for its content, and does not follow the link", async () => {
   const disk = diskWith({ "/outside": "outside" });
   disk.symlink(Buffer.from("/outside"), "/good/link");
   expect(hashesOf(await found(disk, ["/outside", "outside"]))).toEqual([sha256("/outside")]);
 });
 
-it("finds a file that is so large that others have their turn while it is read", async () => {
+it("finds a file of more than 16 MiB", async () => {
   const large = "0123456789abcdef".repeat(1_100_000);
   const all = await found(diskWith({ "/good/large": large }), [large]);
   expect(all.map(({ size, where }) => [size, where])).toEqual([[large.length, "/good/large"]]);

@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(base, { recursive: true }));
 
-/** Access to the notes, which another process removes right before they are read. */
+/** Gives access to the notes, and removes them right before they are read, as another process could. */
 class Removed extends ConfinedFs {
   readonly #before: "list" | "readlink";
 
@@ -46,7 +46,7 @@ function placesWith(notes: ConfinedFs): FolderPlaces {
 }
 
 describe("the noted places", () => {
-  it("are those of the links", () => {
+  it("are there if a link notes them", () => {
     const places = placesWith(new ConfinedFs(disk, join(base, "staging")));
     expect([places.isAnyNoted, readlinkSync(join(base, "staging/token/places/0"))]).toEqual([true, "d"]);
     places.release();

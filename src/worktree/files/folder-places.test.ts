@@ -6,7 +6,7 @@ import { FolderPlaces } from "./folder-places.ts";
 
 const path = (text: string): WorkspacePath => text as WorkspacePath;
 
-it("makes a place in a folder after one that has none, because it is missing", () => {
+it("makes no place in a missing folder, and then makes one in an existing folder", () => {
   const disk = SimDisk.fromTree({ "/w/there": { folder: 0o755 }, "/notes": { folder: 0o700 } });
   using notes = new ConfinedFs(disk, "/notes");
   const own = ".chronicle-tmp-1";

@@ -7,7 +7,7 @@ import { probeByWriting } from "./folder-probe.ts";
 
 const SECOND_NS = 1_000_000_000n;
 
-/** A disk that keeps times only in steps, as older file systems do. */
+/** A disk that rounds times down to a step, as older file systems do. */
 class SteppedDisk extends NodeDisk {
   readonly #stepNs: bigint;
 

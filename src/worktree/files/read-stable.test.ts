@@ -9,7 +9,7 @@ import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { readStable, SMALL_BYTES } from "./read-stable.ts";
 
-/** Somebody else writes after the n-th stat of the open file. */
+/** A disk that calls `onLook` after each stat of an open file, with the number of stats so far. */
 class Restless extends SimDisk {
   looks = 0;
   onLook: ((look: number) => void) | undefined;
@@ -88,7 +88,7 @@ test("a file that changes once is read again, and only the settled content is ke
   expect(sink.contents).toEqual([{ hash: sha256("second, longer"), size: 14 }]);
 });
 
-test("a same-size write is seen by its times", () => {
+test("a write of the same size is recognised by its times", () => {
   const disk = diskWith("aaaa");
   disk.onLook = (look) => {
     if (look === 1) rewrite(disk, "bbbb");
@@ -96,7 +96,7 @@ test("a same-size write is seen by its times", () => {
   expect(read(disk)).toMatchObject({ kind: "read", hash: sha256("bbbb"), unstable: false });
 });
 
-test("a file that never settles is unstable; what is kept has its own hash and size", () => {
+test("a file that never settles is unstable, and the result has the hash and size of the content that was kept", () => {
   for (const size of [10, SMALL_BYTES + 10]) {
     const disk = diskWith(Buffer.alloc(size, "x"));
     disk.onLook = (look) => rewrite(disk, Buffer.alloc(size + look, "y"));
@@ -108,7 +108,7 @@ test("a file that never settles is unstable; what is kept has its own hash and s
   }
 });
 
-test("what is no file (any more) is told apart", () => {
+test("a folder or link is reported as `other`, and a missing path as `gone`", () => {
   const disk = diskWith("x");
   disk.makeFolder("/base/dir", 0o755);
   disk.symlink(Buffer.from("f"), "/base/link");
@@ -119,7 +119,7 @@ test("what is no file (any more) is told apart", () => {
   expect(read(disk, new Kept(), "link/beneath")).toEqual({ kind: "gone" });
 });
 
-test("what may not be read is said; a failure of the sink is the sink's", () => {
+test("a file that may not be read is `unreadable`, and an error of the sink is thrown", () => {
   const disk = SimDisk.fromTree({ "/base/f": { content: "x", mode: 0o000 } }, { enforceModes: true, uid: 1000 });
   expect(read(disk)).toEqual({ kind: "unreadable", detail: "EACCES" });
   const full: StableSink = {

@@ -8,7 +8,7 @@ import { removeLeftFolder } from "./remove-staged.ts";
 
 const D = "d" as WorkspacePath;
 
-/** A disk on which the removal of a folder that holds something fails as on some systems: POSIX allows two errors. */
+/** A disk that refuses to remove a non-empty folder with the error `code`. POSIX allows two codes. */
 function diskWith(code: string, names: readonly string[]): SimDisk {
   const disk = SimDisk.fromTree(Object.fromEntries(names.map((name) => [`/w/d/${name}`, "x"])));
   const remove = disk.removeFolder.bind(disk);
@@ -22,16 +22,22 @@ function diskWith(code: string, names: readonly string[]): SimDisk {
   return disk;
 }
 
-it.each(["ENOTEMPTY", "EEXIST"])("a folder that holds only what an apply has staged goes, where that is %s", (code) => {
-  const disk = diskWith(code, [`${stagingBeside("own")}/new`]);
-  using fs = new ConfinedFs(disk, "/w");
-  removeLeftFolder(fs, D);
-  expect(disk.list("/w")).toEqual([]);
-});
+it.each(["ENOTEMPTY", "EEXIST"])(
+  "a folder that holds only staged files of an apply is removed, if the system's error for it is %s",
+  (code) => {
+    const disk = diskWith(code, [`${stagingBeside("own")}/new`]);
+    using fs = new ConfinedFs(disk, "/w");
+    removeLeftFolder(fs, D);
+    expect(disk.list("/w")).toEqual([]);
+  },
+);
 
-it.each(["ENOTEMPTY", "EEXIST"])("a folder that holds anything else stays, where that is %s", (code) => {
-  const disk = diskWith(code, ["mine"]);
-  using fs = new ConfinedFs(disk, "/w");
-  expect(() => removeLeftFolder(fs, D)).toThrow(expect.objectContaining({ code }));
-  expect(disk.list("/w/d")).toHaveLength(1);
-});
+it.each(["ENOTEMPTY", "EEXIST"])(
+  "a folder that holds anything else stays, if the system's error for it is %s",
+  (code) => {
+    const disk = diskWith(code, ["mine"]);
+    using fs = new ConfinedFs(disk, "/w");
+    expect(() => removeLeftFolder(fs, D)).toThrow(expect.objectContaining({ code }));
+    expect(disk.list("/w/d")).toHaveLength(1);
+  },
+);

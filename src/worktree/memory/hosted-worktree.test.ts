@@ -67,10 +67,10 @@ function apply(record: Record, changes: readonly Change[], how: Partial<ApplyReq
 const reasons = ({ blocked }: ApplyReport): (readonly [string, string])[] =>
   blocked.toSorted((a, b) => comparePaths(a.path, b.path)).map((one) => [one.path as string, one.reason] as const);
 
-describe("what a hosted worktree says", () => {
+describe("a hosted worktree", () => {
   const record = new Record(folder("a"), file("a/b", "one"), file("c", "two"));
 
-  it("a look finds nothing that is not recorded, and takes everything", async () => {
+  it("a scan finds no changes, and its filter excludes nothing", async () => {
     const seen: unknown[] = [];
     const report = await worktreeOf(record).scan();
     expect(seen).toEqual([]);
@@ -82,7 +82,7 @@ describe("what a hosted worktree says", () => {
     expect(await worktreeOf(record).explain()).toEqual({ tracked: true, rule: "default" });
   });
 
-  it("reads what is recorded", async () => {
+  it("inspects and reads the recorded files, except very large ones", async () => {
     const worktree = worktreeOf(record);
     expect(await worktree.inspect(at("a/b"))).toEqual(file("a/b", "one"));
     expect(await worktree.inspect(at("x"))).toBeUndefined();
@@ -92,15 +92,15 @@ describe("what a hosted worktree says", () => {
     expect(await worktreeOf(new Record(large)).read(at("big"))).toBeUndefined();
   });
 
-  it("never hints, and can say so", async () => {
+  it("its watch is never degraded and always settled", async () => {
     const handle = await worktreeOf(record).watch();
     expect(handle.degraded).toBe(false);
     expect(await handle.settled()).toBe(true);
   });
 });
 
-describe("what may be recorded", () => {
-  it("a whole change: folders that come, files that go, kinds that change", async () => {
+describe("an apply to a hosted worktree", () => {
+  it("applies a change as a whole: new folders, removed files, changed kinds", async () => {
     const record = new Record(folder("a"), file("a/b", "one"), file("c", "two"));
     const changes = [
       record.change("a/b", undefined),
@@ -114,7 +114,7 @@ describe("what may be recorded", () => {
     expect([...report.applied].sort()).toEqual(["a", "a/b", "c", "c/d", "c/d/e"]);
   });
 
-  it("not what somebody has written meanwhile", async () => {
+  it("is blocked by paths that somebody has written meanwhile", async () => {
     const record = new Record(file("a", "one"), file("b", "two"));
     const changes = [
       { path: at("a"), before: file("a", "two"), after: file("a", "three") },
@@ -130,7 +130,7 @@ describe("what may be recorded", () => {
     ]);
   });
 
-  it("what was interrupted: absent or done already is no hindrance, anything else is", async () => {
+  it("resumes an interrupted one: absent paths and finished changes are applied, others are blocked", async () => {
     const record = new Record(file("done", "two"), file("other", "three"));
     const change = (path: string): Change => ({ path: at(path), before: file(path, "one"), after: file(path, "two") });
     const all = [change("done"), change("absent"), change("other")];
@@ -140,13 +140,13 @@ describe("what may be recorded", () => {
     expect(reasons(await apply(record, all, { onBlocked: "skip" }))).toHaveLength(3);
   });
 
-  it("not a content that is not in the store", async () => {
+  it("is blocked by a content that is not in the store", async () => {
     const record = new Record();
     const report = await apply(record, [record.change("a", file("a", "never kept"))]);
     expect(report).toMatchObject({ applied: [], blocked: [{ path: "a", reason: "content-missing" }] });
   });
 
-  it("not a path without its folder", async () => {
+  it("blocks paths whose folder is missing, no folder, or about to be removed", async () => {
     const record = new Record(file("f", "one"), folder("gone"));
     const changes = [
       record.change("x/y", file("x/y", "one")),
@@ -163,11 +163,11 @@ describe("what may be recorded", () => {
     ]);
   });
 
-  it("not a folder beneath which something stays; what would have taken its place stays away too", async () => {
+  it("neither removes nor replaces a folder in which something stays", async () => {
     const record = new Record(folder("a"), folder("a/b"), file("a/b/c", "one"), file("a/b/d", "two"));
     const gone = ["a", "a/b", "a/b/c"].map((path) => record.change(path, undefined));
     const report = await apply(record, gone);
-    // As on a disk: that a folder stays is no reason to do nothing.
+    // As on a disk, a folder that has to stay does not block the other changes.
     expect(report.applied).toEqual(["a/b/c"]);
     expect(reasons(report)).toEqual([
       ["a", "not-empty"],
@@ -182,7 +182,7 @@ describe("what may be recorded", () => {
     ]);
   });
 
-  it("a path whose folder is held back is held back too, however deep", async () => {
+  it("blocks every path beneath a blocked one, at any depth", async () => {
     const record = new Record(file("a", "one"));
     const changes = [
       { path: at("a"), before: file("a", "two"), after: folder("a") },

@@ -42,7 +42,7 @@ function text(content: string): ContentReader {
   };
 }
 
-test("wherever a replacement is cut off, the file is old or new, and the next one brings it about", async () => {
+test("wherever a replacement is cut off, the file is old or new, and the next replacement succeeds", async () => {
   const [old, young] = ["what it was", "what it became"];
   const path = outsidePath("/etc/conf");
   const after: Entry = { path, kind: "file", mode: 0o640, size: old.length, mtimeMs: 0, hash: sha256(old) };
@@ -66,14 +66,14 @@ test("wherever a replacement is cut off, the file is old or new, and the next on
       else expect([sha256(old), sha256(young)]).toContain(left);
       expect(await replace(disk)).toBeUndefined();
       expect(await hashOf()).toBe(sha256(old));
-      // If there is a next step, it drops what the one that was cut off left aside.
+      // If the file still had to be replaced, that replacement has also removed the leftovers of the first one.
       if (left === sha256(young)) expect(disk.list("/etc").map((item) => item.name.toString())).toEqual(["conf"]);
     },
   });
   expect(points).toBeGreaterThan(5);
 });
 
-/** A folder of this user's own, in which files are replaced. */
+/** A temporary folder with a file `conf`, which tests replace. */
 class Place implements Disposable {
   readonly base = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "chronicle-outside-")));
   readonly conf = join(this.base, "conf");
@@ -107,7 +107,7 @@ function failing(method: "link" | "rename" | "makeFolder" | "removeFolder", end:
   });
 }
 
-/** A content of which nothing can be written. */
+/** A content that cannot be read: its reader throws `ENOSPC`. */
 const BROKEN: ContentReader = {
   size: 8,
   // oxlint-disable-next-line require-yield
@@ -116,7 +116,7 @@ const BROKEN: ContentReader = {
   },
 };
 
-test("nothing of ours stays beside a file that could not be replaced", async () => {
+test("a failed replacement leaves no files of its own beside the old file", async () => {
   using place = new Place();
   fs.mkdirSync(join(place.conf, "full"), { recursive: true });
   expect(await place.replace(text("restored"))).toBe("ENOTEMPTY");
@@ -132,7 +132,7 @@ test.each([
   ["its content cannot be read", undefined, "ENOSPC"],
   ["a folder cannot be made", failing("makeFolder", "/deep", "EACCES"), "EACCES"],
   ["it cannot be put there", failing("link", "/file", "EIO"), "EIO"],
-])("no folders are left of a file that is not put there, because %s", async (_, disk = new NodeDisk(), errno = "") => {
+])("no new folders are left if a file is not put there because %s", async (_, disk = new NodeDisk(), errno = "") => {
   using place = new Place();
   const outside = new DiskOutsideFiles({ disk, own: [], roots: [] });
   const path = outsidePath(join(place.conf, "deep/file"));
@@ -142,15 +142,18 @@ test.each([
   expect(fs.readdirSync(place.base)).toEqual([]);
 });
 
-test.each([true, false])("a disk without hard links has the file again (it was there: %s)", async (wasThere) => {
-  using place = new Place();
-  if (wasThere) fs.writeFileSync(place.conf, "now");
-  expect(await place.replace(text("restored"), failing("link", "", "EPERM"))).toBeUndefined();
-  expect([fs.readdirSync(place.base), fs.readFileSync(place.conf, "utf8")]).toEqual([["conf"], "restored"]);
-});
+test.each([true, false])(
+  "a file is restored on a disk without hard links (it existed before: %s)",
+  async (wasThere) => {
+    using place = new Place();
+    if (wasThere) fs.writeFileSync(place.conf, "now");
+    expect(await place.replace(text("restored"), failing("link", "", "EPERM"))).toBeUndefined();
+    expect([fs.readdirSync(place.base), fs.readFileSync(place.conf, "utf8")]).toEqual([["conf"], "restored"]);
+  },
+);
 
 test.each(["a folder", "a file"])(
-  "what takes the place of a file on a disk without hard links, at the last moment, stays, and so does the file: %s",
+  "on a disk without hard links, the file's content is kept if %s is put in its place meanwhile, and a file put there stays",
   async (what) => {
     using place = new Place();
     fs.writeFileSync(place.conf, "now");
@@ -174,22 +177,25 @@ test.each(["a folder", "a file"])(
   },
 );
 
-test.runIf(process.getuid?.() === 0)("the file keeps its owner and group", async () => {
-  using place = new Place();
-  fs.writeFileSync(place.conf, "now");
-  fs.chownSync(place.conf, 1234, 4321);
-  expect(await place.replace(text("restored"))).toBeUndefined();
-  const { uid, gid, mode } = fs.statSync(place.conf);
-  expect([uid, gid, mode & 0o777, fs.readFileSync(place.conf, "utf8")]).toEqual([1234, 4321, 0o660, "restored"]);
-  // A restored file belongs to the owner of its folder.
-  fs.rmSync(place.conf);
-  fs.chownSync(place.base, 1234, 4321);
-  expect(await place.replace(text("restored"))).toBeUndefined();
-  expect([fs.statSync(place.conf).uid, fs.statSync(place.conf).gid]).toEqual([1234, 4321]);
-  expect(place.lost).toEqual([]);
-});
+test.runIf(process.getuid?.() === 0)(
+  "a replaced file keeps its owner and group, and a new one has its folder's",
+  async () => {
+    using place = new Place();
+    fs.writeFileSync(place.conf, "now");
+    fs.chownSync(place.conf, 1234, 4321);
+    expect(await place.replace(text("restored"))).toBeUndefined();
+    const { uid, gid, mode } = fs.statSync(place.conf);
+    expect([uid, gid, mode & 0o777, fs.readFileSync(place.conf, "utf8")]).toEqual([1234, 4321, 0o660, "restored"]);
+    // A file that did not exist before gets the owner and group of its folder.
+    fs.rmSync(place.conf);
+    fs.chownSync(place.base, 1234, 4321);
+    expect(await place.replace(text("restored"))).toBeUndefined();
+    expect([fs.statSync(place.conf).uid, fs.statSync(place.conf).gid]).toEqual([1234, 4321]);
+    expect(place.lost).toEqual([]);
+  },
+);
 
-test("where it cannot be given back, that is told", async () => {
+test("an owner that cannot be given back is reported", async () => {
   using place = new Place();
   fs.writeFileSync(place.conf, "now");
   fs.chownSync(place.conf, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
@@ -200,12 +206,12 @@ test("where it cannot be given back, that is told", async () => {
   expect(place.lost).toHaveLength(1);
 });
 
-test("what a step that was cut off has left aside goes, once the file is as wanted and the bytes are kept", async () => {
+test("leftovers of cut-off replacements are removed once the file is as wanted and their bytes are stored", async () => {
   using place = new Place();
   fs.writeFileSync(place.conf, "restored");
   const path = outsidePath(place.conf);
   const left = join(place.base, `.chronicle-${sha256(path).slice(0, 16)}.old`);
-  // Several attempts were cut off, and the name of the first was taken then.
+  // The second cut-off attempt took another name, because the first name was taken.
   const later = `${left}.2`;
   const entry: Entry = { path, kind: "file", mode: 0o644, size: 8, mtimeMs: 0, hash: sha256("restored") };
   const outside = new DiskOutsideFiles({ disk: new NodeDisk(), own: [], roots: [] });
@@ -221,7 +227,7 @@ test("what a step that was cut off has left aside goes, once the file is as want
 });
 
 test.each(["file", "dir", undefined] as const)(
-  "what somebody writes at the last moment is kept where a file gives way to: %s",
+  "bytes that somebody writes at the last moment are kept aside when a file gives way to: %s",
   async (kind) => {
     using place = new Place();
     fs.writeFileSync(place.conf, "now");
@@ -253,7 +259,7 @@ test.each(["file", "dir", undefined] as const)(
   },
 );
 
-test("a file has its own name again where no folder can be made in its place", async () => {
+test("a file is back under its name if no folder can be made in its place", async () => {
   using place = new Place();
   fs.writeFileSync(place.conf, "now");
   const disk = failing("makeFolder", "/conf", "ENOSPC");
@@ -265,7 +271,7 @@ test("a file has its own name again where no folder can be made in its place", a
   expect([fs.readdirSync(place.base), fs.readFileSync(place.conf, "utf8")]).toEqual([["conf"], "now"]);
 });
 
-test("an empty folder is there again where no file can be put in its place", async () => {
+test("an empty folder is back with its mode and owner if no file can be put in its place", async () => {
   using place = new Place();
   fs.mkdirSync(place.conf);
   fs.chmodSync(place.conf, 0o2750);

@@ -27,7 +27,7 @@ beforeEach(() => {
   looks = 0;
 });
 
-/** Files that are remembered; `afterNs`: so long after they were written they were read. */
+/** Makes files and puts them into the cache. `afterNs`: the time from their writing to their reading. */
 function remembered(count: number, afterNs = LATER_NS): Entry[] {
   return Array.from({ length: count }, (_, i) => {
     const path = parsePath(`d/${i}`);
@@ -51,7 +51,7 @@ async function ask(entries: readonly Entry[]): Promise<boolean> {
   return await areStill({ cache, roots: [open], rootOf }, entries);
 }
 
-test("many are looked at once each, and others have their turns meanwhile", async () => {
+test("each of many files is inspected once, and other tasks run meanwhile", async () => {
   const entries = remembered(MANY);
   let turns = 0;
   const timer = setInterval(() => (turns += 1), 0);
@@ -61,7 +61,7 @@ test("many are looked at once each, and others have their turns meanwhile", asyn
   expect(turns).toBeGreaterThan(0);
 });
 
-test("where one is not certain by what is remembered, nothing is looked at", async () => {
+test("if a file is unknown to the cache, or racy in it, no file is inspected", async () => {
   const entries = remembered(3);
   const racy = parsePath("d/racy");
   disk.close(disk.open("/base/d/racy", "create", 0o644));
@@ -73,7 +73,7 @@ test("where one is not certain by what is remembered, nothing is looked at", asy
   expect([await ask([...entries, entry]), looks]).toEqual([false, 0]);
 });
 
-test("a folder that is exchanged while others have their turn is not taken for what it was", async () => {
+test("a folder that is exchanged during the check is noticed", async () => {
   const entries = remembered(MANY);
   const asked = ask(entries);
   disk.rename("/base/d", "/base/away");

@@ -38,7 +38,7 @@ function names(cache: StatCache, folder: string): string[] {
     .sort();
 }
 
-/** Paths that sort oddly, are not UTF-8, lie in another root. */
+/** Paths whose order is special, that are not UTF-8, or that lie in another root. */
 const ODD: readonly WorkspacePath[] = [
   parsePath("a"),
   parsePath("a/b"),
@@ -51,7 +51,7 @@ const ODD: readonly WorkspacePath[] = [
   pathInRoot("two", parsePath("x/y")),
 ];
 
-test("what is put is found, before and after a merge and in the next process", () => {
+test("paths that were put are found before and after a merge, and after saving and loading", () => {
   const disk = new SimDisk();
   disk.makeFolder("/s");
   const cache = new StatCache();
@@ -101,7 +101,7 @@ test("changes, removals and merges in any order agree with a plain map", () => {
   }
 });
 
-test("racily clean: changed less than two seconds before it was read", () => {
+test("a file that was changed less than two seconds before it was read is racy", () => {
   const cache = new StatCache();
   const one = known(parsePath("a"));
   cache.put(one, one.stat.ctimeNs + 1_999_999_999n);
@@ -110,7 +110,7 @@ test("racily clean: changed less than two seconds before it was read", () => {
   expect(cache.get(parsePath("a"))?.racy).toBe(false);
 });
 
-test("few changes are appended, and taken over; a torn one costs only itself", () => {
+test("a few changes are appended to the file, and a torn one is ignored when the file is loaded", () => {
   const disk = new SimDisk();
   disk.makeFolder("/s");
   const cache = new StatCache();
@@ -140,7 +140,7 @@ test("few changes are appended, and taken over; a torn one costs only itself", (
   expect(torn?.cache.get(a)).toBeDefined();
 });
 
-test("changes are not appended to what another process has written meanwhile, and does not know as much", () => {
+test("changes are not appended to a file that another process has written meanwhile: the file is written anew", () => {
   const disk = new SimDisk();
   disk.makeFolder("/s");
   const [a, b, c] = [parsePath("a"), parsePath("b"), parsePath("c")];
@@ -160,7 +160,7 @@ test("changes are not appended to what another process has written meanwhile, an
   expect([a, b, c].map((path) => loaded?.cache.get(path))).toEqual([a, b, c].map((path) => cache.get(path)));
 });
 
-test("what an empty cache learns at once is kept too", () => {
+test("paths that are put into an empty cache all at once are saved", () => {
   const disk = new SimDisk();
   disk.makeFolder("/s");
   const file = saveStatCache(disk, "/s/c", { cache: new StatCache(), seq: 1, file: undefined });
@@ -171,7 +171,7 @@ test("what an empty cache learns at once is kept too", () => {
   expect(loadStatCache(disk, "/s/c")?.cache.get(parsePath("b"))).toEqual(kept.cache.get(parsePath("b")));
 });
 
-test("any damage to the file means that there is none", () => {
+test("a damaged file counts as missing", () => {
   const disk = new SimDisk();
   disk.makeFolder("/s");
   const cache = new StatCache();
@@ -208,7 +208,7 @@ test("many paths are small in memory and quick to load", () => {
   expect(disk.lstat("/s/c")?.size).toBeLessThan(total * 200);
   const spent = processorTime();
   const loaded = loadStatCache(disk, "/s/c");
-  // 225,000 are aimed at 60 ms; the bound leaves room for a slow machine.
+  // The goal is 60 ms for 225,000 paths. The bound for 30,000 leaves room for a slow machine.
   expect(spent()).toBeLessThan(500);
   expect(loaded?.cache.totals(undefined).entries).toBe(total);
 });

@@ -17,7 +17,7 @@ const mirror = {
   records: async (seqs: Iterable<number>) => new Map([...RECORDS].filter(([seq]) => new Set(seqs).has(seq))),
 };
 
-/** Brings all of it into a folder, and returns who has made how much, by the folder's own history. */
+/** Brings all records into a folder. Returns the number of changes by actor, session and turn in its own history. */
 async function authors(isFirst: boolean): Promise<Map<string, number>> {
   await using replica = await ReplicaRig.open();
   const changes = Array.from({ length: MANY }, (_, i) => {
@@ -40,7 +40,7 @@ async function authors(isFirst: boolean): Promise<Map<string, number>> {
 }
 
 describe("a large step", () => {
-  it("says whose each file is", async () => {
+  it("records the actor, session and turn of each change", async () => {
     expect(await authors(false)).toEqual(
       new Map([
         ["agent-0 s t0", MANY / 2],
@@ -49,7 +49,7 @@ describe("a large step", () => {
     );
   });
 
-  it("of a first sync does not ask: the origin's history says it", async () => {
+  it("of a first sync records all changes alike, because the origin's history has their actors", async () => {
     expect([...(await authors(true)).values()]).toEqual([MANY]);
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { FolderRig } from "../../../testing/folder-rig.ts";
 
-/** An origin that is read-only for a while: refused changes go by themselves once it may be written again. */
+/** The origin is archived for a while. Once it may be written again, the sync sends the refused changes by itself. */
 
 let rig: FolderRig;
 afterEach(() => rig.close());
@@ -15,9 +15,9 @@ async function archived(): Promise<void> {
   expect(rig.desk.sync.shape).toMatchObject({ kept_back: 3 });
 }
 
-it("everything goes, without a word of anybody's", async () => {
+it("all refused changes are sent after the origin is unarchived, without a request", async () => {
   await archived();
-  // It is probed several times meanwhile.
+  // The sync probes the origin several times meanwhile.
   await rig.pass(300_000);
   await rig.during(rig.host.setArchived(false));
   await rig.pass(900_000);
@@ -26,7 +26,7 @@ it("everything goes, without a word of anybody's", async () => {
   expect(await rig.during(rig.host.tree())).toEqual({ a: "mine", b: "mine", c: "mine" });
 });
 
-it("is asked more and more seldom, with one path, and leaves few lines in the log", async () => {
+it("the probes of an hour leave fewer than 70 lines in the log", async () => {
   await archived();
   const before = (await rig.desk.context.index.head()).seq;
   await rig.pass(3_600_000);
@@ -36,7 +36,7 @@ it("is asked more and more seldom, with one path, and leaves few lines in the lo
   expect(rig.desk.sync.shape).toMatchObject({ kept_back: 3, state: "in-sync" });
 });
 
-it("nothing is asked while it is paused; what is kept back goes after that", async () => {
+it("a paused sync does not probe the origin, and sends the kept-back changes once it is resumed", async () => {
   await archived();
   await rig.during(rig.desk.sync.pause());
   const before = (await rig.desk.context.index.head()).seq;

@@ -8,7 +8,7 @@ import { historyOf } from "../../../engine/read/history.ts";
 
 let rig: FolderRig;
 
-/** Returns the rig of a folder that follows an origin with these files, and has them. */
+/** Returns the rig of a folder that follows an origin with these files, and that has fetched them. */
 async function started(begin: Readonly<Record<string, string>> = {}, more?: FolderRigOptions): Promise<FolderRig> {
   rig = await FolderRig.start(begin, more);
   await rig.flush();
@@ -29,7 +29,7 @@ async function iterations(of: string): Promise<number> {
 }
 
 describe("a folder that follows an origin", () => {
-  it("gets what is there, and what comes", async () => {
+  it("gets the origin's files and its later changes", async () => {
     const { host, desk } = await started({ a: "1", "d/b": "2" });
     expect(desk.tree()).toEqual({ a: "1", "d/": "", "d/b": "2" });
     await rig.during(host.write("d/c", "3"));
@@ -41,7 +41,7 @@ describe("a folder that follows an origin", () => {
     expect(row).toMatchObject({ iteration: 1 });
   });
 
-  it("writes back what is edited, created and deleted in it, each once, with whose it was", async () => {
+  it("writes back its edits, creations and deletions, each once, with the actor", async () => {
     const { host, desk } = await started({ a: "1", "d/b": "2" });
     desk.edit("a", "one");
     desk.edit("d/b", undefined);
@@ -57,7 +57,7 @@ describe("a folder that follows an origin", () => {
     expect(await iterations("a")).toBe(2);
   });
 
-  it("tells of what came whose it is at the origin, and since when; of what it wrote nothing of the kind", async () => {
+  it("lists the origin's actor and time of iterations that came from the origin, and none of its own ones", async () => {
     const { host, desk } = await started({ a: "1" });
     await rig.during(host.workspace.putFile("a", Buffer.from("2"), { actor: "ada" }));
     const [, second] = await rig.during(host.workspace.history("a"));
@@ -75,7 +75,7 @@ describe("a folder that follows an origin", () => {
     expect(there.map(({ replica }) => replica?.id)).toEqual([undefined, undefined, desk.hold.context.workspaceId]);
   });
 
-  it("is not offline because it rests, or sets out", async () => {
+  it("is not reported as offline while it is paused, resumed or stopped", async () => {
     const { desk } = await started({ a: "1" });
     const states: string[] = [];
     desk.sync.happened.listen(({ kind }) => void (kind === "state" && states.push(desk.sync.shape.state)));
@@ -86,7 +86,7 @@ describe("a folder that follows an origin", () => {
     expect([...new Set(states)].toSorted()).toEqual(["connecting", "in-sync", "paused", "stopped"]);
   });
 
-  it("joins a folder that has files: what only one side has goes to the other, what differs is a conflict", async () => {
+  it("joins with files of its own: files of one side go to the other, and differing files are a conflict", async () => {
     await started(
       { both: "1", differs: "theirs", theirs: "t" },
       { desk: { both: "1", differs: "mine", "my/own": "m" } },
@@ -99,7 +99,7 @@ describe("a folder that follows an origin", () => {
     expect(await iterations("both")).toBe(1);
   });
 
-  it("goes on where it was after a restart, with what was edited meanwhile on both sides", async () => {
+  it("continues after a restart with the edits that both sides made meanwhile", async () => {
     const { host, desk } = await started({ a: "1", b: "1" });
     await rig.during(desk.close());
     writeSim(desk.disk, `${FOLDER}/a`, "edited while nobody looked");
@@ -112,7 +112,7 @@ describe("a folder that follows an origin", () => {
     expect(await iterations("a")).toBe(2);
   });
 
-  it("works on while the network is cut, and comes together when it heals", async () => {
+  it("can be edited while the network is cut, and becomes equal to the origin when the network heals", async () => {
     const { host, desk } = await started({ a: "1", b: "1", "text.md": "1\n2\n3\n" });
     desk.cut();
     await rig.until(() => desk.sync.shape.state === "offline");
@@ -130,7 +130,7 @@ describe("a folder that follows an origin", () => {
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0 });
   });
 
-  it("stands still while it is paused, also after a restart, and when it is stopped", async () => {
+  it("does not sync while it is paused, also after a restart, and cannot be resumed once it is stopped", async () => {
     const { host, desk } = await started({ a: "1" });
     await rig.during(desk.sync.pause());
     await rig.during(host.write("a", "2"));
@@ -185,7 +185,7 @@ describe("P10: both sides change the same", () => {
     expect([desk["f"], host["f"]]).toEqual([mine, theirs]);
     const isConflict = what === "edit and edit" && mode.endsWith("safe");
     expect(rig.desk.sync.shape.conflicts).toBe(isConflict ? 1 : 0);
-    // The side that lost is in the folder's own history.
+    // The folder's own history has the folder's edit, also if that edit lost.
     const own = await rig.during(rig.desk.hold.context.index.iterations(path("f")));
     const sizes = own.map(({ entry }) => entry?.size);
     expect(sizes).toContain(edits[what]?.[0]?.length);
@@ -204,7 +204,7 @@ describe("P10: both sides change the same", () => {
     expect(hashes).toEqual(keep === "local" ? [1, 6, 4] : [1, 6]);
   });
 
-  it("a conflict is settled by a merge: by given content, not by itself where that contradicts", async () => {
+  it("a conflict is settled by a given merged content, and is not merged automatically if the texts contradict", async () => {
     await both("two-way-safe", ["mine", "theirs"]);
     const { sync } = rig.desk;
     await expect(rig.during(sync.resolve(path("f"), { keep: "merge" }))).rejects.toMatchObject({ code: "REFUSED" });
@@ -220,7 +220,7 @@ describe("P10: both sides change the same", () => {
     });
   });
 
-  it("one way, only the origin's side settles it", async () => {
+  it("in one-way-safe, only keeping the origin's side settles a conflict", async () => {
     await both("one-way-safe", ["mine", "theirs"]);
     await expect(rig.during(rig.desk.sync.resolve(path("f"), { keep: "local" }))).rejects.toMatchObject({
       code: "REFUSED",
@@ -231,7 +231,7 @@ describe("P10: both sides change the same", () => {
     expect(rig.desk.sync.shape.conflicts).toBe(0);
   });
 
-  it("a folder here, a file there: both stay, and settling takes all that lies in it", async () => {
+  it("a folder here and a file there both stay, and keeping the folder sends all that is in it", async () => {
     const { host, desk } = await started({ "d/f": "1" });
     desk.cut();
     desk.edit("d/f", "changed");
@@ -248,7 +248,7 @@ describe("P10: both sides change the same", () => {
     expect(desk.sync.shape.conflicts).toBe(0);
   });
 
-  it("moved here and edited there: the edit stays, under its name", async () => {
+  it("a file that is moved here and edited there keeps the edit under its old name", async () => {
     const { host, desk } = await started({ old: "1\n" });
     desk.cut();
     desk.disk.rename(`${FOLDER}/old`, `${FOLDER}/new`);
@@ -260,7 +260,7 @@ describe("P10: both sides change the same", () => {
     expect(await trees()).toEqual({ desk: { old: "2\n", new: "1\n" }, host: { old: "2\n", new: "1\n" } });
   });
 
-  it("a conflict is over when both sides say the same, without a word", async () => {
+  it("a conflict ends by itself when both sides are equal", async () => {
     await both("two-way-safe", ["mine", "theirs"]);
     rig.desk.edit("f", "theirs");
     await rig.flush();
@@ -272,7 +272,7 @@ describe("P10: both sides change the same", () => {
 describe("P11: much is gone at once", () => {
   const MANY = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`d/f${i}`, `content ${i}`]));
 
-  it("a folder that is not there any more halts the sync; nothing counts as deleted", async () => {
+  it("a folder that is missing halts the sync, and nothing counts as deleted", async () => {
     const { desk, host } = await started({ a: "1" });
     desk.disk.rename(FOLDER, "/home/away");
     desk.hint("a");
@@ -287,7 +287,7 @@ describe("P11: much is gone at once", () => {
     expect(await trees()).toEqual({ desk: { a: "1", b: "2" }, host: { a: "1", b: "2" } });
   });
 
-  it("an empty folder in its place halts it, also if that happened while nobody looked", async () => {
+  it("a folder that was replaced with an empty one while the sync did not run halts the sync", async () => {
     const { desk, host } = await started({ a: "1", b: "2" });
     await rig.during(desk.close());
     desk.disk.rename(FOLDER, "/home/away");
@@ -302,7 +302,7 @@ describe("P11: much is gone at once", () => {
     expect(await iterations("a")).toBe(1);
   });
 
-  it("more than half of many files: nothing goes until somebody decides; restored, other edits go on", async () => {
+  it("a deletion of most files is not sent until a person decides; after a restore, other edits are sent", async () => {
     const { desk, host } = await started({ ...MANY, keep: "k" });
     writeSim(desk.disk, `${FOLDER}/keep`, "edited");
     removeSim(desk.disk, `${FOLDER}/d`);
@@ -319,7 +319,7 @@ describe("P11: much is gone at once", () => {
     });
   });
 
-  it("what is back by itself needs no decision, and the origin hears nothing of it", async () => {
+  it("files that are back on the disk need no decision, and the origin gets no event of them", async () => {
     const { desk, host } = await started({ ...MANY, keep: "k" });
     const before = (await rig.during(host.workspace.status())).seq;
     const gone = ["d/f1", "d/f2", "d/f3", "d/f4"];
@@ -344,7 +344,7 @@ describe("P11: much is gone at once", () => {
     expect((await rig.during(host.workspace.status())).seq).toBeLessThanOrEqual(before + 2);
   });
 
-  it("more than half of many files, meant so", async () => {
+  it("a deletion of most files is sent to the origin once a person accepts it", async () => {
     const { desk } = await started({ ...MANY, keep: "k" });
     removeSim(desk.disk, `${FOLDER}/d`);
     desk.hint("d");
@@ -354,7 +354,7 @@ describe("P11: much is gone at once", () => {
     expect(await trees()).toEqual({ desk: { keep: "k" }, host: { keep: "k" } });
   });
 
-  it("a deletion that is seen in pieces is one, all the same", async () => {
+  it("a large deletion that is seen in pieces halts the sync before half of the files are deleted at the origin", async () => {
     const { desk, host } = await started({ ...MANY, keep: "k" });
     const names = desk.disk.list(`${FOLDER}/d`).map(({ name }) => name.toString());
     for (let i = 0; i < names.length; i += 20) {
@@ -367,7 +367,7 @@ describe("P11: much is gone at once", () => {
     expect(Object.keys(await rig.during(host.tree())).length).toBeGreaterThan(60);
   });
 
-  it("moving a large folder is no deletion", async () => {
+  it("a move of a large folder does not count as a deletion", async () => {
     const { desk, host } = await started(MANY);
     desk.disk.rename(`${FOLDER}/d`, `${FOLDER}/e`);
     desk.hint("d", "e");
@@ -377,7 +377,7 @@ describe("P11: much is gone at once", () => {
   });
 
   it.each(["restore", "deletions"] as const)(
-    "much that was deleted at the origin is not deleted here, either, until it is decided: %s",
+    "a large deletion at the origin halts the sync until a person decides: %s",
     async (accept) => {
       const { desk, host } = await started({ ...MANY, keep: "k" });
       await rig.during(desk.close());
@@ -398,7 +398,7 @@ describe("P11: much is gone at once", () => {
 });
 
 describe("P13, P14: echoes and editors", () => {
-  it("P13: an edit right after what came from the origin is an edit", async () => {
+  it("P13: an edit right after a change from the origin is written back", async () => {
     const { host, desk } = await started({ f: "0" });
     for (let i = 1; i <= 5; i += 1) {
       await rig.during(host.write("f", `origin ${i}`));
@@ -412,7 +412,7 @@ describe("P13, P14: echoes and editors", () => {
     expect(desk.sync.shape.conflicts).toBe(0);
   });
 
-  it("P13: what the sync has written is not written back, however often it is hinted at", async () => {
+  it("P13: a change that the sync wrote is not written back, however often its path is hinted at", async () => {
     const { host, desk } = await started({ f: "0" });
     await rig.during(host.write("f", "1"));
     await rig.flush();
@@ -424,7 +424,7 @@ describe("P13, P14: echoes and editors", () => {
     expect(desk.happened.some(({ kind }) => kind === "pushed")).toBe(false);
   });
 
-  it("P14: a file that is written in pieces goes when it is quiet, as a whole", async () => {
+  it("P14: a file that is written in pieces is sent once, as a whole, when it is quiet", async () => {
     const { desk } = await started({ f: "0" });
     for (let i = 1; i <= 10; i += 1) {
       desk.edit("f", "x".repeat(i * 1_000));
@@ -452,7 +452,7 @@ describe("P13, P14: echoes and editors", () => {
 });
 
 describe("what does not go smoothly", () => {
-  it("a folder that holds what is not tracked is not removed; that is told, and tried again", async () => {
+  it("a folder that holds an untracked file is a conflict, and is removed once the file is gone", async () => {
     const { host, desk } = await started({ ".gitignore": "*.o\n", "d/f": "2", k: "1" });
     desk.edit("d/x.o", "untracked");
     await rig.flush();
@@ -469,7 +469,7 @@ describe("what does not go smoothly", () => {
     expect([desk.tree(), desk.sync.shape.conflicts]).toEqual([{ ".gitignore": "*.o\n", k: "1" }, 0]);
   });
 
-  it("P12: what a watcher misses is found by looking; that it misses things is told", async () => {
+  it("P12: a change that the watcher misses is found by a scan, and the sync is reported as degraded", async () => {
     const { desk } = await started({ a: "1" });
     desk.isBlind = true;
     writeSim(desk.disk, `${FOLDER}/a`, "2");
@@ -483,7 +483,7 @@ describe("what does not go smoothly", () => {
     expect(desk.happened).toContainEqual({ kind: "degraded", reason: expect.stringContaining("scanned") as string });
   });
 
-  it("names that the folder's disk takes for one are told before anything is written", async () => {
+  it("names that the folder's disk takes for one are a conflict, and the second name is not written", async () => {
     const { host, desk } = await started({ readme: "1" }, { parts: { nameRules: { caseInsensitive: true } } });
     await rig.during(host.write("README", "2"));
     await rig.during(host.write("Docs/a", "a"));
@@ -501,7 +501,7 @@ describe("what does not go smoothly", () => {
     expect(desk.sync.shape.conflicts).toBe(1);
   });
 
-  it("goes on from the origin's present state where the events in between are gone, with its own edits", async () => {
+  it("a folder continues from the origin's present state, with its own edits, if the events in between are gone", async () => {
     const { host, desk } = await started({ a: "1", b: "1", "d/c": "1", "text.md": "1\n2\n3\n" });
     await rig.during(desk.close());
     desk.edit("a", "mine");
@@ -520,7 +520,7 @@ describe("what does not go smoothly", () => {
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0 });
   });
 
-  it("an origin that does not know the workspace is not asked again and again", async () => {
+  it("an origin that does not know the workspace is asked only once", async () => {
     const { desk } = await started({ a: "1" });
     desk.cut();
     await rig.during(desk.close());
@@ -540,7 +540,7 @@ describe("what does not go smoothly", () => {
     await rig.flush();
   });
 
-  it("an origin that is away is asked less and less often", async () => {
+  it("an origin that is away is asked again and again, at most 4 s apart", async () => {
     const { desk } = await started({ a: "1" });
     await rig.during(desk.close());
     const asked: number[] = [];
@@ -550,7 +550,7 @@ describe("what does not go smoothly", () => {
     };
     await rig.during(desk.start({ connect: isAway }));
     await rig.pass(120_000);
-    // At first at once, later every 4 s: so that both sides are equal within 10 s after an outage of any length.
+    // The sync retries quickly at first and every 4 s later, so that both sides are equal within 10 s after any outage.
     expect(asked.length).toBeGreaterThan(25);
     expect(asked.length).toBeLessThan(70);
     const waits = asked.slice(1).map((at, i) => at - (asked[i] ?? 0));
@@ -561,7 +561,7 @@ describe("what does not go smoothly", () => {
 });
 
 describe("filters", () => {
-  it("what is filtered stays where it is, either way", async () => {
+  it("a filtered path stays on its own side, in both directions", async () => {
     await started(
       { "build/out": "b", "src/a": "1", "secret/key": "s" },
       { record: { filterTo: ["secret/"], filterFrom: ["build/", "*.log"] } },

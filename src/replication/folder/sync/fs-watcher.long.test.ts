@@ -20,7 +20,7 @@ async function watched(begin: Readonly<Record<string, string>>): Promise<FolderR
 }
 
 describe("a folder that is watched", () => {
-  it("is looked at where it was edited after it was seen, though all of it is to be looked at again", async () => {
+  it("has an edit recorded that is made while a scan of everything is planned or under way", async () => {
     const { desk } = await watched({ a: "1", b: "1" });
     await rig.during(desk.sync.pause());
     // Each scan rereads files that were written a moment ago.
@@ -36,7 +36,7 @@ describe("a folder that is watched", () => {
     await watcher.start();
     desk.lookedMs = 300;
     const looking = watcher.look();
-    // Edit before that scan begins: another one gets planned.
+    // This edit comes before the scan begins, so another scan is planned.
     desk.edit("a", "2");
     turn.resolve();
     await rig.pass(100);
@@ -48,7 +48,7 @@ describe("a folder that is watched", () => {
     await rig.during(watcher.stop());
   });
 
-  it("is looked at by whoever waits while a look fails", async () => {
+  it("is scanned for a waiting caller after the scan of another caller failed", async () => {
     const { desk } = await watched({ a: "1" });
     await rig.during(desk.sync.pause());
     const { context } = desk;
@@ -70,7 +70,7 @@ describe("a folder that is watched", () => {
     await rig.during(watcher.stop());
   });
 
-  it("has everything at the origin after a flush, also what nobody had been told of yet", async () => {
+  it("has an edit at the origin after a flush, even if the hint of the edit is late", async () => {
     const { desk } = await watched({ a: "1" });
     writeSim(desk.disk, `${FOLDER}/a`, "2");
     desk.hintLate("a");
@@ -78,7 +78,7 @@ describe("a folder that is watched", () => {
     expect(await rig.during(rig.host.tree())).toEqual({ a: "2" });
   });
 
-  it("… and what nobody is ever told of: written by another name of the file, or through a memory map", async () => {
+  it("has an edit at the origin after a flush, even without any hint (written by a hard link or a memory map)", async () => {
     const { desk } = await watched({ a: "1" });
     await rig.pass(10_000);
     writeSim(desk.disk, `${FOLDER}/a`, "2");
@@ -88,7 +88,7 @@ describe("a folder that is watched", () => {
     expect(await rig.during(rig.host.tree())).toEqual({ a: "2" });
   });
 
-  it("is looked at everywhere now and then, though nobody asks", async () => {
+  it("is scanned completely now and then, without a request", async () => {
     const { desk } = await watched({ a: "1" });
     await rig.pass(10_000);
     writeSim(desk.disk, `${FOLDER}/a`, "2");
@@ -97,7 +97,7 @@ describe("a folder that is watched", () => {
   });
 
   it.each([50, 1_000])(
-    "is recorded when a file was quiet for the debounce of %i ms, and not before",
+    "is recorded once a file was quiet for the debounce of %i ms, and not before",
     async (debounceMs) => {
       const { desk } = await watched({ log: "0" });
       await rig.during(desk.sync.pause());
@@ -113,7 +113,7 @@ describe("a folder that is watched", () => {
       expect(await recorded()).toBe(1);
       await rig.pass(debounceMs + 100);
       expect(await recorded()).toBe(2);
-      // A path that is never quiet is still taken, now and then.
+      // A path that is never quiet is still recorded now and then.
       const longest = longestWaitMs(debounceMs);
       for (let at = 0; at < longest + 200; at += 20) {
         desk.edit("log", `again ${at}`);
