@@ -139,7 +139,10 @@ function tell({ io, disk, run }: HookRun, { stdout, problem }: HookAnswer): numb
   if (problem !== undefined) {
     io.err.write(`chronicle: ${printable(problem)}\n`);
     const file = diagnosticsFile(run.folder);
-    if (disk.lstat(file) !== undefined) io.err.write(`  more in ${printable(file)}, and by: chronicle doctor\n`);
+    if (disk.lstat(file) !== undefined) {
+      const list = `the problems of all hooks and servers are listed in ${printable(file)}`;
+      io.err.write(`  ${list}; those of the last day also by: chronicle doctor\n`);
+    }
   }
   return 0;
 }

@@ -11,7 +11,7 @@ it("explain reports a path without a file, and a pipe, which is never opened", a
   const { stdout } = await box.must(["explain", "pipe", "missing", "a.txt"]);
   expect(stdout.split("\n")).toEqual([
     "pipe: not tracked: a pipe, a socket or a device: listed, never opened",
-    "missing: nothing is there now, in the folder and in the record; it would be tracked: nothing leaves it out",
+    "missing: the path does not exist, and is not recorded; it would be tracked: nothing leaves it out",
     "a.txt: tracked: nothing leaves it out",
     "",
   ]);
@@ -27,7 +27,7 @@ it("explain looks in the folder of the workspace of -w, not in the current folde
   const { stdout } = await box.must(["-w", workspace, "explain", "new.txt", "only-here"], { cwd: "." });
   expect(stdout.split("\n")).toEqual([
     "new.txt: tracked: nothing leaves it out",
-    "only-here: nothing is there now, in the folder and in the record; it would be tracked: nothing leaves it out",
+    "only-here: the path does not exist, and is not recorded; it would be tracked: nothing leaves it out",
     "",
   ]);
 });

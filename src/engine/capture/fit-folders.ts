@@ -79,10 +79,9 @@ export async function withFolders(
     return !own.has(path) && (isMade || isGone) ? [{ path, before: present, after: target }] : [];
   });
   const free = changes.filter(({ path }) => !held.has(path));
-  const detail = "something else is in the place of its folder";
   return {
     changes: [...free, ...makeable(folders)].sort((a, b) => comparePaths(a.path, b.path)),
-    skipped: inTheWay.map(({ path }) => ({ path, reason: "no-folder", detail })),
+    skipped: inTheWay.map(({ path }) => ({ path, reason: "no-folder", detail: FOLDER_REPLACED })),
   };
 }
 
@@ -97,8 +96,11 @@ export async function amongFolders(
 ): Promise<FittedChanges> {
   const plan = folderPlan(changes, unrecorded);
   const stayed = await fitFolders(context, plan);
-  const detail = "something else is in the place of its folder, or in it";
-  const inTheWay = [...plan.unmerged.keys()].map((path) => ({ path, reason: "no-folder" as const, detail }));
+  const inTheWay = [...plan.unmerged.values()].map(({ path, reason }) => ({
+    path,
+    reason: "no-folder" as const,
+    detail: reason === "folder" ? FOLDER_REPLACED : "a folder that is not empty is in its place",
+  }));
   const fitting = [...plan.targets].flatMap(
     ([path, { present, target }]) => changeBetween(path, present, target) ?? [],
   );
@@ -115,6 +117,7 @@ function folderPlan(changes: readonly Change[], unrecorded: readonly Change[]): 
 
 /** The mode of a folder without a recorded state. */
 const USUAL_MODE = 0o755;
+const FOLDER_REPLACED = "something else is in the place of its folder";
 
 class Folders {
   readonly #context: Context;
@@ -175,7 +178,8 @@ class Folders {
     targets.set(folder, { present, target: present });
     const conflict = unmerged.get(folder);
     if (conflict !== undefined) unmerged.set(folder, { ...conflict, current: present });
-    else this.#stayed.set(folder, { path: folder, reason: "not-empty", detail: "it holds what others made" });
+    else
+      this.#stayed.set(folder, { path: folder, reason: "not-empty", detail: "it contains files or folders of others" });
   }
 
   async #holdsSomething(folder: WorkspacePath): Promise<boolean> {

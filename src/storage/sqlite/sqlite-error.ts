@@ -105,14 +105,17 @@ function diskError(error: Error, code: number, { disk, path, isDerived }: Databa
       : (refusedWrite(disk, path) ?? whyNotWritable(disk, path.slice(0, Math.max(1, path.lastIndexOf("/")))));
   const known = code === FULL ? (errno ?? "ENOSPC") : errno;
   const why = known === undefined ? said : `${said}: ${known}`;
-  const next = known === undefined ? PASSING : hintOfErrno(known);
+  const succeeded = path === "" ? undefined : PASSING;
+  const next = known === undefined ? succeeded : hintOfErrno(known);
   const derived = isDerived === true ? DERIVED : "";
-  return new ChronicleError("IO", `${path}: ${error.message} (${why})`, {
+  const name = path === "" ? "a temporary database" : path;
+  return new ChronicleError("IO", `${name}: ${error.message} (${why})`, {
     cause: error,
     hint: `${derived}${next ?? "check the disk, and try again"}`,
     data: { path, sqlite: code, ...optional({ errno: known }) },
   });
 }
 
-const PASSING = "the disk takes writes there again: try again; if it fails again, check the disk (`dmesg` says more)";
+const PASSING =
+  "a test write there succeeded, so try again; if it fails again, check the disk (`dmesg` lists its errors)";
 const DERIVED = "nothing is lost: this file is derived, and Chronicle rebuilds it by itself; ";

@@ -43,7 +43,7 @@ function sentence(result: ExplainShape, context: CommandContext, folder: string)
     return `${paint("yellow", "not tracked")}${leftOutText(result.recorded, result.omitted)}`;
   const there = thereNow(context, result.path, folder);
   if (!result.recorded && result.tracked && there === "nothing")
-    return `nothing is there now, in the folder and in the record; it would be tracked: ${ruleText(result)}`;
+    return `the path does not exist, and is not recorded; it would be tracked: ${ruleText(result)}`;
   if (!result.tracked) return `${paint("yellow", "not tracked")}: ${ruleText(result)}`;
   const tracked = paint("green", "tracked");
   if (INCLUDING.has(result.rule)) return `${tracked}: ${ruleText(result)}`;

@@ -228,6 +228,6 @@ function tellFolder(context: CommandContext, hosted: WorkspaceApi | Error): void
 function tellWatching(context: CommandContext, watched: number, left: number): void {
   if (left === 0 || context.json || context.input.flag("quiet")) return;
   context.say(
-    `${watched} more folders are watched, ${left} only while they are used (to watch all: --watch-most ${watched + left})`,
+    `${watched} more folders of the store are watched, and ${left} are not until they are used (to watch all of them: --watch-most ${watched + left})`,
   );
 }
