@@ -78,6 +78,16 @@ describe("run", () => {
     expect(box.run(["list"]).code).toBe(3);
   });
 
+  it("--otr with a workspace that does not exist does not start the command, with and without a store", async () => {
+    using box = new Sandbox();
+    for (const way of ["without a store", "with a store"]) {
+      const refused = box.run(["run", "--otr", "-w", "other", "--", "sh", "-c", "echo x > ran"]);
+      expect([way, refused.code, existsSync(join(box.project, "ran"))]).toEqual([way, 125, false]);
+      expect(refused.stderr).toContain('there is no workspace "other"');
+      expect(box.run(["init"]).code).toBe(0);
+    }
+  });
+
   it.each([
     ["--rollback-on-failure"],
     ["--summary", "../summary.json"],

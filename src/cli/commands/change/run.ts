@@ -212,18 +212,19 @@ async function refuseAgents({ io, input }: CommandContext): Promise<void> {
 
 /**
  * Opens the workspace that `--workspace` names, or else the workspace of the current folder. Creates nothing. Returns
- * `undefined` if the store does not exist, or if no workspace was named and the current folder has none. Throws
- * `NOT_FOUND` if the store has no workspace of the given name.
+ * `undefined` if no workspace was named, and the store does not exist or has none of the current folder. Throws
+ * `NOT_FOUND` if there is no workspace of the given name.
  */
 async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | undefined> {
   const { input, io } = context;
+  const isNamed = input.text("workspace") !== undefined;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
-  if (!isThere(places.home)) return undefined;
+  if (!isNamed && !isThere(places.home)) return undefined;
   try {
     return await context.workspace({});
   } catch (error) {
     const isNone = error instanceof ChronicleError && error.code === "NOT_FOUND";
-    if (!isNone || context.input.text("workspace") !== undefined) throw error;
+    if (!isNone || isNamed) throw error;
     return undefined;
   }
 }
