@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 "use strict";
-// The beginning of every command. It is written for old Nodes too. The store's long-lived process carries out most commands;
-// `chronicle.js` starts the whole program.
+// The entry point of every command. It must also run in old versions of Node. It asks the store's long-lived process to
+// carry out the command. If the process cannot do that, `chronicle.js` starts the whole program.
 
 function direct() {
   return import("./chronicle.js").then(function () {});

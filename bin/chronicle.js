@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The launcher. It is written for old Nodes too, so that they get an explanation instead of a syntax error.
+// The launcher of the whole program. It must also run in old versions of Node, so that their users get an explanation
+// and not a syntax error.
 import { spawn } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import * as nodeModule from "node:module";
@@ -19,13 +20,13 @@ function refuse(message) {
   process.exit(1);
 }
 
-/** Runs the same command under another Node and ends as it ends. */
+/** Runs the same command with another Node. This process then ends with the same exit code or signal. */
 function handOver(node) {
   const env = Object.assign({}, process.env, { [REEXEC_MARK]: "1" });
-  // A terminal sends its signals to the whole group: the child has them already.
+  // A terminal sends these signals to the whole process group, so the child gets them without our help.
   const fromTerminal = process.stdin.isTTY ? ["SIGINT", "SIGQUIT"] : [];
   const running = { child: null };
-  // Before the child starts: a signal in between would end this process alone.
+  // The handlers are installed before the child starts, because an early signal would otherwise end only this process.
   ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"].forEach(function (signal) {
     process.on(signal, function () {
       if (fromTerminal.indexOf(signal) < 0 && running.child) running.child.kill(signal);
@@ -43,7 +44,7 @@ function handOver(node) {
   });
 }
 
-/** The store that the command line will use; a guess is good enough for a cache. */
+/** Returns the store that the command line will use. A guess is good enough, because it is only used for a cache. */
 function storeFolder() {
   const at = process.argv.indexOf("--store");
   const end = process.argv.indexOf("--");
@@ -52,7 +53,7 @@ function storeFolder() {
   return join(process.env.XDG_STATE_HOME || join(home(), ".local", "state"), "chronicle");
 }
 
-/** Empty where nobody knows it: a container's user often stands in no list of users. */
+/** Returns the home folder; an empty string if it is unknown. A container's user often has no entry in /etc/passwd. */
 function home() {
   try {
     return homedir();
@@ -62,8 +63,9 @@ function home() {
 }
 
 /**
- * Collects garbage early, in worker threads too: by default V8 lets tens of megabytes pile up before it looks, which
- * would be most of the memory of a large capture. The objects of a capture die young, so it costs no time to speak of.
+ * Makes V8 collect garbage early, in worker threads, too. By default, V8 lets tens of megabytes of garbage pile up,
+ * which would be most of the memory of a large capture. The objects of a capture are short-lived, so collecting early
+ * takes hardly any time.
  */
 function staySmall() {
   v8.setFlagsFromString("--max-semi-space-size=2");
@@ -72,8 +74,9 @@ function staySmall() {
 }
 
 /**
- * A server that somebody started, and a sync that runs in the foreground, live long and do much: a small heap would take a
- * tenth of a server's time, and a fifth of the processor's when a replica is filled (for 160 MB less at its peak).
+ * Returns true for a server that a user started, and for a sync in the foreground. They run for long and do much, so a
+ * small heap would cost them too much: a tenth of a server's time, and a fifth of the processor time when a replica is
+ * filled. (It would save 160 MB of peak memory there.)
  */
 function livesLong() {
   const end = process.argv.indexOf("--");
@@ -85,9 +88,13 @@ function livesLong() {
 }
 
 /**
- * Keeps compiled code in the store's cache folder (a tenth of the start). Not before there is a store, and not for a relative
- * path: the folder that one stands in may be anybody's, and so would be the code. Not in another user's store either, for the same
- * reason: root's code would lie in a folder of that user's, and its files in their way.
+ * Keeps compiled code in the cache folder of the store, which saves a tenth of the start time. Does not do so in these
+ * cases:
+ *
+ * - The folder does not exist yet.
+ * - The path of the store is relative. The current folder may belong to anybody, who could then change the code.
+ * - The folder belongs to another user. That user could change the code that root runs, and root's files would be in
+ *   that user's folder.
  */
 function useCompileCache() {
   if (typeof nodeModule.enableCompileCache !== "function") return;
