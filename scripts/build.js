@@ -1,7 +1,8 @@
-// Bundles Chronicle into dist/ and emits its types. Plain JavaScript for Node 20 and later: it runs in `npm ci`.
+// Bundles Chronicle into dist/ and emits its types. This script is plain JavaScript for Node 20 and later, because
+// `npm ci` runs it.
 //
-// dist/ stays flat (entries and shared chunks side by side), so that `new URL("./x-worker.js", import.meta.url)`
-// means the same file from whichever chunk the code ends up in.
+// All entries and shared chunks are directly in dist/. So `new URL("./x-worker.js", import.meta.url)` names the same
+// file in every chunk.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
@@ -13,7 +14,10 @@ import { libraryEntry } from "./library-entry.js";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 
-/** Name in dist/ → source. Workers are found by their file name; dist/index.js is written beside the library. */
+/**
+ * The entries: name in dist/, without `.js` → source. `findEntries` adds the workers. `dist/index.js` is not an entry,
+ * because `writeIndex` writes it.
+ */
 const NAMED_ENTRIES = {
   cli: "src/cli/main.ts",
   library: "src/index.ts",
@@ -21,7 +25,7 @@ const NAMED_ENTRIES = {
   "client-node": "src/client/node.ts",
 };
 
-/** Entries that exist, as esbuild wants them; the missing ones are named in the output. */
+/** Returns the entries that exist, in esbuild's format: name → source. Prints the names of missing entries. */
 function findEntries() {
   const entries = {};
   for (const [name, source] of Object.entries(NAMED_ENTRIES)) {
@@ -34,7 +38,10 @@ function findEntries() {
   return entries;
 }
 
-/** Bundles the entries, then removes what an earlier build left. Nothing is removed before: dist/ may be in use. */
+/**
+ * Bundles the entries, and the programs that are one file each. Removes the files of earlier builds afterwards, and not
+ * before, because dist/ may be in use.
+ */
 async function bundle(entries) {
   const result = await build({
     ...BUNDLE_OPTIONS,
@@ -63,7 +70,10 @@ async function bundle(entries) {
   }
 }
 
-/** Bundles one entry into one file of its own. Returns esbuild's account of it. */
+/**
+ * Bundles one entry into a single file. Returns esbuild's metafile, which lists the inputs and outputs. The lists are
+ * empty if the source does not exist.
+ */
 async function bundleAlone(name, source, options) {
   if (!existsSync(join(root, source))) {
     console.log(`skipped dist/${name}: there is no ${source}`);
@@ -73,14 +83,17 @@ async function bundleAlone(name, source, options) {
   return (await build({ ...options, ...entry })).metafile;
 }
 
-/** Writes the library's entry, which tells an older Node what is needed. Returns its name in dist/. */
+/**
+ * Writes dist/index.js, the entry of the library. In an older Node, it says which Node is needed. Returns the file's
+ * name in dist/.
+ */
 function writeIndex(names) {
   const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   writeFileSync(join(dist, "index.js"), libraryEntry("./library.js", names, Number(/\d+/.exec(engines.node)[0])));
   return "index.js";
 }
 
-/** Keeps the licenses of the packages that went into the bundle beside it. Returns the file's name in dist/. */
+/** Writes the licenses of all bundled packages into one file in dist/. Returns the file's name. */
 function writeNotices(inputs) {
   const folders = inputs
     .map((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0])
@@ -97,7 +110,7 @@ function writeNotices(inputs) {
   return "third-party.txt";
 }
 
-/** Emits the types of the library's entries. Returns false, with the compiler's own words on stdout, if there are errors. */
+/** Emits the types of the package's entries. Returns false if there are errors, which the compiler prints to stdout. */
 function emitTypes(entries) {
   if (!("library" in entries) && !("testing" in entries)) {
     console.log("skipped dist/types: no library entry");
@@ -110,7 +123,10 @@ function emitTypes(entries) {
   return run.status === 0;
 }
 
-/** Returns what went wrong, in words; the details were printed by then. */
+/**
+ * Bundles the entries and emits the types. Returns the failure in words; `undefined` if there is none. The details of a
+ * failure have then been printed.
+ */
 async function run(entries) {
   if (Object.keys(entries).length > 0) {
     try {

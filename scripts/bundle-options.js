@@ -4,13 +4,16 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Modules of Node's that are dear to load, and that many commands and hooks do without. Nothing in them needs `this`. */
+/**
+ * Modules of Node that are slow to load, and that many commands and hooks do not need. None of their functions needs
+ * the module as `this`.
+ */
 const DEAR = new Set(["child_process", "crypto", "http", "os", "sqlite", "tty", "worker_threads", "zlib"]);
 
 /**
- * Node's own modules are taken as they are, instead of imported: an import evaluates every export of theirs, and what
- * hides behind some (streams, WebCrypto) takes 10 ms at each start of a command or a hook. The dear ones are only loaded
- * when something of theirs is first used.
+ * An esbuild plugin that gets Node's own modules from `process.getBuiltinModule` instead of importing them. An import
+ * evaluates every export of a module. Some exports load further modules (streams, WebCrypto), which takes 10 ms at each
+ * start of a command or a hook. The modules in `DEAR` are loaded only when one of their exports is first used.
  */
 const BUILTINS = {
   name: "builtins",
@@ -18,7 +21,8 @@ const BUILTINS = {
     build.onResolve({ filter: /^node:/ }, ({ path, kind }) =>
       kind === "import-statement" ? { path, namespace: "builtin" } : undefined,
     );
-    // A package of the older kind requires them, by either name; a module has no `require`.
+    // CommonJS packages get Node's modules by `require`, with or without the prefix `node:`. The bundle is an ES
+    // module, in which `require` does not exist.
     build.onResolve({ filter: /^[a-z_:/0-9]+$/ }, ({ path, kind }) =>
       kind === "require-call" && isBuiltin(path) ? { path, namespace: "required" } : undefined,
     );
@@ -34,8 +38,12 @@ const BUILTINS = {
 };
 
 /**
- * A module without properties of its own: whoever imports it has none to copy, and inherits them. The first one that is
- * asked for brings all of them, and is found before the proxy from then on.
+ * Returns the source of a module that is loaded when one of its properties is first read. `real`: the expression that
+ * loads it.
+ *
+ * The exported object has no properties of its own, so that esbuild's import helper has nothing to copy. The object
+ * inherits from `all`, which inherits from a proxy. The first read reaches the proxy, which loads the module and
+ * defines all its properties in `all`. Later reads find them there.
  */
 function loadedWhenUsed(real) {
   return `
@@ -52,8 +60,9 @@ module.exports = Object.create(all);
 }
 
 /**
- * No file of ours does anything by being loaded, but for the entries: what is not used is left out together with what
- * it imports. Schemas are made of calls, which could have effects for all that the bundler knows.
+ * An esbuild plugin that marks our own imported files as free of side effects. Only entries do anything when they are
+ * loaded. esbuild then leaves out unused files, together with everything that they import. Without the mark, it would
+ * keep the schemas, because these are made by calls, which could have side effects.
  */
 const ONLY_WHAT_IS_USED = {
   name: "only-what-is-used",
@@ -66,22 +75,25 @@ const ONLY_WHAT_IS_USED = {
   },
 };
 
-/** How Chronicle is bundled: by the build, and by the tests that run what was bundled. */
+/** The esbuild options of the program, for the build and for the tests that run a bundle. */
 export const BUNDLE_OPTIONS = {
   absWorkingDir: root,
   bundle: true,
-  // A quarter of the length of the program, and some 15 ms of each start. Names stay, for the stacks of errors.
+  // Without whitespace, the program is a quarter shorter, and each start takes some 15 ms less. Names are kept, for the
+  // stacks of errors.
   minifyWhitespace: true,
   splitting: true,
   format: "esm",
   platform: "node",
   target: "node24",
-  // Native code, the caller's test runner, and what a build can do without.
+  // The watcher is native code. `vitest` is the test runner of the caller. `fast-check` is only for tests of this
+  // repository.
   external: ["@parcel/watcher", "vitest", "fast-check"],
   plugins: [BUILTINS],
-  // ws looks for native helpers otherwise, which are not there.
+  // Without these variables, `ws` would look for native helpers, which are not installed.
   define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
-  // Packages whose main file hides what it requires, or requires at run time what a module cannot.
+  // The main files of these packages cannot be bundled into an ES module: their `require` calls are hidden from
+  // esbuild, or are made at run time.
   alias: {
     "jsonc-parser": "jsonc-parser/lib/esm/main.js",
     yaml: join(root, "node_modules/yaml/browser/index.js"),
@@ -89,8 +101,9 @@ export const BUNDLE_OPTIONS = {
 };
 
 /**
- * The hook is one file, of the older kind of module: a process that lives for a tenth of a second has no time to look for
- * sixty files. `import.meta.url` is what the file itself says it is.
+ * The esbuild options of the hook. The hook is one CommonJS file, because its process lives for only a tenth of a
+ * second, and loading sixty files would take too long. CommonJS has no `import.meta.url`; `moduleUrl` in the banner
+ * replaces it.
  */
 export const HOOK_OPTIONS = {
   ...BUNDLE_OPTIONS,
@@ -98,21 +111,24 @@ export const HOOK_OPTIONS = {
   splitting: false,
   format: "cjs",
   outExtension: { ".js": ".cjs" },
-  // Nearly a third of its length, and of the time to load it.
+  // This saves nearly a third of the file's length, and of the time to load it.
   minify: true,
   define: { "import.meta.url": "moduleUrl" },
   banner: { js: '"use strict";\nconst moduleUrl = require("node:url").pathToFileURL(__filename).href;' },
-  // Unless it is loaded into an image.
+  // The hook does not start when the file is loaded into an image (a startup snapshot of Node).
   footer: { js: "if (require.main === module) module.exports.startHook();" },
 };
 
-/** The beginning of every command: like the hook, one small file, with the program behind it only where it is needed. */
+/**
+ * The esbuild options of the client with which every command begins. Like the hook, it is one small file. It loads the
+ * whole program only if necessary.
+ */
 export const ASK_OPTIONS = { ...HOOK_OPTIONS, footer: {} };
 
-/** What makes an image of the hook. */
+/** The esbuild options of the program that makes an image of the hook. */
 export const HOOK_IMAGE_OPTIONS = { ...HOOK_OPTIONS, footer: {} };
 
-/** The client, for browsers as well: one file, in which nothing of Node's is named. */
+/** The esbuild options of the client library, which also runs in browsers: one file that uses nothing of Node. */
 export const BROWSER_OPTIONS = {
   absWorkingDir: root,
   bundle: true,

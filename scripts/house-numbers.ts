@@ -1,12 +1,12 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
-/** Prints the numbers of the house as they stand: `node scripts/house-numbers.ts [--json]`. */
+/** Prints measures of the code's structure, such as the sizes of files: `node scripts/house-numbers.ts [--json]`. */
 
 interface Source {
   readonly path: string;
   readonly lines: readonly string[];
-  /** Files of `src/` that it imports. */
+  /** The files that it imports by a relative path, as paths relative to the repository. */
   readonly imports: readonly string[];
 }
 
@@ -18,7 +18,7 @@ function readSource(path: string): Source {
   return { path, lines: text.replace(/\n$/, "").split("\n"), imports: [...new Set(imports)] };
 }
 
-/** Production code: without tests and their helpers. */
+/** Returns the production code: the files of `src/` except tests and `src/testing/`. */
 function production(): Source[] {
   const paths = globSync("src/**/*.ts").filter(
     (path) => !path.endsWith(".test.ts") && !path.startsWith("src/testing/"),
@@ -30,7 +30,7 @@ const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)
 const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
 const percent = (part: number, whole: number) => Math.round((1_000 * part) / whole) / 10;
 
-/** Pairs of folders that import each other. */
+/** Returns the pairs of folders that import each other. */
 function mutualFolders(sources: readonly Source[]): string[] {
   const arrows = new Set<string>();
   for (const { path, imports } of sources)
@@ -39,7 +39,7 @@ function mutualFolders(sources: readonly Source[]): string[] {
   return pairs.filter(([a = "", b = ""]) => a < b && arrows.has(`${b} ${a}`)).map(([a, b]) => `${a} and ${b}`);
 }
 
-/** Lines of import statements, those that go over several lines included. */
+/** Returns the number of lines that belong to import statements, which may have several lines each. */
 function importLines({ lines }: Source): number {
   let count = 0;
   let isOpen = false;
@@ -54,19 +54,19 @@ function importLines({ lines }: Source): number {
 const COMMENT = /^\s*(?:\/\/|\/\*\*?|\*(?!\/))\s*(.*?)\s*(?:\*\/)?$/;
 const HEADLESS = /^(?:What|Who|Whom|Whose|Whoever|Whatever|Where|Wherever|Of|So|Which|How|That which)\b/;
 
-/** The first line of each comment. */
+/** Yields the first line with text of each comment. */
 function* comments({ lines }: Source): Generator<string> {
   let isInside = false;
   for (const line of lines) {
     const [, text] = COMMENT.exec(line) ?? [];
     const isComment = text !== undefined;
     if (isComment && !isInside && text !== "") yield text;
-    // A block that opens on a line of its own says nothing there.
+    // If the opening line of a block comment has no text, the next line is the first one.
     isInside = isComment && !(text === "" && line.includes("/*"));
   }
 }
 
-/** Files that one other file imports, and no second. */
+/** Returns the number of files that exactly one other file imports. */
 function withOneImporter(sources: readonly Source[]): number {
   const importers = new Map<string, number>();
   for (const { imports } of sources) for (const to of imports) importers.set(to, (importers.get(to) ?? 0) + 1);

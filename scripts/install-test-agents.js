@@ -1,7 +1,9 @@
-// Installs the agents that the tests drive, outside of the clone, and prints the folder: for $CHRONICLE_TEST_AGENTS.
+// Installs the real agents for the tests, outside of the clone. Prints the path of their folder, which is the value for
+// $CHRONICLE_TEST_AGENTS.
 //
-// The versions are pinned in test/agents/versions.json; no install script runs. What is there already is used again: a
-// folder per set of versions, `chronicle-test-agents/…` in the user's cache. Plain JavaScript for Node 20 and later.
+// The versions are pinned in test/agents/versions.json. Install scripts of packages are not run. Each set of versions
+// has a folder of its own, `chronicle-test-agents/…` in the user's cache. An existing folder is used again. This script
+// is plain JavaScript for Node 20 and later.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -22,7 +24,10 @@ function folderOf(versions) {
   return join(cache, "chronicle-test-agents", set);
 }
 
-/** Into a folder beside the final one, which gets its name when everything is there. */
+/**
+ * Installs the agents into a temporary folder beside the final one. Renames it when the installation is complete, so
+ * that an interrupted installation leaves no incomplete folder.
+ */
 function install(folder) {
   mkdirSync(dirname(folder), { recursive: true });
   const making = mkdtempSync(`${folder}-`);
@@ -39,7 +44,7 @@ function install(folder) {
   try {
     renameSync(making, folder);
   } catch (error) {
-    // Somebody else was faster.
+    // Another process may have installed the same agents in the meantime.
     rmSync(making, { recursive: true, force: true });
     if (!existsSync(folder)) throw error;
   }

@@ -1,10 +1,11 @@
 /**
- * The text of dist/index.js: says what is needed before it loads anything that an older Node cannot even parse. The rest
- * is loaded at once and not awaited, so that `require` of the package works as well as `import`.
+ * Returns the text of dist/index.js. This file checks the version of Node before it loads the library, because an older
+ * Node cannot parse the library. The library is loaded synchronously, so that the package can be loaded by `require` as
+ * well as by `import`.
  *
- * @param {string} library the bundle, as a path from dist/index.js
- * @param {readonly string[]} names what it exports
- * @param {number} neededMajor the oldest Node that can load it
+ * @param {string} library the path of the library's bundle, relative to dist/index.js
+ * @param {readonly string[]} names the names that the library exports
+ * @param {number} neededMajor the oldest major version of Node that can load the library
  */
 export function libraryEntry(library, names, neededMajor) {
   return `import { createRequire } from "node:module";

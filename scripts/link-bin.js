@@ -1,4 +1,5 @@
-// Makes `npx chronicle` find this checkout's own command: npm links the bins of dependencies, not the root's.
+// Links the command of this checkout into node_modules/.bin, so that `npx chronicle` finds it. npm links only the
+// commands of dependencies, not those of the root package.
 import { mkdirSync, readlinkSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-// Writes docs/openapi.json, which the server serves and a test holds against the table of routes.
+// Writes docs/openapi.json. The server serves this file, and a test compares it with the table of routes.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROUTES } from "../src/api/routes/table.ts";

@@ -13,16 +13,26 @@ import type { Way } from "./replay/player.ts";
 import type { Play, Transcript } from "./replay/transcript.ts";
 
 /**
- * Plays the same random histories with two built programs, and tells every difference in answers, output, exit codes and
- * bytes on disk:
+ * Plays the same random histories with two built programs, and prints the differences in answers, output, exit codes
+ * and files on disk:
  *
  *     node scripts/replay-histories.ts --old DIR --new DIR [--histories N] [--seed S] [--ways library,http,cli]
  *
- * `--accepted FILE`: a JSON array of `{found, as, why}`: patterns of what may differ, replaced in both; hashes are then compared by
- * where they come again. `--lanes N`: histories at a time (default 2). `--tries N`: most plays to shrink a difference (default 30; it is done once for
- * each kind). `--from N`: without the first N histories. `--steps N`: their first N steps. `--keep DIR`: keeps
- * what both answered. Histories are the model's (`test/model/model-steps.ts`), without its power
- * losses: after how many operations of the disk those come is what a refactoring may change. Exits 1 if anything differs.
+ * Further options:
+ *
+ * - `--accepted FILE`: accepted differences, as a JSON array of `{found, as, why}` (see `Accepted`). With this option,
+ *   hashes are compared by the order in which they first occur, and not by their values.
+ * - `--lanes N`: the number of histories that are played at the same time. Default: 2.
+ * - `--tries N`: the maximum number of plays for shrinking a difference. Default: 30. Only the first difference of each
+ *   kind is shrunk.
+ * - `--from N`: leaves out the first N histories.
+ * - `--steps N`: plays only the first N steps of each history. Default: 40.
+ * - `--keep DIR`: writes the transcripts of both programs into this folder.
+ *
+ * The histories are those of the model (`test/model/model-steps.ts`), without its losses of power. A loss of power
+ * comes after a certain number of disk operations, and a refactoring may change the number of disk operations.
+ *
+ * The exit code is 0 if nothing differs, 1 if anything differs, and 2 if a program is not built.
  */
 
 const { values } = parseArgs({
@@ -41,7 +51,7 @@ const { values } = parseArgs({
   },
 });
 
-/** The number of the first process of a lane; no real process has it. */
+/** The pid of the first process of a lane. It is too large for a real process. */
 const FIRST_PID = 5_000_000;
 
 const base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-replay-")));
@@ -52,10 +62,10 @@ process.removeAllListeners("warning");
 const source = readFileSync(join(import.meta.dirname, "replay/preload.ts"), "utf8");
 writeFileSync(preload, stripTypeScriptTypes(source));
 const stat = join(base, "stat");
-// proc_pid_stat(5): a child of process 1, that started at tick 777.
+// The format is that of proc_pid_stat(5). The process is a child of process 1, and has started at the clock tick 777.
 writeFileSync(stat, `1 (agent) S 1${" 0".repeat(17)} 777 0 0\n`);
 
-/** A process that plays with one program. */
+/** A process (`replay/player.ts`) that plays histories with one program. */
 class Player {
   readonly #child;
   readonly #lines;
@@ -85,7 +95,7 @@ class Player {
   }
 }
 
-/** Both programs, which take turns at one place. */
+/** The players of both programs. They play each history one after the other, in the same folder. */
 class Lane {
   readonly #old: Player;
   readonly #new: Player;
@@ -110,14 +120,17 @@ class Lane {
   }
 }
 
-/** Keeps both transcripts, to be looked at. */
+/** Writes both transcripts of a history into a folder, for inspection. */
 function keep(folder: string, { number }: Play, both: Readonly<Record<string, Transcript>>): void {
   mkdirSync(folder, { recursive: true });
   for (const [name, one] of Object.entries(both))
     writeFileSync(join(folder, `${number}.${name}.json`), JSON.stringify(one, null, 1));
 }
 
-/** The model's histories, the same ones for the same seed. Every second one has no folder, where commands do not need it. */
+/**
+ * Returns the histories of the model, which depend only on the seed. In every second history, the workspace has no
+ * folder. With commands, the workspace always has a folder, because commands need one.
+ */
 function playsIn(way: Way): Play[] {
   const all = fc.sample(histories, { numRuns: Number(values.histories), seed: Number(values.seed) });
   return all.slice(Number(values.from)).map(({ script, keep: kept, hides, ...more }, i): Play => {
@@ -135,7 +148,10 @@ interface Shrunk {
   readonly tries: number;
 }
 
-/** The same kind of difference with as few steps as can be found by leaving out parts of the script. */
+/**
+ * Shortens the script of a history, by leaving out parts without which a difference of the same kind still occurs.
+ * Resolves to the shortest history found.
+ */
 async function shrink(lane: Lane, play: Play, found: Difference): Promise<Shrunk> {
   let least: Shrunk = {
     play: { ...play, script: play.script.slice(0, found.step < 0 ? undefined : found.step + 1) },
@@ -161,7 +177,7 @@ interface Kind {
   readonly first: number;
 }
 
-/** Plays all histories in one way. Returns how many differ. */
+/** Plays all histories in one way. Resolves to the number of histories with a difference. */
 async function playAll(way: Way, all: readonly Play[], accepted: readonly Accepted[]): Promise<number> {
   const began = performance.now();
   const kinds = new Map<string, Kind>();
@@ -205,13 +221,13 @@ function tell(way: Way, { play, found, tries }: Shrunk): void {
 
 const WAYS: readonly Way[] = ["library", "http", "cli"];
 
-/** Returns the exit code. */
+/** Resolves to the exit code. */
 async function main(): Promise<number> {
   const asked = values.ways.split(",");
   const ways = WAYS.filter((way) => asked.includes(way));
   for (const program of [values.old, values.new]) {
     if (program !== undefined && existsSync(join(program, "dist/cli.js"))) continue;
-    console.error(`${program ?? "--old and --new"}: no built program (npm ci && npm run build)`);
+    console.error(`${program ?? "--old and --new"}: there is no built program (run \`npm ci && npm run build\` there)`);
     return 2;
   }
   const accepted =

@@ -5,24 +5,25 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Counts what one operation calls: `node scripts/trace-calls.ts [--json]`. The sources run under V8's precise coverage, which
- * counts the calls of each function. A server is traced twice, with one write and with eleven: a tenth of the difference is one.
+ * Counts the function calls of a few operations: `node scripts/trace-calls.ts [--json]`. The sources run with V8's
+ * precise coverage, which counts the calls of each function. A server is traced twice, with one write and with eleven.
+ * A tenth of the difference is the cost of one write.
  */
 
 const repo = join(import.meta.dirname, "..");
 const main = join(repo, "src/cli/main.ts");
-/** V8 drops the code of functions that it has not run for a while, and their counts with it. */
+/** Without this option, V8 drops the code of functions that have not run for a while, together with their counts. */
 const KEEP_COUNTS = "--no-flush-bytecode";
 const base = mkdtempSync(join(tmpdir(), "chronicle-trace-"));
 process.on("exit", () => rmSync(base, { recursive: true, force: true }));
 
 interface Trace {
-  /** Calls of named functions of `src/`. */
+  /** The number of calls of named functions of `src/`. */
   readonly calls: number;
-  /** Named functions that were called. */
+  /** The number of named functions that were called. */
   readonly functions: number;
   readonly files: number;
-  /** How often the end of the log was asked for. */
+  /** The number of calls of `catchUp`, which reads the log's new events. */
   readonly catchUps: number;
 }
 
@@ -36,7 +37,7 @@ interface Coverage {
   }[];
 }
 
-/** Calls of each function, as `file function`, over all processes that wrote into a folder. */
+/** Returns `file function` → the number of calls, added up over all processes whose coverage is in a folder. */
 function counted(folder: string): Map<string, number> {
   const counts = new Map<string, number>();
   for (const name of readdirSync(folder)) {
@@ -92,7 +93,7 @@ class Place {
     if (ran.status !== 0) throw new Error(`${words.join(" ")}: ${ran.status} ${ran.stderr.toString()}`);
   }
 
-  /** A folder for what the next process writes. */
+  /** Makes a folder for the coverage of the next process. */
   traced(): string {
     const folder = join(this.folder, "..", `trace-${(this.#runs += 1)}`);
     mkdirSync(folder);
@@ -120,7 +121,7 @@ function put(socketPath: string, path: string, body: string): Promise<void> {
   return promise;
 }
 
-/** What a server calls from its start to its end, with so many writes in between. */
+/** Counts the calls of a server from its start to its end, with this number of writes in between. */
 async function served(name: string, writes: number): Promise<Map<string, number>> {
   const place = new Place(name);
   const socket = join(place.env["XDG_RUNTIME_DIR"] ?? "", "c.sock");

@@ -1,53 +1,66 @@
-/** The walls of the house: who may import what. The linter's rules are made of it; test/house.test.ts proves each. */
+/**
+ * The permitted imports between the folders of `src/`. The linter's rules are made from these tables.
+ * test/house.test.ts checks that the linter reports each import that they forbid.
+ */
 
-/** A folder of `src/`, what it may import besides itself ("disk:port": its contract only), and the reason. */
+/**
+ * A folder of `src/`, the folders that it may import besides itself (`disk:port`: only their contract), and the reason.
+ */
 export type Wall = readonly [folder: string, sees: readonly string[], reason: string];
 
 const PORTS = ["storage:port", "worktree:port", "disk:port"];
 const CONTRACT = ["util", "core", "api"];
 const SURFACES = ["server", "hooks", "client", "process", "open.ts"];
 const ENGINE = ["disk", "storage:port", "worktree", "engine"];
-const SURFACE = "a surface speaks the contract (api) and holds no rules";
+const SURFACE = "a surface uses the contract (api), and has no rules of its own";
 
 export const WALLS: readonly Wall[] = [
-  ["util", [], "util knows no domain word and nothing of Chronicle"],
-  ["core", ["util"], "core is pure nouns and algorithms: nothing above it"],
-  ["disk", ["util", "core"], "disk knows bytes and files only"],
-  ["storage", ["util", "core", "disk"], "a backend sees ports, core, disk and its driver"],
-  ["worktree", ["util", "core", "disk"], "worktree knows files only; storage and worktree are blind to one another"],
+  ["util", [], "util knows nothing of Chronicle"],
+  ["core", ["util"], "core has only values and pure algorithms, and uses nothing above it"],
+  ["disk", ["util", "core"], "disk knows only bytes and files"],
+  ["storage", ["util", "core", "disk"], "a backend uses only the ports, core, disk and its driver"],
+  ["worktree", ["util", "core", "disk"], "worktree knows only files; worktree and storage do not know each other"],
   ["api", ["util", "core"], "the contract knows only core"],
-  ["engine", [...CONTRACT, ...PORTS], "the engine sees ports, never a backend, and nothing above it"],
-  ["replication", [...CONTRACT, "engine", ...PORTS], "replication sees the engine and ports, never a backend"],
-  ["store", [...CONTRACT, ...ENGINE], "a store's files know neither surfaces nor who opens them"],
+  ["engine", [...CONTRACT, ...PORTS], "the engine uses the ports, but no backend, and nothing above it"],
+  ["replication", [...CONTRACT, "engine", ...PORTS], "replication uses the engine and the ports, but no backend"],
+  [
+    "store",
+    [...CONTRACT, ...ENGINE],
+    "the files of a store know neither the surfaces nor the code that opens the store",
+  ],
   [
     "workers",
     [...CONTRACT, "disk", "storage", "worktree", "engine"],
-    "the code of worker threads knows neither surfaces nor who starts it",
+    "the code of worker threads knows neither the surfaces nor the code that starts the threads",
   ],
   [
     "backends",
     [...CONTRACT, "disk", "storage", "store", "workers"],
-    "the registry chooses the backends of a store, and knows nothing that is made of them",
+    "the registry chooses the backends of a store, and knows nothing that is built on them",
   ],
   [
     "compose",
     [...CONTRACT, ...ENGINE, "replication", "store", "workers", "open.ts"],
-    "a composition root sees ports (backends/ names what stands behind them), and no surface",
+    "a composition root uses the ports (backends/ chooses their implementations), and no surface",
   ],
   ["server", CONTRACT, SURFACE],
   ["mcp", CONTRACT, SURFACE],
   ["hooks", CONTRACT, SURFACE],
   ["client", CONTRACT, SURFACE],
-  ["process", [...CONTRACT, "disk"], "the surroundings of a process: no command, and nothing of the engine"],
-  ["daemon", [...CONTRACT, "disk", ...SURFACES], "the long-lived process speaks to open.ts, not to the engine"],
-  ["cli", [...CONTRACT, "disk", "mcp", "daemon", ...SURFACES], "the command line speaks to open.ts, not to the engine"],
+  [
+    "process",
+    [...CONTRACT, "disk"],
+    "process knows the surroundings of a process, but no command and nothing of the engine",
+  ],
+  ["daemon", [...CONTRACT, "disk", ...SURFACES], "the long-lived process uses open.ts, not the engine"],
+  ["cli", [...CONTRACT, "disk", "mcp", "daemon", ...SURFACES], "the command line uses open.ts, not the engine"],
 ];
 
 const ENGINE_ROOMS = ["log", "state", "commit", "facts", "capture", "actions", "read", "undo", "write", "upkeep"];
 
 /**
- * The subfolders of a folder, in order: each may import those before it, and the folder's own files may import all of
- * them.
+ * Folder → its subfolders, in order. Each subfolder may import those before it. The folder's own files may import all
+ * of its subfolders.
  */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   core: ["values", "text", "tree", "filter", "shell", "log", "records"],
@@ -59,5 +72,5 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   cli: ["table", "render", "remote", "resident", "support", "agents", "serving", "syncing", "commands"],
 };
 
-/** The backends of storage: none knows another. */
+/** The backends of storage. No backend may import another one. */
 export const BACKENDS: readonly string[] = ["memory", "files", "sqlite"];

@@ -17,53 +17,75 @@ const inHeader = (name: string, described: JsonSchema): JsonSchema => ({
 const PARAMETERS: JsonSchema = {
   IdempotencyKey: inHeader(
     "Idempotency-Key",
-    text("Names the change: said again under the same key, it is not done again, and gets the same answer", {
-      maxLength: 128,
-    }),
+    text(
+      "Identifies the change. A repeated request with the same key is not performed again, and gets the same answer",
+      {
+        maxLength: 128,
+      },
+    ),
   ),
-  Actor: inHeader("Chronicle-Actor", text("Who acts (default: as the server knows the caller)", { maxLength: 100 })),
-  Client: inHeader("Chronicle-Client", text("The program on whose behalf", { maxLength: 100 })),
-  IfMatch: inHeader("If-Match", text('Only if the content is this one: `"<hash>"`; `*`: only if there is one')),
-  IfNoneMatch: inHeader("If-None-Match", text("`*`: only if there is none", { const: "*" })),
-  IfNoneMatchTag: inHeader("If-None-Match", text("ETags of what you have: 304 if it is one of them")),
-  Range: inHeader("Range", text("One range of bytes: `bytes=0-99`")),
-  LastEventId: inHeader("Last-Event-ID", whole("Go on after this seq")),
+  Actor: inHeader(
+    "Chronicle-Actor",
+    text("The actor. Default: the actor that the server knows for the caller", { maxLength: 100 }),
+  ),
+  Client: inHeader(
+    "Chronicle-Client",
+    text("The name of the client, which is kept with its changes", { maxLength: 100 }),
+  ),
+  IfMatch: inHeader(
+    "If-Match",
+    text('Makes the change only if the path has one of these ETags (`"<hash>"`); `*`: only if the path exists'),
+  ),
+  IfNoneMatch: inHeader("If-None-Match", text("`*`: makes the change only if the path does not exist", { const: "*" })),
+  IfNoneMatchTag: inHeader(
+    "If-None-Match",
+    text("The ETags that the client has. If the content has one of them, the answer is 304"),
+  ),
+  Range: inHeader("Range", text("One range of bytes, such as `bytes=0-99`")),
+  LastEventId: inHeader(
+    "Last-Event-ID",
+    whole("The seq of the last event that the client has. The events after it are sent"),
+  ),
 };
 
 const HEADERS: JsonSchema = {
   ETag: text('The hash of the content, in quotes: `"<hash>"`'),
-  Path: text("The path as people see it, percent-encoded"),
-  PathB64: text("Its bytes, where they are not UTF-8"),
-  Kind: text("What it is", { enum: ["file", "symlink", "dir"] }),
-  Size: whole("Bytes of the whole content"),
-  Permissions: whole("Permission bits, as a number"),
-  MtimeMs: { description: "When it was last written, epoch milliseconds", schema: { type: "number" } },
-  Iteration: whole("Which iteration of the path this is"),
-  Seq: whole("The event that recorded it"),
+  Path: text("The path in readable form, percent-encoded"),
+  PathB64: text("The bytes of the path in base64, if they are not UTF-8"),
+  Kind: text("The kind of the entry", { enum: ["file", "symlink", "dir"] }),
+  Size: whole("The size of the whole content, in bytes"),
+  Permissions: whole("The permission bits, as a decimal number"),
+  MtimeMs: {
+    description: "The time of the last modification, in milliseconds since the epoch",
+    schema: { type: "number" },
+  },
+  Iteration: whole("The number of the iteration"),
+  Seq: whole("The seq of the event that recorded the iteration"),
 };
 
 const TAGS: Readonly<Record<string, string>> = {
-  server: "Who am I",
+  server: "The server and the caller",
   workspaces: "The workspaces of the store",
   files: "List, read, write, follow",
-  history: "Looking back",
-  undo: "Going back",
+  history: "Reading the history",
+  undo: "Restore, undo, redo and rollback",
   sessions: "Agents' sessions, and runs",
-  actions: "What tools are about to do, and did",
-  transactions: "Work that lands whole or is taken back whole",
-  conflicts: "What did not merge",
-  records: "Records of a user's own, in the same log",
-  sync: "Folders of the server's machine that follow other stores: on its owner's Unix socket alone",
-  upkeep: "Proof, retention, space",
+  actions: "Work of tools, reported before and after it",
+  transactions: "Actions that are committed or rolled back as a whole",
+  conflicts: "Conflicts, and versions that replicas have lost",
+  records: "Records of users, in the same log",
+  sync: "Folders of the server's machine that follow other stores. Only the owner can use these, on the Unix socket",
+  upkeep: "Verification, retention and disk space",
 };
 
 const DESCRIPTION = `Every change to a workspace's files is an event in a hash-chained log, and every content is kept.
 
-Lists come in pages: \`items\`, and \`next\`, which is the \`cursor\` of those that follow. What goes wrong is a problem (RFC 9457)
-with a stable \`code\`. Each change takes an \`Idempotency-Key\`, and may be sent again under it. Moments are text: a snapshot's
-number, \`seq:40\`, an id or its beginning, a name, \`latest\`, \`baseline\`, \`10m\`, ISO-8601, \`X~2\`; \`now\` is what is on disk.`;
+Lists are answered in pages. A page has \`items\`, and \`next\`, the \`cursor\` of the next page. An error is answered
+with a problem (RFC 9457), which has a stable \`code\`. A change can have an \`Idempotency-Key\`, and can then be sent
+again with the same key. A moment is a text: a snapshot's number, \`seq:40\`, an id or its beginning, a name,
+\`latest\`, \`baseline\`, \`10m\`, an ISO 8601 time, or \`X~2\`. \`now\` is the state on disk.`;
 
-/** The OpenAPI 3.1 document of a table of routes. \`components\`: the shapes that replies are made of. */
+/** Returns the OpenAPI 3.1 document of a table of routes. `components`: the schemas of the shapes in replies. */
 export function makeDocument(routes: readonly Route[], components: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const paths = Object.groupBy(routes, ({ path }) => path);
   return {
@@ -84,15 +106,16 @@ export function makeDocument(routes: readonly Route[], components: Readonly<Reco
           Object.fromEntries(rows.map((row) => [row.method.toLowerCase(), operationOf(row)])),
         ]),
       ),
-      "/healthz": { get: healthOf("health", "Is the server there?") },
-      "/readyz": { get: healthOf("readiness", "Can it answer? 503: not now") },
+      "/healthz": { get: healthOf("health", "Is the server running?") },
+      "/readyz": { get: healthOf("readiness", "Can the server answer now?") },
     },
     components: {
       securitySchemes: {
         token: {
           type: "http",
           scheme: "bearer",
-          description: "As `chronicle token create` gives it. The owner of the server's Unix socket needs none there.",
+          description:
+            "A token from `chronicle token create`. On the Unix socket, the owner of the server needs no token.",
         },
       },
       parameters: PARAMETERS,
@@ -102,7 +125,7 @@ export function makeDocument(routes: readonly Route[], components: Readonly<Reco
   };
 }
 
-/** Called by monitoring, without a token. */
+/** Returns the operation of a health check. Monitoring calls it without a token. */
 function healthOf(operationId: string, summary: string): JsonSchema {
   const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] };
   const responses = {
@@ -121,7 +144,7 @@ function pagesOf(routes: readonly Route[]): Record<string, JsonSchema> {
         type: "object",
         properties: {
           items: { type: "array", items: { $ref: `#/components/schemas/${shape}` } },
-          next: { type: ["string", "null"], description: "The `cursor` of those that follow; `null`: that was all" },
+          next: { type: ["string", "null"], description: "The `cursor` of the next page; `null` on the last page" },
         },
         required: ["items", "next"],
       },

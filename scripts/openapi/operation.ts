@@ -9,24 +9,24 @@ const header = (name: string): JsonSchema => ({ $ref: `#/components/headers/${na
 const json = (schema: JsonSchema): JsonSchema => ({ "application/json": { schema } });
 const bytes: JsonSchema = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
-/** Descriptions of the `{names}` in paths. */
+/** The descriptions of the parameters in paths (`{id}` …). */
 const PARAMS: Readonly<Record<string, string>> = {
-  id: "the workspace: its whole id, or its exact name",
-  path: "a path of the workspace, each component percent-encoded; a name that is not UTF-8 as `base64:<bytes>`",
+  id: "the whole id or the exact name of the workspace",
+  path: "a path of the workspace, each component percent-encoded; a path that is not UTF-8 as `base64:<bytes>`",
   n: "the number of an iteration, or `last`",
   hash: "a SHA-256: 64 lower-case hex digits",
-  action: "an action's id, its beginning, or the agent's own id of the call",
-  session: "the session's id",
-  transaction: "the transaction's id, or its beginning",
-  sync: "the id of the folder's own workspace, its beginning, or the folder, percent-encoded",
+  action: "the id of the action, its beginning, or the agent's own id of the tool call",
+  session: "the id of the session",
+  transaction: "the id of the transaction, or its beginning",
+  sync: "the id of the workspace of the folder, its beginning, or the percent-encoded path of the folder",
 };
 
-/** The name of the component for a page of a shape. */
+/** Returns the name of the component for a page of a shape. */
 export function pageName(of: string): string {
   return `${of.replace(/Shape$/, "")}Page`;
 }
 
-/** A row as an operation of OpenAPI 3.1. */
+/** Converts a row of the table of routes to an operation of OpenAPI 3.1. */
 export function operationOf(row: Route): JsonSchema {
   const isChange = row.method !== "GET";
   const role = `Needs the role \`${row.role}\`.`;
@@ -54,7 +54,7 @@ export function operationOf(row: Route): JsonSchema {
 
 function problem(status?: number): JsonSchema {
   return {
-    description: status === 412 ? "It is not as the condition says: nothing was changed" : "What went wrong",
+    description: status === 412 ? "The condition does not hold. Nothing was changed" : "An error",
     content: { "application/problem+json": { schema: shape("ProblemShape") } },
   };
 }
@@ -63,7 +63,10 @@ function pathParameter(name: string): JsonSchema {
   return { name, in: "path", required: true, description: PARAMS[name] ?? "", schema: { type: "string" } };
 }
 
-/** A query is flat: each field of its schema is a parameter, of the type that its text stands for. */
+/**
+ * Returns the query parameters of a route. A query is flat, so each field of its schema is one parameter. The type of a
+ * parameter is that of the parsed value, not of its text.
+ */
 function queryParameters(query: z.ZodType | undefined): JsonSchema[] {
   if (query === undefined) return [];
   const { properties, required } = z.toJSONSchema(query, { io: "output" });
@@ -93,10 +96,10 @@ function responsesOf(reply: ReplyKind): JsonSchema {
     return { [reply.status ?? 200]: { description: "Done", content: json(schema) } };
   }
   if ("pageOf" in reply)
-    return { 200: { description: "A part of the list", content: json(shape(pageName(reply.pageOf))) } };
+    return { 200: { description: "A page of the list", content: json(shape(pageName(reply.pageOf))) } };
   if ("nothing" in reply) return { 204: { description: "Done" } };
   if ("events" in reply) {
-    const schema = { type: "string", description: `each \`data\` is a ${reply.events}, each \`id\` its seq` };
+    const schema = { type: "string", description: `each \`data\` is a ${reply.events}, and each \`id\` is its seq` };
     return { 200: { description: "Events, as they are recorded", content: { "text/event-stream": { schema } } } };
   }
   return contentResponses();
@@ -111,8 +114,8 @@ function contentResponses(): JsonSchema {
   const headers = { ETag: header("ETag"), ...Object.fromEntries(own) };
   return {
     200: { description: "The content", headers, content: bytes },
-    206: { description: "The part that was asked for", headers, content: bytes },
-    304: { description: "It is the content that you have" },
-    416: { ...problem(), description: "This part cannot be given" },
+    206: { description: "The requested range of the content", headers, content: bytes },
+    304: { description: "The client has this content already" },
+    416: { ...problem(), description: "The content does not have the requested range" },
   };
 }

@@ -5,8 +5,8 @@ import { isSchema, type JsonSchema } from "./json-schema.ts";
 const repo = join(import.meta.dirname, "..", "..");
 
 /**
- * The shapes of `reply-shapes.ts`, and the types they refer to, as `components.schemas` of OpenAPI 3.1. Their source is
- * the types themselves, with their comments.
+ * Returns the shapes of `reply-shapes.ts`, and the types to which they refer, as `components.schemas` of OpenAPI 3.1.
+ * The schemas are generated from the types and their comments.
  */
 export function replyComponents(): Record<string, JsonSchema> {
   const generator = createGenerator({
@@ -16,18 +16,18 @@ export function replyComponents(): Record<string, JsonSchema> {
     expose: "export",
     jsDoc: "extended",
     skipTypeCheck: true,
-    // A newer server may say more.
+    // A newer server may send further fields.
     additionalProperties: true,
   });
   const { ReplyShapes: all, ...shapes } = generator.createSchema("ReplyShapes").definitions ?? {};
   const plain = isSchema(all) && isSchema(all["properties"]) ? all["properties"] : {};
-  // A shape that is a mere text has no definition of its own.
+  // The generator makes no definition for a shape that is a plain string.
   const texts = Object.entries(plain).filter(([name]) => !(name in shapes));
   const named = [...Object.entries(shapes), ...texts].sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(named.map(([name, schema]) => [name, modern(schema) as JsonSchema]));
 }
 
-/** Draft 7, which the generator speaks, as 2020-12, which OpenAPI 3.1 speaks. */
+/** Converts a schema from draft 7, which the generator uses, to 2020-12, which OpenAPI 3.1 uses. */
 function modern(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(modern);
   if (!isSchema(schema)) return schema;

@@ -1,9 +1,12 @@
 import type { Entry, Transcript } from "./transcript.ts";
 
-/** What two runs of one program differ in, though everything is fixed that can be: see `preload.ts` for that. */
+/** A difference that even two runs of the same program have, although `preload.ts` fixes everything that it can fix. */
 interface NotCompared {
   readonly in: "text" | "header" | "file";
-  /** In a text it is replaced by `as`; a header of that name, or a file of that path, is left out. */
+  /**
+   * With `text`, every match in an answer or a file is replaced by `as`. With `header` and `file`, headers with such a
+   * name and files with such a path are not compared.
+   */
   readonly found: RegExp;
   readonly as?: string;
   readonly why: string;
@@ -12,52 +15,64 @@ interface NotCompared {
 const NOT_COMPARED: readonly NotCompared[] = [
   {
     ...{ in: "text", found: /(\\*"seconds\\*":\s*)[\d.]+/g, as: "$1null" },
-    why: "how long a verify or a rebuild took is measured, by no clock that can be set",
+    why: "the duration of a verify or a rebuild is measured with a clock that cannot be set",
   },
   {
     ...{ in: "text", found: /(\\*"anchored_to\\*":\s*)\d+/g, as: "$1null" },
-    why: "a process that stays signs the head a moment after the commit; its last one is among the files",
+    why: "a long-lived process signs the head a moment after the commit; the last signed head is among the files",
   },
   {
     ...{ in: "text", as: "" },
     found: /(?<=\\"head\\": )\{\\n\s+\\"seq\\": \d+,\\n\s+\\"hash\\": \\"[0-9a-f]{64}\\"\\n\s+\}(?=,\\n\s+\\"by\\")/g,
-    why: "the signed head in the note of a pruning: in a process that stays, as above",
+    why: "the signed head in the note about a pruning, for the same reason",
   },
   {
     ...{ in: "text", found: /hook-[0-9a-f]{12}\.blob/g, as: "hook-N.blob" },
-    why: "the image of the hook is named after the code that was built",
+    why: "the name of the hook's image depends on the built code",
   },
-  { in: "header", found: /^(date|connection|keep-alive)$/, why: "written by Node, with the time of the connection" },
-  { in: "header", found: /^content-length$/, why: "the body is compared; `seconds` may be longer or shorter in it" },
+  {
+    in: "header",
+    found: /^(date|connection|keep-alive)$/,
+    why: "Node writes these headers; they depend on the connection",
+  },
+  {
+    in: "header",
+    found: /^content-length$/,
+    why: "the length depends on the digits of `seconds`; the body itself is compared",
+  },
   {
     ...{ in: "file", found: /(^|\/)index\.db(-wal|-shm)?$/ },
-    why: "made from the log, in pages that SQLite lays out; what they say is in the answers",
+    why: "the index is made from the log, in pages that SQLite lays out; the answers show its content",
   },
   {
     ...{ in: "file", found: /(^|\/)(lock|gc|follower)\.db(-wal|-shm|\.\d+(-wal|-shm)?)?$/ },
-    why: "databases that serve as locks; they hold nothing",
+    why: "these databases serve as locks, and have no content",
   },
   {
     ...{ in: "file", found: /(^|\/)stat\.cache(\.watch.*)?$/ },
-    why: "inodes and times of change, by which a look is spared",
+    why: "the stat cache has inodes and times of changes",
   },
-  { in: "file", found: /^store\/cache\//, why: "compiled code, and answers that are found out again" },
-  { in: "file", found: /^run\//, why: "sockets and diagnostics of processes, and marks of the play itself" },
+  { in: "file", found: /^store\/cache\//, why: "compiled code, and cached answers that can be found again" },
+  { in: "file", found: /^run\//, why: "sockets and diagnostics of processes, and files of the play itself" },
 ];
 
 /**
- * A history with such a record names a content that no two plays have alike: what was left out, with inodes and times of change.
- * Its hash is in the chain of events: hashes are then compared by where they come again, and sizes of what is stored are not.
+ * Matches a record with the hash of a list of omitted paths. The list has inodes and times of changes, so its hash
+ * differs in every play, and with it the hashes of all later events. In a history with such a record, hashes are
+ * therefore compared by the order in which they first occur, and sizes of stored data are not compared.
  */
 const UNLIKE = /"omitted_before\\*":/;
 const SIZES = /([a-z_]*bytes\\*":\s*)\d+|\d+ bytes(?=, )|\d+(\.\d+)? (B|KiB)\b/g;
 
-/** Is it a header, or a file, that is compared? */
+/** Returns true if the header with this name, or the file with this path, is compared. */
 export function isCompared(where: "header" | "file", name: string): boolean {
   return !NOT_COMPARED.some((one) => one.in === where && one.found.test(name));
 }
 
-/** What may differ: texts that match are the same for both programs. Read from a file, which says why. */
+/**
+ * A difference that is accepted, from the file of `--accepted`. In the answers and files of both programs, every match
+ * of the regular expression `found` is replaced by `as`. `why`: the reason, for readers of the file.
+ */
 export interface Accepted {
   readonly found: string;
   readonly as: string;
@@ -66,7 +81,7 @@ export interface Accepted {
 
 /** A place where two transcripts differ. */
 export interface Difference {
-  /** Names its kind: the same for each history that meets it. */
+  /** The kind of the difference. The same difference has the same kind in every history. */
   readonly kind: string;
   readonly step: number;
   readonly call: string;
@@ -77,18 +92,20 @@ export interface Difference {
 const MOST_SHOWN = 600;
 
 /**
- * Compares what two programs did with one history: of each answer, and of what lay on disk in the end, the first difference.
- * Ends where the two were asked for different things, because what follows is another history; and after the first difference
- * where hashes are compared as they are, because it changes all that follow.
+ * Compares the transcripts of two programs for one history. Returns the first difference of each answer, and the first
+ * difference of the files at the end.
+ *
+ * Ends at the first entry in which the programs got different requests, because a different history follows. If hashes
+ * are compared by their values, ends after the first difference, because that changes all later hashes.
  */
 export function compare(old: Transcript, fresh: Transcript, accepted: readonly Accepted[]): Difference[] {
   const isExact = accepted.length === 0 && !UNLIKE.test(JSON.stringify([old.files, fresh.files]));
   const [before, after] = [new Reader(isExact, accepted), new Reader(isExact, accepted)];
   const all: Difference[] = [];
   const note = (entry: Entry | undefined, found: Leaf | undefined): void => {
-    // A hash differs because of something before it.
+    // After a first difference, hashes differ only because of that.
     if (found === undefined || (all.length > 0 && isOfHashes(found))) return;
-    all.push({ ...named(entry, found), step: entry?.step ?? -1, call: entry?.call ?? "what lies on disk" });
+    all.push({ ...named(entry, found), step: entry?.step ?? -1, call: entry?.call ?? "the files at the end" });
   };
   const length = Math.max(old.entries.length, fresh.entries.length);
   for (let i = 0; i < length; i += 1) {
@@ -100,11 +117,11 @@ export function compare(old: Transcript, fresh: Transcript, accepted: readonly A
   return all;
 }
 
-/** Reads a transcript from its beginning, without what is not compared. */
+/** Converts the entries of one transcript to texts, in order, without the differences that are not compared. */
 class Reader {
   readonly #isExact: boolean;
   readonly #accepted: readonly Accepted[];
-  /** Hashes and signatures in the order in which they first come. */
+  /** Hash or signature → the name that replaces it. The names are numbered in the order of the first occurrences. */
   readonly #names = new Map<string, string>();
 
   constructor(isExact: boolean, accepted: readonly Accepted[]) {
@@ -118,7 +135,8 @@ class Reader {
     if (this.#isExact) return text;
     text = text.replace(SIZES, "$1null");
     for (const one of this.#accepted) text = text.replace(new RegExp(one.found, "g"), one.as);
-    // A record that may differ makes all hashes behind it others: those are compared by where they come again.
+    // A record that may differ changes all later hashes. Hashes are therefore compared by the order in which they first
+    // occur.
     const names = (_: string, held: unknown): unknown =>
       typeof held === "string"
         ? held.replace(/[0-9a-f]{64}|[A-Za-z0-9+/]{43,}={0,2}/g, (hash) => this.#nameOf(hash))
@@ -146,7 +164,7 @@ function named(entry: Entry | undefined, { path, ...texts }: Leaf): Pick<Differe
   return { kind: `${call} ${where}: ${masked(old)} → ${masked(fresh)}`, old, new: fresh };
 }
 
-/** Two texts from a little before their first difference on. */
+/** Returns a part of each of two texts, which begins a little before their first difference. */
 function around(old: string, fresh: string): [string, string] {
   let same = 0;
   while (same < old.length && old[same] === fresh[same]) same += 1;
@@ -154,7 +172,7 @@ function around(old: string, fresh: string): [string, string] {
   return [old.slice(from, from + MOST_SHOWN), fresh.slice(from, from + MOST_SHOWN)];
 }
 
-/** Without what differs from history to history. */
+/** Returns the beginning of a text, without hashes, ids and numbers, because these differ between histories. */
 function masked(text: string): string {
   return text
     .slice(0, 140)
@@ -167,7 +185,7 @@ function masked(text: string): string {
 function differ(a: string, b: string): Leaf | undefined {
   if (a === b) return undefined;
   const all = [...leaves(parsed(a), parsed(b), "")];
-  // A hash differs because something else does.
+  // A hash differs only because something else differs. So other differences come first.
   return all.find((one) => !isOfHashes(one)) ?? all[0] ?? { path: "", old: a, new: b };
 }
 
@@ -181,7 +199,7 @@ function isOfHashes({ old, new: fresh }: Leaf): boolean {
   return HASH.test(old) && HASH.test(fresh);
 }
 
-/** The places at which two values differ; what is missing counts as `(nothing)`. */
+/** Yields the places at which two values differ. A missing value is shown as `(nothing)`. */
 function* leaves(old: unknown, fresh: unknown, path: string): Generator<Leaf> {
   if (isPlain(old) && isPlain(fresh)) {
     for (const key of new Set([...Object.keys(old), ...Object.keys(fresh)]))

@@ -13,23 +13,28 @@ import { MOST_BYTES, type Touch } from "../../test/model/model-tree.ts";
 import type { Notes } from "./transcript.ts";
 import type { World } from "./world.ts";
 
-/** Where a history is played through `WorkspaceApi`: in this process, or at a server. */
+/** The place in which a history is played through `WorkspaceApi`: this process, or a server. */
 export interface Stage {
-  /** Opens the store; the same one again after it was closed. */
+  /** Opens the store. After `close`, opens the same store again. */
   open(): Promise<StoreApi>;
   close(store: StoreApi): Promise<void>;
-  /** Begins the workspace, and returns its id. `hosted`: it has no folder. */
+  /** Creates the workspace, and resolves to its id. `hosted`: true if the workspace has no folder. */
   begin(options: { readonly hosted: boolean }): Promise<string>;
   /** Sets the clock. */
   tick(now: number): void;
-  /** Told of what somebody else has changed: no watch reports it. */
+  /**
+   * True if the play must record the paths that it has changed on disk, because the server does not watch the folder.
+   */
   readonly tells: boolean;
 }
 
-/** A step takes so long. What was touched in the last two seconds counts as changed just now. */
+/**
+ * The duration of a step on the play's clock, in milliseconds. It is less than the two seconds for which a changed file
+ * counts as racy, so that plays have racy files, too.
+ */
 const STEP_MS = 1_500;
 
-/** Plays a history through the contract that the library and the client share. */
+/** Plays a history through `WorkspaceApi`, the contract of both the library and the client. */
 export class ApiPlay {
   readonly #notes: Notes;
   readonly #world: World;
@@ -168,7 +173,10 @@ export class ApiPlay {
     }
   }
 
-  /** What tools and people do beside the program. In a workspace without a folder they ask for it. */
+  /**
+   * Makes the changes of tools and people. In a folder, they are made beside the program. In a workspace without a
+   * folder, they are requests to the program.
+   */
   async #touch(touches: readonly Touch[]): Promise<void> {
     for (const one of touches) {
       if (this.#hosted) await this.#write(one);
@@ -178,7 +186,7 @@ export class ApiPlay {
     await this.#record(touches.map((one) => one.path));
   }
 
-  /** Has paths recorded that were touched, and the folders that were made for them. */
+  /** Records the changed paths, and the folders above them, which may have been made for them. */
   async #record(touched: readonly string[]): Promise<void> {
     const paths = touched.flatMap((path) => path.split("/").map((_, i, names) => names.slice(0, i + 1).join("/")));
     await this.#ask("record", () => this.#at.record([...new Set(paths)]));
@@ -241,13 +249,13 @@ export class ApiPlay {
     await this.#ask("finishAction", () => this.#at.finishAction(action.id, { outcome }));
   }
 
-  /** Is it a path that a touch can name? */
+  /** Returns true if a touch can name this path: the path is in a root of the model, and is not a root itself. */
   #isOurs(path: string): boolean {
     const id = /^@([a-z]+):/.exec(path)?.[1] ?? "";
     return path !== "" && path !== "." && this.#world.roots.some((root) => root.id === id);
   }
 
-  /** The command waits until the play has done what it does. */
+  /** Runs a command that makes no changes itself. It waits while the play makes its changes. */
   async #run({ touches, code, rollback }: Extract<Happening, { readonly kind: "run" }>): Promise<void> {
     const [begun, done] = [join(this.#world.run, "begun"), join(this.#world.run, "done")];
     const text = `: > '${begun}'; while [ ! -e '${done}' ]; do sleep 0.01; done; rm '${begun}' '${done}'; exit ${code}`;
@@ -317,7 +325,7 @@ export class ApiPlay {
     return by === "turn" ? { turn: action.turn ?? "" } : { session: action.session ?? "" };
   }
 
-  /** Asks something that changes nothing. */
+  /** Sends a request that changes nothing. */
   async #look(what: Look): Promise<void> {
     const at = this.#at;
     if (what === "diff") await this.#ask(what, () => at.diff("baseline", "now", { patch: true }));
@@ -364,7 +372,7 @@ const LOOKS = [
 ] as const;
 type Look = (typeof LOOKS)[number] | "verify";
 
-/** What `init` is given in each way. */
+/** Returns the options of `init` for a workspace with folders. */
 export function initOptions(world: World): { readonly roots: readonly string[]; readonly maxFileSize: number } {
   return { roots: world.roots.map(givenRoot), maxFileSize: MOST_BYTES };
 }

@@ -10,28 +10,32 @@ import { MOST_BYTES, type Touch } from "../../test/model/model-tree.ts";
 import type { Notes } from "./transcript.ts";
 import type { World } from "./world.ts";
 
-/** Starts processes of a program, each with a number, a clock and random numbers of its own. */
+/**
+ * The program that is played. `cli`: the path of its command line. `env`: returns the environment for the next process,
+ * which has a pid and random numbers of its own, and the time of the play.
+ */
 export interface Program {
   env(): NodeJS.ProcessEnv;
   readonly cli: string;
 }
 
+/** The duration of a step on the play's clock, in milliseconds. */
 const STEP_MS = 1_500;
 
-/** A tool call of an agent that has begun. */
+/** A tool call that an agent has begun. */
 interface Call {
   readonly begin: Begin;
   readonly id: string;
 }
 
-/** Plays a history by commands, each in a process of its own; agents' calls come by their hooks. */
+/** Plays a history with commands, each in a process of its own. The tool calls of agents are reported by the hook. */
 export class CommandPlay {
   readonly #notes: Notes;
   readonly #world: World;
   readonly #program: Program;
   #calls: Call[] = [];
   #begun = 0;
-  /** Every second command answers in JSON. */
+  /** The number of commands so far. Every second command is run with `--json`. */
   #commands = 0;
 
   constructor(notes: Notes, world: World, program: Program) {
@@ -54,7 +58,7 @@ export class CommandPlay {
     await this.#ask(LOOKS[number % LOOKS.length] ?? []);
   }
 
-  /** Runs a command and notes what it printed and how it ended. */
+  /** Runs a command. Notes its output, and its exit code or signal. Resolves to its output on stdout. */
   async #run(words: readonly string[], input = "", meanwhile?: () => Promise<void>): Promise<string> {
     const child = spawn(process.execPath, [this.#program.cli, ...words], {
       cwd: this.#folder,
@@ -85,7 +89,10 @@ export class CommandPlay {
     return this.#run(this.#commands % 2 === 0 ? [...words, "--json"] : words, input);
   }
 
-  /** Returns what a command answers in JSON: a list, or that of an object. */
+  /**
+   * Runs a command with `--json`. Resolves to the list that it prints, or to the field `list` of the object that it
+   * prints; an empty list if it prints neither.
+   */
   async #json<T>(words: readonly string[], list?: string): Promise<readonly T[]> {
     const text = await this.#run([...words, "--json"]);
     try {
@@ -164,7 +171,7 @@ export class CommandPlay {
     }
   }
 
-  /** What an agent's hook is told. */
+  /** Runs the hook for an event of a tool call, as an agent does. Resolves to its output on stdout. */
   #hook(event: string, { begin, id }: Call): Promise<string> {
     const { who, turn, depth } = begin;
     const input = {
@@ -225,7 +232,7 @@ export class CommandPlay {
     await this.#hook(events[outcome], call);
   }
 
-  /** The command waits until the play has done what it does. */
+  /** Runs a command in a run. The command makes no changes itself. It waits while the play makes its changes. */
   async #wrapped({ touches, code, rollback }: Extract<Happening, { readonly kind: "run" }>): Promise<void> {
     const [begun, done] = [join(this.#world.run, "begun"), join(this.#world.run, "done")];
     const text = `: > '${begun}'; while [ ! -e '${done}' ]; do sleep 0.01; done; rm '${begun}' '${done}'; exit ${code}`;

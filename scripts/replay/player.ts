@@ -14,8 +14,8 @@ import { Notes, type Play, type Transcript } from "./transcript.ts";
 import { World } from "./world.ts";
 
 /**
- * Plays histories with one program: `player.ts WAY PROGRAM FOLDER`, with `preload.ts` loaded. Reads a history a line, and
- * writes a line with what the program answered and left on disk.
+ * Plays histories with one program: `player.ts WAY PROGRAM FOLDER`. `preload.ts` must be loaded before. Each line of
+ * the input is a `Play` as JSON. For each, prints one line, the `Transcript` as JSON.
  */
 
 export type Way = "library" | "http" | "cli";
@@ -34,7 +34,7 @@ interface Client {
   readonly createClient: typeof createClient;
 }
 
-/** How a program's own processes are started. */
+/** The processes of a program: their command line, and their environments. */
 class Processes {
   readonly #world: World;
   readonly #seed: string;
@@ -49,7 +49,10 @@ class Processes {
     return join(program, "dist/cli.js");
   }
 
-  /** `clock`: a file with the time, for a process that outlives a step. */
+  /**
+   * Returns the environment for the next process. `clock`: a file with the time, for a process that lives longer than
+   * one step. Default: the time of the play now.
+   */
   env(clock?: string): NodeJS.ProcessEnv {
     this.#count += 1;
     const { at, home, store } = this.#world;
@@ -84,7 +87,7 @@ async function inLibrary(world: World): Promise<Stage> {
   };
 }
 
-/** A server in a process of its own. What goes over the wire is noted beside what the client makes of it. */
+/** A server in a process of its own. Both the HTTP responses and the results of the client are noted. */
 class Served implements Stage {
   readonly #world: World;
   readonly #notes: Notes;
@@ -205,6 +208,6 @@ async function played(play: Play): Promise<Transcript> {
 
 for await (const line of createInterface({ input: process.stdin })) {
   const result = await played(JSON.parse(line) as Play);
-  // Where the program lies is in the hooks that it installs.
+  // The path of the program can be in its output and files, for example in hooks that it installs.
   process.stdout.write(`${JSON.stringify(result).replaceAll(`${program}/`, "/program/")}\n`);
 }

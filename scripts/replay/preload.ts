@@ -4,15 +4,19 @@ import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 
 /**
- * Fixes what a program cannot repeat: its clock, its random numbers, its keys, its process's number, and the times that
- * the kernel gives to files. Loaded by `NODE_OPTIONS=--import` before the program, so that no program has to know of it.
+ * Makes the runs of a program repeatable. Fixes the clock, the random numbers, the keys, the pid, and the times that
+ * the kernel gives to files. It is loaded before the program, by `NODE_OPTIONS=--import`, so that the program needs no
+ * change.
  */
 
-/** How a process is fixed. A process that plays itself changes it in between; one that it starts gets it by variables. */
+/**
+ * The fixed values of a process. The player changes its own values between steps. The processes that it starts get
+ * their values from the environment (`REPLAY_…`).
+ */
 export interface Pinned {
-  /** Milliseconds since 1970. It stands still while something is done. */
+  /** Returns the time, in milliseconds since 1970. The time changes only when the play sets it. */
   now: () => number;
-  /** Begins other random numbers. */
+  /** Starts another sequence of random numbers, which depends only on the text. */
   seed: (text: string) => void;
   readonly pid: number;
 }
@@ -23,9 +27,12 @@ declare global {
 
 const { REPLAY_SEED = "", REPLAY_CLOCK = "", REPLAY_PID = "", REPLAY_STAT = "", REPLAY_STORE = "" } = process.env;
 
-/** Files that a history touches have times behind this one. Those before it are the kernel's own. */
+/** The files that a history changes have times after this one. Earlier times were given by the kernel. */
 const FIRST_NS = BigInt(Date.parse("2029-01-01T00:00:00Z")) * 1_000_000n;
-/** Stands for all of the kernel's: long ago, so that no file counts as changed just now, and no whole second. */
+/**
+ * The time that replaces every time given by the kernel. It is long ago, so that no such file counts as just changed.
+ * It is not a whole second, so that the disk does not look like one with coarse times.
+ */
 const KERNEL_NS = 1_000_000_123_456_789n * 1_000n;
 
 const real = {
@@ -43,7 +50,10 @@ const real = {
 };
 
 let seed = REPLAY_SEED;
-/** One row of numbers for each kind, so that one more of the one kind moves none of another. */
+/**
+ * Kind of random numbers → how many were drawn. Each kind has a sequence of its own, so that an additional number of
+ * one kind does not change the numbers of the others.
+ */
 const drawn = new Map<string, number>();
 
 function bytesOf(kind: string, size: number): Buffer {
@@ -66,7 +76,7 @@ function pinRandomness(): void {
     const hex = bytesOf("uuid", 16).toString("hex");
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`;
   };
-  // Sizes tell names of packs (16), tokens and nonces apart.
+  // Names of packs (16 bytes), tokens and nonces have different sizes, so each of these has a sequence of its own.
   const bytes = (size: number): Buffer => bytesOf(`bytes ${size}`, size);
   const keys = (type: string, options: unknown): unknown => {
     if (type !== "ed25519") return Reflect.apply(real.keys, crypto, [type, options]);
@@ -79,7 +89,7 @@ function pinRandomness(): void {
   Math.random = () => bytesOf("number", 4).readUInt32LE() / 2 ** 32;
 }
 
-/** A clock that other processes read is in a file. */
+/** Returns a clock. `text`: a time that does not change, or the path of a file in which the play writes the time. */
 function clockOf(text: string): () => number {
   return text.startsWith("/") ? () => Number(real.read(text, "latin1")) : () => Number(text);
 }
@@ -94,12 +104,15 @@ function pinClock(): void {
   });
 }
 
-/** `mtime` is in the log, `ctime` only in caches: there it has to tell changes apart, as ever. */
+/**
+ * Replaces the times of a stat that the kernel has given. `ctime` stays, because it is not in the log. It is only in
+ * caches, which need the real value to detect changes.
+ */
 function pinTimes(stats: unknown): unknown {
   if (typeof stats !== "object" || stats === null || !("mtimeNs" in stats)) return stats;
   if (typeof stats.mtimeNs === "bigint" && stats.mtimeNs < FIRST_NS)
     Object.assign(stats, { mtimeNs: KERNEL_NS, mtimeMs: KERNEL_NS / 1_000_000n });
-  // The birth of a root is in the log.
+  // The log contains the birth time of each root.
   if ("birthtimeNs" in stats) Object.assign(stats, { birthtimeNs: KERNEL_NS });
   return stats;
 }
@@ -112,7 +125,8 @@ function pinFiles(): void {
     statSync: (...words: unknown[]) => pinTimes(Reflect.apply(real.stat, fs, words)),
     openSync: (path: unknown, ...words: unknown[]): unknown =>
       Reflect.apply(real.open, fs, [own.includes(String(path)) ? REPLAY_STAT : path, ...words]),
-    // Events of a folder come when they come. A play says by itself what it has changed.
+    // A watcher reports events at times that vary. So only folders of the store are watched. The play itself reports
+    // what it has changed elsewhere.
     watch: (path: unknown, ...words: unknown[]): unknown =>
       String(path).startsWith(REPLAY_STORE) && REPLAY_STORE !== ""
         ? Reflect.apply(real.watch, fs, [path, ...words])
@@ -120,7 +134,7 @@ function pinFiles(): void {
   });
 }
 
-/** Numbers that no process has. The starting one lives as long as the play. */
+/** Gives this process and its parent pids that no real process has. The parent counts as running. */
 function pinProcess(pid: number): void {
   const parent = pid - (pid % 100_000) - 1;
   Object.defineProperty(process, "pid", { value: pid, configurable: true });

@@ -1,32 +1,33 @@
 import type { Happening, Scripted } from "../../test/model/model-steps.ts";
 
-/** A history as the model's generator makes it, with its paths in its roots. */
+/** A history from the generator of the model. Its paths are in the roots of its layout. */
 export interface Play {
   readonly script: readonly Scripted[];
+  /** The setting `max_snapshots` of the store. */
   readonly keep: number;
   readonly hooks: boolean;
   readonly layout: string;
-  /** The workspace has no folder. */
+  /** True if the workspace has no folder. */
   readonly hosted: boolean;
   readonly number: number;
 }
 
-/** One thing that was asked of a program, and all that came back. */
+/** A request to the program, and the answer. */
 export interface Entry {
-  /** The step of the script; -1 before it. */
+  /** The index of the step in the script; -1 before the first step. */
   readonly step: number;
   readonly what: Happening["kind"] | "begin-history" | "end-history";
   readonly call: string;
   readonly answer: unknown;
 }
 
-/** What a program answered to one history, in its order, and what lay on disk in the end. */
+/** The answers of a program to one history, in order, and the files on disk at the end: path → mode and content. */
 export interface Transcript {
   readonly entries: readonly Entry[];
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Notes what is asked and answered. */
+/** Collects the entries of a transcript. */
 export class Notes {
   readonly entries: Entry[] = [];
   step = -1;
@@ -36,7 +37,7 @@ export class Notes {
     this.entries.push({ step: this.step, what: this.what, call, answer });
   }
 
-  /** Asks, and notes the answer or the error. Resolves to the answer; `undefined` if there was an error. */
+  /** Sends a request, and notes the answer or the error. Resolves to the answer; `undefined` if there was an error. */
   async ask<T>(call: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
       const answer = await work();
@@ -53,7 +54,7 @@ function errorOf(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error);
   const { name, message } = error;
   const more = error as Error & { readonly code?: unknown; readonly hint?: unknown; readonly data?: unknown };
-  // An error that the program did not make is a defect of it, or of the play: where it was thrown says which.
+  // An error without a code is a defect of the program or of the play. The stack shows which.
   if (more.code === undefined) return { name, message, stack: error.stack };
   return { name, code: more.code, message, hint: more.hint, data: more.data };
 }

@@ -16,7 +16,7 @@ import { LAYOUTS, onDisk, inRoot, type ModelRoot } from "../../test/model/model-
 import { isCompared } from "./alike.ts";
 import { textOf, touch, type Touch, writeText } from "../../test/model/model-tree.ts";
 
-/** A disk as the model's touches need it. */
+/** The real disk, with the function that the model's touches need in addition. */
 class TouchedDisk extends NodeDisk {
   content(path: string): Buffer | undefined {
     return this.lstat(path)?.kind === "file" ? readFileSync(path) : undefined;
@@ -25,7 +25,9 @@ class TouchedDisk extends NodeDisk {
 
 const ROOTS = ["proj", "two", "single"];
 
-/** The folders in which one history is played, at the same place for both programs: paths are in the log. */
+/**
+ * The folders in which one history is played. They have the same path for both programs, because paths are in the log.
+ */
 export class World {
   readonly at: string;
   readonly roots: readonly ModelRoot[];
@@ -70,14 +72,14 @@ export class World {
     this.#stamp(join(this.at, path));
   }
 
-  /** Gives a file a time of its own, as the clock of the play has it. */
+  /** Sets the times of a file to shortly before the time of the play. The fraction of the second differs each time. */
   #stamp(path: string): void {
     this.#words += 1;
     const seconds = String(Math.floor(this.now / 1000) - 1 + (this.#words % 1000) / 1000);
     if (this.#disk.lstat(path) !== undefined) lutimesSync(path, seconds, seconds);
   }
 
-  /** The next word that was never written before. */
+  /** Returns a word that was not written before. */
   word(): string {
     this.#words += 1;
     return `w${this.#words}`;
@@ -89,14 +91,14 @@ export class World {
     this.#stamp(at);
   }
 
-  /** Names that a root leaves out from now on. */
+  /** Writes the `.gitignore` of a root, so that captures leave out this name from now on. */
   rule(root: ModelRoot, name: string): void {
     const at = onDisk(this.roots, inRoot(root, ".gitignore"));
     writeText(this.#disk, at, `${name}\n`);
     this.#stamp(at);
   }
 
-  /** What lies in the world by now: of each path its kind, its mode and what it holds. */
+  /** Returns the kind, mode and content of every path that is compared. */
   dump(): Record<string, string> {
     const found: Record<string, string> = {};
     const walk = (path: string): void => {
@@ -118,7 +120,9 @@ export class World {
     return found;
   }
 
-  /** Empties the world. The folders of the roots stay for the next program: their inodes are in the log. */
+  /**
+   * Removes everything except the folders of the roots, which the next program needs: the log contains their inodes.
+   */
   dispose(): void {
     const remove = (path: string): void => rmSync(path, { recursive: true, force: true });
     for (const name of readdirSync(this.at)) {
@@ -129,7 +133,7 @@ export class World {
   }
 }
 
-/** Text as it is, so that a difference can be read; other bytes by their SHA-256. */
+/** Returns text unchanged, so that a difference can be read. Returns the length and the SHA-256 of other bytes. */
 function shownBytes(bytes: Buffer): string {
   const text = bytes.toString();
   const isText = !/[^\P{Cc}\n\t]/u.test(text) && Buffer.from(text).equals(bytes);
