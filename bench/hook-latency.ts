@@ -14,7 +14,7 @@ const WITH_PROCESS = 60;
 const WITHOUT = 15;
 /** A corpus of the size of an ordinary project (7,000 files). */
 const ORDINARY: CorpusName = "S";
-/** The number of last calls whose actions are checked at the end. */
+/** The number of actions that are checked at the end: those of the last calls. */
 const LAST = 30;
 const SESSION = "bench";
 

@@ -71,7 +71,8 @@ async function readAll(server: BenchServer): Promise<number[]> {
     const file = await server.client.readFile(nameOf(i), "src/main.ts");
     const text = await file.text();
     samples.push(performance.now() - started);
-    if (text !== `export const session = ${i};\n`) throw new Error(`${nameOf(i)} has the file of another one: ${text}`);
+    if (text !== `export const session = ${i};\n`)
+      throw new Error(`${nameOf(i)} has the file of another workspace: ${text}`);
   }
   return samples;
 }

@@ -78,7 +78,7 @@ export async function inSync(pair: SyncPair, before = 0): Promise<void> {
     if (timesInSync(pair) > before) return;
     await pause(POLL_MS);
   }
-  throw new Error("the replica did not get everything");
+  throw new Error("the replica was not in sync in time");
 }
 
 /** A server whose origin is the workspace of `from`, and a replica in `to`: two processes, as users have them. */

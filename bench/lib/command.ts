@@ -108,7 +108,7 @@ function readProc(path: string): string | undefined {
   }
 }
 
-/** True if a file of `/proc` could not be read because its process has ended. */
+/** Returns true if a file of `/proc` could not be read because its process has ended. */
 function isGone(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return code === "ENOENT" || code === "ESRCH";

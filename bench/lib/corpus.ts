@@ -67,7 +67,7 @@ const CACHE = join(import.meta.dirname, "../.cache");
 
 /**
  * The environment in which the bench was started, for npm. The bench later deletes `NODE_EXTRA_CA_CERTS` from its own
- * environment, because it would slow down the measured programs, but npm may need this variable behind a proxy.
+ * environment, because this variable would slow down the measured programs. Behind a proxy, npm may need the variable.
  */
 const OWN_ENV = { ...process.env };
 

@@ -4,7 +4,7 @@ import { connect, createServer, type ListenOptions, type Server, type Socket, ty
 /** The address of a server: a Unix socket, or a TCP host and port. */
 export type WireEnd = { readonly path: string } | Pick<TcpNetConnectOpts, "host" | "port">;
 
-/** `begin` grows until it has this many bytes. It can become longer, because the last piece is kept whole. */
+/** The length at which `begin` no longer grows. `begin` can be longer, because its last piece is kept whole. */
 const KEPT_BYTES = 64 * 1024;
 
 /** A proxy that passes the bytes of all connections on unchanged, and counts them in both directions. */

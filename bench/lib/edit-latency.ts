@@ -58,8 +58,8 @@ const FIRST_SYNC_MS = 300_000;
 
 /**
  * Edits files one after the other. Resolves to the milliseconds from each edit until its content is in `to`. The pauses
- * between the edits vary, so that they match the interval of no tool. Rejects if an edit is not in `to` within 2
- * minutes.
+ * between the edits vary, so that the edits do not keep step with the interval of a tool. Rejects if an edit is not in
+ * `to` within 2 minutes.
  */
 export async function editLatency(pair: SyncPair, plan: EditPlan): Promise<number[]> {
   const found: number[] = [];

@@ -8,6 +8,6 @@ export async function freePort(): Promise<number> {
   const address = server.address();
   server.close();
   await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("a port has no number");
+  if (address === null || typeof address === "string") throw new Error("the server has no port number");
   return address.port;
 }

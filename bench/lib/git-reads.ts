@@ -11,8 +11,8 @@ const TIMES = 50;
 /**
  * Measures in milliseconds how long git takes for the requests that a file server gets: the content of a path at a
  * commit, the list of paths, and one object from `git http-backend`. This backend serves objects by their hash,
- * compressed as they are stored. One object is the smallest request, because a client must first read the commit and
- * the trees to find a file's hash.
+ * compressed as they are stored. One object is less than a real read needs, because a client must first read the commit
+ * and the trees to find a file's hash.
  */
 export function timeGitReads(context: BenchContext, path: string, text: string): Row[] {
   const tree = context.scratch.fresh("git-reads-tree");

@@ -49,7 +49,10 @@ export function manyRounds(context: BenchContext): BenchContext {
  */
 const STAND_STILL_MS = 2_500;
 
-/** Copies the corpus into a new folder of the scratch, so that its pages are in memory, and waits. Returns the copy. */
+/**
+ * Copies the corpus into a new folder of the scratch, and waits for `STAND_STILL_MS`. The files of the copy are then in
+ * the page cache. Returns the path of the copy.
+ */
 export function copyOfCorpus(context: BenchContext, name: string): string {
   const tree = join(context.scratch.fresh(name), "tree");
   const copied = spawnSync("cp", ["-a", corpusFolder(context.options.corpus), tree], { encoding: "utf8" });

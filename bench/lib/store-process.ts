@@ -12,11 +12,11 @@ const READY_MS = 120_000;
 /** The time in which the process must end after SIGTERM, in milliseconds. */
 const ENDED_MS = 30_000;
 const POLL_MS = 50;
-/** A pause after the first command, in milliseconds, in which the process ends its work in the background. */
+/** A pause after the first command, in milliseconds, in which the process finishes its work in the background. */
 const QUIET_MS = 1_000;
 /**
- * The version of the asking program in a health check. It is older than every release, because a process leaves if a
- * newer program asks.
+ * The version that the bench gives in a health check. It is older than every release, because a process ends if a newer
+ * program asks.
  */
 const OLDEST_VERSION = "0.0.0";
 
