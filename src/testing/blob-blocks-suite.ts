@@ -49,7 +49,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       return blocks;
     }
 
-    test("go from store to store: every content is there, and whole", async () => {
+    test("every content that is copied by blocks is in the other store, and whole", async () => {
       const [from, to] = [await open(begin()), await open(begin())];
       const all = contents(60);
       const hashes = await putAll(from, all);
@@ -60,7 +60,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       expect(await problemsOf(to)).toEqual([]);
     });
 
-    test("hold nothing but what is asked for; what is missing, and what does not fit, is left out", async () => {
+    test("have only the requested contents, without missing contents and contents over the limit", async () => {
       const store = await open(begin());
       const hashes = await putAll(store, contents(20));
       const [random] = await putAll(store, [someBytes(MIB, 77)]);
@@ -70,7 +70,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       expect(await Array.fromAsync(store.blocks([], MOST))).toEqual([]);
     });
 
-    test("a content over 8 MiB that is stored packed, and comes to a store that has it already", async () => {
+    test("a compressible content over 8 MiB can be copied, also to a store that has it already", async () => {
       const [from, to] = [await open(begin()), await open(begin())];
       const text = someBytes(9 * MIB, 5, true);
       const hashes = await putAll(from, [text]);
@@ -81,7 +81,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       expect(await problemsOf(to)).toEqual([]);
     });
 
-    test("nothing is seen before the commit, and nothing of an abandoned batch", async () => {
+    test("no content is visible before the commit, and none of an abandoned batch", async () => {
       const [from, to] = [await open(begin()), await open(begin())];
       const hashes = await putAll(from, contents(5));
       const batch = await to.batch();
@@ -95,7 +95,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
     test.each([
       ["its last byte", -1],
       ["a byte in the middle", -40],
-    ])("one that is damaged in %s is refused, and nothing of it is kept", async (_, at) => {
+    ])("a block that is damaged in %s is refused, and none of its contents is kept", async (_, at) => {
       const [from, to] = [await open(begin()), await open(begin())];
       const hashes = await putAll(from, contents(5));
       const other = await putAll(from, [Buffer.from("another one")]);
@@ -110,7 +110,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       expect(await problemsOf(to)).toEqual([]);
     });
 
-    test("who looks at a block elsewhere is waited for, and believed when it is none", async () => {
+    test("putBlock waits for a check that is made elsewhere, and refuses the block if the check rejects", async () => {
       const [from, to] = [await open(begin()), await open(begin())];
       const [first, second] = [await putAll(from, contents(5)), await putAll(from, [Buffer.from("another one")])];
       const batch = await to.batch();
@@ -128,7 +128,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       expect(await problemsOf(to)).toEqual([]);
     });
 
-    test("contents that are put and contents of blocks become visible together", async () => {
+    test("the single contents and the blocks of a batch become visible together", async () => {
       const [from, to] = [new MemoryBlobStore(), await open(begin())];
       const hashes = await putAll(from, contents(5));
       const batch = await to.batch();
@@ -141,7 +141,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       await from.close();
     });
 
-    test("what was freed is not given out with its neighbours", async () => {
+    test("a freed content is not in the block of its neighbours", async () => {
       const store = await open(begin());
       const hashes = await putAll(store, contents(8));
       const [gone] = hashes;
@@ -149,7 +149,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       expect(new Set(hashesIn(await Array.fromAsync(store.blocks(hashes, MOST))))).toEqual(new Set(hashes.slice(1)));
     });
 
-    test("a content that is damaged is left out, or found out by who takes it", async () => {
+    test("a damaged content is left out", async () => {
       const backend = begin();
       const store = await backend.open();
       const hashes = await putAll(store, contents(3));
@@ -160,7 +160,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       expect(given.has(hashes[0] ?? sha256(""))).toBe(false);
     });
 
-    test("a content over 8 MiB that is damaged is left out, and the others are not", async () => {
+    test("a damaged content over 8 MiB is left out, and the other contents are not", async () => {
       const backend = begin();
       const store = await backend.open();
       const [large = sha256(""), other] = await putAll(store, [someBytes(9 * MIB, 5, true), Buffer.from("other")]);

@@ -53,7 +53,7 @@ export class SimBlobs {
 
 class KeptIndex extends MemoryBlobIndex {
   override close(): void {
-    // The other objects on the same store still use it.
+    // The other objects on the same store still use this index.
   }
 }
 

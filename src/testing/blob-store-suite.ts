@@ -5,10 +5,11 @@ import type { BlobInfo, BlobProblem, BlobReader, BlobStore } from "../storage/bl
 /** One blob store, and the operations that only its backend can do. */
 export interface BlobBackend {
   /**
-   * Opens another object on the same store, as another process would. It should wait about 100 ms for locks at most.
+   * Opens another object on the same store, as another process would. The object should wait for a lock for about 100
+   * ms at most.
    */
   open(): Promise<BlobStore>;
-  /** Flips a bit in a content's stored bytes. No store is open. */
+  /** Flips a bit in a content's stored bytes. All stores are closed when it is called. */
   flipBit(hash: Hash): void | Promise<void>;
 }
 
@@ -67,7 +68,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
     });
 
     describe("writing", () => {
-      test("a content is what was put, and its name is its SHA-256", async () => {
+      test("a content is read as it was put, and its name is its SHA-256", async () => {
         const store = await open(begin());
         const content = someBytes(5 * KIB, 1);
         const [hash] = await putAll(store, [content]);
@@ -75,7 +76,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await store.get(sha256(content))).toEqual(content);
       });
 
-      test("nothing is seen before the commit", async () => {
+      test("no content is visible before the commit", async () => {
         const backend = begin();
         const [store, other] = [await open(backend), await open(backend)];
         const batch = await store.batch();
@@ -92,7 +93,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         }
       });
 
-      test("an abandoned batch leaves nothing to see; abandoning again does nothing", async () => {
+      test("no content of an abandoned batch is visible; abandoning again does nothing", async () => {
         const backend = begin();
         const store = await open(backend);
         const batch = await store.batch();
@@ -113,7 +114,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await store.get(hash)).toEqual(Buffer.from("stays"));
       });
 
-      test("the caller may reuse its buffer at once", async () => {
+      test("the caller may reuse its buffer once put has resolved", async () => {
         const store = await open(begin());
         const buffer = Buffer.from("first");
         const batch = await store.batch();
@@ -123,7 +124,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await store.get(hash)).toEqual(Buffer.from("first"));
       });
 
-      test("empty content, one byte, sizes around the edges of blocks", async () => {
+      test("contents are stored that are empty, have one byte, or have a size around the limits of blocks", async () => {
         const store = await open(begin());
         const sizes = [0, 1, 63, 64, 255 * KIB, 256 * KIB - 1, 256 * KIB, 256 * KIB + 1, MIB];
         const contents = sizes.flatMap((size) => [someBytes(size, size), someBytes(size, size, true)]);
@@ -133,7 +134,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await problemsOf(store)).toEqual([]);
       });
 
-      test("20 MiB, random and compressible, whole and in odd pieces", async () => {
+      test("contents of 20 MiB are stored: random and compressible, whole and in pieces", async () => {
         const backend = begin();
         const store = await open(backend);
         const random = someBytes(20 * MIB, 7);
@@ -151,7 +152,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await problemsOf(other)).toEqual([]);
       });
 
-      test("a range is what it has of the content: within a piece, across pieces, at the end, beyond it", async () => {
+      test("a range yields its part of the content: within a piece, across pieces, at the end, and beyond the end", async () => {
         const store = await open(begin());
         const contents = [someBytes(3 * KIB, 1), someBytes(9 * MIB + 17, 2), someBytes(9 * MIB + 17, 3, true)];
         for (const [i, hash] of (await putAll(store, contents)).entries()) {
@@ -190,7 +191,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await problemsOf(store)).toEqual([]);
       });
 
-      test("a content that is put again costs nothing, in the same batch and later", async () => {
+      test("a content that is put again, in the same batch or later, is stored once", async () => {
         const store = await open(begin());
         const content = someBytes(100 * KIB, 3);
         await putAll(store, [content, content]);
@@ -202,7 +203,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(listed[0]?.storedBytes).toBeLessThan(content.length + KIB);
       });
 
-      test("many batches at once, with common contents", async () => {
+      test("concurrent batches with common contents store every content", async () => {
         const backend = begin();
         const stores = [await open(backend), await open(backend)];
         const contents = Array.from({ length: 40 }, (_, i) => someBytes(500 + i * 100, i, i % 2 === 0));
@@ -221,7 +222,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
     });
 
     describe("reading", () => {
-      test("absence is undefined", async () => {
+      test("a missing content is undefined", async () => {
         const store = await open(begin());
         const nothing = sha256("nothing");
         expect(await store.get(nothing)).toBeUndefined();
@@ -230,7 +231,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await Array.fromAsync(store.list())).toEqual([]);
       });
 
-      test("a reopened store has everything", async () => {
+      test("a reopened store has all contents", async () => {
         const backend = begin();
         const contents = Array.from({ length: 50 }, (_, i) => someBytes(i * 37, i));
         const first = await open(backend);
@@ -241,7 +242,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         for (const [i, hash] of hashes.entries()) expect(await again.get(hash)).toEqual(contents[i]);
       });
 
-      test("readMany: each once, missing ones with undefined", async () => {
+      test("readMany yields each content once, and missing ones with undefined", async () => {
         const store = await open(begin());
         const contents = Array.from({ length: 30 }, (_, i) => someBytes(2_000 + i, i));
         const hashes = await putAll(store, contents);
@@ -256,14 +257,14 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         for (const [i, hash] of hashes.entries()) expect(read.get(hash)).toEqual(contents[i]);
       });
 
-      test("what is returned belongs to the caller", async () => {
+      test("the caller may change a returned buffer", async () => {
         const store = await open(begin());
         const [hash] = await putAll(store, [Buffer.from("mine"), Buffer.from("other")]);
         (await store.get(hash as Hash))?.fill(0);
         expect(await store.get(hash as Hash)).toEqual(Buffer.from("mine"));
       });
 
-      test("list names sizes", async () => {
+      test("list yields the size and the stored size of each content", async () => {
         const store = await open(begin());
         await putAll(store, [someBytes(100, 1), someBytes(200, 2)]);
         const listed: BlobInfo[] = await Array.fromAsync(store.list());
@@ -298,7 +299,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
       test.each([
         ["a small content", someBytes(3_000, 1)],
         ["a large compressed content", someBytes(9 * MIB, 4, true)],
-      ])("%s with a flipped bit is stored and not sound, until it is put again", async (_, content) => {
+      ])("%s with a flipped bit counts as stored, but not as sound until it is put again", async (_, content) => {
         const backend = begin();
         const store = await open(backend);
         const [hash, other] = (await putAll(store, [content, Buffer.from("sound")])) as [Hash, Hash];
@@ -313,7 +314,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await problemsOf(again)).toEqual([]);
       });
 
-      test("verify of a sound store finds nothing, meets every content and tells its progress", async () => {
+      test("verify of a sound store finds no problem, visits every content and reports its progress", async () => {
         const store = await open(begin());
         const hashes = await putAll(store, [someBytes(1_000, 1), someBytes(300_000, 2, true), someBytes(9 * MIB, 3)]);
         const met = new Set<Hash>();
@@ -330,7 +331,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
     });
 
     describe("collecting", () => {
-      test("frees what is not kept, and only that", async () => {
+      test("frees exactly the contents that are not kept", async () => {
         const backend = begin();
         const store = await open(backend);
         const contents = [
@@ -355,7 +356,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await store.has(again)).toEqual(new Set(hashes));
       });
 
-      test("waits for a running batch, and asks what to keep only then", async () => {
+      test("waits for a running batch, and only then asks which contents to keep", async () => {
         const backend = begin();
         const [store, collector] = [await open(backend), await open(backend)];
         const batch = await store.batch();
@@ -369,7 +370,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await store.get(hash)).toEqual(Buffer.from("on its way"));
       });
 
-      test("gives up with LOCKED while somebody holds a lease, and works afterwards", async () => {
+      test("fails with LOCKED while a lease is held, and works afterwards", async () => {
         const backend = begin();
         const [store, collector] = [await open(backend), await open(backend)];
         const [hash] = (await putAll(store, [Buffer.from("seen")])) as [Hash];
@@ -385,7 +386,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await store.get(hash)).toBeUndefined();
       });
 
-      test("whenLocked runs under the lock, before keep is asked", async () => {
+      test("whenLocked is called before keep", async () => {
         const store = await open(begin());
         const [hash] = (await putAll(store, [Buffer.from("marked late")])) as [Hash];
         const alive = new Set<Hash>();
@@ -393,7 +394,7 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await store.get(hash)).toEqual(Buffer.from("marked late"));
       });
 
-      test("an empty store", async () => {
+      test("frees nothing in an empty store", async () => {
         const store = await open(begin());
         const nothing = { freedBlobs: 0, freedBytes: 0, pendingBlobs: 0, pendingBytes: 0 };
         expect(await store.collect(() => true)).toEqual(nothing);

@@ -20,7 +20,7 @@ export interface WirePair {
   close?(): Promise<void> | void;
 }
 
-/** How long a test waits to see that nothing arrives, in milliseconds. */
+/** The time for which a test waits to see that nothing arrives, in milliseconds. */
 const QUIET_MS = 30;
 
 const WINDOW = 64 * 1024;
@@ -72,7 +72,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       }
     });
 
-    test("what has arrived counts before it is consumed", async () => {
+    test("arrived grows when a message arrives, and not when it is consumed", async () => {
       const { a, b } = await channels();
       const before = b.arrived;
       await a.send(heartbeat(1));
@@ -112,7 +112,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       expect(a.pendingBytes).toBe(0);
     });
 
-    test("without a consumer the sender gets only so far, and goes on as soon as there is one", async () => {
+    test("without a consumer, the sender uses up its credit; it continues once there is a consumer", async () => {
       const { a, b } = await channels({ windowBytes: WINDOW });
       const bytes = 32 * 1024;
       let sent = 0;
@@ -127,7 +127,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       expect(a.pendingBytes).toBe(0);
     });
 
-    test("what needs no credit overtakes what waits for it", async () => {
+    test("a message that needs no credit overtakes messages that wait for credit", async () => {
       const { a, b } = await channels({ windowBytes: WINDOW });
       const all = Array.from({ length: 5 }, (_, i) => a.send(piece(INITIAL_CREDIT_BYTES / 2, i)));
       await a.send(heartbeat(7));
@@ -136,7 +136,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       await Promise.all(all);
     });
 
-    test("two peers that are both full still get each other's messages", async () => {
+    test("two peers that flood each other still get all messages", async () => {
       const { a, b } = await channels({ windowBytes: WINDOW });
       const count = 40;
       const flood = (channel: Channel) => Array.from({ length: count }, (_, i) => channel.send(piece(100_000, i)));
@@ -145,7 +145,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       await Promise.all(sending);
     });
 
-    test("closed in peace: what was sent before arrives, and the other side's loop ends", async () => {
+    test("after a normal close, earlier messages arrive, and the other side's loop ends", async () => {
       const { a, b } = await channels();
       await a.send(heartbeat(1));
       await a.send(piece(100_000));
@@ -157,7 +157,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       expect(await all(a)).toEqual([]);
     });
 
-    test("closed with a reason: the other side gets its code, after what was sent before", async () => {
+    test("after a close with an error, the other side gets the earlier messages, and then the code of the error", async () => {
       const { a, b } = await channels();
       await a.send(heartbeat(1));
       a.close(new ChronicleError("UNAUTHENTICATED", "no token", { hint: "give one", data: { secret: 1 } }));
@@ -172,7 +172,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       expect(await b.ended).toMatchObject({ by: "peer", error: { code: "UNAUTHENTICATED" } });
     });
 
-    test("after the end nothing is sent, and what waited is told so", async () => {
+    test("after the end, waiting messages and new messages are rejected", async () => {
       const { a, b } = await channels({ windowBytes: WINDOW });
       const waiting = Array.from({ length: 4 }, () => a.send(piece(INITIAL_CREDIT_BYTES)));
       const settled = Promise.allSettled(waiting);
@@ -185,7 +185,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       await expect(b.send(heartbeat(1))).rejects.toMatchObject({ code: "UNAVAILABLE" });
     });
 
-    test("a message that the peer would refuse is refused here, and the channel stays open", async () => {
+    test("a message that the peer would refuse is refused by the sender, and the channel stays open", async () => {
       const { a, b } = await channels();
       await expect(a.send({ type: "Ack", up_to_sequence: -1 })).rejects.toMatchObject({ code: "USAGE" });
       const folders = Array.from({ length: 256 }, (_, i) => ({ filepath: `${i}`.padEnd(5_000, "x") }));
@@ -200,7 +200,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       expect(await take(b, 1)).toEqual([heartbeat(2)]);
     });
 
-    test("an error that is not fatal is a message like others", async () => {
+    test("an error that is not fatal arrives like other messages", async () => {
       const { a, b } = await channels();
       const error: Message = { type: "Error", code: "RATE_LIMITED", message: "slower", fatal: false };
       await a.send(error);
@@ -208,7 +208,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       expect(await take(b, 2)).toEqual([error, heartbeat(1)]);
     });
 
-    test("a cut is told to both sides", async () => {
+    test("both sides notice a cut connection", async () => {
       const { a, b, cut } = await channels();
       await a.send(heartbeat(1));
       await take(b, 1);
@@ -221,7 +221,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       }
     });
 
-    test("whoever sends what the transport does not take any more is told, and does not wait for ever", async () => {
+    test("messages that the transport no longer takes are rejected", async () => {
       const pair = await wires();
       const gone = (): Promise<void> => Promise.reject(new Error("it is gone"));
       const channel = new FramedChannel({ read: () => pair.a.read(), write: gone, close: (how) => pair.a.close(how) });
@@ -233,7 +233,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       expect(await channel.ended).toMatchObject({ by: "transport" });
     });
 
-    test("a cut in the middle of a frame is no end in peace", async () => {
+    test("a cut in the middle of a frame is not a normal end", async () => {
       const { channel, raw } = await rawAgainst();
       await raw.write(encodeFrame(encodeMessage(heartbeat(1)), 0).subarray(0, 40));
       raw.close("gently");
@@ -241,7 +241,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       expect(await channel.ended).toMatchObject({ by: "transport" });
     });
 
-    test("one consumer at a time; it may stop and another one go on", async () => {
+    test("there is one consumer at a time; after it has stopped, another one can continue", async () => {
       const { a, b } = await channels();
       const first = b.receive()[Symbol.asyncIterator]();
       const pending = first.next();
@@ -256,17 +256,17 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
     test.each<[string, string, () => Uint8Array]>([
       ["garbage", "INTEGRITY_VIOLATION", () => Buffer.from("GET / HTTP/1.1\r\n\r\n")],
       ["a frame of 4 GiB", "LIMIT_EXCEEDED", () => Buffer.from(`43485202010000000fffffff${"00".repeat(16)}`, "hex")],
-      ["no message", "USAGE", () => encodeFrame({ head: Buffer.from("{}"), body: undefined }, 0)],
+      ["a frame without a message", "USAGE", () => encodeFrame({ head: Buffer.from("{}"), body: undefined }, 0)],
       [
-        "a path that leaves",
+        "a path outside of the workspace",
         "PATH_INVALID",
         () => {
           const head = Buffer.from('{"type":"TreeRequest","sequence":1,"folders":[{"filepath":"../x"}]}');
           return encodeFrame({ head, body: undefined }, 0);
         },
       ],
-      ["a count that is wrong", "INTEGRITY_VIOLATION", () => encodeFrame(encodeMessage(heartbeat(1)), 5)],
-    ])("%s: the peer is told the code, and nothing after it counts", async (_, code, bytes) => {
+      ["a wrong count of bytes", "INTEGRITY_VIOLATION", () => encodeFrame(encodeMessage(heartbeat(1)), 5)],
+    ])("%s: the peer gets the code of the error, and later messages are ignored", async (_, code, bytes) => {
       const { channel, raw } = await rawAgainst();
       const said = new FramedChannel(raw, { isReliable: false });
       await raw.write(Buffer.concat([bytes(), encodeFrame(encodeMessage(heartbeat(2)), 0)]));
@@ -278,7 +278,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       await more;
     });
 
-    test("whoever sends without credit, or floods, is cut off before memory grows", async () => {
+    test("a peer that sends without credit, or floods, is cut off", async () => {
       const credited = await rawAgainst({ windowBytes: WINDOW });
       const large = encodeMessage(piece(MAX_PIECE_BYTES));
       let sent = 0;

@@ -34,8 +34,8 @@ export interface CrashSweep<Fact = unknown> {
   /** Throws if the disk found afterwards does not fulfil the condition. May change that disk, which is a copy. */
   readonly check: (disk: SimDisk, context: SweepContext<Fact>) => Promise<void> | void;
   /**
-   * Where the machine stops. Default: before, torn, after. `after` is swept only where no following `before` shows the
-   * same disk (see `#isLast`).
+   * The points at which the machine stops. Default: before, torn, after. `after` is swept only where no following
+   * `before` shows the same disk (see `#isLast`).
    */
   readonly modes?: readonly StopMode[];
   /** The fates of unsynced changes. Default: forget, keep and two seeds. A seed varies from point to point. */

@@ -6,13 +6,13 @@ import { readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts"
 /** A disk to test, and the folder to use. */
 export interface DiskUnderTest {
   readonly disk: Disk;
-  /** The absolute path of a folder that contains only what is named here; no link leads to it. */
+  /** The absolute path of a folder that is empty, except for `fifo`. No component of the path is a link. */
   readonly folder: string;
   /** A FIFO in that folder, if the backend can have one. */
   readonly fifo?: string;
   /** True if `/proc/self/fd` works: on Linux, and in the simulation. */
   readonly anchors: boolean;
-  /** Removes what the test has left. */
+  /** Called after each test, to remove its files. */
   readonly end?: () => void;
 }
 
@@ -63,7 +63,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         .toSorted();
 
     describe("files", () => {
-      test("a file keeps what was written, by position and one after the other", () => {
+      test("a file keeps what was written by position and in sequence", () => {
         const fd = disk.open(at("f"), "create");
         write(fd, "hello", null);
         write(fd, " world", null);
@@ -78,7 +78,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(textOf(at("f"))).toBe("Jello world");
       });
 
-      test("reading without a position goes on where it stopped", () => {
+      test("a read without a position continues where the last such read ended", () => {
         put(at("f"), "abcdef");
         const fd = disk.open(at("f"), "read");
         const into = Buffer.alloc(4);
@@ -90,7 +90,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         disk.close(fd);
       });
 
-      test("a write beyond the end leaves zeros before it, truncate cuts and extends", () => {
+      test("a write beyond the end fills the gap with zeros; truncate cuts and extends", () => {
         const fd = disk.open(at("f"), "update");
         write(fd, "abc", 4);
         disk.truncate(fd, 5);
@@ -99,7 +99,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(textOf(at("f"))).toBe("\0\0\0\0a\0\0\0");
       });
 
-      test("append writes at the end whatever the position, update does not cut", () => {
+      test("append writes at the end, whatever the position; update does not truncate", () => {
         put(at("f"), "one,");
         const end = disk.open(at("f"), "append");
         write(end, "two,", 0);
@@ -111,7 +111,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(textOf(at("f"))).toBe("ONE,two,three");
       });
 
-      test("append and update create what is missing, create insists on it", () => {
+      test("append and update create a missing file; create refuses an existing one", () => {
         disk.close(disk.open(at("a"), "append"));
         disk.close(disk.open(at("u"), "update"));
         expect(errnoFrom(() => disk.open(at("a"), "create"))).toBe("EEXIST");
@@ -120,7 +120,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(errnoFrom(() => disk.open(at("a/b"), "create"))).toBe("ENOTDIR");
       });
 
-      test("one read or write may be short, but does something, and tells how much", () => {
+      test("a read or write may be short, but transfers at least one byte, and returns the number", () => {
         const fd = disk.open(at("f"), "create");
         const taken = disk.write(fd, Buffer.from("abcdef"), 0);
         expect(taken).toBeGreaterThan(0);
@@ -132,7 +132,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         disk.close(fd);
       });
 
-      test("what a descriptor was not opened for is refused", () => {
+      test("operations for which a descriptor was not opened are refused", () => {
         put(at("f"), "x");
         const reader = disk.open(at("f"), "read");
         const writer = disk.open(at("f"), "append");
@@ -174,7 +174,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect([disk.lstat(at("d"))?.mode, disk.lstat(at("f"))?.mode]).toEqual([0o700, 0o600]);
       });
 
-      test("stat tells kind, size, links, times and identity", () => {
+      test("a stat has the kind, mode, size, links, times and identity", () => {
         put(at("f"), "four");
         const fd = disk.open(at("f"), "read");
         const open = disk.fstat(fd);
@@ -203,7 +203,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         disk.close(folder);
       });
 
-      test("writing changes the time, an identity is not shared", () => {
+      test("a write changes the modification time; two files have different inodes", () => {
         put(at("a"), "1");
         put(at("b"), "1");
         expect(disk.lstat(at("a"))?.ino).not.toBe(disk.lstat(at("b"))?.ino);
@@ -216,7 +216,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
     });
 
     describe("names", () => {
-      test("a folder lists exact names and kinds", () => {
+      test("a list of a folder has the exact names and kinds", () => {
         disk.makeFolder(at("d"));
         disk.makeFolder(at("d/sub"));
         put(at("d/file"), "");
@@ -242,7 +242,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(disk.readlink(at("odd"))).toEqual(target);
       });
 
-      test("nothing there is undefined to lstat, and nothing else is", () => {
+      test("lstat returns undefined for a missing path, and throws other errors", () => {
         put(at("f"), "");
         expect(disk.lstat(at("none"))).toBeUndefined();
         expect(disk.lstat(at("none/deeper"))).toBeUndefined();
@@ -250,7 +250,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(errnoFrom(() => disk.lstat(at("x".repeat(256))))).toBe("ENAMETOOLONG");
       });
 
-      test("whether something may be written is told of what is there", () => {
+      test("checkWrite accepts what may be written, and throws for a missing path", () => {
         disk.makeFolder(at("d"));
         put(at("d/f"), "");
         disk.checkWrite(at("d"));
@@ -258,7 +258,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(errnoFrom(() => disk.checkWrite(at("none")))).toBe("ENOENT");
       });
 
-      test("folders are made and removed one at a time, and only when empty", () => {
+      test("folders are made and removed one at a time, and removed only when empty", () => {
         disk.makeFolder(at("d"));
         expect(errnoFrom(() => disk.makeFolder(at("d")))).toBe("EEXIST");
         expect(errnoFrom(() => disk.makeFolder(at("x/y")))).toBe("ENOENT");
@@ -272,7 +272,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(errnoFrom(() => disk.unlink(at("d")))).toBe("ENOENT");
       });
 
-      test("rename replaces a file, and an empty folder by a folder", () => {
+      test("rename replaces a file by a file, and an empty folder by a folder", () => {
         put(at("new"), "new");
         put(at("old"), "old");
         disk.rename(at("new"), at("old"));
@@ -328,7 +328,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         disk.symlink(Buffer.from("nowhere"), at("toNothing"));
       });
 
-      test("no open follows one in the last component", () => {
+      test("open does not follow a link in the last component", () => {
         expect(errnoFrom(() => disk.open(at("toFile"), "read"))).toBe("ELOOP");
         expect(errnoFrom(() => disk.open(at("toFile"), "append"))).toBe("ELOOP");
         expect(errnoFrom(() => disk.open(at("toFile"), "update"))).toBe("ELOOP");
@@ -339,7 +339,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(disk.lstat(at("nowhere"))).toBeUndefined();
       });
 
-      test("one in the middle is followed", () => {
+      test("a link in the middle of a path is followed", () => {
         expect(textOf(at("toFolder/f"))).toBe("through");
         expect(disk.lstat(at("toFolder/f"))?.kind).toBe("file");
         expect(textOf(at("toFolder/../d/./f"))).toBe("through");
@@ -349,7 +349,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(errnoFrom(() => disk.open(at("loop/f"), "read"))).toBe("ELOOP");
       });
 
-      test("they are read, moved, linked and removed themselves", () => {
+      test("readlink, rename and unlink act on the link itself", () => {
         expect(disk.readlink(at("toFile")).toString()).toBe("d/f");
         expect(disk.lstat(at("toFile"))).toMatchObject({ kind: "symlink", size: 3 });
         expect(errnoFrom(() => disk.readlink(at("d/f")))).toBe("EINVAL");
@@ -361,7 +361,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(textOf(at("d/f"))).toBe("through");
       });
 
-      test("realpath resolves them all", () => {
+      test("realpath resolves all links", () => {
         expect(disk.realpath(at("toFolder/f"))).toBe(at("d/f"));
         expect(disk.realpath(at("toFile"))).toBe(at("d/f"));
         expect(errnoFrom(() => disk.realpath(at("toNothing")))).toBe("ENOENT");
@@ -380,7 +380,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         disk.close(fd);
       });
 
-      test("an open folder is reached by its descriptor, wherever it went", (context) => {
+      test("an open folder is reached by its descriptor, even after it was moved", (context) => {
         if (!given.anchors) return context.skip("there is no /proc/self/fd here");
         disk.makeFolder(at("d"));
         const fd = disk.open(at("d"), "folder");
@@ -405,7 +405,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         expect(errnoFrom(() => disk.list(anchor))).toBe("ENOENT");
       });
 
-      test("a removed folder holds nothing, and takes nothing", (context) => {
+      test("a removed folder is empty, and nothing can be made in it", (context) => {
         if (!given.anchors) return context.skip("there is no /proc/self/fd here");
         disk.makeFolder(at("d"));
         const fd = disk.open(at("d"), "folder");
@@ -419,7 +419,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
         disk.close(fd);
       });
 
-      test("a descriptor of a file is no anchor", (context) => {
+      test("a descriptor of a file is not an anchor", (context) => {
         if (!given.anchors) return context.skip("there is no /proc/self/fd here");
         put(at("f"), "x");
         const fd = disk.open(at("f"), "read");
@@ -432,7 +432,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
     });
 
     test("opening a FIFO does not wait, and shows that it is special", (context) => {
-      if (given.fifo === undefined) return context.skip("this disk cannot have one");
+      if (given.fifo === undefined) return context.skip("this disk cannot have a FIFO");
       const fifo = at(given.fifo);
       expect(disk.lstat(fifo)?.kind).toBe("special");
       expect(namesIn(given.folder)).toContain(`special ${given.fifo}`);
@@ -442,7 +442,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
       disk.close(fd);
     });
 
-    test("many names are removed beside other work; one that cannot be removed is reported", async () => {
+    test("unlinkAllBeside removes many names, and reports one that cannot be removed", async () => {
       const names = Array.from({ length: 20 }, (_, i) => `n${i}`);
       for (const name of ["a", "b", ...names]) put(at(name), name);
       disk.makeFolder(at("d"));
@@ -458,7 +458,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
       await disk.unlinkAllBeside([]);
     });
 
-    test("a clone is another file with the same bytes, or is declined leaving nothing", () => {
+    test("a clone is another file with the same bytes; a disk that cannot clone leaves no file", () => {
       put(at("f"), "cloned", 0o640);
       put(at("taken"), "");
       expect(errnoFrom(() => disk.clone(at("none"), at("g")))).toBe("ENOENT");
@@ -473,7 +473,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
       expect([textOf(at("f")), textOf(at("g")), disk.lstat(at("g"))?.mode]).toEqual(["cloned", "Cloned", 0o640]);
     });
 
-    test("space is told in bytes, syncing everything is done or declined", async () => {
+    test("space is given in bytes; syncAllBeside has the same result as syncAll", async () => {
       const { freeBytes, totalBytes } = disk.space(given.folder);
       expect(totalBytes).toBeGreaterThan(1_000_000);
       expect(freeBytes).toBeLessThanOrEqual(totalBytes);
@@ -481,7 +481,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
       expect(errnoFrom(() => disk.space(at("none")))).toBe("ENOENT");
     });
 
-    test("a file is put in place whole, also over a leftover", () => {
+    test("writeFileDurably replaces a file as a whole, also if an earlier try has left a file", () => {
       put(at("f.new"), "left by a crash");
       writeFileDurably(disk, at("f"), Buffer.from("first"), { mode: 0o640 });
       writeFileDurably(disk, Buffer.from(at("f")), Buffer.from("second"), { mode: 0o640 });

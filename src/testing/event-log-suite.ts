@@ -15,7 +15,7 @@ export interface LogBackend {
 
 const TIME = "2026-01-31T09:30:00.000Z";
 
-/** Makes `count` events that follow a head, each in its own commit; the text tells them apart. */
+/** Makes `count` events that follow a head, each in its own commit. `text`: makes them differ from other events. */
 export function nextEvents(head: Head, count: number, text = "x"): SealedEvent[] {
   const drafts = Array.from({ length: count }, (_, i): EventDraft => {
     const first = head.seq + 1 + i;
@@ -59,7 +59,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       for (const log of opened.splice(0)) await log.close();
     });
 
-    test("an empty log: head 0, nothing to read, nothing archived", async () => {
+    test("an empty log has the head 0, no lines and no archive", async () => {
       const log = open(begin());
       expect(log.head).toEqual({ seq: 0, hash: "", bytes: 0, tornBytes: 0 });
       expect(await log.refresh()).toEqual(log.head);
@@ -70,7 +70,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect(log.head.seq).toBe(0);
     });
 
-    test("what is appended is read back, line for line, with offsets and line numbers", async () => {
+    test("appended events are read back line by line, with offsets and line numbers", async () => {
       const { log, events } = await filled(3);
       await log.append(nextEvents(log.head, 1, "later"));
       const lines = await collectLines(log.read());
@@ -93,7 +93,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect(await texts(log.read({ seq: 6, offset: log.head.bytes }))).toEqual([]);
     });
 
-    test("a further object finds the head; refresh moves it to where another has appended", async () => {
+    test("another object finds the head; refresh moves it to the end of what others have appended", async () => {
       const { backend, log, events } = await filled(2);
       const other = open(backend);
       expect(other.head).toMatchObject({ seq: 2, hash: events[1]?.hash });
@@ -106,7 +106,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect((await texts(log.read())).length).toBe(6);
     });
 
-    test("an append without a refresh never lands behind lines that it does not know", async () => {
+    test("an append without a refresh is refused if another object has appended lines", async () => {
       const { backend, log } = await filled(1);
       const other = open(backend);
       await log.append(nextEvents(log.head, 1, "mine"));
@@ -119,7 +119,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect(other.head.seq).toBe(3);
     });
 
-    test("seq and prev_hash must go on from the head", async () => {
+    test("seq and prev_hash must continue from the head", async () => {
       const { log, events } = await filled(2);
       const [, second] = events;
       const bad = [
@@ -134,7 +134,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       await log.append(nextEvents(log.head, 1));
     });
 
-    test("is read from any event to its end, whatever the lengths of the lines", async () => {
+    test("a log is read from any event to its end, whatever the lengths of the lines", async () => {
       const log = open(begin());
       const events: SealedEvent[] = [];
       // Shorter and longer than a reader's buffer.
@@ -149,7 +149,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       }
     });
 
-    test("calls made at once are all kept, in their order", async () => {
+    test("the events of concurrent calls are all kept, in the order of the calls", async () => {
       const log = open(begin());
       const events = nextEvents(log.head, 20);
       await Promise.all(events.map((event) => log.append([event])));
@@ -157,7 +157,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect(log.head.seq).toBe(20);
     });
 
-    test("lines hold any text and are split at newlines only", async () => {
+    test("lines can have any text, and are split at newlines only", async () => {
       const log = open(begin());
       const all = ["\u2028\u2029\u0085", "a\r\nb\n\u0000\ufeff", "😀 שלום 漢字", "\\\"'", "x".repeat(1_200_000)];
       for (const text of all) await log.append(nextEvents(log.head, 1, text));
@@ -166,7 +166,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect(await texts(log.read())).toHaveLength(all.length);
     });
 
-    test("a torn tail is told, not read, and never appended to", async () => {
+    test("a torn tail is reported and not read, and refuses appends until it is quarantined", async () => {
       const { backend, events } = await filled(2);
       const torn = Buffer.from('{"hash":"00');
       backend.tear(torn);
@@ -185,7 +185,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect(await texts(open(backend).read())).toEqual(linesOf([...events, ...next]));
     });
 
-    test("quarantine cuts whole lines too, and keeps each cut", async () => {
+    test("quarantine cuts whole lines, too, and keeps the bytes of each cut", async () => {
       const { backend, log, events } = await filled(4);
       const cutAt = async (seq: number): Promise<LogPosition> => {
         return { seq, offset: (await collectLines(log.read()))[seq - 1]?.offset ?? -1 };
@@ -205,7 +205,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect(log.head).toEqual({ seq: 0, hash: "", bytes: 0, tornBytes: 0 });
     });
 
-    test("quarantine cuts only where a line begins, and only what is there", async () => {
+    test("quarantine refuses a position at which no line of the log begins", async () => {
       const { log, events } = await filled(2);
       for (const offset of [5, log.head.bytes, log.head.bytes + 10, -1]) {
         await expect(log.quarantine({ seq: 2, offset })).rejects.toMatchObject({ code: "USAGE" });
@@ -213,7 +213,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect(await texts(log.read())).toEqual(linesOf(events));
     });
 
-    test("rotate seals the log and goes on in a new one", async () => {
+    test("rotate archives the log, and continues in a new one", async () => {
       const { backend, log, events } = await filled(3);
       const other = open(backend);
       const [sentinel] = nextEvents(log.head, 1, "sentinel");
@@ -276,7 +276,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect(await texts(log.read({ seq: 1, offset: 0 }))).toEqual(linesOf(all.slice(6)));
     });
 
-    test("a reader that began before a rotation reads to where the log ended then", async () => {
+    test("a reader that began before a rotation reads to the former end of the log", async () => {
       const { backend, log, events } = await filled(3);
       const reader = log.read({ seq: 1, offset: 0 })[Symbol.asyncIterator]();
       const batch = await reader.next();
@@ -304,7 +304,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect(await texts(log.read({ seq: 1, offset: 0 }))).toEqual(linesOf(all.slice(-1)));
     });
 
-    test("rotate checks that its line goes on from the head, and refuses an empty log", async () => {
+    test("rotate refuses a line that does not continue from the head, and an empty log", async () => {
       const { log, events } = await filled(2);
       const wrong = nextEvents({ seq: 1, hash: events[0]?.hash ?? "" }, 1)[0] as SealedEvent;
       await expect(log.rotate(wrong)).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
@@ -313,7 +313,7 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       await expect(empty.rotate(nextEvents(empty.head, 1)[0] as SealedEvent)).rejects.toMatchObject({ code: "USAGE" });
     });
 
-    test("closing is idempotent; a closed log refuses", async () => {
+    test("closing is idempotent; a closed log refuses operations", async () => {
       const { log } = await filled(1);
       await log.close();
       await log.close();

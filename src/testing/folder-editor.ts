@@ -22,7 +22,7 @@ export class FolderEditor {
     this.#random = random;
   }
 
-  /** Makes one edit. Returns the paths, relative to the folder, at which a watcher would hint. */
+  /** Makes one edit. Returns the paths, relative to the folder, that a watcher would report. */
   step(disk: SimDisk): string[] {
     const path = this.#path();
     const dice = this.#random.below(20);
@@ -35,7 +35,7 @@ export class FolderEditor {
     return this.#chmod(disk, path);
   }
 
-  /** Writes a new file, and removes what is in its way. Returns the paths at which a watcher would hint. */
+  /** Writes a new file, and removes what is in its way. Returns the paths that a watcher would report. */
   write(disk: SimDisk, path: string, text: string): string[] {
     const made = this.#clearWay(disk, path);
     const at = this.#at(path);

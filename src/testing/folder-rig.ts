@@ -140,7 +140,7 @@ async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(await Array.fromAsync(pieces)).toString();
 }
 
-/** Differences of a desk from an ordinary one. */
+/** Options of a desk. */
 export interface DeskOptions {
   /** Makes the ids of different machines differ. */
   readonly number?: number;
@@ -150,7 +150,7 @@ export interface DeskOptions {
   readonly parts?: Partial<FolderSyncParts>;
 }
 
-/** A folder that follows a rig's origin, on its own machine; only `hint` reports changes in it. */
+/** A folder that follows a rig's origin, on its own machine. Changes in it are reported only by the test (`hint` …). */
 export class RigDesk {
   readonly machine: SyncMachine;
   readonly happened: SyncEvent[] = [];
@@ -277,7 +277,7 @@ export class RigDesk {
     this.#hint?.(paths as WorkspacePath[]);
   }
 
-  /** Reports a change in the folder whose hint comes only when the watcher is asked for past hints. */
+  /** Reports a change in the folder, but only when the watcher is asked for past hints. */
   hintLate(...paths: string[]): void {
     this.#late.push(paths as WorkspacePath[]);
   }
@@ -415,13 +415,13 @@ export class FolderRig {
     return rig;
   }
 
-  /** Lets the clock advance until `work` ends. Returns its result. */
+  /** Lets the clock advance until `work` ends. Resolves to the result of `work`. */
   async during<T>(work: Promise<T>): Promise<T> {
     let isOver = false;
     const over = (): void => void (isOver = true);
     work.then(over, over);
     const isDone = await this.clock.run(this.clock.now + PATIENCE_MS, () => isOver);
-    if (!isDone) throw new Error("it does not end");
+    if (!isDone) throw new Error("the work did not end in time");
     return work;
   }
 
@@ -431,7 +431,8 @@ export class FolderRig {
   }
 
   async until(isSo: () => boolean): Promise<void> {
-    if (!(await this.clock.run(this.clock.now + PATIENCE_MS, isSo))) throw new Error("it does not come to pass");
+    if (!(await this.clock.run(this.clock.now + PATIENCE_MS, isSo)))
+      throw new Error("the condition was not fulfilled in time");
   }
 
   pass(ms: number): Promise<unknown> {

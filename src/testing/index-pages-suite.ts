@@ -31,7 +31,7 @@ export function indexPagesSuite(name: string, open: () => IndexStore): void {
     });
 
     /**
-     * A store with names that sort differently than their text suggests, a file that was a folder, and a deleted
+     * Makes a store with names that sort differently than their text suggests, a file that was a folder, and a deleted
      * folder.
      */
     async function filled(): Promise<IndexStore> {
@@ -59,7 +59,7 @@ export function indexPagesSuite(name: string, open: () => IndexStore): void {
       return store;
     }
 
-    test("many paths at once are answered as each by itself, in their order", async () => {
+    test("iterationsAt answers many paths as iterationAt answers each of them, in their order", async () => {
       const store = fresh();
       const steps: Step[] = [];
       // Names most of which are not asked for, names with a long history, names that are not UTF-8, and some that never
@@ -87,7 +87,7 @@ export function indexPagesSuite(name: string, open: () => IndexStore): void {
       }
     });
 
-    test("behind each path of a listing comes the rest of it, whatever folder is listed and however deep", async () => {
+    test("a listing can continue after any path, whatever the folder and the depth", async () => {
       const store = await filled();
       for (const beneath of [
         undefined,
@@ -161,7 +161,7 @@ export function indexPagesSuite(name: string, open: () => IndexStore): void {
       expect(await pathsAt(store, ROOT, { depth: 1 }, 8)).toEqual(["a", "a!", "gone"]);
     });
 
-    test("pages through a wide folder bring each path once", async () => {
+    test("the pages of a wide folder have each path once", async () => {
       const store = fresh();
       const paths = Array.from({ length: 5_000 }, (_, i) => p(`d/${i % 7}/f${i}`));
       const iterations = paths.map((path) => ({ path, seq: 1, iteration: 1, entry: entryAt(path) }));
@@ -180,7 +180,7 @@ export function indexPagesSuite(name: string, open: () => IndexStore): void {
       expect(met).toEqual([...paths].sort(comparePaths));
     });
 
-    test("iterations: behind a number, at most so many", async () => {
+    test("iterations can begin after a number, and can be limited", async () => {
       const store = fresh();
       await applySteps(
         store,
@@ -197,7 +197,7 @@ export function indexPagesSuite(name: string, open: () => IndexStore): void {
       expect(await store.iterations(p("none"), { limit: 5 })).toEqual([]);
     });
 
-    test("withContent: the last iteration of whichever path, deleted since or not; also of links", async () => {
+    test("withContent finds the last iteration with a content: of any path, deleted or not, and of links", async () => {
       const store = fresh();
       const steps = [
         ["a", "file:same"],

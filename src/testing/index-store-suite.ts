@@ -31,7 +31,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       for (const store of opened.splice(0)) await store.close();
     });
 
-    test("empty: head 0, nothing anywhere", async () => {
+    test("an empty store has the head 0, and finds nothing", async () => {
       const store = fresh();
       expect(await store.head()).toEqual({ seq: 0, hash: "", offset: 0, frontier: [] });
       expect(await store.locate(1)).toBeUndefined();
@@ -47,7 +47,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.treeSeq()).toBe(0);
     });
 
-    test("jumps of the clock: events whose time is before that of the event before them, until a reset", async () => {
+    test("clockJumps lists the events whose time is before that of the previous event, until a reset", async () => {
       const store = fresh();
       const event = (seq: number, day: number): EventRow => ({
         ...eventAt(seq, "user:a"),
@@ -67,7 +67,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.clockJumps()).toEqual([]);
     });
 
-    test("the head is what the last batch said", async () => {
+    test("the head is that of the last batch", async () => {
       const store = fresh();
       await store.apply(batchTo(7));
       expect(await store.head()).toEqual(batchTo(7).head);
@@ -75,7 +75,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.head()).toEqual(batchTo(8).head);
     });
 
-    test("seqs only grow, and a refused batch leaves nothing", async () => {
+    test("seqs must grow, and a refused batch changes nothing", async () => {
       const store = fresh();
       const a = rowsOf([["a", "file:1"]]);
       await store.apply(batchTo(3, { events: [eventAt(3, "file:a")], iterations: a }));
@@ -98,7 +98,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect((await store.iterationAt(p("b/c"), 4))?.entry?.kind).toBe("file");
     });
 
-    test("events are located, and ranged over in both directions", async () => {
+    test("events are found by seq, and listed by range in both directions", async () => {
       const store = fresh();
       const events = [2, 3, 5, 8].map((seq) => eventAt(seq, `user:${seq}`));
       await store.apply(batchTo(8, { events }));
@@ -116,7 +116,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await seqs({ from: 1, to: 100, limit: 0 })).toEqual([]);
     });
 
-    test("everything that it holds can be listed, and it is sound", async () => {
+    test("all rows can be listed, and check finds no problem", async () => {
       const store = fresh();
       await applySteps(store, [
         ["a", "file:1"],
@@ -144,7 +144,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.check()).toEqual([]);
     });
 
-    test("records: the last event, the whole history, all with a prefix", async () => {
+    test("records are found by id and by prefix, and have a history", async () => {
       const store = fresh();
       const ids = ["user:b", "user:a", "user:ab", "user:b", "other", "user:😀", "user:\0x", "user:ab"];
       const events = ids.map((id, at) => eventAt(at + 1, id, at === 7 ? "delete" : "upsert"));
@@ -161,7 +161,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect((await store.records("user:\0")).map((row) => row.recordId)).toEqual(["user:\0x"]);
     });
 
-    test("keeps in mind which line was found damaged, until a reset", async () => {
+    test("remembers the seq of a damaged line until a reset", async () => {
       const store = fresh();
       expect(await store.damagedSeq()).toBe(0);
       await store.apply(batchTo(3));
@@ -175,7 +175,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.damagedSeq()).toBe(0);
     });
 
-    test("adds up what was done at other copies, by replica, session, turn and action", async () => {
+    test("adds up the work of replicas by replica, session, turn and action", async () => {
       const store = fresh();
       const at = (seq: number, some: Partial<RemoteWorkRow>): RemoteWorkRow => ({
         ...{ replica: "r1", session: "s", turn: "", action: "", actor: "ada" },
@@ -197,7 +197,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.remoteWork()).toEqual([]);
     });
 
-    test("knows the records whose last event leaves them open", async () => {
+    test("lists the records that their last event leaves open", async () => {
       const store = fresh();
       const seqs = (rows: readonly EventRow[]): number[] => rows.map((row) => row.seq);
       const open = (seq: number, id: string) => ({ ...eventAt(seq, id), open: true });
@@ -209,7 +209,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(seqs(await store.openRecords("action:"))).toEqual([5]);
     });
 
-    test("iterations of a path, and the one in force at any seq", async () => {
+    test("lists the iterations of a path, and finds the iteration at any seq", async () => {
       const store = fresh();
       await applySteps(store, [
         ["a", "file:1"],
@@ -235,7 +235,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(many.map((row) => row?.iteration)).toEqual([1, undefined, 2, 1]);
     });
 
-    test("time travel: entries at every seq, in path order", async () => {
+    test("lists the entries at every seq, in path order", async () => {
       const store = fresh();
       await applySteps(store, [
         ["d", "dir"],
@@ -275,7 +275,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect((await store.iterationAt(p("d/x"), 13))?.iteration).toBe(3);
     });
 
-    test("entries beneath a folder, a file, and nothing", async () => {
+    test("lists the entries beneath a folder, a file, and a missing path", async () => {
       const store = fresh();
       await applySteps(store, [
         ["a", "dir"],
@@ -305,7 +305,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect((await store.childrenAt(pathInRoot("lib", p("src")), 9)).map((row) => row.path)).toEqual([further]);
     });
 
-    test("order is by component and by bytes; names that are not UTF-8 survive", async () => {
+    test("paths are sorted by component and by bytes; names that are not UTF-8 are kept", async () => {
       const store = fresh();
       const raw = [[0x66, 0xff], [0x66, 0xc3, 0x28], [0xf0, 0x9f, 0x98, 0x80], [0xef, 0xac, 0xb3], [0x66], [0x46]];
       const paths = raw.map((bytes) => pathFromBytes(Buffer.from(bytes)));
@@ -318,7 +318,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       for (const path of paths) expect((await store.iterationAt(path, 1))?.path).toBe(path);
     });
 
-    test("touched: the paths with events in a span, deletions included", async () => {
+    test("touched lists the paths with events in a span, including deletions", async () => {
       const store = fresh();
       await applySteps(store, [
         ["b", "file:1"],
@@ -334,7 +334,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.touched(5, 99)).toEqual([]);
     });
 
-    test("pathsNamed: by the last component, of any time", async () => {
+    test("pathsNamed finds paths by their last component, including deleted paths", async () => {
       const store = fresh();
       await applySteps(store, [
         ["z/main.go", "file:1"],
@@ -346,7 +346,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.pathsNamed("main")).toEqual([]);
     });
 
-    test("protectedPaths: those that ever were a protected file; the class comes back with each iteration", async () => {
+    test("protectedPaths lists the paths that were ever protected; each iteration keeps its class", async () => {
       const store = fresh();
       const steps: readonly Step[] = [
         ["z/.env", "file:1"],
@@ -366,7 +366,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect((await store.childrenAt(p(""), 5)).map(({ entry }) => entry?.class)).toEqual([undefined, undefined]);
     });
 
-    test("a base brings many iterations at one seq, of any earlier seq too", async () => {
+    test("a base brings many iterations at one seq, and iterations of earlier seqs", async () => {
       const store = fresh();
       await store.apply(batchTo(5));
       const old = rowsOf([["kept", "file:1"]], 2).map((row) => ({ ...row, iteration: 4 }));
@@ -392,7 +392,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.childrenAt(ROOT, 6)).toHaveLength(4_501);
     });
 
-    test("reading goes on undisturbed while later events are applied", async () => {
+    test("a listing is not disturbed by events that are applied meanwhile", async () => {
       const store = fresh();
       const base = Array.from({ length: 5_000 }, (_, i) => {
         const path = p(`d${i % 50}/f${i}`);
@@ -418,7 +418,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(count).toBe(5_000);
     });
 
-    test("a very deep path", async () => {
+    test("a path of 3,000 components is kept", async () => {
       const store = fresh();
       const path = p(Array.from({ length: 3_000 }, () => "d").join("/"));
       await store.apply(batchTo(1, { iterations: [{ path, seq: 1, iteration: 1, entry: entryAt(path) }] }));
@@ -427,7 +427,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect((await store.iterationAt(path, 1))?.iteration).toBe(1);
     });
 
-    test("folder hashes over time", async () => {
+    test("folder hashes are found at any seq", async () => {
       const store = fresh();
       const one = sha256("one");
       const two = sha256("two");
@@ -463,7 +463,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.treeSeq()).toBe(9);
     });
 
-    test("reset forgets everything, and the store is as good as new", async () => {
+    test("a reset empties the store, which can then be filled again", async () => {
       const store = fresh();
       await applySteps(store, [
         ["a/b", "file:1"],

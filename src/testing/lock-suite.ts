@@ -18,7 +18,7 @@ export function lockSuite(name: string, begin: () => LockMaker): void {
       for (const lock of made.splice(0)) lock.close();
     });
 
-    test("an exclusive holder keeps everybody else out", async () => {
+    test("an exclusive hold excludes all others", async () => {
       const [a, b] = locks();
       const held = await a.exclusive(0);
       await expect(b.exclusive(0)).rejects.toMatchObject({ code: "LOCKED" });
@@ -29,7 +29,7 @@ export function lockSuite(name: string, begin: () => LockMaker): void {
       (await b.exclusive(0)).release();
     });
 
-    test("shared holders share, and keep an exclusive one out until the last has left", async () => {
+    test("shared holds exclude an exclusive one until the last is released, but not each other", async () => {
       const [a, b] = locks();
       const first = await a.shared(0);
       const second = await a.shared(0);
@@ -42,7 +42,7 @@ export function lockSuite(name: string, begin: () => LockMaker): void {
       (await b.exclusive(0)).release();
     });
 
-    test("waiting ends as soon as the holder lets go, and leaves the event loop free", async () => {
+    test("waiting ends soon after the release, and does not block the event loop", async () => {
       const [a, b] = locks();
       const held = await a.exclusive(0);
       let ticks = 0;
@@ -55,7 +55,7 @@ export function lockSuite(name: string, begin: () => LockMaker): void {
       expect(ticks).toBeGreaterThan(3);
     });
 
-    test("waiting gives up after waitMs, and then holds nothing", async () => {
+    test("waiting fails after waitMs, and leaves no hold", async () => {
       const [a, b] = locks();
       const held = await a.exclusive(0);
       const begun = performance.now();
@@ -77,7 +77,7 @@ export function lockSuite(name: string, begin: () => LockMaker): void {
       (await b.shared(0)).release();
     });
 
-    test("using releases", async () => {
+    test("using releases a hold", async () => {
       const [a, b] = locks();
       {
         using held = await a.exclusive(0);
@@ -86,7 +86,7 @@ export function lockSuite(name: string, begin: () => LockMaker): void {
       (await b.exclusive(0)).release();
     });
 
-    test("closing frees what is held; a closed lock gives nothing", async () => {
+    test("closing releases all holds; a closed lock refuses", async () => {
       const [a, b] = locks();
       await a.exclusive(0);
       a.close();
@@ -95,7 +95,7 @@ export function lockSuite(name: string, begin: () => LockMaker): void {
       await expect(a.exclusive(0)).rejects.toMatchObject({ code: "IO" });
     });
 
-    test("turns on one object are first come, first served; shared does not overtake exclusive", async () => {
+    test("requests on one object are served in order; a shared one does not overtake an exclusive one", async () => {
       const [a] = locks();
       const order: string[] = [];
       const held = await a.shared(0);
@@ -112,7 +112,7 @@ export function lockSuite(name: string, begin: () => LockMaker): void {
       expect(order).toEqual(["exclusive", "shared"]);
     });
 
-    test("many contenders, one at a time, none forgotten", async () => {
+    test("many exclusive requests are all served, one at a time", async () => {
       const [a, b] = locks();
       let inside = 0;
       let done = 0;

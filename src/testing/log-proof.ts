@@ -42,7 +42,8 @@ export function inclusionProof(leaves: readonly Hash[], index: number): Hash[] {
 }
 
 /**
- * Proves that the tree of the first `size` leaves is a prefix of the tree of all. Throws `USAGE` if there are fewer.
+ * Returns the proof that the tree of the first `size` leaves is a prefix of the tree of all leaves. Throws `USAGE` if
+ * there are fewer leaves.
  */
 export function consistencyProof(leaves: readonly Hash[], size: number): Hash[] {
   checkRange(size, leaves.length, "size");
@@ -122,8 +123,8 @@ function halve(place: Place): void {
 }
 
 /**
- * Climbs from a place to the root, and passes each node of the proof to `step`, with whether it is on the left. True at
- * the root.
+ * Climbs from a place towards the root, and passes each node of the proof to `step`, with whether it is on the left.
+ * Returns true if the climb ends at the root.
  */
 function climb(from: Place, path: readonly Hash[], step: (sibling: Hash, isLeft: boolean) => void): boolean {
   const place = { ...from };

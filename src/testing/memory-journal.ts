@@ -70,7 +70,7 @@ export class MemoryJournal implements WriteJournal {
     for (const answer of [...accepted, ...rejected]) {
       const before = this.answers.get(answer.localSeq);
       if (before !== undefined) assert.deepEqual(answer, before, `entry ${answer.localSeq} was answered twice`);
-      assert.notEqual((answer as RejectedEntry).reason, "unavailable", "that is no answer");
+      assert.notEqual((answer as RejectedEntry).reason, "unavailable", "`unavailable` does not settle an entry");
       this.answers.set(answer.localSeq, answer);
     }
   }

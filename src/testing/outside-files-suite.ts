@@ -75,7 +75,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
     }
 
     describe("looking", () => {
-      test("a file, a link, a folder, nothing", async () => {
+      test("finds a file, a link, a folder and a missing path", async () => {
         harness.edit.write(at("a"), "alpha");
         harness.edit.chmod(at("a"), 0o640);
         harness.edit.symlink("a", at("link"));
@@ -87,7 +87,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(shown(await look(at("none/deeper")))).toEqual({ "none/deeper": "absent" });
       });
 
-      test("a folder with all that lies beneath it, but nothing of the workspace and of the store", async () => {
+      test("finds a folder with everything beneath it, except the workspace and the store", async () => {
         harness.edit.makeFolder(at("dir/sub"));
         harness.edit.write(at("dir/sub/f"), "f");
         harness.edit.write(at("ws/own"), "own");
@@ -97,7 +97,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(all.filter((path) => path.startsWith("ws") || path.startsWith("store"))).toEqual([]);
       });
 
-      test("a link on the way is said, and nothing behind it is read", async () => {
+      test("a link on the way is reported, and nothing behind it is read", async () => {
         harness.edit.makeFolder(at("real"));
         harness.edit.write(at("real/secret"), "s");
         harness.edit.symlink("real", at("parent"));
@@ -106,14 +106,14 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(found.omitted[0]?.detail).toContain("is a link");
       });
 
-      test("what belongs to the system, or is special, is never opened", async () => {
+      test("paths of the system and special files are omitted as special", async () => {
         expect((await look("/proc/self/mem")).omitted).toMatchObject([{ reason: "special" }]);
         expect((await look("/dev/null")).omitted).toMatchObject([{ reason: "special" }]);
         expect((await look("/sys", true)).omitted).toMatchObject([{ reason: "special" }]);
         expect((await look("/", true)).omitted).toMatchObject([{ reason: "special" }]);
       });
 
-      test("what is too large, or too much, is said", async () => {
+      test("contents and numbers of entries over the limits are reported", async () => {
         harness.edit.write(at("large"), Buffer.alloc(1_001));
         expect(shown(await look(at("large")))).toEqual({ large: "too-large" });
         harness.edit.makeFolder(at("many"));
@@ -135,7 +135,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect([kept, nothing.found, nothing.omitted.length]).toEqual([0, [], 1]);
       });
 
-      test("whoever keeps is told whose content it is, and may refuse it", async () => {
+      test("keep gets the path and size of each content, and may refuse the content", async () => {
         harness.edit.makeFolder(at("dir"));
         harness.edit.write(at("dir/f"), "four");
         harness.edit.symlink("f", at("dir/link"));
@@ -150,7 +150,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(told).toEqual(["dir/f 4", "dir/link 1"]);
       });
 
-      test("a path is resolved with the links on the way to it, and to what a link there leads to", () => {
+      test("a path is resolved through the links on the way (name), and through a link at its end (end)", () => {
         harness.edit.makeFolder(at("real"));
         harness.edit.write(at("real/f"), "f");
         harness.edit.symlink("real", at("way"));
@@ -165,7 +165,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(outside.resolve(at("none/deeper"))).toEqual({ name: at("none/deeper"), end: at("none/deeper") });
       });
 
-      test("its own store is known", () => {
+      test("isOwn recognises the paths of the own store", () => {
         expect(harness.outside.isOwn(outsidePath(at("store/blobs/x")), false)).toBe(true);
         expect(harness.outside.isOwn(outsidePath(at("stores")), true)).toBe(false);
         // A tool that removed the whole folder would remove the store with it.
@@ -173,7 +173,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(harness.outside.isOwn(outsidePath(harness.base), false)).toBe(false);
       });
 
-      test("of its own store nothing is read, whoever asks for it by name", async () => {
+      test("the own store is not read, even if it is named", async () => {
         harness.edit.write(at("store/key"), "secret");
         expect(shown(await look(at("store/key")))).toEqual({ "store/key": "store" });
         expect(shown(await look(at("store"), true))).toEqual({ store: "store" });
@@ -181,7 +181,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
     });
 
     describe("replacing", () => {
-      test("a file by what it was, with its mode but never setuid", async () => {
+      test("a file by an earlier state, with its mode but without setuid", async () => {
         harness.edit.write(at("a"), "new");
         const before = await entryAt("a");
         const path = outsidePath(at("a"));
@@ -192,7 +192,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(harness.edit.list(harness.base).filter((name) => name.startsWith(".chronicle"))).toEqual([]);
       });
 
-      test("nothing by a file, folders and all; a file by nothing; a file by a link", async () => {
+      test("nothing by a file in new folders, a file by a link, and a link by nothing", async () => {
         const path = outsidePath(at("x/y/z"));
         const after: Entry = { path, kind: "file", mode: 0o600, size: 1, mtimeMs: 0, hash: sha256("z") };
         expect(await harness.outside.replace({ path, before: undefined, after, content: text("z") })).toBeUndefined();
@@ -208,7 +208,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(harness.edit.list(at("x/y"))).toEqual([]);
       });
 
-      test("what is not what it was a moment ago is left alone", async () => {
+      test("a file that was changed in the meantime is left alone", async () => {
         harness.edit.write(at("a"), "seen");
         const before = await entryAt("a");
         harness.edit.write(at("a"), "edited since");
@@ -221,7 +221,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(harness.edit.list(harness.base)).toEqual(["a", "store", "ws"]);
       });
 
-      test("what is refused makes no folders on the way to it", async () => {
+      test("a refused replacement makes no folders", async () => {
         const path = outsidePath(at("x/y/z"));
         const after: Entry = { path, kind: "file", mode: 0o600, size: 1, mtimeMs: 0, hash: sha256("z") };
         expect(await harness.outside.replace({ path, before: undefined, after, content: undefined })).toContain(
@@ -239,7 +239,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(harness.edit.list(harness.base)).toEqual(["store", "ws"]);
       });
 
-      test("a folder that became a link leads nowhere", async () => {
+      test("nothing is replaced in a folder that became a link", async () => {
         harness.edit.makeFolder(at("dir"));
         harness.edit.write(at("dir/f"), "f");
         const before = await entryAt("dir/f");
@@ -268,7 +268,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(harness.edit.read(at("secret"))).toBe("secret");
       });
 
-      test("a folder that holds something stays", async () => {
+      test("a folder that is not empty stays", async () => {
         harness.edit.makeFolder(at("dir"));
         harness.edit.write(at("dir/f"), "f");
         const path = outsidePath(at("dir"));

@@ -162,7 +162,7 @@ export class ReplicaRig implements AsyncDisposable {
     return bytes.toString();
   }
 
-  /** Returns the events from one on. */
+  /** Returns the events from the seq `from` on. */
   async events(from: number): Promise<LogEvent[]> {
     const { seq } = await this.context.index.head();
     const found: LogEvent[] = [];
@@ -174,7 +174,7 @@ export class ReplicaRig implements AsyncDisposable {
     return (await this.context.index.head()).seq;
   }
 
-  /** Returns the file records among the events from one on. */
+  /** Returns the file records among the events from the seq `from` on. */
   async fileRecords(from: number): Promise<(FileRecord & { readonly path: WorkspacePath })[]> {
     return (await this.events(from)).flatMap(({ recordId, record }) => {
       const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;

@@ -22,7 +22,7 @@ import { optional } from "../util/optional.ts";
 export interface SimMachineOptions {
   /** The first id. Different values make two openings generate different ids. */
   readonly firstId: number;
-  /** Does to the disk what a command would do, and returns the exit code. Default: does nothing, and returns 0. */
+  /** Makes the changes of a command on the disk, and returns its exit code. Default: changes nothing, and returns 0. */
   readonly command?: (command: readonly string[]) => number | Promise<number>;
   /** The PID namespace of the machine's process. */
   readonly pidSpace?: string;

@@ -49,7 +49,7 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       return lines.length;
     }
 
-    test("a log begins with its first append, and whoever opens its address sees what was appended", async () => {
+    test("a log exists from its first append on, and all objects at its address see what was appended", async () => {
       const { storage, layout } = rig();
       const files = layout.workspace("w1");
       const [one, other] = [await storage.openLog(files), await storage.openLog(files)];
@@ -75,7 +75,7 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       await log.close();
     });
 
-    test("each opening of an index is an object of its own, and an index that was discarded is empty", async () => {
+    test("each opening of an index is an object of its own, and a discarded index is empty", async () => {
       const { storage, layout } = rig();
       const { index: address } = layout.workspace("w1");
       const [one, other] = [await storage.openIndex(address), await storage.openIndex(address)];
@@ -90,12 +90,12 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       await again.close();
     });
 
-    test("a scratch index is nobody else's", async () => {
+    test("each scratch index is an object of its own", async () => {
       const { storage } = rig();
       expect(storage.scratchIndex()).not.toBe(storage.scratchIndex());
     });
 
-    test("locks of one address exclude one another", async () => {
+    test("locks at one address exclude each other", async () => {
       const { storage, layout } = rig();
       const address = layout.workspace("w1").lock;
       const [one, other] = [await storage.openLock(address), await storage.openLock(address)];
@@ -107,7 +107,7 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       other.close();
     });
 
-    test("a folder is moved with its log, and removed with it", async () => {
+    test("a folder is moved and removed together with its log", async () => {
       const { storage, layout, disk } = rig();
       await filledLog(storage, layout);
       storage.move(layout.workspace("w1").folder, layout.workspace("w2").folder);
@@ -120,7 +120,7 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       expect(disk.lstat(layout.workspace("w2").folder)).toBeUndefined();
     });
 
-    test("a log is moved alone, and removed alone", async () => {
+    test("a log can be moved and removed alone", async () => {
       const { storage, layout } = rig();
       await filledLog(storage, layout);
       const { log, folder } = layout.workspace("w1");
@@ -132,7 +132,7 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       expect(storage.hasLog(`${folder}/former.wal`)).toBe(false);
     });
 
-    test("a history of which another one's name begins is neither moved nor removed with it", async () => {
+    test("a history is not removed with another one whose name is the beginning of its name", async () => {
       const { storage, layout, disk } = rig();
       await filledLog(storage, layout);
       disk.makeFolder(`${layout.workspaces}/w`, 0o700);
@@ -140,13 +140,13 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       expect(await linesOf(storage, layout, "w1")).toBe(3);
     });
 
-    test("a folder in which no store was begun is none", () => {
+    test("a folder without a store is not a store", () => {
       const { storage, disk, home } = rig();
       disk.makeFolder(`${home}/empty`, 0o700);
       for (const folder of [`${home}/empty`, `${home}/absent`]) expect(storage.isStore(folder)).toBe(false);
     });
 
-    test("a sink's contents are there once it has finished", async () => {
+    test("the contents of a sink are visible once the sink has finished", async () => {
       await withBlobs(async ({ blobs, intake, isReadOnly }) => {
         const sink = await intake.openSink(() => false);
         expect(sink.put(content)).toBe(hash);
@@ -163,7 +163,7 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       });
     });
 
-    test("contents are seen by whoever else has the store open", async () => {
+    test("contents are visible to all objects that have the store open", async () => {
       const { storage, layout } = rig();
       const [one, other] = [await storage.openBlobs(layout, HOW), await storage.openBlobs(layout, HOW)];
       const batch = await one.blobs.batch();
@@ -176,7 +176,7 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       await other.blobs.close();
     });
 
-    test("a sink that was given up leaves nothing, and another one begins", async () => {
+    test("an abandoned sink leaves no content, and another sink can be opened", async () => {
       await withBlobs(async ({ blobs, intake }) => {
         const sink = await intake.openSink(() => false);
         sink.put(content);
@@ -190,7 +190,7 @@ export function storageSuite(name: string, begin: () => StorageRig): void {
       });
     });
 
-    test("sinks for threads, where there are any, are given back", async () => {
+    test("sinks for threads, if there are any, can be released", async () => {
       await withBlobs(async ({ blobs, intake }) => {
         const sinks = await intake.openThreadSinks?.(2);
         expect(sinks?.grants.length ?? 2).toBe(2);

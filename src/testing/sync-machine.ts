@@ -74,7 +74,7 @@ export class SyncMachine {
     this.#disk.plan = () => "stop-before";
   }
 
-  /** Replaces the disk by a copy of this image. The machine can then be started. */
+  /** Replaces the disk by a copy of this image. The machine can be started afterwards. */
   putBack(image: SimDisk): void {
     this.#disk = this.#own(image);
     this.#backends = undefined;
@@ -139,7 +139,7 @@ export class SyncMachine {
   }
 }
 
-/** Stays open for the other processes when one closes it. */
+/** An index that the other processes can still use after one process has closed it. */
 class SharedBlobIndex extends MemoryBlobIndex {
   override close(): void {}
 }

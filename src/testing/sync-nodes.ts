@@ -22,7 +22,7 @@ import type { VirtualClock } from "./virtual-clock.ts";
 
 const HEARTBEAT_MS = 200;
 
-/** Ignores results and errors of an engine whose machine was lost. */
+/** A handler that ignores results and errors of an engine whose machine was lost. */
 const NOTHING = (): undefined => undefined;
 
 /**
@@ -94,7 +94,7 @@ export class OriginNode {
     return this.#workspace;
   }
 
-  /** Starts it; the first time, begins its workspace. */
+  /** Starts the origin. The first start creates its workspace. */
   async start(): Promise<void> {
     const store = await this.machine.open();
     this.#store = store;
@@ -119,7 +119,7 @@ export class OriginNode {
     });
   }
 
-  /** Ends its processes. */
+  /** Ends the processes of the origin. */
   lose(): void {
     this.#timers?.end();
     this.#lease = undefined;
@@ -145,7 +145,9 @@ export interface ReplicaNodeOptions extends MachineOptions {
   readonly blobs?: (blobs: BlobStore) => BlobStore;
   /** Plants a fault: returns the index of the replica's own history as the sync sees it. */
   readonly index?: (index: IndexStore) => IndexStore;
-  /** The workspace of the replica of which it is a copy, present in its `image`. Default: it begins a new one. */
+  /**
+   * The id of the workspace in `image`, for a copy of another replica. Default: the replica creates a new workspace.
+   */
   readonly id?: string;
 }
 
@@ -166,7 +168,7 @@ export class ReplicaNode {
   #sync: FolderSync | undefined;
   #timers: LifeTimers | undefined;
   #hasMissed = false;
-  /** Counts lives: each start and each end begins another one. */
+  /** The number of the present life. Each start and each end begins another life. */
   #life = 0;
   #hint: ((hint: WatchHint) => void) | undefined;
 
@@ -194,7 +196,7 @@ export class ReplicaNode {
     return this.#hold;
   }
 
-  /** Starts it; the first time, begins its workspace with the files in its folder. */
+  /** Starts the replica. The first start creates its workspace, with the files in its folder. */
   async start(): Promise<void> {
     const life = (this.#life += 1);
     if (this.#id === "") this.#id = await this.machine.init();
@@ -264,7 +266,7 @@ export class ReplicaNode {
     await this.sync.resume();
   }
 
-  /** Ends its process. */
+  /** Ends the process of the replica. */
   lose(): void {
     this.#life += 1;
     this.#timers?.end();

@@ -60,7 +60,9 @@ export class VirtualClock implements Timers {
       this.#now = next.at;
       next.run();
     }
-    throw new Error(`time stands still at ${this.#now}: there is always something to be done at once`);
+    throw new Error(
+      `the time does not advance beyond ${this.#now} ms: timers without delay start further ones endlessly`,
+    );
   }
 
   #next(): Due | undefined {

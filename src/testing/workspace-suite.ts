@@ -43,7 +43,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
     afterAll(async () => made[Symbol.asyncDispose]());
 
     describe("files", () => {
-      test("what is written is read, listed, and has a history", async () => {
+      test("a written file can be read, and has a history", async () => {
         const first = await ws.putFile("src/a.ts", bytes("one"));
         expect(first).toMatchObject({
           file: { path: "src/a.ts", kind: "file", size: 3, hash: sha256("one"), iteration: 1 },
@@ -68,7 +68,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect([old.iteration, await textOf(old.pieces())]).toEqual([1, "one"]);
       });
 
-      test("a content comes in pieces and goes in pieces", async () => {
+      test("a content is written and read in pieces", async () => {
         const piece = new Uint8Array(100_000).fill(65);
         async function* pieces(): AsyncIterable<Uint8Array> {
           for (let i = 0; i < 30; i += 1) yield piece;
@@ -88,7 +88,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect((await textOf(blob.pieces())).length).toBe(3_000_000);
       });
 
-      test("what a content throws while it is read is thrown, and nothing is written", async () => {
+      test("an error of the source of a content is thrown, and nothing is written", async () => {
         async function* broken(): AsyncIterable<Uint8Array> {
           yield bytes("half");
           await Promise.resolve();
@@ -98,7 +98,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(await codeOf(ws.file("broken.txt"))).toBe("NOT_FOUND");
       });
 
-      test("conditions", async () => {
+      test("writes and deletions respect their conditions", async () => {
         expect(await codeOf(ws.putFile("src/a.ts", bytes("x"), { ifMatch: sha256("one") }))).toBe(
           "PRECONDITION_FAILED",
         );
@@ -114,14 +114,14 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         await ws.putFile("src/b.ts", bytes("b"), { ifMatch: "none" });
       });
 
-      test("a request that is said twice is done once", async () => {
+      test("a request that is sent twice is performed once", async () => {
         const once = await ws.putFile("twice.txt", bytes("1"), { requestId: "request-1" });
         const again = await ws.putFile("twice.txt", bytes("1"), { requestId: "request-1" });
         expect(again).toEqual(once);
         expect(await ws.history("twice.txt")).toHaveLength(1);
       });
 
-      test("a request has any name that is text", async () => {
+      test("the id of a request can be any text of at most 200 characters", async () => {
         for (const [n, requestId] of ["build → 7", "100% done", "100%25%20done"].entries()) {
           const once = await ws.putFile("named.txt", bytes(`${n}`), { requestId });
           expect(await ws.putFile("named.txt", bytes(`${n}`), { requestId })).toEqual(once);
@@ -132,7 +132,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         await ws.deleteFile("named.txt");
       });
 
-      test("folders, moves, deletions, permissions, links", async () => {
+      test("folders, moves, deletions, permissions and links are supported", async () => {
         await ws.makeFolder("empty");
         const put = await ws.putFile("run.sh", bytes("#!/bin/sh\n"), {
           permissions: 0o755,
@@ -157,7 +157,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(await textOf((await ws.file("empty")).pieces())).toBe("");
       });
 
-      test("lists: beneath a folder, by depth, by pages, of a moment", async () => {
+      test("files are listed beneath a folder, by depth, in pages, and at a moment", async () => {
         const top = await ws.files({ depth: 1 });
         expect(top.files.map(({ path }) => path)).toEqual(["bin", "empty", "large.bin", "link", "src", "twice.txt"]);
         expect((await ws.files({ path: "src" })).files.map(({ path }) => path)).toEqual(["src/a.ts"]);
@@ -173,15 +173,15 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
       });
 
       test.each([
-        ["history", "a file called so"],
-        ["at/3", "in a folder called `at`"],
-        ["50% off #1? [x].txt", "what a URL has a meaning for"],
+        ["history", "the name of a route"],
+        ["at/3", "like a route"],
+        ["50% off #1? [x].txt", "characters with a meaning in URLs"],
         ["naïve/日本 ♥.txt", "not ASCII"],
         ["a\\b", "a backslash"],
         ["line\nbreak", "a line break"],
         ["--force", "like a flag"],
         ["<img src=x onerror=alert(1)>", "like markup"],
-        ["base64", "like the mark of bytes"],
+        ["base64", "like the mark of encoded bytes"],
       ])("path %j: %s", async (path) => {
         await ws.putFile(`names/${path}`, bytes(path));
         expect(await textOf((await ws.file(`names/${path}`)).pieces())).toBe(path);
@@ -191,7 +191,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         await ws.deleteFile(`names/${path}`);
       });
 
-      test("a name that is not UTF-8 goes as bytes", async () => {
+      test("a path that is not UTF-8 is given as bytes", async () => {
         const given = `base64:${Buffer.from([0x66, 0xff, 0x2f, 0xfe]).toString("base64")}`;
         await ws.putFile(given, bytes("odd"));
         const [file] = (await ws.files()).files.filter(({ path_b64 }) => path_b64 !== undefined && path_b64 !== "Zv8=");
@@ -211,7 +211,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
     });
 
     describe("history", () => {
-      test("snapshots, diff, manifest, status, head", async () => {
+      test("snapshots, diffs, manifests, the status and the head are answered", async () => {
         const snapshot = await ws.snapshot({ name: "before", message: "as it was" });
         expect(snapshot).toMatchObject({ name: "before", message: "as it was", pinned: false });
         expect((await ws.snapshots()).map(({ number }) => number)).toEqual([0, 1]);
@@ -226,7 +226,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(await codeOf(ws.diff("nothing-of-that-name", "now"))).toBe("NOT_FOUND");
       });
 
-      test("restore and undo, dry first", async () => {
+      test("a restore can be tried, made, undone and redone", async () => {
         const dry = await ws.restore("before", { dryRun: true });
         expect([dry.dry_run, dry.undo_id, dry.changes.map(({ path }) => path)]).toEqual([true, null, ["src/a.ts"]]);
         const restored = await ws.restore("before", { paths: ["src/a.ts"] });
@@ -241,7 +241,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(await codeOf(ws.undo({ actor: "a", file: "b" }))).toBe("USAGE");
       });
 
-      test("the log, whole and in part", async () => {
+      test("the log is answered as a whole and in parts", async () => {
         const all = await ws.log();
         expect(all.map(({ seq }) => seq)).toEqual(all.map((_, i) => (all[0]?.seq ?? 0) + i));
         const last = all.at(-1) as LogEventShape;
@@ -251,7 +251,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(new Set(files.map(({ record_id }) => record_id))).toEqual(new Set(["file:src/a.ts"]));
       });
 
-      test("events, as they are recorded, each once", async () => {
+      test("events are followed as they are recorded, each once", async () => {
         const ended = new AbortController();
         const seq = (await ws.log({ reverse: true, limit: 1 }))[0]?.seq ?? 0;
         const heard: LogEventShape[] = [];
@@ -269,7 +269,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
     });
 
     describe("work", () => {
-      test("an action around writes; what it did goes back", async () => {
+      test("an action has the writes in it, and can be undone", async () => {
         const session = await ws.startSession({ id: "agent-1", notes: ["a test"] });
         expect(session).toMatchObject({ session_id: "agent-1", state: "running" });
         const action = await ws.snapshotAction({
@@ -302,7 +302,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(await ws.abandonActions({ session: "agent-1" })).toEqual([]);
       });
 
-      test("functions in brackets", async () => {
+      test("action and transaction run a function in a bracket", async () => {
         const found = await ws.action({ type: "write_file", payload: { path: "in.txt" } }, async (action) => {
           await ws.putFile("in.txt", bytes("in"));
           return action?.id;
@@ -317,7 +317,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect((await ws.transactions()).map(({ status }) => status)).toEqual(["rolled_back"]);
       });
 
-      test("transactions by hand", async () => {
+      test("a transaction can be begun and committed by hand", async () => {
         const { id } = await ws.beginTransaction({ name: "two files" });
         await ws.putFile("tx/1", bytes("1"));
         expect(await ws.commitTransaction(id)).toMatchObject({ id, status: "committed", name: "two files" });
@@ -325,7 +325,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(await codeOf(ws.commitTransaction("nothing"))).toBe("NOT_FOUND");
       });
 
-      test("what does not merge is a conflict, and is settled", async () => {
+      test("an undo that does not merge leaves a conflict, which can be settled", async () => {
         await ws.putFile("merge.txt", bytes("a\nb\nc\n"));
         const change = await ws.putFile("merge.txt", bytes("a\nB\nc\n"));
         await ws.putFile("merge.txt", bytes("a\nBB\nc\n"));
@@ -348,7 +348,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
     });
 
     describe("records", () => {
-      test("put, get, delete, list, replay, export", async () => {
+      test("records are put, read, deleted, listed, replayed and exported", async () => {
         const put = await ws.records.upsert(
           "task/1 ö",
           { title: "a task", n: 1.5, deep: [{ a: null }] },
@@ -374,7 +374,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(await codeOf(ws.records.upsert("", {}))).toBe("USAGE");
       });
 
-      test("all are rewritten at once", async () => {
+      test("records are migrated and verified, and imported from chronomemory", async () => {
         expect(await ws.records.migrate((record) => ({ ...record, v: 2 }))).toBe(1);
         expect(await ws.records.get("task/1 ö")).toMatchObject({ title: "a task", v: 2 });
         expect(await ws.records.chainValid()).toBe(true);
@@ -400,7 +400,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
     });
 
     describe("upkeep", () => {
-      test("verify, usage, config, retention, pruning", async () => {
+      test("verify, du, config, retention, pin, prune, rebuild, compact and gc are answered", async () => {
         expect((await ws.verify({ expect: (await ws.head()).note })).ok).toBe(true);
         await ws.verifyIntegrity();
         expect((await ws.du({ by: "path" })).groups?.length).toBeGreaterThan(0);
@@ -418,7 +418,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect((await ws.gc()).freed_blobs).toBeGreaterThanOrEqual(0);
       });
 
-      test("nothing is off the record of a workspace without a folder: the work is not begun", async () => {
+      test("a workspace without a folder refuses work off the record, and does not begin it", async () => {
         let begun = false;
         const work = (): void => void (begun = true);
         const codes = [
@@ -428,7 +428,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect([...codes, begun]).toEqual([expect.stringMatching(/^(USAGE|REFUSED)$/), codes[0], false]);
       });
 
-      test("an agent may not, and a view closes nothing", async () => {
+      test("an agent's view refuses what agents may not do, and closing it keeps the workspace open", async () => {
         const agent = ws.as({ role: "agent", actor: "claude", client: "a test" });
         expect(await codeOf(agent.prune())).toBe("FORBIDDEN");
         expect(await codeOf(agent.configure({ maxFileSize: 1 }))).toBe("FORBIDDEN");

@@ -2,7 +2,7 @@ import type { CaptureLimits, FilterOptions } from "../core/filter/filter.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { Worktree } from "../worktree/worktree.ts";
 
-/** A user who edits the files behind the worktree's back. Paths are relative to the first root. */
+/** A user who edits the files without the worktree. Paths are relative to the first root. */
 export interface WorktreeEditor {
   write(path: string, content: string | Buffer, mode?: number): void;
   makeFolder(path: string, mode?: number): void;
@@ -23,7 +23,7 @@ export interface WorktreeHarness {
   readonly edit: WorktreeEditor;
   /** Opens another worktree on the same files, as the next process would. */
   reopen(): Worktree;
-  /** Lets time pass, so that nothing is racily clean. */
+  /** Lets time pass, so that the times of all files can be trusted. */
   later(): void;
   dispose(): void;
 }

@@ -9,7 +9,7 @@ function asPath(text: string): WorkspacePath {
 
 /** A part of the contract of `Worktree`: scans of paths that the caller names. */
 export function worktreeNamedSuite(name: string, make: () => WorktreeHarness): void {
-  describe(`${name}: what is named`, () => {
+  describe(`${name}: named paths`, () => {
     let harness: WorktreeHarness;
     let edit: WorktreeEditor;
     let recorder: Recorder;
@@ -21,7 +21,7 @@ export function worktreeNamedSuite(name: string, make: () => WorktreeHarness): v
     });
     afterEach(() => harness.dispose());
 
-    test("what is named is taken whatever the rules say, with all beneath it and nothing beside it", async () => {
+    test("a named path is captured whatever the rules say, with everything beneath it and nothing beside it", async () => {
       edit.write(".gitignore", "*.env\nout/\n");
       edit.write("a.env", "secret");
       edit.makeFolder("out");
@@ -47,7 +47,7 @@ export function worktreeNamedSuite(name: string, make: () => WorktreeHarness): v
       expect([...gone.gone].sort()).toEqual(["a.env", "out", "out/beside", "out/deep", "out/deep/x", "out/deep/y"]);
     });
 
-    test("what is named alone is taken, and of what is beneath it what the rules take", async () => {
+    test("a path that is named alone is captured, and beneath it only what the rules allow", async () => {
       edit.write(".gitignore", "out/\n*.env\n");
       for (const folder of ["out", "out/deep", "open"]) edit.makeFolder(folder);
       for (const file of ["out/x", "out/deep/y", "open/z", "open/a.env"]) edit.write(file, file);
@@ -59,7 +59,7 @@ export function worktreeNamedSuite(name: string, make: () => WorktreeHarness): v
       expect(after.changed.filter((path) => path.startsWith("out") || path.endsWith(".env"))).toEqual([]);
     });
 
-    test("exactly what is asked for is taken, as far as the rules take it in", async () => {
+    test("an exact request captures only the requested paths, as far as the rules allow", async () => {
       for (const folder of ["out", "fresh"]) edit.makeFolder(folder);
       const asked = [".gitignore", "a.env", "out/x", "fresh/asked", "fresh/b.env"];
       for (const name of [...asked, "fresh/beside", "beside"]) edit.write(name, "*.env\nout/\n");
@@ -68,7 +68,7 @@ export function worktreeNamedSuite(name: string, make: () => WorktreeHarness): v
       expect(omitted.map(({ path }) => path).toSorted()).toEqual(["a.env", "fresh/b.env", "out"]);
     });
 
-    test("git's own state is not taken because it was named, nor because its folder was", async () => {
+    test("git's own state is not captured, even if it or its folder is named", async () => {
       for (const folder of ["lib", ".git", "lib/.git"]) edit.makeFolder(folder);
       for (const file of [".git/HEAD", "lib/.git/HEAD", "lib/.env"]) edit.write(file, "x");
       const named = async (...only: string[]) => {

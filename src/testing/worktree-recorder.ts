@@ -13,7 +13,7 @@ import type {
 } from "../worktree/worktree.ts";
 import type { WorktreeHarness } from "./worktree-harness.ts";
 
-/** Does what a capture does: scans, reads what has changed, remembers it, and keeps the contents. */
+/** Makes simple captures: scans, reads the changed paths, remembers them, and keeps their contents. */
 export class Recorder {
   readonly entries = new Map<WorkspacePath, Entry>();
   readonly contents = new Map<Hash, Buffer>();

@@ -10,7 +10,7 @@ function asPath(text: string): WorkspacePath {
 
 /** A part of the contract of `Worktree`: it trusts only states that it has read, as of the time of reading. */
 export function worktreeSeenSuite(name: string, make: () => WorktreeHarness): void {
-  describe(`${name}: what is trusted`, () => {
+  describe(`${name}: trusted states`, () => {
     let harness: WorktreeHarness;
     let edit: WorktreeEditor;
     let recorder: Recorder;
@@ -22,11 +22,11 @@ export function worktreeSeenSuite(name: string, make: () => WorktreeHarness): vo
     });
     afterEach(() => harness.dispose());
 
-    test("what was read is trusted as of the scan that found it, not as of a later one", async () => {
+    test("a file that was read is trusted as of the scan that found it, not as of a later one", async () => {
       edit.write("a", "1");
       const { startedAtNs } = await harness.worktree.scan({}, () => undefined);
       const [entry, stat] = [await harness.worktree.inspect(asPath("a")), edit.stat("a")];
-      if (entry === undefined || stat === undefined) throw new Error("a is there");
+      if (entry === undefined || stat === undefined) throw new Error("the file a was not found");
       harness.later();
       await harness.worktree.scan({ only: [] }, () => undefined);
       harness.worktree.remember([{ entry, stat }], startedAtNs);
@@ -34,7 +34,7 @@ export function worktreeSeenSuite(name: string, make: () => WorktreeHarness): vo
     });
 
     test.each(["done already", "a mode only"])(
-      "what somebody writes while an apply goes on is seen by the next look: %s",
+      "the next scan finds a write that was made during an apply: %s",
       async (how) => {
         edit.write("a", "1", 0o644);
         edit.write("b", "1");
@@ -65,7 +65,7 @@ export function worktreeSeenSuite(name: string, make: () => WorktreeHarness): vo
       },
     );
 
-    test("finishing an interrupted apply leaves a file alone that was removed since", async () => {
+    test("resuming an interrupted apply leaves alone a file that was removed in the meantime", async () => {
       edit.write("a", "1");
       edit.write("b", "1");
       await recorder.capture();
@@ -80,7 +80,7 @@ export function worktreeSeenSuite(name: string, make: () => WorktreeHarness): vo
       expect(edit.list()).toEqual(["b"]);
     });
 
-    test("the recorded time is given on request, else the present", async () => {
+    test("a file gets its recorded time with keepMtime", async () => {
       edit.write("a", "1");
       await recorder.capture();
       const before = recorder.state();
@@ -91,7 +91,7 @@ export function worktreeSeenSuite(name: string, make: () => WorktreeHarness): vo
       expect(Number((edit.stat("a")?.mtimeNs ?? 0n) / 1_000_000n)).toBe(was);
     });
 
-    test("what was applied is remembered, and read again because it is fresh", async () => {
+    test("an applied file is remembered, and is read again because its times are recent", async () => {
       edit.write("a", "1");
       harness.later();
       await recorder.capture();

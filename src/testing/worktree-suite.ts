@@ -52,7 +52,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
     }
 
     describe("scan", () => {
-      test("the first hands over everything, folders before what they hold", async () => {
+      test("the first scan reports everything, each folder before its contents", async () => {
         smallTree();
         const report = await recorder.capture();
         expect(report.remembered).toBe(false);
@@ -66,7 +66,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(recorder.entries.get(asPath("src/link"))).toMatchObject({ kind: "symlink", hash: sha256("../readme") });
       });
 
-      test("nothing changed, nothing handed over; counts stay", async () => {
+      test("a scan without changes reports no path, and the same counts", async () => {
         smallTree();
         harness.later();
         await recorder.capture();
@@ -74,7 +74,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(again).toMatchObject({ remembered: true, changed: [], gone: [], entries: 7, bytes: 7 });
       });
 
-      test("what was changed just before it was read is read again, until it is settled", async () => {
+      test("a file that was changed just before it was read is reported until its times can be trusted", async () => {
         edit.write("a", "1");
         await recorder.capture();
         expect((await recorder.capture()).changed).toEqual(["a"]);
@@ -83,7 +83,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect((await recorder.capture()).changed).toEqual([]);
       });
 
-      test("finds a same-size edit, a mode, a new file and a removed one", async () => {
+      test("finds an edit of the same size, a changed mode, a new file and a removed folder", async () => {
         smallTree();
         await captured();
         edit.write("readme", "HELLO");
@@ -95,7 +95,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(report.gone).toEqual(["src/deep/b.ts", "src/deep"]);
       });
 
-      test("kinds change: a folder becomes a file, a file a folder, a file a link", async () => {
+      test("finds a folder that became a file, and a file that became a folder", async () => {
         smallTree();
         await captured();
         edit.remove("src");
@@ -108,7 +108,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect([...report.gone].sort()).toEqual(["src/a.ts", "src/deep", "src/deep/b.ts", "src/link"]);
       });
 
-      test("a paranoid scan hands over every file again", async () => {
+      test("a paranoid scan reports every file again", async () => {
         smallTree();
         await captured();
         expect((await recorder.capture({ paranoid: true })).changed.sort()).toEqual(
@@ -116,7 +116,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         );
       });
 
-      test("a scan of some paths looks at nothing else, and goes beneath folders", async () => {
+      test("a scan of some paths looks only at these and beneath them", async () => {
         smallTree();
         await captured();
         edit.write("readme", "new!!");
@@ -131,7 +131,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(rest.changed).toEqual(expect.arrayContaining(["readme", "src/a.ts"]));
       });
 
-      test("a hint beneath a folder that is gone tells all that went with it", async () => {
+      test("a scan of a path in a removed folder reports everything that was removed with the folder", async () => {
         smallTree();
         await captured();
         edit.remove("src");
@@ -151,7 +151,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(recorder.entries.get(asPath("to-folder"))?.kind).toBe("symlink");
       });
 
-      test("what is on disk can be read; a folder, a large file and nothing cannot", async () => {
+      test("read returns the content on disk; undefined for a folder, a large file and a missing path", async () => {
         const { worktree } = recorder.harness;
         edit.makeFolder("dir");
         edit.write("dir/a", "content");
@@ -164,7 +164,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
           expect(await worktree.read(asPath(path))).toBeUndefined();
       });
 
-      test("names that are odd stay what they are", async () => {
+      test("odd names are kept exactly", async () => {
         const names = ["a\nb", 'q"uote', "back\\slash", "-dash", "#hash", "!bang", "é", "e\u0301", "😀", " space "];
         for (const one of names) edit.write(one, one);
         await recorder.capture();
@@ -178,7 +178,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
     });
 
     describe("filter", () => {
-      test("another one, and other limits, hold from the next scan on; what is tracked stays", async () => {
+      test("another filter applies from the next scan on, and tracked files stay tracked", async () => {
         begin({ filter: { ...DEFAULT_FILTER, excludePatterns: ["was"] } });
         for (const folder of ["was", "will", "other"]) edit.makeFolder(folder);
         edit.write("was/x", "x");
@@ -195,7 +195,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(report.filters[0]?.options).toEqual(filter);
       });
 
-      test("ignored names are listed once and stay out; what was tracked before stays tracked", async () => {
+      test("ignored names are reported and left out; files that were tracked before stay tracked", async () => {
         edit.write(".gitignore", "*.log\nbuild/\n");
         edit.write("kept.txt", "k");
         edit.write("a.log", "l");
@@ -222,7 +222,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(third.omitted.map((one) => one.path)).toContain("new.txt");
       });
 
-      test("a rule that goes away brings files back, also deep down", async () => {
+      test("a removed rule brings files back, also in subfolders", async () => {
         edit.makeFolder("a");
         edit.makeFolder("a/b");
         edit.write("a/.gitignore", "secret\n");
@@ -236,7 +236,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(report.filters[0]?.rules).toEqual([]);
       });
 
-      test("something force-included in an excluded folder brings its folders along", async () => {
+      test("a force-included file in an excluded folder is recorded with its folders", async () => {
         begin({ filter: { ...DEFAULT_FILTER, excludePatterns: ["out"], forceInclude: ["keep.me"] } });
         edit.makeFolder("out");
         edit.makeFolder("out/x");
@@ -248,7 +248,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(report.omitted.map((one) => one.path)).toContain("out");
       });
 
-      test("explain names the rule, leftOut what the rules leave out", async () => {
+      test("explain names the rule, and leftOut lists the paths that the rules leave out", async () => {
         edit.makeFolder("src");
         edit.write("src/.gitignore", "*.tmp\n");
         expect(await harness.worktree.explain(asPath("src/x.tmp"))).toMatchObject({
@@ -271,7 +271,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
     });
 
     describe("limits", () => {
-      test("too many paths: the heaviest folders are named, what is new is left out, nothing silently", async () => {
+      test("with too many paths, some are left out and reported, and the heaviest folders are named", async () => {
         begin({ limits: { ...NO_LIMITS, maxEntries: 5 } });
         edit.makeFolder("light");
         edit.makeFolder("heavy");
@@ -297,7 +297,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
     });
 
     describe("memory", () => {
-      test("what is saved is known to the next process", async () => {
+      test("the saved memory is known to the next process", async () => {
         smallTree();
         await captured();
         await recorder.capture();
@@ -312,7 +312,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         await next.close();
       });
 
-      test("what is forgotten is handed over again", async () => {
+      test("a forgotten path is reported again", async () => {
         smallTree();
         await captured();
         harness.worktree.forget([asPath("readme")]);
@@ -320,7 +320,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect((await recorder.capture()).changed).toContain("readme");
       });
 
-      test("where everything is forgotten, everything is handed over again, also to the next process", async () => {
+      test("after forgetAll, everything is reported again, also to the next process", async () => {
         smallTree();
         await captured();
         await harness.worktree.save(7);
@@ -337,7 +337,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
     });
 
     describe("apply", () => {
-      test("brings everything back: contents, links, modes, kinds, empty folders", async () => {
+      test("restores contents, links, modes, kinds and empty folders", async () => {
         smallTree();
         const before = await captured();
         edit.remove("src");
@@ -360,7 +360,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.read("src").toString()).toBe("a file now");
       });
 
-      test("files that are the same are not touched; a mode alone does not rewrite the file", async () => {
+      test("unchanged files are not touched; a change of the mode alone does not rewrite the file", async () => {
         smallTree();
         const before = await captured();
         const same = edit.stat("src/a.ts");
@@ -373,7 +373,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.stat("src/deep/b.ts")).toMatchObject({ mode: 0o755, ino: mode?.ino, mtimeNs: mode?.mtimeNs });
       });
 
-      test("a path that is not what it was blocks: everything, or only itself", async () => {
+      test("a path that was changed in the meantime blocks everything, or only itself", async () => {
         smallTree();
         const before = await captured();
         edit.write("readme", "mine");
@@ -401,7 +401,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.read("src/a.ts").toString()).toBe("human");
       });
 
-      test("a folder that stays because of what was changed in it meanwhile stops nothing; what is unknown in it does", async () => {
+      test("a folder that stays because of a file changed in the meantime blocks nothing else; an unknown file in it does", async () => {
         smallTree();
         const before = await captured();
         edit.remove("readme");
@@ -429,7 +429,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.read("src/a.ts/deep/z").toString()).toBe("human");
       });
 
-      test("whether files are still what was recorded is told at a glance; in doubt they are not", async () => {
+      test("areStill and isUnchanged recognise files that are as recorded, and answer false in doubt", async () => {
         smallTree();
         edit.write("fresh", "at the last moment");
         edit.write(".gitignore", "*.log\n");
@@ -453,13 +453,13 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(unchanged("readme", "src/a.ts", "src/link", "src/deep/b.ts")).toEqual(["readme"]);
         // The stat is as remembered, but the entry asked about has another hash.
         const [readme] = [entries.get(asPath("readme"))];
-        if (readme === undefined) throw new Error("it was not captured");
+        if (readme === undefined) throw new Error("readme was not captured");
         expect(await harness.worktree.areStill([{ ...readme, hash: sha256("other") }])).toBe(false);
         harness.worktree.forget([asPath("fresh")]);
         expect(await areStill("fresh")).toBe(false);
       });
 
-      test("nothing is put into place before what is to stand before it is durable; where that fails nothing was changed", async () => {
+      test("nothing is changed before begin has resolved, and nothing at all if begin rejects", async () => {
         smallTree();
         const before = await captured();
         edit.write("readme", "other");
@@ -483,7 +483,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect([edit.read("readme").toString(), edit.list().includes("made"), times]).toEqual(["hello", false, 2]);
       });
 
-      test("what is refused is not begun", async () => {
+      test("a refused request does not call begin", async () => {
         smallTree();
         const before = await captured();
         edit.write("readme", "mine");
@@ -530,7 +530,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.read("x/unknown").toString()).toBe("u");
       });
 
-      test("a missing content is said before anything is written", async () => {
+      test("a missing content is reported before anything is written", async () => {
         edit.write("a", "1");
         edit.write("b", "2");
         const before = await captured();
@@ -563,7 +563,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.list()).toEqual(["dir", "elsewhere"]);
       });
 
-      test("set-id bits are not set unless asked for", async () => {
+      test("the setuid bit of a file is not set", async () => {
         edit.write("a", "1");
         const before = await captured();
         const path = asPath("a");
@@ -574,7 +574,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.stat("a")?.mode).toBe(0o755);
       });
 
-      test("setgid and sticky of a folder are set; those of a folder that is there stay where they are masked", async () => {
+      test("setgid and sticky bits of a new folder are set; masked bits of an existing folder stay", async () => {
         edit.makeFolder("dir");
         edit.write("dir/x", "1");
         edit.chmod("dir", 0o3755);
@@ -590,7 +590,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.stat("dir")?.mode).toBe(0o3700);
       });
 
-      test("the same request again, finishing, changes nothing and says it is done", async () => {
+      test("a repeated request with resume changes nothing, and reports every path as applied", async () => {
         smallTree();
         const before = await captured();
         edit.remove("src");
@@ -604,7 +604,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.list()).toEqual([...before.keys()].sort());
       });
 
-      test("nothing of ours is left behind", async () => {
+      test("no staging files are left behind", async () => {
         smallTree();
         const before = await captured();
         edit.remove("src");

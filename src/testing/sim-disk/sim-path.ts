@@ -17,9 +17,9 @@ export interface SimPlace {
 }
 
 /**
- * Whether a symbolic link in the last component is followed: always, only before a trailing `/`, or never. `new` does
- * not follow it either. It is for a name that is to be made, so a trailing `/` is also accepted after a name that is
- * not a folder.
+ * The cases in which a symbolic link in the last component is followed: always, only before a trailing `/`, or never.
+ * `new` does not follow it either. `new` is for a name that is to be made, so a trailing `/` is also accepted after a
+ * name that is not a folder.
  */
 export type FollowLast = "always" | "trailing" | "never" | "new";
 
