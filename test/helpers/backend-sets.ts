@@ -7,7 +7,8 @@ export const BACKEND_SETS = ["files", "memory"] as const;
 export type BackendSet = (typeof BACKEND_SETS)[number];
 
 /**
- * Whether the data of a set outlives a loss of power. If it does, call `storageOf` again with the disk after the loss.
+ * True if the data of the set outlives a loss of power. If it does, call `storageOf` again with the disk after the
+ * loss.
  */
 export const OUTLIVES_POWER: Readonly<Record<BackendSet, boolean>> = { files: true, memory: false };
 

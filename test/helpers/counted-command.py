@@ -1,4 +1,9 @@
-"""Writes down each signal that it gets, in signals.log, until SIGUSR1 ends it. A stop at Ctrl-Z is written down, then done."""
+"""
+Appends the name of each signal that it receives to signals.log. SIGUSR1 ends it.
+
+SIGTSTP (Ctrl-Z) is noted, and then stops this process. Once all signals are handled, the pid is in command.pid, and
+`ready` is in signals.log.
+"""
 
 import os, signal
 

@@ -1,13 +1,27 @@
 """
-Runs a command that starts counted-command.py, sends signals, and prints how many of each arrived, as one line of JSON.
+Runs a command that starts counted-command.py, and sends signals to the command. Prints one line of JSON: the name of
+each signal that arrived at counted-command.py, and how often it arrived.
 
   counted-signals.py HOW STEPS COMMAND...
 
-HOW: `terminal` (a pseudo-terminal whose foreground the command is), `redirected` (the same, with another stdin), `none` (no terminal).
-STEPS, by commas: `type:INT` (the terminal's key), `type:size` (its window), `one:TERM` (to the command's own process),
-`all:TERM` (to its group), `stop:TSTP` (to its own process; it and the command must stop, then its group is continued), `typed-stop` (Ctrl-Z, likewise).
+HOW is one of these:
 
-After each step SIGUSR2 is sent to the command's own process twice, each time until it has arrived: signals are passed on in order.
+  terminal    The command is in the foreground of a pseudo-terminal.
+  redirected  Like `terminal`, but the command's stdin is /dev/null.
+  none        The command has no terminal.
+
+STEPS are separated by commas:
+
+  type:INT    Types the key for SIGINT in the terminal. Likewise for QUIT.
+  type:size   Changes the size of the terminal's window.
+  one:TERM    Sends SIGTERM to the command's own process. Likewise for other signals.
+  all:TERM    Sends SIGTERM to the process group of the command. Likewise for other signals.
+  stop:TSTP   Sends SIGTSTP to the command's own process. Waits until that process and counted-command.py have stopped,
+              and continues their process group.
+  typed-stop  Like `stop:TSTP`, but types Ctrl-Z in the terminal.
+
+Before the first step and after each step, SIGUSR2 is sent to the command's own process, and must arrive at
+counted-command.py. This is done twice. Signals are passed on in order, so all earlier signals have then arrived.
 """
 
 import fcntl, json, os, pty, signal, struct, subprocess, sys, termios, time
@@ -22,7 +36,7 @@ def until(what, is_so):
     end = time.monotonic() + LIMIT
     while not is_so():
         if time.monotonic() > end:
-            sys.exit("waited in vain: " + what)
+            sys.exit("timed out while waiting for " + what)
         time.sleep(0.005)
 
 
@@ -45,7 +59,8 @@ if how == "none":
 else:
     child, master = pty.fork()
     if child == 0:
-        # As a shell with job control starts it: a group of its own, in the terminal's foreground.
+        # Starts the command as a shell with job control does: in a process group of its own, in the terminal's
+        # foreground.
         worker = os.fork()
         if worker == 0:
             os.setpgid(0, 0)
@@ -64,7 +79,7 @@ else:
             _, status = os.waitpid(worker, os.WUNTRACED)
             if not os.WIFSTOPPED(status):
                 os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-    until("the command's number", lambda: os.path.exists("worker.pid"))
+    until("the pid of the command", lambda: os.path.exists("worker.pid"))
     shell = child
     with open("worker.pid") as file:
         child = int(file.read())
@@ -79,7 +94,7 @@ else:
 
     threading.Thread(target=drain, daemon=True).start()
 
-until("the command", lambda: "ready" in lines())
+until("counted-command.py", lambda: "ready" in lines())
 with open("command.pid") as file:
     counted = int(file.read())
 
@@ -97,8 +112,8 @@ def counts():
 
 
 def stopped_and_continued():
-    # SIGCONT takes back a stop that a busy machine has not delivered yet. So the command must have stopped, too.
-    until("the stop", lambda: state(child) == "T" and state(counted) == "T")
+    # SIGCONT cancels a stop signal that has not been delivered yet. So both processes must have stopped before.
+    until("the stop of both processes", lambda: state(child) == "T" and state(counted) == "T")
     os.killpg(child, signal.SIGCONT)
 
 
@@ -120,10 +135,10 @@ for step in steps:
     else:
         os.kill(child, signal.Signals["SIG" + name])
     if kind == "type":
-        # A terminal signals its group by itself; from then on what is passed on follows.
+        # The terminal itself sends the signal to its foreground process group. This waits until the signal has arrived.
         key = "WINCH" if step == "type:size" else name
         seen = lines().count(key)
-        until("what was typed", lambda: lines().count(key) > 0)
+        until("the signal of the typed key", lambda: lines().count(key) > 0)
     settle()
 
 print(json.dumps(counts()))

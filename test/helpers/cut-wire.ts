@@ -9,9 +9,9 @@ export type Way = "up" | "down";
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
-  /** Directions in which nothing arrives any more, not even the end. */
+  /** The directions in which nothing arrives any more, not even the end of the stream. */
   readonly silent: Set<Way>;
-  /** How the connection ends at the next piece sent. */
+  /** The way in which the connection ends at the next piece. `undefined`: it does not end. */
   cutting: "end" | "reset" | undefined;
 }
 
@@ -32,8 +32,8 @@ export class CutWire implements AsyncDisposable {
   #isSlow = false;
 
   /**
-   * `at`: where it listens. `to`: where it connects. Each is the path of a Unix socket, or a port of 127.0.0.1. Port 0
-   * of `at` stands for any free port.
+   * `at`: the address of the proxy. `to`: the address of the origin. Each is the path of a Unix socket, or a port of
+   * 127.0.0.1. Port 0 of `at` stands for any free port.
    */
   constructor(at: string | number, to: string | number) {
     this.#at = at;
@@ -78,7 +78,7 @@ export class CutWire implements AsyncDisposable {
     for (const pair of this.#pairs) for (const one of way === undefined ? BOTH : [way]) pair.silent.add(one);
   }
 
-  /** From now on each byte arrives separately. `false` ends this. */
+  /** `true`: from now on, passes each byte on separately. `false`: passes whole pieces on again. */
   dribble(isSlow = true): void {
     this.#isSlow = isSlow;
   }
@@ -163,7 +163,7 @@ export class CutWire implements AsyncDisposable {
   }
 }
 
-/** A port of 127.0.0.1 on which no process listens now. */
+/** Resolves to a port of 127.0.0.1 on which no process listens at the moment. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -9,7 +9,7 @@ import { openSimStore } from "../../src/testing/sim-store.ts";
  * Whole operations of the engine on a disk that crashes: before, in the middle of and after every disk operation, with
  * every outcome for unsynced data, and with every errno. Afterwards:
  *
- * - The workspace is exactly in the old or in the new state (or in the state after an operation that has ended).
+ * - The workspace is exactly in the old or in the new state. If the operation has ended, it is in the new state.
  * - Everything acknowledged is there.
  * - `verify` finds no problem.
  * - The next command works without any repair.

@@ -1,4 +1,4 @@
-/* Exchanges two paths in a loop, atomically: the attacker of the tests about links. Says a line when it has begun. */
+/* Exchanges two paths atomically, in a loop. Tests about links use it as an attacker. Prints a line at its start. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

@@ -88,6 +88,6 @@ export class KeptHeads {
 
 function onlyWorkspace(home: string): string {
   const [id, ...others] = readdirSync(join(home, "workspaces")).filter((name) => name.length === 36);
-  if (id === undefined || others.length > 0) throw new Error("there is not one workspace");
+  if (id === undefined || others.length > 0) throw new Error("the store does not have exactly one workspace");
   return id;
 }

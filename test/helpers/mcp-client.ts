@@ -100,7 +100,10 @@ export function toolAnswer(result: CallToolResult): ToolAnswer {
 
 const validators = new AjvJsonSchemaValidator();
 
-/** Returns why a value does not fit a schema, as the protocol's own client library would. `undefined` if it fits. */
+/**
+ * Returns the reason why a value does not fit a schema; `undefined` if it fits. The check is that of the protocol's own
+ * library.
+ */
 export function misfit(schema: object, value: unknown): string | undefined {
   return validators.getValidator(schema)(value).errorMessage;
 }
@@ -109,5 +112,5 @@ export function misfit(schema: object, value: unknown): string | undefined {
 function mustFit(name: string, { structuredContent }: CallToolResult): void {
   const tool = TOOLS.find((one) => one.name === name);
   const found = tool === undefined ? undefined : misfit(tool.outputSchema, structuredContent);
-  if (found !== undefined) throw new Error(`${name} does not answer what its schema says: ${found}`);
+  if (found !== undefined) throw new Error(`the answer of ${name} does not fit its output schema: ${found}`);
 }

@@ -56,7 +56,7 @@ export class McpProject implements AsyncDisposable {
       toServer.end();
       await done;
       await served[Symbol.asyncDispose]();
-      if (io.err.text !== "") throw new Error(`chronicle mcp said: ${io.err.text}`);
+      if (io.err.text !== "") throw new Error(`chronicle mcp printed to stderr: ${io.err.text}`);
     });
   }
 

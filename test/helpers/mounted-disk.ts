@@ -51,7 +51,7 @@ export class MountedDisk implements Disposable {
     return join(this.#base, "export");
   }
 
-  /** Throws if this machine cannot make such a disk (see `whyNot`). `options`: of the mount. */
+  /** Throws if this machine cannot make such a disk (see `whyNot`). `options`: options of the mount. */
   constructor(kind: DiskKind, options: readonly string[] = []) {
     this.#base = mkdtempSync(join(tmpdir(), "chronicle-disk-"));
     this.#kind = kind;
@@ -66,10 +66,10 @@ export class MountedDisk implements Disposable {
     }
   }
 
-  /** Returns why this machine cannot make such a disk. `undefined` if it can. */
+  /** Returns the reason why this machine cannot make such a disk. `undefined` if it can. */
   static whyNot(kind: DiskKind): string | undefined {
-    if (process.platform !== "linux") return "only Linux mounts it";
-    if (process.getuid?.() !== 0) return "only root mounts it";
+    if (process.platform !== "linux") return "it can be mounted only on Linux";
+    if (process.getuid?.() !== 0) return "only root can mount it";
     try {
       using _disk = new MountedDisk(kind);
       return undefined;

@@ -1,7 +1,7 @@
 /**
  * Measures the time that passes for this process: the CPU time that it uses, and the time that it waits. The time in
- * which a busy machine runs other processes instead hardly counts. On an idle machine, the result is close to the elapsed
- * time. It exceeds the elapsed time by the CPU time at most.
+ * which a busy machine runs other processes instead hardly counts. On an idle machine, the result is close to the
+ * elapsed time. It exceeds the elapsed time by the CPU time at most.
  */
 export class OwnTime implements Disposable {
   #ticks = 0;

@@ -28,7 +28,7 @@ export interface ReplicaReport {
   readonly conflicts: Readonly<
     Record<string, { readonly current_sequence: number; readonly kept?: { readonly content_hash: string | null } }>
   >;
-  /** By path: why the origin has not taken it. */
+  /** By path: the reason why the origin has not accepted the state. */
   readonly refused: Readonly<Record<string, string>>;
 }
 

@@ -33,8 +33,8 @@ export interface Trial {
 }
 
 /**
- * Kills one of the sides again and again. Returns which one each time. The connection is also cut before every other
- * pair of kills.
+ * Kills the sides in turn, again and again. Resolves to the side of each kill. Before half of the kills, the connection
+ * is also cut.
  */
 export async function killOften(trial: Trial): Promise<string[]> {
   const { origin, replica, wire, running, runs, seed } = trial;

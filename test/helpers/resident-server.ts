@@ -23,7 +23,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Returns the call of a command, as a command started by this process would send it. */
 export function commandCall(argv: readonly string[], cwd: string, env: Environment): CommandCall {
   const view = viewFrom(disk, cwd);
-  if (view === undefined) throw new Error(`${cwd} is not there`);
+  if (view === undefined) throw new Error(`the folder ${cwd} does not exist`);
   return {
     ...{ program: programMark(disk), argv, env: JSON.parse(JSON.stringify(env)), cwd, view, pid: process.pid },
     ...{ stdinIsTerminal: false, out: NO_TERMINAL, err: NO_TERMINAL },

@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Bytes that do not compress, so that they can be found in a pack. */
+/** Returns bytes that do not compress, so that they can be found in a pack. */
 export function noise(seed: string, length: number): Buffer {
   const parts: Buffer[] = [];
   for (let i = 0; i * 32 < length; i += 1) parts.push(createHash("sha256").update(`${seed} ${i}`).digest());
   return Buffer.concat(parts).subarray(0, length);
 }
 
-/** The paths of all files below a folder. */
+/** Returns the paths of all files below a folder. */
 export function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((one) => one.isFile())

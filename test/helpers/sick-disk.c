@@ -1,6 +1,9 @@
 /*
- * A disk that is sick on demand, for the process that has this preloaded. The file named by SICK_DISK has lines "CALL ERRNO PART": such
- * calls (fsync, fdatasync, write, statx) fail with that number on paths that hold PART. Without the file everything works.
+ * A library to preload into a process. It makes system calls fail as on a failing disk.
+ *
+ * The file named by SICK_DISK has lines of the form "CALL ERRNO PART". Such calls then fail with this errno (a number)
+ * on paths that contain PART. CALL is `fsync` (also for fdatasync), `write` (also for pwrite) or `statx`. If the file
+ * does not exist, all calls work.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -60,7 +63,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t count, off_t at) { OR_FAIL(sick
 ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at) { return pwrite(fd, bytes, count, at); }
 int statx(int at, const char *path, int flags, unsigned mask, struct statx *into) { OR_FAIL(sick("statx", path)); return (int)real()(SYS_statx, at, path, flags, mask, into); }
 
-/* libuv asks for statx by its number. */
+/* libuv calls statx by its number. */
 long syscall(long number, ...) {
   long a[6];
   va_list given;

@@ -1,10 +1,11 @@
 /*
- * Preloaded into a process, ends it as SIGKILL does at the n-th call that changes something beneath a folder.
+ * A library to preload into a process. It kills the process (SIGKILL) right before the n-th call that changes or syncs
+ * something beneath a folder.
  *
- *   STOP_BENEATH   the folder (several, with ':' between them)
- *   STOP_AT        n; 0 or missing: never
- *   STOP_TORN      if set, and the call is a write: half of it is done first
- *   STOP_COUNT     a file that gets the number of calls when the process ends by itself
+ *   STOP_BENEATH   the path of the folder, or several paths separated by ':'
+ *   STOP_AT        n; 0 or missing: the process is never killed
+ *   STOP_TORN      if set, and the n-th call is a write: its first half is written before
+ *   STOP_COUNT     a file in which the number of calls is written when the process exits
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -67,7 +68,7 @@ static int path_counts(const char *path) {
   return is_beneath(path);
 }
 
-/* Counts one call; true when it is the one before which everything ends. */
+/* Counts a call, if `counts` is not 0. Returns true if the process is to be killed before this call. */
 static int is_last(int counts) { return counts && atomic_fetch_add(&calls, 1) + 1 == stop_at; }
 
 static void stop(void) {

@@ -20,7 +20,7 @@ export class TmuxTerminal implements Disposable {
     this.#tmux("new-session", "-d", "-x", "100", "-y", "40", "-c", folder, `exec bash --noprofile --rcfile ${rc}`);
   }
 
-  /** Returns why there can be no such terminal here. `undefined` if there can. */
+  /** Returns the reason why this machine cannot make such a terminal. `undefined` if it can. */
   static whyNot(): string | undefined {
     return spawnSync("tmux", ["-V"]).status === 0 ? undefined : "needs tmux";
   }

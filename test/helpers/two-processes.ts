@@ -44,7 +44,7 @@ export class TwoProcesses {
   }
 
   get workspace(): WorkspaceApi {
-    if (this.#atWork === undefined) throw new Error("not open");
+    if (this.#atWork === undefined) throw new Error("no process has the workspace open");
     return this.#atWork.workspace;
   }
 
