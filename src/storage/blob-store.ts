@@ -129,9 +129,10 @@ export interface BlobReader {
   /** In bytes. */
   readonly size: number;
   /**
-   * Yields the content, or a range of it. A range of a content in a pack is checked by the content's hash. A range of a
-   * large content is read without the rest, so its hash is not checked; in a compressed file, the checksums of the
-   * pieces are checked, and an uncompressed file has none.
+   * Yields the content, or a range of it. If the content is damaged, throws `BLOB_CORRUPT` before all bytes are yielded.
+   * A range of a content in a pack is checked by the content's hash. A part of a large content is read without the rest,
+   * so its hash is not checked; in a compressed file, the checksums of the pieces are checked, and an uncompressed file
+   * has none.
    */
   pieces(range?: ByteRange): AsyncIterable<Uint8Array>;
 }

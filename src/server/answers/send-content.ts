@@ -29,7 +29,11 @@ export async function sendContent(reply: FastifyReply, content: ContentReply, li
   const isSame = headers["if-range"] === undefined || headers["if-range"] === `"${hash}"`;
   const range = method === "GET" && isSame ? rangeOf(headers.range, size) : undefined;
   if (range === "unsatisfiable") {
-    const problem = makeProblem(416, "USAGE", "this range cannot be sent: one range, within the content");
+    const problem = makeProblem(
+      416,
+      "USAGE",
+      "this range cannot be sent: request a single range that lies within the content",
+    );
     return replyProblem(reply, problem, { "content-range": `bytes */${size}` });
   }
   const length = range === undefined ? size : range.end - range.start;

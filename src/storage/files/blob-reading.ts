@@ -52,7 +52,7 @@ export class BlobReading {
     });
     if (found === undefined) return undefined;
     if (Buffer.isBuffer(found)) return { size: found.length, pieces: (range) => piecesOf(found, range) };
-    return { size, pieces: (range) => this.#stream(found, range) };
+    return { size, pieces: (range) => this.#stream(found, partOf(size, range)) };
   }
 
   async *readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
@@ -113,7 +113,8 @@ export class BlobReading {
 
   async *#whole(hash: Hash, place: BlobPlace, range?: ByteRange): AsyncIterable<Uint8Array> {
     const found = this.#load(hash, place);
-    if (found !== undefined) return yield* Buffer.isBuffer(found) ? cut(found, range) : this.#stream(found, range);
+    if (found !== undefined)
+      return yield* Buffer.isBuffer(found) ? cut(found, range) : this.#stream(found, partOf(place.length, range));
     const reader = await this.open(hash);
     if (reader === undefined) {
       throw new ChronicleError("BLOB_MISSING", `content ${hash} is not in the store any more`, { data: { hash } });
@@ -149,6 +150,11 @@ export class BlobReading {
       pieces.return(undefined);
     }
   }
+}
+
+/** Returns the range; `undefined` if it contains the whole content, so that the content is checked by its hash. */
+function partOf(size: number, range: ByteRange | undefined): ByteRange | undefined {
+  return range !== undefined && range.start === 0 && range.end >= size ? undefined : range;
 }
 
 async function* piecesOf(content: Buffer, range: ByteRange | undefined): AsyncIterable<Uint8Array> {

@@ -49,20 +49,23 @@ export interface ReadLargeOptions {
 }
 
 /**
- * Yields the content in pieces of at most 1 MiB. Throws `BLOB_CORRUPT` if it is damaged, at the latest after the last
- * piece.
+ * Yields the content in pieces of at most 1 MiB. Throws `BLOB_CORRUPT` if it is damaged, at the latest before the last
+ * piece: a reader never gets all bytes of a content whose hash is wrong.
  */
 export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOptions = {}): Generator<Buffer> {
   const fd = disk.open(source.path, "read");
   try {
     const digest = createHash("sha256");
     const pieces = source.packed ? packedPieces(disk, fd, source, options.isStrict === true) : rawPieces(disk, fd);
+    let last: Buffer | undefined;
     for (const { raw, stored } of pieces) {
       digest.update(raw);
       options.onStored?.(stored);
-      yield raw;
+      if (last !== undefined) yield last;
+      last = raw;
     }
     if (digest.digest("hex") !== source.hash) throw corrupt(source.hash, source.path, "its bytes have another hash");
+    if (last !== undefined) yield last;
   } finally {
     disk.close(fd);
   }
