@@ -406,6 +406,10 @@ export interface SessionShape {
   state: "running" | "ended" | "abandoned" | "elsewhere";
   from_seq: number;
   to_seq: number | null;
+  /**
+   * The number of changed paths; 0 until the session ends. A change that was undone while the session was open counts
+   * for an agent's session, and does not count for a run.
+   */
   changed: number;
   /** Changes of omitted paths, losses first; absent if there are none. */
   omitted_changes?: OmittedChangeShape[];

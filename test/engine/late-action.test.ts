@@ -154,7 +154,7 @@ describe("the undo of a transaction while an action that was begun in it is stil
   });
 });
 
-it("a session's changes include what its action did in a transaction, if only its later changes were undone", async () => {
+it("a session counts what its action did in a transaction, and its later changes although they were undone", async () => {
   await using project = new Project();
   const workspace = await started(project);
   const { id: transaction } = await workspace.beginTransaction();
@@ -166,5 +166,5 @@ it("a session's changes include what its action did in a transaction, if only it
   await workspace.undo();
   expect(read(project)).toEqual(["in it", ""]);
   const ended = await workspace.endSession("s");
-  expect(ended.changed).toBe(1);
+  expect(ended.changed).toBe(2);
 });

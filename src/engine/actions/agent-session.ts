@@ -10,7 +10,7 @@ import { capture } from "../capture/capture.ts";
 import { checkSessionId } from "./check-action.ts";
 import { withCommit } from "../commit/commit.ts";
 import { type Context, foldersOf } from "../log/context.ts";
-import { changesOfSession } from "../facts/changes-within.ts";
+import { pathsOfSession } from "../facts/changes-within.ts";
 import { isOwnerId, ownerOf } from "../log/owner-process.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
 import { notOfAnAgent, refuseTakenId } from "../facts/taken-ids.ts";
@@ -108,7 +108,8 @@ export async function endAgentSession(context: Context, id: string): Promise<Ses
       const abandoned = await abandoning(context, open, { found, reason: "its session has ended" });
       const { id: _id, seq: _seq, unclosed: _unclosed, ...record } = session;
       const span = { fromSeq: session.fromSeq, toSeq: found.head.seq };
-      const before = (await changesOfSession(context, session.id, span)).changes.map((change) => change.path);
+      // A session's work can be undone, and redone, also while the session is open. So undone changes count as well.
+      const before = await pathsOfSession(context, session.id, span);
       const now = found.changes.filter(({ by }) => by.session === session.id).map((change) => change.path);
       const changed = new Set([...before, ...now]).size;
       const ended = new Date(context.now()).toISOString();
@@ -159,7 +160,7 @@ async function idleSessions(context: Context): Promise<Session[]> {
     const row = await context.index.record(`session:${session.id}`);
     if (row === undefined || !isLongAgo(row) || busy.has(session.id)) continue;
     const span = { fromSeq: session.fromSeq, toSeq: (await context.index.head()).seq };
-    idle.push({ ...session, changed: (await changesOfSession(context, session.id, span)).changes.length });
+    idle.push({ ...session, changed: (await pathsOfSession(context, session.id, span)).length });
   }
   return idle;
 }

@@ -12,7 +12,7 @@ import { closeDeadActions } from "./abandon-actions.ts";
 import { openSessions } from "../facts/brackets.ts";
 import { withCommit } from "../commit/commit.ts";
 import { type Context, foldersOf } from "../log/context.ts";
-import { changesOfSession } from "../facts/changes-within.ts";
+import { changesOfSession, pathsOfSession } from "../facts/changes-within.ts";
 import { loggedSessions, type Session } from "../facts/actions.ts";
 import { RequestMeanwhile } from "../facts/taken-ids.ts";
 import { readEvent } from "../log/read-events.ts";
@@ -146,9 +146,13 @@ function isGone(context: Context, session: SessionRecord): boolean {
 /** Returns the session as abandoned now, with what it changed. Records nothing. */
 async function asAbandoned(context: Context, session: Session): Promise<Session> {
   const { seq } = await context.index.head();
-  const { changes } = await changesOfSession(context, session.id, { fromSeq: session.fromSeq, toSeq: seq });
+  const span = { fromSeq: session.fromSeq, toSeq: seq };
+  const { length: changed } =
+    session.kind === "agent"
+      ? await pathsOfSession(context, session.id, span)
+      : (await changesOfSession(context, session.id, span)).changes;
   const kept = session.aside === undefined ? [] : changedAsOmitted(await changedAside(context, session.aside));
-  return { ...session, state: "abandoned", changed: changes.length, seq, omittedChanges: kept, unclosed: true };
+  return { ...session, state: "abandoned", changed, seq, omittedChanges: kept, unclosed: true };
 }
 
 /** Finds a session by its whole id; a prefix does not match. Throws `NOT_FOUND` if there is no such session. */

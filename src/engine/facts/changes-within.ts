@@ -52,6 +52,12 @@ export async function changesOfSession(context: Context, id: string, span: SeqSp
   return changesWithin(context, new Lineage(id), span);
 }
 
+/** Returns the paths that a session and everything within it changed, including those whose changes were undone. */
+export async function pathsOfSession(context: Context, id: string, span: SeqSpan): Promise<WorkspacePath[]> {
+  const { changes } = await changesWithin(context, new Lineage(id), span, { withUndone: true });
+  return changes.map((change) => change.path);
+}
+
 /**
  * Returns the changes of an action and of everything within it: those up to event `toSeq`, composed with those among
  * `next`, which are not recorded yet.
@@ -72,7 +78,12 @@ export async function changesOfAction(
   return { changes, claims, ambiguous: [...unsure].sort(comparePaths) };
 }
 
-async function changesWithin(context: Context, lineage: Lineage, span: SeqSpan): Promise<FoundWork> {
+async function changesWithin(
+  context: Context,
+  lineage: Lineage,
+  span: SeqSpan,
+  { withUndone = false }: { readonly withUndone?: boolean } = {},
+): Promise<FoundWork> {
   const ambiguous = new Set<WorkspacePath>();
   let isAnyUndo = false;
   const own = await ownChanges(context, span, {
@@ -87,7 +98,7 @@ async function changesWithin(context: Context, lineage: Lineage, span: SeqSpan):
     isOut: async () => {
       // All operations must be read to find out what an undo undid. Without an undo in the span, this is not necessary,
       // and few spans contain one.
-      if (!isAnyUndo) return () => false;
+      if (!isAnyUndo || withUndone) return () => false;
       const { holds } = await undoneUpTo(context, span.toSeq);
       return ({ seq, record }, path) => holds(seq, record, path);
     },
