@@ -73,10 +73,10 @@ function* walls(): Generator<Plant> {
   for (const from of BACKENDS) {
     for (const to of BACKENDS)
       if (to !== from) yield importing(plantIn(`storage/${from}`), `../${to}/thing.ts`, "a backend knows no other");
-    yield importing(plantIn(`storage/${from}`), "../../worktree/thing.ts", "a backend sees");
+    yield importing(plantIn(`storage/${from}`), "../../worktree/thing.ts", "a backend uses only");
   }
   yield importing("src/storage/plant.ts", "./files/thing.ts", "a port knows");
-  yield importing("src/storage/plant.ts", "../engine/thing.ts", "a backend sees");
+  yield importing("src/storage/plant.ts", "../engine/thing.ts", "a backend uses only");
   yield importing("src/open.ts", "node:fs", "node:fs only in disk");
   yield importing("src/open.ts", "./cli/main.ts", "a composition root");
   yield importing("src/open.ts", "./storage/files/thing.ts", "a composition root");

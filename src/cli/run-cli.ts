@@ -65,8 +65,11 @@ function refuseServed({ served, env }: Io, input: Input, command: string | undef
 /** Runs the command line. Resolves to the exit code. Never rejects: errors are reported. */
 export async function runCli(io: Io): Promise<number> {
   const early = argvBeforeDashes(io.argv);
+  const isRun = early.find((word) => COMMANDS.some(({ name }) => name === word)) === "run";
+  let isBegun = false;
   let style: ReportStyle = {
     json: early.includes("--json"),
+    jsonOnStderr: isRun,
     paint: paintFor(io.err.colours && !early.includes("--no-color")),
   };
   try {
@@ -77,11 +80,14 @@ export async function runCli(io: Io): Promise<number> {
     refuseServed(io, input, parsed.spec?.name);
     const asked = { command: parsed.spec?.name, remote: remoteOf(io, input, parsed.spec) };
     const context = new CommandContext(io, input, COMMANDS, asked);
-    style = { json: context.json, paint: context.paintErr, worded: context.worded };
+    style = { ...style, json: context.json, paint: context.paintErr, worded: context.worded };
     changeFolder(io, input.text("directory"));
-    return await perform(await loadAction(parsed.spec?.name ?? "list"), context);
+    const action = await loadAction(parsed.spec?.name ?? "list");
+    isBegun = true;
+    return await perform(action, context);
   } catch (error) {
-    return reportError(error, io, style);
+    const code = reportError(error, io, style);
+    return isRun && !isBegun && code !== EXIT.usage ? EXIT.notStarted : code;
   }
 }
 

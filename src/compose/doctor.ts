@@ -7,7 +7,7 @@ import { addAll } from "../util/long-lists.ts";
 import { holdsNothing } from "./create-workspace.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { isThere, storeTasks, workspaceIds } from "./store-tasks.ts";
-import { quotePath } from "../core/shell/quote-command.ts";
+import { argumentOfShown, quotePath } from "../core/shell/quote-command.ts";
 import { answer } from "../engine/log/answer.ts";
 import { leftOutByNow } from "../engine/facts/omitted-changes.ts";
 import { shownPath } from "../engine/log/shape.ts";
@@ -301,11 +301,11 @@ function leftOutCheck(id: string, found: readonly string[]): DoctorCheck {
   const shown = found.slice(0, MOST_NAMED).join(", ");
   const more = found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more` : "";
   const many = found.length === 1 ? "1 recorded file is" : `${found.length} recorded files are`;
-  const command = `chronicle -w ${id} erase ${quotePath(first)} --dry-run`;
+  const command = `chronicle -w ${id} erase ${argumentOfShown(first)} --dry-run`;
   return {
     name: "left out",
     ok: true,
-    detail: `${many} left out by the rules now, but their contents are in the history: ${shown}${more}; \`${command}\` shows what an erasure would remove`,
+    detail: `${many} left out by the rules now, but ${found.length === 1 ? "its contents are" : "their contents are"} in the history: ${shown}${more}; \`${command}\` shows what an erasure would remove`,
   };
 }
 

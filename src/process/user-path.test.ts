@@ -37,3 +37,22 @@ test("a path whose links cannot be resolved is not taken for a missing one", asy
   const paths = pathsOf(join(place, "real/ws"));
   await expect(paths.toWorkspace(join(place, "loop/a.txt"))).rejects.toThrow("ELOOP");
 });
+
+test.each([
+  ["from the root", "real/ws"],
+  ["from a folder below the root", "real/ws/sub"],
+  ["from a folder outside", "."],
+])("a path that begins with :/ is relative to the root, %s", async (_, from) => {
+  mkdirSync(join(place, "real/ws/sub"));
+  const owner = { path: join(place, "real/ws"), status: async () => ({ roots: [] }) };
+  const paths = new UserPaths(owner, join(place, from));
+  expect(await paths.toWorkspace(":/sub/a.txt")).toBe("sub/a.txt");
+  expect(await paths.toWorkspace(":/")).toBe("");
+});
+
+test("a file whose own path begins with :/ is shown so that it can be typed", async () => {
+  const root = join(place, "real/ws");
+  const paths = new UserPaths({ path: root, status: async () => ({ roots: [] }) }, root);
+  expect(paths.shown(":/a")).toBe("./:/a");
+  expect(await paths.toWorkspace("./:/a")).toBe(":/a");
+});

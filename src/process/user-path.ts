@@ -43,6 +43,9 @@ function notFromRoot(typed: string): ChronicleError {
   );
 }
 
+/** Begins a typed path that is relative to the first root and not to the current folder, as in git. */
+const FROM_ROOT = ":/";
+
 interface PathOwner {
   /** The workspace's folder; empty if it has none, or if none is known here. */
   readonly path: string;
@@ -74,7 +77,8 @@ function asGiven(root: string | undefined, inner: string): string {
 /**
  * Translates between the paths of a user and those of a workspace. A user's paths are relative to the current folder. A
  * workspace's paths begin at its root. `@<root id>:path` is a path beneath a further root, and `base64:…` has the bytes
- * of a path beneath the first root. Paths of these two forms are not translated.
+ * of a path beneath the first root. Paths of these two forms are not translated. `:/path` is a path beneath the first
+ * root, wherever the user stands.
  */
 export class UserPaths {
   readonly #workspace: PathOwner;
@@ -111,6 +115,7 @@ export class UserPaths {
     // A path of a further root (`@two:x`) or in base64 is passed on as it is. `resolve` would damage base64, in which a
     // slash is a digit.
     if (/^(?:@[a-z0-9][a-z0-9-]*|base64):/.test(typed)) return typed;
+    if (typed.startsWith(FROM_ROOT)) return typed.slice(FROM_ROOT.length);
     if (this.#workspace.path === "" && isAbsolute(typed)) throw notFromRoot(typed);
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
@@ -139,6 +144,7 @@ export class UserPaths {
   /** Returns a path as the user would type it, on one line, without anything that moves the cursor. */
   shown(path: string): string {
     const here = beneath(this.#root, this.#cwd);
+    if (here === "" && path.startsWith(FROM_ROOT)) return printable(`./${path}`);
     if (here === "" || isInFurtherRoot(path) || path.startsWith("base64:")) return printable(path || ".");
     // The user stands in a further root.
     if (here === undefined) return printable(relative(this.#cwd, join(this.#root, path)));

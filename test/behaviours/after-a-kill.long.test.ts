@@ -251,11 +251,11 @@ describe("undo --force", () => {
     box.run(["run", "--", "sh", "-c", "printf 2 > w3; printf 2 > w4"]);
     box.write("w3", "by hand");
     const forced = (await box.json(["undo", "--force"])).value;
-    expect(forced).toMatchObject({ notes: ["w3 as it was before is w3@3"], finished: [] });
+    expect(forced).toMatchObject({ notes: ["w3 as it was before: `chronicle cat :/w3@3`"], finished: [] });
     expect((await box.must(["cat", "w3@3"])).stdout).toBe("by hand");
     await box.must(["redo"]);
     box.write("w3", "again by hand");
-    expect((await box.must(["undo", "--force"])).stdout).toContain("note: w3 as it was before is w3@6");
+    expect((await box.must(["undo", "--force"])).stdout).toContain("note: w3 as it was before: `chronicle cat :/w3@6`");
     expect((await box.must(["cat", "w3@6"])).stdout).toBe("again by hand");
   });
 });

@@ -130,6 +130,18 @@ describe("run", () => {
     expect(readdirSync(box.project)).toEqual(["new"]);
   });
 
+  it.each([
+    [["run", "--", "no-such-command-anywhere"], 127],
+    [["run", "--no-such-option", "--", "true"], 2],
+    [["-C", "no/such/folder", "run", "--", "true"], 125],
+  ])("--json prints an error as the last line of stderr, and nothing on stdout: %j", (words, code) => {
+    using box = new Sandbox();
+    const failed = box.run(["--json", ...words]);
+    expect([failed.code, failed.stdout]).toEqual([code, ""]);
+    const last = failed.stderr.trimEnd().split("\n").at(-1) ?? "";
+    expect(JSON.parse(last)).toMatchObject({ error: { code: expect.any(String), message: expect.any(String) } });
+  });
+
   it("--json prints the result as the last line of stderr", async () => {
     using box = new Sandbox();
     const { code, stdout, stderr } = box.run([

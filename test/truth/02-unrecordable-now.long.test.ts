@@ -144,7 +144,7 @@ describe("Truth 2: a path that could not be recorded at a moment is not set to a
     // One file of a commit that changed all.
     const undone = await box.call(["undo", "--file", "f"]);
     expect(undone.code).toBe(1);
-    const [, moment = ""] = /restore (seq:\d+) f --force/.exec(undone.stdout) ?? [];
+    const [, moment = ""] = /restore (seq:\d+) :\/f --force/.exec(undone.stdout) ?? [];
     expect((await box.call(["restore", moment, "f"])).code).toBe(1);
     expect((await box.call(["restore", moment, "f", "--force"])).code).toBe(0);
     expect(readFileSync(join(box.project, "f"), "utf8")).toBe("v1\n");

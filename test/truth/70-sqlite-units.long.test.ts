@@ -174,7 +174,7 @@ describe("An SQLite database and its -wal go back together or stay together", ()
     expect(left(foreseen.value)).toEqual(left(value));
     expect(Object.keys(left(value))).toEqual(NAMES);
     expect(left(value)["live.db"]).toMatch(/^its database is one unit with live\.db-wal: /);
-    const [, again = ""] = /`chronicle (restore seq:\d+ live\.db-wal)`/.exec(left(value)["live.db"] ?? "") ?? [];
+    const [, again = ""] = /`chronicle (restore seq:\d+ :\/live\.db-wal)`/.exec(left(value)["live.db"] ?? "") ?? [];
     expect([box.check, readFileSync(join(box.project, "a"), "utf8")]).toEqual(["552 ok", "1\n"]);
     expect((await box.json(["conflicts"])).value).toEqual([]);
     await box.must(["rollback", "c1", "--yes"]);

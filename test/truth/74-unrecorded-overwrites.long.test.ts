@@ -20,8 +20,8 @@ const LEFT = { path: "a", reason: "unseen" };
 
 /** Returns the command that an answer names to bring `a` back, without the name of the program. */
 function wayBack(text: string): string[] {
-  const [, moment = ""] = /chronicle restore (seq:\d+) a/.exec(text) ?? [];
-  return ["restore", moment, "a"];
+  const [, moment = ""] = /chronicle restore (seq:\d+) :\/a/.exec(text) ?? [];
+  return ["restore", moment, ":/a"];
 }
 
 it("74 a rollback that leaves an overwritten file names it, and the command that brings it back", async () => {
@@ -59,7 +59,7 @@ it("74 undo names a file that it leaves, and exits with 1, with and without a dr
   expect(ran.stderr).toContain(
     "1 path that could not be recorded afterwards was changed; undo leaves it as it is: a\n",
   );
-  expect(ran.stderr).toMatch(/as before the run, once it is moved away: chronicle restore seq:\d+ a\n/);
+  expect(ran.stderr).toMatch(/as before the run, once it is moved away: chronicle restore seq:\d+ :\/a\n/);
   expect((await box.must(["show"])).stdout).toContain("left out  1 path that could not be recorded afterwards");
   const dry = await box.json(["undo", "--dry-run"]);
   expect(dry).toMatchObject({ code: 1, value: { changes: [{ path: "b" }], skipped: [LEFT] } });

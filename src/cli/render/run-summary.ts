@@ -1,5 +1,5 @@
+import { argumentOfShown } from "../../core/shell/quote-command.ts";
 import type { RunShape } from "../../api/shapes.ts";
-import { quotePath } from "../../core/shell/quote-command.ts";
 import { type Paint, printable, shortened } from "../../process/printable.ts";
 import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from "./changes.ts";
 import { copyLines } from "./restored.ts";
@@ -12,6 +12,7 @@ const MOST_PATHS = 10;
 const MOST_AMBIGUOUS = 3;
 const MOST_NOTES = 3;
 const LONGEST_COMMAND = 60;
+const SHORT_ID = 8;
 
 /**
  * The style of a summary. With `forPeople` (at a terminal), the summary lists the paths. Otherwise (for a log file),
@@ -25,30 +26,41 @@ export interface SummaryStyle {
    * nothing.
    */
   readonly undoTakes?: string | undefined;
+  /**
+   * True if the run was within another run. The hints then name it by its id, because plain `undo` and `redo` are about
+   * the outer run once that has ended.
+   */
+  readonly isNested?: boolean;
   readonly worded: WithGlobalOptions;
 }
 
-function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): string {
+/** Returns the command that undoes or redoes the run. */
+function stepOf(verb: "undo" | "redo", { session }: RunShape, { isNested = false, worded }: SummaryStyle): string {
+  return worded(isNested ? `chronicle ${verb} ${session.session_id.slice(0, SHORT_ID)}` : `chronicle ${verb}`);
+}
+
+function firstLine(result: RunShape, style: SummaryStyle): string {
+  const { undoTakes, worded } = style;
   const { changes, rolled_back, not_rolled_back: left, not_recorded: unrecorded, undo_id } = result;
   if (unrecorded !== null) {
     const why = printable(unrecorded.reason);
     return `NOT recorded: the command's changes could not be recorded (${why}). As before the run: ${worded(unrecorded.hint)}`;
   }
   if (changes.length === 0 && rolled_back)
-    return `the command failed: what it changed was taken back. Bring back: ${worded("chronicle redo")}`;
+    return `the command failed: what it changed was taken back. Bring back: ${stepOf("redo", result, style)}`;
   if (changes.length === 0) {
     const nothing = nothingOf(result);
     if (undoTakes === undefined) return nothing;
     return `${nothing} (undo would take back what was done before: ${shortened(printable(undoTakes), LONGEST_COMMAND)})`;
   }
   const what = `${counted(changes.length, "change")} (${countsOf(changes)})`;
-  if (rolled_back) return `the command failed: ${what} taken back. Bring back: ${worded("chronicle redo")}`;
+  if (rolled_back) return `the command failed: ${what} taken back. Bring back: ${stepOf("redo", result, style)}`;
   if (undo_id === null) return left === null ? what : `${what}, partly taken back`;
   // The next two texts do not suggest `undo`, because the transaction of `--rollback-on-failure` may still be active.
   // `undo` would first roll back that transaction, and then also undo the operation before the run.
   if (left !== null) return `${what}, not taken back`;
   if (result.not_committed !== undefined) return what;
-  return `${what}. Take back: ${worded("chronicle undo")}`;
+  return `${what}. Take back: ${stepOf("undo", result, style)}`;
 }
 
 function nothingOf(result: RunShape): string {
@@ -78,7 +90,7 @@ function comebackLine(result: RunShape, { worded }: SummaryStyle): string[] {
   const left = result.not_rolled_back?.paths ?? [];
   const [first, ...more] = unrecordedOf(result).filter((path) => !left.includes(path));
   if (first === undefined) return [];
-  const which = more.length === 0 ? quotePath(first) : "PATH...";
+  const which = more.length === 0 ? argumentOfShown(first) : "PATH...";
   const before = worded(`chronicle restore seq:${result.session.from_seq} ${which}`);
   return [`as before the run, once ${more.length === 0 ? "it is" : "they are"} moved away: ${before}`];
 }

@@ -7,7 +7,7 @@ import type { WithGlobalOptions } from "../table/with-global-options.ts";
 
 export interface ReportStyle {
   readonly json: boolean;
-  /** True if JSON is written to stderr, because stdout belongs to the command that was run. */
+  /** True if JSON is written to stderr, as one line, because stdout belongs to the command that was run. */
   readonly jsonOnStderr?: boolean;
   readonly paint: Paint;
   /** See `CommandContext.worded`. */
@@ -38,8 +38,8 @@ export function reportError(error: unknown, io: Io, style: ReportStyle): number 
   const { exitCode, ...shape } = told(error);
   const { worded = (text: string) => text } = style;
   if (style.json) {
-    const sink = style.jsonOnStderr === true ? io.err : io.out;
-    writeJson({ error: shape }, (text) => sink.write(text));
+    if (style.jsonOnStderr === true) io.err.write(`${JSON.stringify({ error: shape })}\n`);
+    else writeJson({ error: shape }, (text) => io.out.write(text));
   } else {
     io.err.write(`${style.paint("red", "chronicle:")} ${printable(shape.message)}\n`);
     for (const line of worded(shape.hint ?? "")

@@ -15,3 +15,14 @@ function quoted(word: string): string {
 export function quotePath(path: string): string {
   return quoteCommand([path.startsWith("-") ? `./${path}` : path]);
 }
+
+/** The prefixes of paths in JSON answers that do not begin at the first root: a further root, or bytes. */
+const MARKED = /^(?:@[a-z0-9-]+|base64):/;
+
+/**
+ * Returns a path from a JSON answer as an argument of a `chronicle` command, quoted for a shell. It names the path in
+ * whatever folder the user stands: a path beneath the first root begins with `:/`.
+ */
+export function argumentOfShown(path: string): string {
+  return quotePath(MARKED.test(path) ? path : `:/${path}`);
+}

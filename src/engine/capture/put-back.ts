@@ -2,7 +2,6 @@ import { tellOfCopies } from "../log/tell-of-copies.ts";
 import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { quotePath } from "../../core/shell/quote-command.ts";
 import { isLostInCrash } from "../../core/records/whereabouts.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import { withCommit } from "../commit/commit.ts";
@@ -11,7 +10,7 @@ import { settable } from "./never-set.ts";
 import { keepPlan, openIntents, perform } from "./operate.ts";
 import { compare, type Reading } from "./read-disk.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
-import { conflictShape, givenPath, shownPath } from "../log/shape.ts";
+import { conflictShape, pathArgument, shownPath } from "../log/shape.ts";
 
 /** Finds the files that an unclean end (a power failure, a disk pulled out) has damaged, and restores them. */
 
@@ -115,7 +114,7 @@ function commandFor(paths: readonly WorkspacePath[], seq: number): string {
   const restore = `chronicle restore seq:${seq}`;
   if (paths.length > MOST_NAMED)
     return `\`chronicle diff seq:${seq}\` lists all of them, \`${restore} PATH…\` brings back those that it names`;
-  return [restore, ...paths.map((path) => quotePath(givenPath(path)))].join(" ");
+  return [restore, ...paths.map((path) => pathArgument(path))].join(" ");
 }
 
 function namesOf(paths: readonly WorkspacePath[]): string {

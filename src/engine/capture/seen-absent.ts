@@ -2,7 +2,6 @@ import type { Change } from "../../core/values/entry.ts";
 import type { OmittedPath } from "../../core/records/coverage.ts";
 import type { FilterSpec } from "../../core/filter/filter.ts";
 import { explainPath } from "../../core/filter/ignore.ts";
-import { quotePath } from "../../core/shell/quote-command.ts";
 import { isWithin, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { databaseOf } from "../../core/tree/sqlite-unit.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
@@ -15,7 +14,7 @@ import { readFilters } from "../log/filters.ts";
 import type { FirstEvent } from "../facts/first-event.ts";
 import { allOffRecord, offRecordAmong } from "./off-record.ts";
 import { BroughtPaths } from "../facts/brought-paths.ts";
-import { givenPath, shownPath } from "../log/shape.ts";
+import { pathArgument, shownPath } from "../log/shape.ts";
 
 /**
  * An operation that goes back to a moment deletes a path only if a capture shows that the path was absent at that
@@ -297,7 +296,7 @@ async function staleDetail(context: Context, { path, reason }: OmittedPath, seq:
   // In a command, a seq in the middle of a commit means the end of that commit. So the seq before the commit is given.
   const commit = await context.index.commitFrom(seq);
   const moment = commit === undefined || commit.first > seq || commit.last === seq ? seq : commit.first - 1;
-  const how = `\`chronicle restore seq:${moment} ${quotePath(givenPath(path))} --force\``;
+  const how = `\`chronicle restore seq:${moment} ${pathArgument(path)} --force\``;
   return `it could not be recorded then (${reason.replaceAll("-", " ")}): ${how} brings the state that it was last recorded in`;
 }
 

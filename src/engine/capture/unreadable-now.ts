@@ -1,10 +1,9 @@
 import { type Change, sameEntry } from "../../core/values/entry.ts";
 import { type Omission, reasonsWith } from "../../core/records/coverage.ts";
-import { quotePath } from "../../core/shell/quote-command.ts";
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import type { Keeper } from "../facts/own-work.ts";
 import type { Context } from "../log/context.ts";
-import { givenPath } from "../log/shape.ts";
+import { pathArgument } from "../log/shape.ts";
 import { STALE } from "../facts/recorded-coverage.ts";
 import { type Asked, type SkippedPath, unseenPath } from "./seen-absent.ts";
 
@@ -63,7 +62,7 @@ export async function unrecordedBy(
       const [last] = await context.index.iterationsAt([path], seq);
       const change = pending.get(path);
       if (!isLeft && sameEntry(before?.entry, change === undefined ? last?.entry : change.after)) continue;
-      const way = `\`chronicle restore seq:${fromSeq} ${quotePath(givenPath(path))}\` makes it as it was before`;
+      const way = `\`chronicle restore seq:${fromSeq} ${pathArgument(path)}\` makes it as it was before`;
       const detailed = `what became of it could not be recorded (${whyOf({ reason, detail })}), so it stays`;
       found.set(path, unseenPath(path, `${detailed}: ${isLeft ? "once it is moved away, " : ""}${way}`));
     }

@@ -1,5 +1,6 @@
 import type { ChangeShape, CoverageShape, OmissionShape, RestoreShape, SkippedShape } from "../../api/shapes.ts";
 import { changeType, type Change } from "../../core/values/entry.ts";
+import { quotePath } from "../../core/shell/quote-command.ts";
 import type { Coverage, Omission } from "../../core/records/coverage.ts";
 import {
   beginsLikeMark,
@@ -38,6 +39,14 @@ export function givenPath(path: WorkspacePath): string {
   const at = root === undefined ? "" : `@${root}:`;
   if (!isUtf8Path(inner)) return `${at}base64:${pathToBytes(inner).toString("base64")}`;
   return /^(?:base64:|@|\.\/)/.test(inner) ? `${at}./${inner}` : at + inner;
+}
+
+/**
+ * Returns a path as an argument of a `chronicle` command, quoted for a shell. It names the same path in whatever folder
+ * the user stands: a path beneath the first root begins with `:/`.
+ */
+export function pathArgument(path: WorkspacePath): string {
+  return quotePath(splitRoot(path).root === undefined ? `:/${givenPath(path)}` : givenPath(path));
 }
 
 export function changeShape(change: Change): ChangeShape {

@@ -34,8 +34,7 @@ import { isProtected } from "../state/protected.ts";
 import { iterationsPruned, missingContent } from "../facts/pruning.ts";
 import { isInBase } from "../log/read-base.ts";
 import { proveHistory, proveRow, refuseSize } from "../state/proved-content.ts";
-import { exactPath, givenPath, shownPath } from "../log/shape.ts";
-import { quotePath } from "../../core/shell/quote-command.ts";
+import { exactPath, pathArgument, shownPath } from "../log/shape.ts";
 
 /**
  * Returns the iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND`, naming recorded paths of the
@@ -150,7 +149,7 @@ export async function openIteration(context: Context, given: string, iteration?:
     await proveHistory(context, path);
     const what = row === undefined ? `has no iteration ${iteration}` : `iteration ${row.iteration} is a deletion`;
     throw new ChronicleError("NOT_FOUND", `${JSON.stringify(shownPath(path))}: ${what} (it has ${range})`, {
-      hint: `\`chronicle history ${quotePath(givenPath(path))}\` lists them`,
+      hint: `\`chronicle history ${pathArgument(path)}\` lists them`,
     });
   }
   if (entry.hash === undefined)

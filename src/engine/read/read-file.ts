@@ -3,7 +3,6 @@ import { contentsOfConflict, decodeConflict } from "../../core/records/conflict-
 import { ChronicleError } from "../../core/values/errors.ts";
 import { isHash, type Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { quotePath } from "../../core/shell/quote-command.ts";
 import type { BlobReader, ByteRange } from "../../storage/blob-store.ts";
 import type { Context } from "../log/context.ts";
 import { fileShape, isPresent, type PresentRow } from "../state/file-shape.ts";
@@ -16,7 +15,7 @@ import { baseOf } from "../log/project.ts";
 import { isProtected, isSecretContent, protectedNames } from "../state/protected.ts";
 import { provedState } from "../state/proved-state.ts";
 import { readEvents } from "../log/read-events.ts";
-import { givenPath, shownPath } from "../log/shape.ts";
+import { pathArgument, shownPath } from "../log/shape.ts";
 import type { LogEnd } from "../../storage/event-log.ts";
 import type { OperationQueue } from "../capture/operation-queue.ts";
 
@@ -91,7 +90,7 @@ async function notThere(
       ? `${shown} was not there yet`
       : `${shown}: ${isKnown ? `iteration ${iteration} is a deletion` : `has no iteration ${iteration}`} ${range}`;
   return new ChronicleError("NOT_FOUND", why, {
-    hint: `\`chronicle history ${quotePath(givenPath(path))}\` lists them`,
+    hint: `\`chronicle history ${pathArgument(path)}\` lists them`,
     data: { path: shownPath(path) },
   });
 }

@@ -82,7 +82,7 @@ describe("a conflict of a sync, settled outside of the sync", () => {
     await replica.apply({ applied: 6, conflicts: [{ id: "33333333-3333-4333-8333-333333333333", record }] });
     await expect(resolveConflict(replica.context, "d", { keep: "current" })).rejects.toMatchObject({
       code: "REFUSED",
-      hint: "`chronicle sync resolve d --keep-local`, or --accept-upstream",
+      hint: "`chronicle sync resolve :/d --keep-local`, or --accept-upstream",
     });
   });
 });

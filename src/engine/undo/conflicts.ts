@@ -15,7 +15,6 @@ import type { Hash } from "../../core/values/hash.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { quotePath } from "../../core/shell/quote-command.ts";
 import { type FilePlan, changeFiles } from "../capture/change-files.ts";
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
@@ -27,7 +26,7 @@ import { onePathShape, planOnePath } from "./one-path.ts";
 import { readRange } from "../log/read-events.ts";
 import { settable } from "../capture/never-set.ts";
 import { conflictsIn, openConflicts } from "../facts/open-conflicts.ts";
-import { exactPath, givenPath, shownPath } from "../log/shape.ts";
+import { exactPath, pathArgument, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 
@@ -143,7 +142,7 @@ function refuseWhole({ record }: IdentifiedConflict): void {
   if (sync === undefined || (isOneFile && reason !== "folder" && reason !== "collision")) return;
   const shown = shownPath(path);
   throw new ChronicleError("REFUSED", `the sync conflict at ${shown} is about more than one file`, {
-    hint: `\`chronicle sync resolve ${quotePath(givenPath(path))} --keep-local\`, or --accept-upstream`,
+    hint: `\`chronicle sync resolve ${pathArgument(path)} --keep-local\`, or --accept-upstream`,
     data: { path: shown },
   });
 }

@@ -10,14 +10,13 @@ import {
 } from "../../core/tree/merge-text.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { BlobBatch } from "../../storage/blob-store.ts";
-import { quotePath } from "../../core/shell/quote-command.ts";
 import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
 import { leastOf } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { databaseUnits } from "../log/database-units.ts";
 import { contentOf } from "../read/patches.ts";
 import { fitFolders, type FolderPlan, type Target, type Unmerged } from "../capture/fit-folders.ts";
-import { shownPath } from "../log/shape.ts";
+import { pathArgument } from "../log/shape.ts";
 import { offRecordAmong } from "../capture/off-record.ts";
 import { madeWithout, makeable, neverSet, settable } from "../capture/never-set.ts";
 import type { Group, PathGroups } from "../facts/own-work.ts";
@@ -177,7 +176,7 @@ async function editedByOthers(
   const rows = await context.index.iterationsAt(unit, seq);
   const path = unit.find((one, i) => unmerged.has(one) || !isAsWas(ends.get(one), rows[i]?.entry));
   if (path === undefined) return undefined;
-  const how = `\`chronicle restore seq:${seq} ${quotePath(shownPath(path))}\` makes it as it was before`;
+  const how = `\`chronicle restore seq:${seq} ${pathArgument(path)}\` makes it as it was before`;
   return { path, reason: "changed", detail: `others have changed it since, and a database is not merged: ${how}` };
 }
 

@@ -7,7 +7,7 @@ import { coverageOf } from "../../core/records/coverage.ts";
 import { idOfText } from "../../core/records/records.ts";
 import { isRestored, type OmittedChange } from "../../core/records/omitted-change.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { quotePath, quoteCommand } from "../../core/shell/quote-command.ts";
+import { argumentOfShown, quoteCommand } from "../../core/shell/quote-command.ts";
 import { endBefore } from "./before-change.ts";
 import { type Capture, capture } from "../capture/capture.ts";
 import { type Context, refuseHosted } from "../log/context.ts";
@@ -565,7 +565,7 @@ function leftOf(
   if (first === undefined) return null;
   const before = `chronicle restore seq:${done.session.fromSeq}`;
   if (rivals.length > 0) {
-    return { reason: BESIDE, paths, hint: `${before} ${rivals.length === 1 ? quotePath(first) : "PATH..."}` };
+    return { reason: BESIDE, paths, hint: `${before} ${rivals.length === 1 ? argumentOfShown(first) : "PATH..."}` };
   }
   if (skipped.length > 0 && skipped.every((one) => one.reason === "ambiguous"))
     return { reason: BESIDE, paths, hint: `chronicle undo --since seq:${done.session.fromSeq}` };
@@ -573,7 +573,7 @@ function leftOf(
   if (skipped.length > 0 && skipped.every(({ path }) => unrecorded.has(path))) {
     const [reason, them] =
       paths.length === 1
-        ? ["what it is now could not be recorded, so it stays", `it away, then ${before} ${quotePath(first)}`]
+        ? ["what it is now could not be recorded, so it stays", `it away, then ${before} ${argumentOfShown(first)}`]
         : ["what they are now could not be recorded, so they stay", `them away, then ${before} PATH...`];
     return { reason, paths, hint: `move ${them}` };
   }

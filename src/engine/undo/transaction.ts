@@ -506,7 +506,8 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
   const count = undo.changes.length;
   const { length: left } = undo.skipped;
   const nothing = left === 0 ? "there was nothing to take back" : "nothing of it could be";
-  const done = undo.undo_id === null ? nothing : "`chronicle redo` brings it again";
+  const isNothing = undo.undo_id === null || count + (undo.kept_aside?.length ?? 0) === 0;
+  const done = isNothing ? nothing : "`chronicle redo` brings it again";
   const paths = count === 1 ? "1 path was changed" : `${count} paths were changed`;
   tellOfCopies(context, undo.conflicts);
   context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);

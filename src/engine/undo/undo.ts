@@ -35,7 +35,7 @@ import {
   undoToInvert,
 } from "./step.ts";
 import { selectorOf } from "./selection.ts";
-import { shownPath, skippedShape } from "../log/shape.ts";
+import { pathArgument, shownPath, skippedShape } from "../log/shape.ts";
 import { type Inversion, planInversion, type InversionOptions, undoShape } from "./invert-operation.ts";
 import { asideOfStep, lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
@@ -262,8 +262,7 @@ const MOST_KEPT = 20;
 function keptNotes(edited: readonly Edited[]): string[] {
   const kept = edited.filter(({ change }) => change.before !== undefined && change.before.kind !== "dir");
   const notes = kept.slice(0, MOST_KEPT).map(({ change, iteration }) => {
-    const path = shownPath(change.path);
-    return `${path} as it was before is ${path}@${iteration}`;
+    return `${shownPath(change.path)} as it was before: \`chronicle cat ${pathArgument(change.path)}@${iteration}\``;
   });
   const more = kept.length - notes.length;
   return more === 0

@@ -85,7 +85,7 @@ export async function restore(context: CommandContext): Promise<number> {
   const options = await optionsOf(context, workspace);
   const go = (to: string, how: RestoreOptions) =>
     restoredBy(context, workspace)(to, how).catch(async (error: unknown) => {
-      throw await withCandidates(workspace, error);
+      throw await withCandidates(workspace, error, context.paths(workspace));
     });
   let meant = moment;
   if (asks) {

@@ -120,7 +120,8 @@ function tell(context: CommandContext, { result, undoTakes, away }: Recorded): v
   else {
     // A new line begins after the `^C` that the terminal has shown.
     if (result.signal === "SIGINT" && io.err.isTerminal) io.err.write("\n");
-    const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, worded };
+    const isNested = io.env["CHRONICLE_RUN"] !== undefined;
+    const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, isNested, worded };
     for (const line of runSummary(result, style)) context.say(line);
     for (const note of result.session.notes)
       if (/^the (?:network events were not|end was recorded without) /.test(note))

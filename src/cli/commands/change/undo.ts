@@ -3,7 +3,7 @@ import type { UndoShape } from "../../../api/shapes.ts";
 import type { UndoOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
 import { confirm } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
-import { withCandidates } from "../../support/find-file.ts";
+import { withCandidates, withEditedShown } from "../../support/find-file.ts";
 import type { ChangesStyle } from "../../render/changes.ts";
 import { conflictLines, SETTLE } from "../../render/conflicts.ts";
 import { printable } from "../../../process/printable.ts";
@@ -163,7 +163,7 @@ async function stepBack(context: CommandContext, given: Direction): Promise<numb
     ...given,
     step: (of, how) =>
       given.step(of, how).catch(async (error: unknown) => {
-        throw await withCandidates(of, error);
+        throw withEditedShown(await withCandidates(of, error, context.paths(of)), context.paths(of));
       }),
   };
   const [operation] = input.args;

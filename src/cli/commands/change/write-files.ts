@@ -20,7 +20,7 @@ export async function mv(context: CommandContext): Promise<number> {
   try {
     return await reportWrite(context, workspace, await workspace.moveFile(source, target, options));
   } catch (error) {
-    throw await withCandidates(workspace, error);
+    throw await withCandidates(workspace, error, paths);
   }
 }
 
@@ -103,11 +103,12 @@ async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string
 export async function rm(context: CommandContext): Promise<number> {
   const [typed = ""] = context.input.args;
   const workspace = await context.workspace({});
-  const path = await context.paths(workspace).toWorkspace(typed);
+  const paths = context.paths(workspace);
+  const path = await paths.toWorkspace(typed);
   try {
     if (!context.input.flag("recursive")) await refuseFolder(workspace, path, typed);
     return await reportWrite(context, workspace, await workspace.deleteFile(path, conditionOf(context)));
   } catch (error) {
-    throw await withCandidates(workspace, error);
+    throw await withCandidates(workspace, error, paths);
   }
 }

@@ -97,7 +97,7 @@ export async function diff(context: CommandContext): Promise<number> {
     if (!context.json && input.flag("patch")) sayNotCompared(context, result);
     return result.coverage?.complete === false ? EXIT.failed : EXIT.done;
   } catch (error) {
-    throw withPathHint(await withCandidates(workspace, error), input);
+    throw withPathHint(await withCandidates(workspace, error, paths), input);
   }
 }
 
@@ -121,7 +121,7 @@ export async function changes(context: CommandContext): Promise<number> {
   const given = await selectionOf(context, workspace);
   const selection = Object.keys(given).length === 0 ? { turn: "last" } : given;
   const result = await workspace.changes(selection, { patch }).catch(async (error: unknown) => {
-    throw await withCandidates(workspace, error);
+    throw await withCandidates(workspace, error, context.paths(workspace));
   });
   if (context.json) {
     context.printJson(result);

@@ -1,3 +1,4 @@
+import type { UserPaths } from "../../../process/user-path.ts";
 import { posix } from "node:path";
 import { EXIT } from "../../../api/problems.ts";
 import { formatBytes } from "../../../core/values/duration.ts";
@@ -120,7 +121,7 @@ interface Target {
   readonly iteration: number | undefined;
 }
 
-async function open(workspace: WorkspaceApi, target: Target): Promise<ContentStream> {
+async function open(workspace: WorkspaceApi, target: Target, paths: UserPaths): Promise<ContentStream> {
   try {
     return await workspace.cat(target.path, target.iteration);
   } catch (error) {
@@ -131,7 +132,7 @@ async function open(workspace: WorkspaceApi, target: Target): Promise<ContentStr
       const hint = `\`chronicle history ${quotePath(target.typed)}\` lists them`;
       throw new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
     }
-    throw await notRecorded(workspace, target.typed, target.path);
+    throw await notRecorded(workspace, target, paths);
   }
 }
 
@@ -149,7 +150,7 @@ async function printAsJson(context: CommandContext, content: ContentStream): Pro
 
 export async function cat(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
-  const content = await open(workspace, await readTarget(context, workspace));
+  const content = await open(workspace, await readTarget(context, workspace), context.paths(workspace));
   if (context.json) await printAsJson(context, content);
   else {
     for await (const piece of content.pieces()) {

@@ -1,3 +1,4 @@
+import type { UserPaths } from "../../../process/user-path.ts";
 import { EXIT } from "../../../api/problems.ts";
 import type { IterationShape } from "../../../api/shapes.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
@@ -9,14 +10,18 @@ import { columns } from "../../render/columns.ts";
 import { printable } from "../../../process/printable.ts";
 import { quotePath } from "../../../core/shell/quote-command.ts";
 
-async function iterationsOf(workspace: WorkspaceApi, typed: string, path: string): Promise<IterationShape[]> {
+async function iterationsOf(
+  workspace: WorkspaceApi,
+  { typed, path }: { readonly typed: string; readonly path: string },
+  paths: UserPaths,
+): Promise<IterationShape[]> {
   try {
     const found = await workspace.history(path);
     if (found.length > 0) return found;
   } catch (error) {
     if (!isUnknownPath(error)) throw error;
   }
-  throw await notRecorded(workspace, typed, path);
+  throw await notRecorded(workspace, { typed, path }, paths);
 }
 
 function rowOf(item: IterationShape, context: CommandContext): string[] {
@@ -61,7 +66,7 @@ export async function history(context: CommandContext): Promise<number> {
   const paths = context.paths(workspace);
   const typed = context.input.args[0] ?? "";
   const path = await paths.toWorkspace(typed);
-  const iterations = await iterationsOf(workspace, typed, path);
+  const iterations = await iterationsOf(workspace, { typed, path }, paths);
   if (context.json) context.printJson(iterations);
   else {
     for (const line of columns(
