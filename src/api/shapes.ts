@@ -31,7 +31,10 @@ export interface OmittedChangeShape {
    * can no longer invert the change.
    */
   kept: boolean;
-  /** True if the path's earlier content is gone for good. */
+  /**
+   * True if the path's earlier content is gone for good. Not set for a file that has only grown, and for an overwritten
+   * file that a person excluded: such a file is named, but is no failure of the run.
+   */
   lost: boolean;
   /**
    * True if the history has an earlier state of the path, and the new state could not be recorded (it was too large or

@@ -61,7 +61,9 @@ export const RUN: CommandSpec = {
     "a shell's loop ends), even if the recording failed meanwhile. It is 125 if Chronicle failed before the " +
     "command started, 122 if --rollback-on-failure could not take back all changes of a failed command, and 1 if " +
     "the command succeeded, but removed or overwrote omitted files that nobody kept, or its changes could not be " +
-    "committed (--rollback-on-failure; NOT committed names what keeps them). A run within a run, or within an " +
+    "committed (--rollback-on-failure; NOT committed names what keeps them). A file that you excluded (--exclude, " +
+    "--exclude-glob) and that the command overwrote is named, but changes no exit code, although its earlier content " +
+    "is gone; its removal does. A run within a run, or within an " +
     "agent's tool call, is part of it: it is rolled back by itself, and undone with what is around it. No init is " +
     "needed. Off the record (--otr), nothing is stored of the command, and the paths that it changes stay out of " +
     "the history until somebody else changes them (or `chronicle snapshot --on-record PATH` includes them): status " +
