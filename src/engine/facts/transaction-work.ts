@@ -2,9 +2,12 @@ import type { FileRecord } from "../../core/values/file-record.ts";
 import type { IntentRecord } from "../../core/records/records.ts";
 import { holdsSteps } from "../../core/records/transaction-record.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
+import { quoteCommand } from "../../core/shell/quote-command.ts";
 import { greatestOf } from "../../util/long-lists.ts";
+import { optional } from "../../util/optional.ts";
 import type { Context } from "../log/context.ts";
 import { doneIntents } from "../log/intents.ts";
+import { loggedSessions } from "./actions.ts";
 import { keepersWithin } from "./keepers.ts";
 import { fileEvents, type Work } from "./own-work.ts";
 import { readEvent } from "../log/read-events.ts";
@@ -43,6 +46,7 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   // Undone events must be included with their undos (`everything`): together they change nothing.
   return {
     label: labelOf(transaction),
+    ...optional({ known: await nameOf(context, transaction) }),
     fromSeq,
     toSeq,
     back: fromSeq,
@@ -50,6 +54,13 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
     keepers,
     ...(isAll ? { everything: true } : {}),
   };
+}
+
+/** Returns the name by which people know a transaction: the command of the run that it holds, or its own. */
+async function nameOf(context: Context, { name, holds }: LoggedTransaction): Promise<string | undefined> {
+  const session = holds === undefined ? undefined : (await loggedSessions(context)).find((one) => one.id === holds);
+  if (session?.kind === "run") return `run: ${quoteCommand(session.command)}`;
+  return name === undefined ? undefined : `transaction: ${name}`;
 }
 
 function isOf({ actor, transaction, action, intent }: FileRecord, ids: ReadonlySet<string>): boolean {

@@ -1,3 +1,4 @@
+import { quoteCommand } from "../../core/shell/quote-command.ts";
 import { isRestored } from "../../core/records/omitted-change.ts";
 import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Context } from "../log/context.ts";
@@ -300,8 +301,10 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
   );
   const isOwn = (record: FileRecord): boolean => isOf(record, own);
   const label = `session ${id}`;
+  const run = sessions.find((one) => one.id === id && one.kind === "run");
   return {
     label,
+    ...(run === undefined ? {} : { known: `run: ${quoteCommand(run.command)}` }),
     ...(await spanFrom(context, starts)),
     ...(await lostOf(context, `what the ${label} changed`, starts)),
     isOwn: ownOnly(isOwn, await onlyBy(context, own)),
