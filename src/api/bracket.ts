@@ -38,9 +38,9 @@ export class ActionBracket {
   }
 
   /**
-   * Finishes an action. Never rejects. Returns `undefined` if the changes of the action were recorded. Otherwise, ends
-   * the action without its changes, and returns the error. If this end cannot be recorded either, keeps the end in
-   * `#unrecorded`.
+   * Finishes an action. Never rejects. Returns `undefined` if `finishAction` succeeded. Otherwise, tries once more and,
+   * if need be, ends the action without its changes; returns the first error in both cases. If no end can be recorded,
+   * keeps the end in `#unrecorded`.
    */
   async #finish(id: string, end: ActionEnd): Promise<unknown> {
     try {
@@ -54,7 +54,7 @@ export class ActionBracket {
   }
 
   /**
-   * Closes an action. If its changes cannot be recorded, the action is closed with a note in its coverage. Ignores an
+   * Closes an action. If its changes cannot be recorded, the action is closed, and its `reason` says so. Ignores an
    * action that does not exist. Removes the action from `#unrecorded`.
    */
   async #close(id: string, end: ActionEnd): Promise<void> {
@@ -198,7 +198,7 @@ function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): Chron
   const failed = error === undefined ? "" : `failed (${messageOf(error)}), and `;
   const message = `the action ${id} ${failed}is still open, since its end could not be recorded: ${messageOf(trouble)}`;
   return new ChronicleError(partsOf(trouble).code, message, {
-    hint: "the next `action(…)` of this program ends it before it begins",
+    hint: "the next `action(…)` of this program first ends this action",
     data: { action: id },
     cause: error ?? trouble,
   });
@@ -234,14 +234,14 @@ function neitherEnd({ id }: TransactionShape, { error, trouble }: TwoTroubles): 
 }
 
 function stillOpen(id: string, trouble: unknown): ChronicleError {
-  const message = `an earlier transaction of this program is still open, and no other one begins in it: ${id} could not be rolled back: ${messageOf(trouble)}`;
+  const message = `no transaction begins, because an earlier one of this program is still open: ${id} could not be rolled back: ${messageOf(trouble)}`;
   return leftOpen(id, message, trouble);
 }
 
 function leftOpen(id: string, message: string, cause: unknown): ChronicleError {
   const short = id.slice(0, 8);
   return new ChronicleError(partsOf(cause).code, message, {
-    hint: `\`chronicle transaction commit ${short}\` or \`chronicle transaction rollback ${short}\` ends it; the next \`transaction(…)\` rolls it back before it begins`,
+    hint: `\`chronicle transaction commit ${short}\` or \`chronicle transaction rollback ${short}\` ends this transaction; the next \`transaction(…)\` first rolls it back`,
     data: { transaction: id, status: "active" },
     cause,
   });

@@ -2,7 +2,7 @@
  * A conflict: a path at which an undo or redo did not merge with later work, or a path that was changed differently in
  * a folder and in its upstream. The contents of both sides are kept.
  *
- * In the names of the fields, `current` is the side that the path has, and `undo` is the side that the undo or redo
+ * In the names of the fields, `current` is the state that the path has, and `undo` is the side that the undo or redo
  * would have written. In a sync, `current` is the folder's side, and `undo` is the upstream's side.
  */
 export interface ConflictShape {

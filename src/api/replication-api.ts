@@ -65,8 +65,8 @@ export interface ReplicaAdmission {
   /** True if the replica may not write back. */
   readonly readOnly: boolean;
   /**
-   * The actor of changes whose own actor is the name of a person or of Chronicle itself. Absent: changes keep the actor
-   * that they name.
+   * The actor that replaces a reserved name (one that stands for people or for Chronicle, such as `human` or
+   * `chronicle`) as the actor of a change that the replica sends. Absent: changes keep the actor that they name.
    */
   readonly actor?: string;
 }

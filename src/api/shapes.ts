@@ -27,7 +27,7 @@ export interface OmittedChangeShape {
   detail?: string;
   /**
    * True if `undo` can invert the change. For this purpose, a content is kept aside for seven days: the path's earlier
-   * content or, for a created path, the new content, because `undo` removes the path. If the content is erased, `undo`
+   * content or, for a created path, the new content, which would otherwise be lost when `undo` removes the path. If the content is erased, `undo`
    * can no longer invert the change.
    */
   kept: boolean;

@@ -139,7 +139,7 @@ export interface StoreApi {
    */
   openById(id: string, options?: OpenByIdOptions): Promise<WorkspaceApi>;
   /**
-   * Archives a workspace (`archived`: true, the default), or ends this (`archived`: false). An archived workspace can
+   * Archives a workspace (`archived`: true, the default), or unarchives it (`archived`: false). An archived workspace can
    * only be read, and changes throw `READ_ONLY`.
    */
   archive(id: string, archived?: boolean): Promise<WorkspaceShape>;

@@ -39,7 +39,7 @@ export interface StorageBackends {
 
   readonly hasLog: (address: string) => boolean;
   /**
-   * Returns the last event of a log, unchecked, for a list of many logs. Returns `undefined` if the log is missing, or
+   * Returns the last event of a log without checking it. Meant for lists of many logs. Returns `undefined` if the log is missing, or
    * if its end does not show the event. The log must then be read.
    */
   readonly lastEvent: (address: string) => LogGlance | undefined;

@@ -193,7 +193,7 @@ describe("doctor", () => {
     writeFileSync(join(io.userHome, ".gemini/settings.json"), "{");
     expect(await check("hooks of Gemini CLI (user)")).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/Gemini CLI does not take it as it is: .*line 1: /),
+      detail: expect.stringMatching(/Gemini CLI does not accept this file as it is: .*line 1: /),
       hint: expect.stringMatching(/valid JSON/),
     });
     expect(await check("hooks of Gemini CLI (project)")).toMatchObject({ ok: true });

@@ -110,7 +110,7 @@ describe("Truth 22: agents' settings, installing", () => {
 
   it("refuses files of MCP servers in the same way, and says what Claude Code does with each", async () => {
     for (const [path, more, does] of [
-      ["home/.claude.json", [], "does not start with it"],
+      ["home/.claude.json", [], "does not start with this file"],
       ["project/.mcp.json", ["--project"], "ignores the whole file"],
     ] as const) {
       using box = new Sandbox();
@@ -141,7 +141,7 @@ describe("Truth 22: agents' settings that were spoiled later", () => {
   const spoilt: readonly (readonly [Agent, (text: string) => string, RegExp])[] = [
     ["claude", (text) => `// mine\n${text}`, /Claude Code ignores the whole file: .*settings\.json, line 1: a comment/],
     ["codex", (text) => text.replace("{", '{\n"$schema": "x",'), /Codex ignores the whole file: .*, line 2: \$schema/],
-    ["gemini", (text) => text.replace(/\}\s*$/, ",}"), /Gemini CLI does not take it as it is: .*comma before/],
+    ["gemini", (text) => text.replace(/\}\s*$/, ",}"), /Gemini CLI does not accept this file as it is: .*comma before/],
   ];
 
   it.each(spoilt)("%s: status, doctor and agents status say that nothing is recorded", async (agent, spoil, words) => {

@@ -93,7 +93,7 @@ export const paging = {
 };
 
 export const by = {
-  actor: word("who acts (default: as the server knows the caller)").optional(),
+  actor: word("the actor (default: the name by which the server knows the caller)").optional(),
   session: word("the agent's session").optional(),
 };
 

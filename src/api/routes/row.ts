@@ -7,8 +7,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { MeShape } from "./reply-shapes.ts";
 import type * as z from "zod";
 
-// This file has the types of the server's half of a route, which contains the schemas. The client's half is in
-// `route.ts`. The halves are separate, because the package of the schemas is not installed with the published types of
+// This file describes routes with their schemas. The types that the client needs at run time are in `route.ts`. They
+// are separate, because the package of the schemas is not installed with the published types of
 // the client, which therefore must not import it.
 
 /**
@@ -30,8 +30,8 @@ interface RouteText {
    */
   readonly heavy?: Heavy;
   /**
-   * The flag of the query with which a request is heavy. If `heavyWith` is absent, every request of a route with
-   * `heavy` is heavy.
+   * The name of a flag in the query. Only requests in which this flag is true are heavy. Absent: every request of a
+   * route with `heavy` is heavy.
    */
   readonly heavyWith?: string;
   /**

@@ -22,7 +22,7 @@ export interface ConfigFile {
   readonly holds: "hooks" | "mcp" | "both";
   /**
    * What the agent does with a file that it does not accept, as the predicate of a sentence: `ignores the whole file`,
-   * `does not start with it`.
+   * `does not start with this file`.
    */
   readonly otherwise: string;
   /** Returns the reason why the agent does not accept a text; `undefined` if the agent accepts it. */

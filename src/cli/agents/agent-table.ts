@@ -94,7 +94,7 @@ function tomlFile(path: string): ConfigFile {
   return {
     path,
     holds: "mcp",
-    otherwise: "does not start with it",
+    otherwise: "does not start with this file",
     misfit: tomlMisfit,
     install: (text, wanted) => putTomlServer(text ?? "", wanted.mcp),
     uninstall: dropTomlServer,
@@ -134,7 +134,8 @@ const GEMINI_HOOKS: HookStyle = {
   named: true,
 };
 
-const CODEX_TRUST = "Codex runs hooks only once they are trusted: start codex, and accept them (/hooks shows them)";
+const CODEX_TRUST =
+  "Codex runs hooks only after you have trusted them: start codex, and accept them (/hooks shows them)";
 
 const PLAIN = { comments: false, byteOrderMark: true };
 
@@ -225,7 +226,7 @@ const CLAUDE_SETTINGS: Shape = {
 };
 
 const CLAUDE = clientReader("ignores the whole file", PLAIN, CLAUDE_SETTINGS);
-const CLAUDE_STATE = clientReader("does not start with it", PLAIN);
+const CLAUDE_STATE = clientReader("does not start with this file", PLAIN);
 const CLAUDE_SERVERS = clientReader("ignores the whole file", PLAIN);
 
 const OR_NULL_STRING: Shape = { is: "or null", shape: STRING };
@@ -294,7 +295,11 @@ const GEMINI_SETTINGS: Shape = {
   },
 };
 
-const GEMINI = clientReader("does not take it as it is", { comments: true, byteOrderMark: false }, GEMINI_SETTINGS);
+const GEMINI = clientReader(
+  "does not accept this file as it is",
+  { comments: true, byteOrderMark: false },
+  GEMINI_SETTINGS,
+);
 
 /** The configuration files of each agent, as Claude Code 2.1, Codex 0.169 and Gemini CLI 0.61 use them. */
 export const AGENT_CONFIGS: readonly AgentConfig[] = [
@@ -325,7 +330,10 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
     moved: { variable: "CODEX_HOME", instead: ".codex" },
     notes: {
       user: [CODEX_TRUST],
-      project: [CODEX_TRUST, "and only in projects that it trusts: codex asks for it once"],
+      project: [
+        CODEX_TRUST,
+        "Codex runs the hooks of a project only if it trusts the project: codex asks once whether to trust it",
+      ],
     },
     traces: ".codex/sessions",
   },

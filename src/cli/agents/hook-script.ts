@@ -48,7 +48,8 @@ my ($door, $path, $version, $locale, @words) = @ARGV;
 my $in = do { local $/; <STDIN> };
 $in = "" unless defined $in;
 sub ask {
-  # The socket of a store with a long name lies elsewhere: in a folder of this user's alone, or it could be anybody's.
+  # $door can be a link to a socket in another folder. That folder must belong to this user alone.
+  # Otherwise, somebody else could have made the socket.
   if (-l $door) {
     (my $folder = readlink $door) =~ s{/[^/]*$}{};
     my @own = lstat $folder;
@@ -70,7 +71,7 @@ sub ask {
     return unless defined $sent;
     $at += $sent;
   }
-  # It may have much to do; but not for ever.
+  # The server may need long to answer, but the hook does not wait for ever.
   local $SIG{ALRM} = sub { die };
   my $answer = eval { alarm ${ANSWER_SECONDS}; local $/; <$socket> };
   alarm 0;
@@ -184,7 +185,7 @@ present() {
 export function hookScript({ home, node, entry, image, version, configHome }: HookScript): string {
   const config = configHome === undefined ? "" : `XDG_CONFIG_HOME=${shellWord(configHome)}\nexport XDG_CONFIG_HOME\n`;
   return `#!/bin/sh
-# Chronicle's hook for AI agents, version ${version}. Made by \`chronicle agents install\`, and made again by it.
+# Chronicle's hook for AI agents, version ${version}. \`chronicle agents install\` makes this file, and overwrites changes in it.
 agent=$1
 strict=
 direct=
@@ -194,13 +195,13 @@ for word; do
     --direct) direct=1 ;;
   esac
 done
-# Off the record (\`chronicle run --otr\`): the process is not asked.
+# Off the record (\`chronicle run --otr\`), the server is not asked. A new Node process answers.
 [ -n "\${CHRONICLE_OTR-}" ] && direct=1
 store=\${CHRONICLE_HOME:-${shellWord(home)}}
 node=${shellWord(node)}
 entry=${shellWord(entry)}
 ${config}door=$store/run/serve.sock
-# Set: the process was asked already.
+# This is set if the Perl program below has already tried the server.
 parent=\${CHRONICLE_HOOK_PARENT-}
 if [ -z "$parent$direct" ] && [ -S "$door" ] && [ -x /usr/bin/perl ]; then
   locale=

@@ -90,8 +90,9 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  // The action may be finished late. In this case, it is closed already, or its owner is gone or has not been heard of
-  // for too long (`goingOn`), even if no event records this yet. `late` makes the capture treat the action as open.
+  // The action may be finished late: after it was closed (as abandoned or denied), or after its owner is gone or was
+  // not heard of for too long (`goingOn`), even if no event records that yet. `late` makes the capture treat the action
+  // as open nevertheless.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;

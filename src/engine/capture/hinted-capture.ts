@@ -6,8 +6,8 @@ import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
 /**
  * After a hinted scan, the next one is delayed by `times` its duration, but at most by `mostMs`. So a busy folder is
- * not read all the time. The first scan after the tracked folders have changed causes no delay, because some of the
- * paths that it finds are watched only once it has ended.
+ * not read all the time. The first scan after the tracked folders have changed causes no delay: folders that were
+ * skipped until then are watched only after that scan, so the next scan must come soon.
  */
 const REST = { times: 3, mostMs: 10_000 };
 
@@ -125,8 +125,8 @@ export class HintedCapture {
   }
 
   #ripened(paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean): void {
-    // If all hints are about Chronicle's own writes, no scan is needed, and so neither the lock nor a read of the log's
-    // end.
+    // If all hints are about Chronicle's own writes, no scan is needed. Returning here avoids taking the workspace's lock
+    // and reading the end of the log.
     if (!this.#options.dirty.dropUnchanged(paths ?? [])) return;
     for (const path of paths ?? []) this.#ripe.set(path, isLate || this.#ripe.get(path) === true);
     this.want();

@@ -82,13 +82,13 @@ function tellPutBack(context: Context, paths: readonly WorkspacePath[]): void {
   if (paths.length === 0) return;
   context.tell?.(
     `the machine or the disk went down without a clean end: ${namesOf(paths)} had lost bytes that were recorded before; ` +
-      "what was recorded was put back into the folder, and nothing of it went to the origin",
+      "the recorded contents were put back into the folder, and the damage was not sent to the origin",
   );
 }
 
 /**
- * Tells of lost bytes in a workspace that follows no origin. Its files are recorded as they are. `seq`: the moment to
- * which the told command goes back.
+ * Tells of lost bytes in a workspace that follows no origin. Its files are recorded as they are. `seq`: the moment that
+ * the command in the note restores.
  */
 export function tellLost(context: Context, lost: readonly Change[], seq: number): void {
   if (lost.length === 0) return;
@@ -106,14 +106,14 @@ export function lossNote(lost: readonly Change[]): readonly string[] {
   const paths = lost.map(({ path }) => path);
   return [
     `the machine or the disk went down without a clean end: ${namesOf(paths)} ${paths.length === 1 ? "has" : "have"} lost bytes ` +
-      "that are recorded; the next snapshot says how to bring them back",
+      "that are recorded; the next snapshot puts them back, or says how to bring them back",
   ];
 }
 
 function commandFor(paths: readonly WorkspacePath[], seq: number): string {
   const restore = `chronicle restore seq:${seq}`;
   if (paths.length > MOST_NAMED)
-    return `\`chronicle diff seq:${seq}\` lists all of them, \`${restore} PATH…\` brings back those that it names`;
+    return `\`chronicle diff seq:${seq}\` lists all of them; \`${restore} PATH…\` brings back the paths that you give it`;
   return [restore, ...paths.map((path) => pathArgument(path))].join(" ");
 }
 

@@ -42,7 +42,7 @@ interface OnDisk {
 }
 
 /**
- * Returns the recorded paths whose changes by these works could not be recorded. Leaves out paths that are as they were
+ * Returns the paths that have a recorded state, and whose new state after these operations could not be recorded. Leaves out paths that are as they were
  * before the work. An undo leaves the returned paths alone, because their present states have no copy, or may be the
  * result of other work.
  */

@@ -35,7 +35,7 @@ export async function firstFill(context: HistoryContext): Promise<number | undef
   return undefined;
 }
 
-const MAY_HAVE_BEEN = "a sync brought it, and the origin may have had it then";
+const MAY_HAVE_BEEN = "a sync brought it later, and the origin may have had it at that moment already";
 
 /** Finds out, for single paths, whether the origin may have had a path at an earlier moment. */
 export class BroughtPaths {

@@ -589,7 +589,7 @@ function leftOf(
       hint: `remove them, then ${before} PATH...`,
     };
   const hint = `chronicle show ${done.session.id.slice(0, 8)}`;
-  return { reason: "no capture takes them, so that their earlier content is gone", paths, hint };
+  return { reason: "they are not recorded, so their earlier content is gone", paths, hint };
 }
 
 /** Returns the copies that a rollback kept of what others wrote during the rollback; `null` if there are none. */

@@ -27,8 +27,8 @@ export interface PlaceOfWrite {
  * - An agent's write must not name such a file, because an agent cannot read it. Throws `NOT_FOUND` if the write would
  *   move or delete the file, and `REFUSED` if it would replace the file.
  * - A person's write may name such a file. Throws `REFUSED` only if the write would delete a file that a person
- *   excluded, or would move or delete a folder that holds such a file. A person may still move a folder that the rules
- *   leave out itself.
+ *   excluded, or would move or delete a folder that holds such a file. A person may still move such a folder if the
+ *   rules leave out the folder itself, and not only files in it.
  */
 export async function refuseLeftOut(
   context: Context,
@@ -130,7 +130,7 @@ function inTheWay(path: WorkspacePath): ChronicleError {
 }
 
 function rulesLeave(path: WorkspacePath, rules: WorkspacePath): ChronicleError {
-  return refusal(path, `stays, and ${shownPath(rules)}, which leaves it out, would not`, {
+  return refusal(path, `would stay, but ${shownPath(rules)}, which may leave it out, would go with the folder`, {
     hint: "move or delete the files one by one, and let the ignore file stay",
     reason: "excluded",
   });

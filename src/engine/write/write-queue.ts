@@ -54,7 +54,10 @@ export class WriteQueue {
     });
   }
 
-  /** Until the write is done, no event names the content, so the lease keeps the collector from freeing it. */
+  /**
+   * Queues a write whose content was received. Keeps the content's lease until the write is done, because until then no
+   * event names the content and the collector could free it.
+   */
   async #received(write: ReadyWrite): Promise<FileWriteShape> {
     using _lease = write.kind === "put" ? write.content.lease : undefined;
     return await this.#inTurn(write);

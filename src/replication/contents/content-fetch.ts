@@ -36,7 +36,7 @@ export class ContentFetch {
   /**
    * Fetches a content; for a large content, its chunk manifest. If `piece` is given, fetches only that piece. Resolves
    * to `undefined` if the origin does not have the content. Does not compare the content with its hash. Concurrent
-   * requests for the same content share one answer. Rejects with `UNAVAILABLE` if the session ends.
+   * requests for the same piece of a content share one answer. Rejects with `UNAVAILABLE` if the session ends.
    */
   get(content_hash: Hash, piece?: { readonly offset: number; readonly length: number }): Promise<Response | undefined> {
     if (this.#end !== undefined) return Promise.reject(this.#end);

@@ -252,7 +252,7 @@ function isSendable(entry: WriteBackEntry): boolean {
 function forgotten(upTo: number, settled: number): ChronicleError {
   return new ChronicleError(
     "ROLLBACK_DETECTED",
-    `this replica's history ends at event ${upTo}, and the origin has its changes up to event ${settled}`,
+    `this replica's history ends at event ${upTo}, but the origin already has this replica's changes up to event ${settled}`,
     { hint: "this replica was put back to an earlier state: set it up anew", data: { upTo, settled } },
   );
 }

@@ -30,7 +30,8 @@ export interface PlacedBlock {
 }
 
 /**
- * Appends blocks to the packs of one lane, synchronously. The owner of a writer holds the lock of the lane.
+ * Appends blocks to the packs of one lane (a sequence of packs to which one writer at a time appends), synchronously.
+ * The owner of a writer holds the lock of the lane.
  *
  * - The bytes of a failed write are cut off, and the writer stays usable. A failed sync poisons it.
  * - A pack that has grown to 64 MiB is synced and renamed to its ULID; then a new pack begins.

@@ -90,6 +90,7 @@ export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandl
 }
 
 interface Watching {
+  /** True if events arrive at once and in order (`FolderWatch`); false for @parcel/watcher. */
   readonly ordered: boolean;
   /**
    * Absolute paths of the folders that are not watched. If the watch is ordered, a folder that is removed from the set
@@ -106,7 +107,7 @@ class RootsWatch implements RootsWatchHandle {
   readonly #barrier: WatchBarrier;
   readonly #losses: Disposable;
   #everything = false;
-  /** The number of events since the last pause of `QUIET_MS` after many events. */
+  /** The number of events since `#whenQuiet` last caused a hint of everything. */
   #events = 0;
   #flushTimer: NodeJS.Timeout | undefined;
   /** Runs for `COALESCE_MS` after each hint. Events that come meanwhile are collected for `COALESCE_MS`, too. */
@@ -170,9 +171,9 @@ class RootsWatch implements RootsWatchHandle {
   }
 
   /**
-   * Watches all roots anew if a watch was refused and the next try is due. Other programs, or other workspaces of this
-   * process, may have freed watches meanwhile. Then a hint of everything follows, because changes of the time without a
-   * watch are unknown. A root on a shared file system prevents the try, because the handle would stay degraded.
+   * Watches all roots anew if a watch was refused and the next try is due. The try may succeed, because other programs,
+   * or other workspaces of this process, may have freed watches meanwhile. After the try, a hint of everything is due,
+   * because changes from the time without a watch are unknown. A root on a shared file system prevents the try, because the handle would stay degraded.
    */
   async #retry(): Promise<void> {
     const { roots } = this.#options;
@@ -191,6 +192,7 @@ class RootsWatch implements RootsWatchHandle {
     if (this.#closed) return;
     await this.start();
     this.#everything = true;
+    this.#plan();
     if (!this.degraded) this.#retryMs = RETRY_MS;
   }
 

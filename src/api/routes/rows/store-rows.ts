@@ -35,9 +35,11 @@ const create = storeRoute(calls.createWorkspace, {
   tag,
   role: "operator",
   summary: "Begin a workspace without a folder: empty, or with the files that another one had at a moment",
-  description: "A fork shares contents with its origin.",
+  description: "A fork shares contents with the workspace that it was forked from.",
   body: z.strictObject({
-    name: word("a name, unique in the store: `A-Z a-z 0-9 . _ : @ -`. A session's id, for example").optional(),
+    name: word(
+      "a name that is unique in the store, such as a session's id. Allowed characters: `A-Z a-z 0-9 . _ : @ -`",
+    ).optional(),
     from: z
       .strictObject({
         workspace: word("the id or the exact name of the one to fork"),
@@ -85,7 +87,8 @@ const forget = storeRoute(calls.forgetWorkspace, {
   role: "operator",
   summary: "Remove a workspace's history from the store",
   description:
-    "Its files on disk stay. For 24 hours `chronicle unforget` brings it back on the server's machine; then the next `gc` frees it.",
+    "The workspace's files on disk stay. For 24 hours, `chronicle unforget` (on the server's machine) brings the history back. " +
+    "After that, the next `gc` frees the history.",
   answer: (on, { params: { id = "" } }) => on.forget(id),
 });
 

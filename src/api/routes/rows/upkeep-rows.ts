@@ -14,7 +14,9 @@ const verify = workspaceRoute(calls.verify, {
   namesFolders: true,
   summary: "Recompute everything, and list problems",
   query: z.strictObject({
-    quick: flag("log, links, root and heads only; no contents").optional(),
+    quick: flag(
+      "do not read the contents: check the log, its index, the roots and the heads, and that every content is there",
+    ).optional(),
     expect: z
       .string()
       .max(4_000)
@@ -45,7 +47,7 @@ const rebuild = workspaceRoute(calls.rebuild, {
 const compact = workspaceRoute(calls.compact, {
   tag,
   role: "operator",
-  summary: "Move the log into the archive, and go on in a new one",
+  summary: "Move the log into the archive, and continue in a new log",
   body: z.strictObject({ drop_archive: bool("remove the archived events for good").optional() }),
   answer: (on, { body: { drop_archive } }) => on.compact(withoutUndefined({ dropArchive: drop_archive })),
 });
@@ -55,17 +57,17 @@ const most = 1_000_000;
 const prune = workspaceRoute(calls.prune, {
   tag,
   role: "operator",
-  summary: "Give up what is older than the rules keep",
-  description: "Each rule keeps more; without any the configured limits hold.",
+  summary: "Give up the old contents that no rule keeps",
+  description: "What at least one rule keeps is kept. If no rule is given, the configured limits apply.",
   body: z.strictObject({
-    keep_last: number("so many of the last", most).optional(),
-    keep_hourly: number("the last of so many hours", most).optional(),
-    keep_daily: number("… days", most).optional(),
-    keep_weekly: number("… weeks", most).optional(),
-    keep_monthly: number("… months", most).optional(),
-    keep_yearly: number("… years", most).optional(),
-    keep_within_ms: number("everything younger than this, in ms").optional(),
-    keep_pinned: bool("pinned ones (default: yes)").optional(),
+    keep_last: number("keep this many of the newest snapshots and actions", most).optional(),
+    keep_hourly: number("keep the newest of each of this many hours", most).optional(),
+    keep_daily: number("keep the newest of each of this many days", most).optional(),
+    keep_weekly: number("keep the newest of each of this many weeks", most).optional(),
+    keep_monthly: number("keep the newest of each of this many months", most).optional(),
+    keep_yearly: number("keep the newest of each of this many years", most).optional(),
+    keep_within_ms: number("keep everything that is younger than this, in milliseconds").optional(),
+    keep_pinned: bool("keep pinned snapshots and actions (default: yes)").optional(),
     dry_run: bool("show what would be given up").optional(),
   }),
   answer: (on, { body }) =>
@@ -89,8 +91,9 @@ const erase = workspaceRoute(calls.erase, {
   role: "operator",
   summary: "Take contents out of the history",
   description:
-    "They are not given out any more, and their bytes leave the store with the first `gc` after 24 hours; until then `unerase` brings them back. " +
-    "What a path has now is not erased, unless the path is named and left out by the rules. One of `what` and `match`.",
+    "The contents are not given out any more. For 24 hours, `unerase` brings them back. After that, the next `gc` frees their bytes. " +
+    "The present content of a path is not erased, unless the request names the path and the rules leave it out. " +
+    "Give exactly one of `what` and `match`.",
   body: z.strictObject({
     what: path("a path with all beneath it, or the SHA-256 of a content").optional(),
     match: path("a pattern as in a .gitignore").optional(),
@@ -123,8 +126,11 @@ const unerase = workspaceRoute(calls.unerase, {
 const pin = workspaceRoute(calls.pin, {
   tag,
   role: "operator",
-  summary: "Keep an action or a snapshot from being pruned, or no longer",
-  body: z.strictObject({ id: word("an action's id, or a snapshot's"), pinned: bool("default: yes").optional() }),
+  summary: "Pin an action or a snapshot, so that it is not pruned, or unpin it",
+  body: z.strictObject({
+    id: word("an action's id, or a snapshot's"),
+    pinned: bool("true: pin (default); false: unpin").optional(),
+  }),
   answer: (on, { body: { id, pinned } }) => on.pin(id, pinned),
 });
 
@@ -141,7 +147,7 @@ const collect = workspaceRoute(calls.collect, {
 const diskUse = workspaceRoute(calls.diskUsage, {
   tag,
   role: "reader",
-  summary: "How much space the store takes, and what of this workspace is whose",
+  summary: "How much space the store takes, and how this workspace's contents divide by session, path or age",
   query: z.strictObject({ by: z.enum(["session", "path", "age"]).optional() }),
   answer: async (on, { query, me }) => {
     // The size of the whole store would reveal to the caller whether other workspaces have a certain content.
@@ -169,9 +175,9 @@ const configure = workspaceRoute(calls.configure, {
     excludePatterns: patterns("names that are left out"),
     excludeGlobs: patterns("globs that are left out"),
     forceInclude: patterns("patterns of paths that are tracked although other rules leave them out"),
-    maxEntries: number("the maximum number of paths").optional(),
+    maxEntries: number("the maximum number of paths; 0: no limit").optional(),
     maxBytes: number("the maximum number of bytes in all; 0: no limit").optional(),
-    maxFileSize: number("the maximum number of bytes in one file").optional(),
+    maxFileSize: number("the maximum number of bytes in one file; 0: no limit").optional(),
     keepAside: bool("keep small files aside that git ignores, before a run").optional(),
     protectedNames: patterns("names of files that are secrets; after `!`: names that are not"),
   }),

@@ -77,8 +77,8 @@ function movedLines({ result, place, from }: Began): string[] {
   if (from === undefined) return [];
   const status = `chronicle -w ${result.workspace} status`;
   return [
-    `its place was ${printable(from)} until now, and is no longer recorded; ` +
-      `what differs in ${printable(place)} from what is recorded: ${status}`,
+    `until now, this workspace was in ${printable(from)}, which is no longer recorded; ` +
+      `to see how ${printable(place)} differs from the recorded state: ${status}`,
   ];
 }
 
@@ -91,7 +91,10 @@ export async function init(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const adopt = input.text("adopt");
   if (input.text("workspace") !== undefined)
-    throw usageError("init begins a history in a folder", "for one without: chronicle workspaces create [name]");
+    throw usageError(
+      "init begins a history in a folder",
+      "to begin a history without a folder: chronicle workspaces create [name]",
+    );
   const config = chosenConfig(input);
   const store = await context.store();
   const before = context.json ? undefined : await placesNow(store);
