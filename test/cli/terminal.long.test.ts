@@ -66,16 +66,24 @@ describe("a terminal", () => {
     const child = spawn("script", ["-qec", line, "/dev/null"], { cwd: box.project, env });
     let shown = "";
     let questions = 0;
+    let failed: unknown;
     child.stdout.on("data", (bytes: Buffer) => {
       shown += bytes.toString();
       while (shown.split(/Take this back\?|Change \d+ path|Remove the history/).length - 1 > questions) {
         const key = typed[questions] ?? "n";
         questions += 1;
-        if (questions === 1) void meanwhile().then(() => child.stdin.write(key));
-        else child.stdin.write(key);
+        if (questions === 1) {
+          void meanwhile()
+            .then(() => child.stdin.write(key))
+            .catch((error: unknown) => {
+              failed = error;
+              child.kill();
+            });
+        } else child.stdin.write(key);
       }
     });
     await once(child, "close");
+    if (failed !== undefined) throw failed;
     return shown;
   }
 
@@ -136,7 +144,8 @@ describe("a terminal", () => {
       box.write("a", "one");
       await box.must(["init"]);
       const [baseline] = (await box.json(["list", "--snapshots"])).value as SnapshotShape[];
-      const typed = baseline?.id.slice(0, 8) ?? "";
+      // A name of digits alone would be a number, which `snapshot --name` refuses. The beginning with a `-` is no number.
+      const typed = baseline?.id.slice(0, 10) ?? "";
       box.write("a", "two");
       await whileAsking(box, `restore ${typed}`, () => box.must(["snapshot", "--name", typed]), "y");
       expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
