@@ -148,7 +148,7 @@ function takenAmong(
 export async function takeSnapshot(context: Context, options: SnapshotOptions = {}): Promise<SnapshotShape> {
   if (options.name !== undefined && !isValidSnapshotName(options.name)) {
     throw new ChronicleError("USAGE", `${JSON.stringify(options.name)} cannot be the name of a snapshot`, {
-      hint: "use letters, digits, dots and dashes, beginning with a letter, and no word that means something else",
+      hint: "begin with a letter or digit, use letters, digits and ._+@-, and choose nothing that means another moment, such as a number, a time or `latest`",
     });
   }
   const before = await takenBefore(context, options);
