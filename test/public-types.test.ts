@@ -291,7 +291,7 @@ it("the fields of shapes are pinned: fields may be added, none is renamed", () =
       "RetentionShape": "max_snapshots max_age_days min_age_hours max_store_bytes",
       "RetentionSourcesShape": "sources",
       "RootStatusShape": "id path only? file_system? lacks?",
-      "RunShape": "session changes ambiguous notes? coverage not_recorded exit_code signal undo_id rolled_back not_rolled_back not_committed? skipped conflicts",
+      "RunShape": "session changes ambiguous notes? newly_recorded? coverage not_recorded exit_code signal undo_id rolled_back not_rolled_back not_committed? skipped conflicts",
       "SessionShape": "session_id kind replica? actor started ended command tracked_paths exit_code signal snapshot_count merkle_roots network_events notes state from_seq to_seq changed omitted_changes?",
       "SigningShape": "state reason detail hint key since",
       "SkippedShape": "path reason detail?",

@@ -711,6 +711,11 @@ export interface RunShape {
    * An undo of the run leaves such paths as they are. Absent if there are none.
    */
   notes?: string[];
+  /**
+   * The created paths in `changes` that existed, or may have existed, before the run: the rules left them, or a folder
+   * above them, out until then. An undo of the run does not remove them. Absent if there are none.
+   */
+  newly_recorded?: string[];
   coverage: CoverageShape;
   /**
    * The reason why changes of the command could not be recorded, for example because the disk is full. `changes` then

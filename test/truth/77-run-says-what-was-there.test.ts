@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
+import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 
 describe("Truth 77: a run that makes git track an ignored file has not created it", () => {
@@ -18,11 +19,21 @@ describe("Truth 77: a run that makes git track an ignored file has not created i
       "build/made: it was excluded then, so it may have been there",
       "listed.log: it was excluded then, so it may have been there",
     ]);
+    expect(ran.newly_recorded).toEqual(["added.log", "build", "build/made", "listed.log"]);
     expect((await workspace.changes({ session: ran.session.session_id })).notes).toEqual(ran.notes);
     expect((await workspace.undo()).skipped.map(({ path }) => path)).toEqual(
       expect.arrayContaining(["added.log", "listed.log", "build/made"]),
     );
     expect(project.read("added.log")).toBe("before the run\n");
+  });
+
+  it("the summary counts such a file as newly recorded, and not as created", async () => {
+    using box = new Sandbox();
+    box.write(".gitignore", ".env\nbuild/\n");
+    box.write(".env", "KEY=1\n");
+    box.write("build/out", "before the run\n");
+    const ran = box.run(["run", "--", "sh", "-c", "echo x > .gitignore; echo KEY=2 > .env; echo new > new"]);
+    expect(ran.stderr).toContain("chronicle: 5 changes (1 created, 1 modified, 3 newly recorded). Take back:");
   });
 
   it("a run that creates only a new file has no notes", async () => {
@@ -31,6 +42,6 @@ describe("Truth 77: a run that makes git track an ignored file has not created i
     project.write("x.log", "ignored\n");
     const workspace = await project.init();
     const ran = await workspace.run({ command: ["sh", "-c", "echo new > new"], cwd: project.folder });
-    expect([ran.notes, ran.changes.length]).toEqual([undefined, 1]);
+    expect([ran.notes, ran.newly_recorded, ran.changes.length]).toEqual([undefined, undefined, 1]);
   });
 });

@@ -53,7 +53,7 @@ function firstLine(result: RunShape, style: SummaryStyle): string {
     if (undoTakes === undefined) return nothing;
     return `${nothing} (undo would take back what was done before: ${shortened(printable(undoTakes), LONGEST_COMMAND)})`;
   }
-  const what = `${counted(changes.length, "change")} (${countsOf(changes)})`;
+  const what = `${counted(changes.length, "change")} (${countsOfRun(result)})`;
   if (rolled_back) return `the command failed: ${what} taken back. Bring back: ${stepOf("redo", result, style)}`;
   if (undo_id === null) return left === null ? what : `${what}, partly taken back`;
   // The next two texts do not suggest `undo`, because the transaction of `--rollback-on-failure` may still be active.
@@ -61,6 +61,13 @@ function firstLine(result: RunShape, style: SummaryStyle): string {
   if (left !== null) return `${what}, not taken back`;
   if (result.not_committed !== undefined) return what;
   return `${what}. Take back: ${stepOf("undo", result, style)}`;
+}
+
+/** Returns the numbers of changed paths. Paths that the run may not have created are counted separately. */
+function countsOfRun({ changes, newly_recorded: newly = [] }: RunShape): string {
+  if (newly.length === 0) return countsOf(changes);
+  const own = changes.filter(({ path, change_type: type }) => type !== "created" || !newly.includes(path));
+  return [...(own.length === 0 ? [] : [countsOf(own)]), `${groupedDigits(newly.length)} newly recorded`].join(", ");
 }
 
 function nothingOf(result: RunShape): string {

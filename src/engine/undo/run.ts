@@ -23,7 +23,7 @@ import { coverageShape, shownPath, changeShape } from "../log/shape.ts";
 import { nameMoment } from "../read/snapshot.ts";
 import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { commitRun, endedBefore, rollbackTransaction, openTransaction } from "./transaction.ts";
-import { unknownBeforeRun } from "./unknown-before.ts";
+import { type UnknownBefore, unknownBeforeRun } from "./unknown-before.ts";
 import { optional } from "../../util/optional.ts";
 import type {
   CommandEnd,
@@ -201,7 +201,9 @@ function runShape(done: Finished, { code, signal }: CommandEnd, ended: Transacti
     session: sessionShape(done.session),
     changes: done.changes.map(changeShape),
     ambiguous: done.ambiguous.map(shownPath),
-    ...(done.unknown.length === 0 ? {} : { notes: [...done.unknown] }),
+    ...(done.unknown.paths.length === 0
+      ? {}
+      : { notes: [...done.unknown.notes], newly_recorded: done.unknown.paths.map(shownPath) }),
     coverage: done.coverage,
     not_recorded: ended.isRolledBack ? null : done.notRecorded,
     exit_code: code,
@@ -243,7 +245,7 @@ export async function endRun(
 async function recordedRun(context: Context, session: Session, end: CommandEnd): Promise<RunShape> {
   const { changes, ambiguous } = await recordedSoFar(context, session.id, session.fromSeq);
   const coverage = { complete: false, omitted: [] };
-  const done = { session, changes, ambiguous, unknown: [], coverage, notRecorded: null };
+  const done = { session, changes, ambiguous, unknown: NONE_UNKNOWN, coverage, notRecorded: null };
   return runShape(done, end, await endTransaction(context, await ownTransaction(context, session.id), { end, done }));
 }
 
@@ -269,7 +271,14 @@ async function finishLate(context: Context, session: Session, end: CommandEnd): 
     { ...begun, notes: [...session.notes, UNSEEN_END], omittedChanges, ...optional({ aside }) },
     endOf(end, { roots: last.root === undefined ? [] : [last.root], changed: changes.length }),
   );
-  return { session: ended, changes, ambiguous, unknown: [], coverage: coverageShape(last.coverage), notRecorded: null };
+  return {
+    session: ended,
+    changes,
+    ambiguous,
+    unknown: NONE_UNKNOWN,
+    coverage: coverageShape(last.coverage),
+    notRecorded: null,
+  };
 }
 
 function endOf(
@@ -337,11 +346,13 @@ export async function watch(context: Context, options: WatchOptions): Promise<Re
   };
 }
 
+const NONE_UNKNOWN: UnknownBefore = { paths: [], notes: [] };
+
 interface Finished {
   readonly session: Session;
   readonly changes: readonly Change[];
   readonly ambiguous: readonly WorkspacePath[];
-  readonly unknown: readonly string[];
+  readonly unknown: UnknownBefore;
   readonly coverage: RunShape["coverage"];
   /** The reason why changes of the command were not recorded; `null` if they were recorded. */
   readonly notRecorded: RunShape["not_recorded"];
@@ -460,7 +471,7 @@ async function orNotRecorded(
       session: { ...session, exitCode, signal },
       changes,
       ambiguous,
-      unknown: [],
+      unknown: NONE_UNKNOWN,
       coverage: { complete: false, omitted: [] },
       notRecorded: { reason: `${reasonOf(error)}${advice}`, hint },
     };

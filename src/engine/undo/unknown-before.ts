@@ -1,5 +1,5 @@
 import { changeType } from "../../core/values/entry.ts";
-import { foldersAbove } from "../../core/values/path.ts";
+import { foldersAbove, type WorkspacePath } from "../../core/values/path.ts";
 import type { BackTo } from "../capture/seen-absent.ts";
 import { SeenAbsent } from "../capture/seen-absent.ts";
 import type { OwnChange } from "../facts/first-event.ts";
@@ -16,34 +16,54 @@ type Asked = Pick<OwnChange, "path" | "before" | "after"> & { readonly back: Bac
  * existed before, and a recorded earlier state may be outdated. An undo leaves such a path as it is.
  */
 export async function unknownNotes(context: Context, changes: Iterable<Asked>): Promise<string[]> {
+  return notesOf(await doubtful(context, changes));
+}
+
+interface Doubtful {
+  readonly path: WorkspacePath;
+  /** The reason why the earlier state is not known, for people. */
+  readonly doubt: string;
+}
+
+async function doubtful(context: Context, changes: Iterable<Asked>): Promise<Doubtful[]> {
   const seen = new SeenAbsent(context);
-  const notes: string[] = [];
+  const found: Doubtful[] = [];
   for (const { path, before, after, back } of changes) {
     const doubt = await seen.doubtOf({ path, before: after, after: before }, back);
-    if (doubt !== undefined) notes.push(`${shownPath(path)}: ${doubt}`);
+    if (doubt !== undefined) found.push({ path, doubt });
   }
-  const more = notes.length - MOST_PATHS;
-  return more <= 0
-    ? notes
-    : [...notes.slice(0, MOST_PATHS), `and ${more} more, of which it is not known what was there`];
+  return found;
+}
+
+function notesOf(found: readonly Doubtful[]): string[] {
+  const notes = found.slice(0, MOST_PATHS).map(({ path, doubt }) => `${shownPath(path)}: ${doubt}`);
+  const more = found.length - notes.length;
+  return more === 0 ? notes : [...notes, `and ${more} more, of which it is not known what was there`];
+}
+
+/** Paths that a run has not, or perhaps not, created, although the history had no state of them before. */
+export interface UnknownBefore {
+  readonly paths: readonly WorkspacePath[];
+  readonly notes: readonly string[];
 }
 
 /**
- * Like `unknownNotes`, for the changes of a run. Looks only at created paths that were omitted when the run began
+ * Like `unknownNotes`, for the changes of a run, and with the paths. Looks only at created paths that were omitted when the run began
  * (`omitted`), or that lie in an omitted folder. No other path can have existed without a record.
  */
 export async function unknownBeforeRun(
   context: Context,
   changes: readonly OwnChange[],
   { fromSeq, omitted }: { readonly fromSeq: number; readonly omitted: OmittedPaths },
-): Promise<string[]> {
+): Promise<UnknownBefore> {
   const mayBe = changes.filter(
     (change) =>
       changeType(change) === "created" && [change.path, ...foldersAbove(change.path)].some((path) => omitted.has(path)),
   );
   const back = { seqs: [fromSeq] };
-  return unknownNotes(
+  const found = await doubtful(
     context,
     mayBe.map((change) => ({ ...change, back: { ...back, action: change.first.action } })),
   );
+  return { paths: found.map(({ path }) => path), notes: notesOf(found) };
 }
