@@ -54,7 +54,9 @@ function given(result: PruneShape): string {
 function sentence(result: PruneShape): string {
   const kept = `${counted(result.kept_actions, "action")} and ${counted(result.kept_snapshots, "snapshot")} kept`;
   const young =
-    result.too_young === 0 ? "" : ` (${result.too_young} of them because they are younger than min_age_hours)`;
+    result.too_young === 0
+      ? ""
+      : ` (${result.too_young} of them because ${result.too_young === 1 ? "it is" : "they are"} younger than min_age_hours)`;
   if (given(result) === "") return `nothing to prune; ${kept}${young}`;
   const contents = `${counted(result.freed_contents, "content")} of ${formatBytes(result.freed_bytes)}`;
   if (result.dry_run) return `would give up ${given(result)}; ${kept}${young}; ${contents} could be freed`;
