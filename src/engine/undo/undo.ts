@@ -21,6 +21,7 @@ import { settable } from "../capture/never-set.ts";
 import type { OwnWork } from "../facts/own-changes.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
+import type { UndoStack } from "../../core/records/undo-stack.ts";
 import { isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
 import { type BackTo, backTo, type SkippedPath } from "../capture/seen-absent.ts";
 import {
@@ -106,7 +107,8 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   const lost = await lostNotes(context, works);
   const keepers = direction === "undo" ? await keepersWithin(context, new Set([operation.id])) : [];
   const left = await unrecordedBy(context, keepers, present);
-  const how = { present, notes: [...asking.notes, ...lost], left };
+  const passed = asking.asked === undefined && direction === "undo" ? passedNotes(operations, stack, operation) : [];
+  const how = { present, notes: [...asking.notes, ...passed, ...lost], left };
   const inversion = await inversionOf(context, step);
   if (inversion !== undefined) return planInversion(context, inversion, how);
   const own = await changesToInvert(context, step);
@@ -234,6 +236,20 @@ function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path:
     const back = backTo(first, fromSeq);
     return first.isRun === true ? { ...back, seqs: [fromSeq] } : back;
   };
+}
+
+/**
+ * Returns a note on the operation right after the undone one, if an undo without arguments passes over it, because an
+ * earlier undo of selected work has left a part of it.
+ */
+function passedNotes(operations: readonly LoggedOperation[], stack: UndoStack, undone: LoggedOperation): string[] {
+  const passes = new Set(operations.flatMap((one) => one.selective?.passes ?? []));
+  const later = operations.filter(({ kind, toSeq }) => toSeq > undone.toSeq && kind !== "undo" && kind !== "redo");
+  const [next] = later.sort((a, b) => a.toSeq - b.toSeq);
+  if (next === undefined || !passes.has(next.id) || stack.undoable.includes(next.id) || isUndone(next, stack))
+    return [];
+  const again = `\`chronicle undo ${next.id.slice(0, 8)}\` tries it again`;
+  return [`passed over, because an earlier undo left a part of it: ${next.kind}: ${next.summary}; ${again}`];
 }
 
 /**
