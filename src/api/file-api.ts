@@ -58,8 +58,9 @@ export interface Classed {
 /** A file's state and its content, which is read in pieces. */
 export interface FileContent extends FileShape, Classed {
   /**
-   * Yields the bytes from `start` to `end` (exclusive). Default: all bytes. If all bytes are read, they are checked
-   * against the hash at the end, and a mismatch is thrown.
+   * Yields the bytes from `start` to `end` (exclusive). Default: all bytes. Throws `BLOB_CORRUPT` before the last byte
+   * of a content that does not have its hash. A range is yielded only after the whole content was compared with its
+   * hash, which is done once for each process and file.
    */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
@@ -67,7 +68,8 @@ export interface FileContent extends FileShape, Classed {
 /** A content without a path. The content is protected if every path that has or had it is protected. */
 export interface BlobContent extends Classed {
   readonly size: number;
-  pieces(): AsyncIterable<Uint8Array>;
+  /** As in `FileContent`. */
+  pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
 
 export interface ReadFileOptions {

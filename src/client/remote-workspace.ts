@@ -148,8 +148,8 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
   async blob(hash: string): Promise<BlobContent> {
     const { size } = await this.#requests.one(file.describeBlob, hash);
     const rule = this.#requests.wire.retry;
-    const pieces = () =>
-      contentPieces((range) => this.#requests.content(file.readBlob, [hash], range), { size, range: undefined, rule });
+    const pieces = (range?: Range) =>
+      contentPieces((part) => this.#requests.content(file.readBlob, [hash], part), { size, range, rule });
     return { size, pieces };
   }
 

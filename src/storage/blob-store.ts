@@ -132,9 +132,14 @@ export interface BlobReader {
    * Yields the content, or a range of it. If the content is damaged, throws `BLOB_CORRUPT` before all bytes are yielded.
    * A range of a content in a pack is checked by the content's hash. A part of a large content is read without the rest,
    * so its hash is not checked; in a compressed file, the checksums of the pieces are checked, and an uncompressed file
-   * has none.
+   * has none. `prove` checks the hash first.
    */
   pieces(range?: ByteRange): AsyncIterable<Uint8Array>;
+  /**
+   * Reads the whole content and compares its hash, unless this process has done so and the file has not changed since.
+   * Throws `BLOB_CORRUPT` if the content is damaged. Absent if every read is checked.
+   */
+  prove?(): Promise<void>;
 }
 
 export interface BlobInfo {

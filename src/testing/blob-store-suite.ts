@@ -297,6 +297,12 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
           await expect(reading()).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
           expect(yielded).toBeLessThan(content.length);
         }
+        const proved = async (): Promise<void> => {
+          const reader = await again.open(hash);
+          await reader?.prove?.();
+          for await (const _piece of reader?.pieces({ start: 0, end: 1 }) ?? []);
+        };
+        await expect(proved()).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
         const whole: Hash[] = [];
         const problems = await Array.fromAsync(again.verify({ onBlob: (each) => whole.push(each) }));
         expect(problems.flatMap(({ hashes }) => hashes)).toContain(hash);

@@ -103,8 +103,14 @@ function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterab
   if (range === undefined) return reader.pieces();
   const { start, end } = range;
   if (Number.isSafeInteger(start) && Number.isSafeInteger(end) && 0 <= start && start <= end)
-    return reader.pieces(range);
+    return provedPieces(reader, range);
   throw new ChronicleError("USAGE", `not a range of bytes: ${start} to ${end}`, { hint: "0 <= start <= end" });
+}
+
+/** Yields a range once the whole content is proved, because no hash shows whether a part alone is sound. */
+async function* provedPieces(reader: BlobReader, range: ByteRange): AsyncIterable<Uint8Array> {
+  await reader.prove?.();
+  yield* reader.pieces(range);
 }
 
 async function* noPieces(): AsyncIterable<Uint8Array> {}
@@ -129,7 +135,7 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   const reader = await context.blobs.open(given);
   if (reader !== undefined) {
     const isSecret = row === undefined ? await isSecretName(context, kept) : await isSecretContent(context, row, given);
-    return { size: reader.size, ...(isSecret ? FOR_PEOPLE : {}), pieces: () => reader.pieces() };
+    return { size: reader.size, ...(isSecret ? FOR_PEOPLE : {}), pieces: (range) => piecesOf(reader, range) };
   }
   if (version !== undefined) throw await missingVersion(context, version, given);
   if (row === undefined) throw foreign(given);

@@ -315,8 +315,8 @@ interface ShownContent {
 }
 
 /**
- * Returns the content of a file, or at most the first `MOST_CONTENT` bytes of a longer one. Only a content that is
- * returned as a whole is checked against its hash.
+ * Returns the content of a file, or at most the first `MOST_CONTENT` bytes of a longer one. The content is checked
+ * against its hash first.
  */
 export async function shownContent(workspace: string, file: FileContent): Promise<ShownContent> {
   const isWhole = file.size <= MOST_CONTENT;

@@ -24,6 +24,8 @@ export class BlobReading {
   readonly #catchUp: (hash: Hash) => Promise<void>;
   readonly #damaged: DamagedContents;
   readonly #packs: PackReader;
+  /** The large contents whose hash this process has compared, with the identity of the file at that time. */
+  readonly #proved = new Map<Hash, string>();
 
   /** `damaged`: gets the contents that are found damaged. `catchUp`: updates the index from the disk for a content. */
   constructor(files: BlobFiles, damaged: DamagedContents, catchUp: (hash: Hash) => Promise<void>) {
@@ -52,7 +54,7 @@ export class BlobReading {
     });
     if (found === undefined) return undefined;
     if (Buffer.isBuffer(found)) return { size: found.length, pieces: (range) => piecesOf(found, range) };
-    return { size, pieces: (range) => this.#stream(found, partOf(size, range)) };
+    return { size, pieces: (range) => this.#stream(found, partOf(size, range)), prove: () => this.#prove(found) };
   }
 
   async *readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
@@ -130,6 +132,14 @@ export class BlobReading {
       if (error instanceof ChronicleError && error.code === "BLOB_CORRUPT") this.#damaged.add(hash, where());
       throw error;
     }
+  }
+
+  async #prove(source: LargeFound): Promise<void> {
+    const stat = this.#files.disk.lstat(source.path);
+    const file = stat && [stat.dev, stat.ino, stat.size, stat.mtimeNs].join(":");
+    if (file !== undefined && this.#proved.get(source.hash) === file) return;
+    for await (const _piece of this.#stream(source));
+    if (file !== undefined) this.#proved.set(source.hash, file);
   }
 
   async *#stream(source: LargeFound, range?: ByteRange): AsyncIterable<Uint8Array> {

@@ -8,7 +8,6 @@ import { eventStart, numberOf, PAGE, pageWithMore } from "../pages.ts";
 import { bits, by, count, flag, limit, moment, paging, path, word } from "../fields.ts";
 import type { ContentReply } from "../route.ts";
 import { refuseVirtual } from "../meant-by-path.ts";
-import { slicedPieces } from "../pieces.ts";
 
 const tag = "files";
 const at = moment("the moment to read at (default: the last recorded state)").optional();
@@ -203,7 +202,7 @@ const blob = workspaceRoute(calls.readBlob, {
   answer: async (on, { params }) => {
     const hash = params["hash"] ?? "";
     const content = await on.blob(hash);
-    return { hash, size: content.size, pieces: (range) => slicedPieces(content.pieces(), range) };
+    return { hash, size: content.size, pieces: (range) => content.pieces(range) };
   },
 });
 
