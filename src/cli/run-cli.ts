@@ -3,6 +3,7 @@ import { EXIT } from "../api/problems.ts";
 import { withSession } from "./support/agents-command.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import { COMMANDS } from "./table/command-table.ts";
+import { GLOBAL_OPTIONS } from "./table/spec.ts";
 import { Input } from "../process/input.ts";
 import type { Io } from "../process/io.ts";
 import { inLocalZone } from "../process/local-zone.ts";
@@ -16,6 +17,17 @@ import { typedPath } from "../process/user-path.ts";
 function argvBeforeDashes(argv: readonly string[]): readonly string[] {
   const at = argv.indexOf("--");
   return at < 0 ? argv : argv.slice(0, at);
+}
+
+/** Returns the name of the command in a command line that may not parse: the first word that is no global option. */
+function commandWord(words: readonly string[]): string | undefined {
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at] ?? "";
+    if (!word.startsWith("-")) return word;
+    const option = GLOBAL_OPTIONS.find(({ flags }) => flags.split(/[ ,]+/).includes(word));
+    if (option?.flags.includes("<") === true) at += 1;
+  }
+  return undefined;
 }
 
 function changeFolder(io: Io, folder: string | undefined): void {
@@ -65,7 +77,7 @@ function refuseServed({ served, env }: Io, input: Input, command: string | undef
 /** Runs the command line. Resolves to the exit code. Never rejects: errors are reported. */
 export async function runCli(io: Io): Promise<number> {
   const early = argvBeforeDashes(io.argv);
-  const isRun = early.find((word) => COMMANDS.some(({ name }) => name === word)) === "run";
+  let isRun = commandWord(early) === "run";
   let isBegun = false;
   let style: ReportStyle = {
     json: early.includes("--json"),
@@ -76,7 +88,8 @@ export async function runCli(io: Io): Promise<number> {
     const parsed = parseCommandLine(io.argv, io.version, io.out);
     if (parsed === undefined) return EXIT.done;
     const input = inputOf(parsed, io.argv);
-    style = { ...style, json: input.flag("json") };
+    isRun = parsed.spec?.name === "run";
+    style = { ...style, json: input.flag("json"), jsonOnStderr: isRun };
     refuseServed(io, input, parsed.spec?.name);
     const asked = { command: parsed.spec?.name, remote: remoteOf(io, input, parsed.spec) };
     const context = new CommandContext(io, input, COMMANDS, asked);

@@ -56,3 +56,23 @@ test("a file whose own path begins with :/ is shown so that it can be typed", as
   expect(paths.shown(":/a")).toBe("./:/a");
   expect(await paths.toWorkspace("./:/a")).toBe(":/a");
 });
+
+test.each([
+  [":/sub/../f", "f"],
+  [":/sub/f/", "sub/f"],
+  [":/./@two:f", "./@two:f"],
+  [":/@two:f", "./@two:f"],
+  [":/base64:bv8=", "base64:bv8="],
+])("%s names the path %s", async (typed, path) => {
+  expect(await pathsOf(join(place, "real/ws")).toWorkspace(typed)).toBe(path);
+});
+
+test("a path from the root that leads out of the workspace is refused", async () => {
+  await expect(pathsOf(join(place, "real/ws")).toWorkspace(":/../x")).rejects.toMatchObject({ code: "USAGE" });
+});
+
+test("a path that begins with :/ is shown with ./ in a subfolder, too", () => {
+  mkdirSync(join(place, "real/ws/sub"), { recursive: true });
+  const owner = { path: join(place, "real/ws"), status: async () => ({ roots: [] }) };
+  expect(new UserPaths(owner, join(place, "real/ws/sub")).shown("sub/:/q")).toBe("./:/q");
+});

@@ -70,6 +70,20 @@ function beneathRoot({ path: folder, only }: Root, path: string): string | undef
   return isTracked ? inner : undefined;
 }
 
+/** Returns the workspace's path for a typed path that begins with `:/`. */
+function fromRoot(typed: string): string {
+  const inner = typed.slice(FROM_ROOT.length);
+  // A path in base64 is passed on as it is, because a slash in it is a digit.
+  if (inner.startsWith("base64:") || inner.startsWith("/")) return inner;
+  const path = posix.normalize(inner).replace(/(?<=.)\/$/, "");
+  if (path === ".." || path.startsWith("../"))
+    throw usageError(
+      `${typed} is outside of the workspace`,
+      "a path that begins with :/ begins at the workspace's root",
+    );
+  return path === "." ? "" : asGiven(undefined, path);
+}
+
 function asGiven(root: string | undefined, inner: string): string {
   return textMark(root, inner) + inner;
 }
@@ -115,7 +129,7 @@ export class UserPaths {
     // A path of a further root (`@two:x`) or in base64 is passed on as it is. `resolve` would damage base64, in which a
     // slash is a digit.
     if (/^(?:@[a-z0-9][a-z0-9-]*|base64):/.test(typed)) return typed;
-    if (typed.startsWith(FROM_ROOT)) return typed.slice(FROM_ROOT.length);
+    if (typed.startsWith(FROM_ROOT)) return fromRoot(typed);
     if (this.#workspace.path === "" && isAbsolute(typed)) throw notFromRoot(typed);
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
@@ -144,13 +158,18 @@ export class UserPaths {
   /** Returns a path as the user would type it, on one line, without anything that moves the cursor. */
   shown(path: string): string {
     const here = beneath(this.#root, this.#cwd);
-    if (here === "" && path.startsWith(FROM_ROOT)) return printable(`./${path}`);
+    if (here === "" && path.startsWith(FROM_ROOT)) return unmarked(path);
     if (here === "" || isInFurtherRoot(path) || path.startsWith("base64:")) return printable(path || ".");
     // The user stands in a further root.
-    if (here === undefined) return printable(relative(this.#cwd, join(this.#root, path)));
+    if (here === undefined) return unmarked(relative(this.#cwd, join(this.#root, path)));
     const fromHere = posix.relative(here, path);
-    return printable(asGiven(undefined, fromHere) || ".");
+    return unmarked(asGiven(undefined, fromHere) || ".");
   }
+}
+
+/** Returns a path for people. One that would be read as a path from the root begins with `./`. */
+function unmarked(path: string): string {
+  return printable(path.startsWith(FROM_ROOT) ? `./${path}` : path);
 }
 
 /**

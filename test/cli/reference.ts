@@ -22,8 +22,10 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
   \`TZ\` has it; with \`Z\` or \`+02:00\` behind it of that zone), and \`X~2\`: two snapshots before X.
   A time before the history begins is its beginning, and that is said. What was recorded while the clock was behind counts as of the
   time before that, and a clock that ran ahead is passed over: order is that of the log.
-- Paths are relative to where you stand; \`@ID:path\` names a path in a further root, and \`.\` in the workspace's folder
-  the first root alone. Without a path, every root is meant. A file that is itself called \`@ID:path\` is \`./@ID:path\`.
+- Paths are relative to where you stand. \`:/path\` begins at the workspace's folder, wherever you stand; hints are written so
+  (places on the disk, such as \`-C\`, \`--to\`, \`--summary\` and what \`init\` is given, are not). \`@ID:path\` names a path in a further
+  root, and \`.\` in the workspace's folder the first root alone. Without a path, every root is meant. A file that is itself called
+  \`@ID:path\` or \`:/path\` is \`./@ID:path\` or \`./:/path\`.
 - A path that \`diff\` or \`restore\` is given and that was never recorded, and is not there now, is not found; for an excluded one
   the rule is named.
 - \`diff -p\` prints patches for \`git apply\`; folders, and modes that git does not know, are lines that begin with \`#\`.

@@ -220,7 +220,12 @@ async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | un
   const { input, io } = context;
   const isNamed = input.text("workspace") !== undefined;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
-  if (!isNamed && !isThere(places.home)) return undefined;
+  if (!isThere(places.home)) {
+    if (!isNamed) return undefined;
+    throw new ChronicleError("NOT_FOUND", "there is no workspace yet, and so none of this name", {
+      hint: "leave out -w, or begin a history: chronicle init",
+    });
+  }
   try {
     return await context.workspace({});
   } catch (error) {

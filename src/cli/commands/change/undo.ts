@@ -30,6 +30,9 @@ const PREVIEW_LINES = 40;
 function summaryOf(context: CommandContext, result: UndoShape): string {
   const { operation, selection } = result;
   const isOperation = operation !== null && (selection === undefined || selection === `operation ${operation.id}`);
+  // The redo of an undo is named by the work that was undone.
+  if (operation?.kind === "undo" && selection?.startsWith("operation ") === true)
+    return printable(operation.summary.replace(/^undo of /, ""));
   if (!isOperation) return printable(selection ?? "");
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
 }
