@@ -149,7 +149,9 @@ describe("Truth 11a: a run that ends badly", () => {
     using box = new Sandbox();
     box.write("a", "one\n");
     await box.must(["init"]);
-    const server = "while [ ! -e ../stop ]; do date +%N >> log; done";
+    // The program ends when the file is gone, and so also when the whole box is removed.
+    box.write("../goes-on", "");
+    const server = "while [ -e ../goes-on ]; do date +%N >> log; done";
     const script = `(${server}) > /dev/null 2>&1 & echo two > a; echo x > new; while [ ! -s log ]; do sleep 0.02; done; exit 7`;
     try {
       const ran = box.run(["run", "--rollback-on-failure", "--summary", "../summary.json", "--", "sh", "-c", script]);
@@ -158,7 +160,7 @@ describe("Truth 11a: a run that ends badly", () => {
       expect(existsSync(join(box.project, "new"))).toBe(false);
       if (ran.code === 122) expect(summaryOf(box).not_rolled_back?.paths).toEqual(["log"]);
     } finally {
-      box.write("../stop", "");
+      rmSync(join(box.folder, "goes-on"));
     }
   });
 });
