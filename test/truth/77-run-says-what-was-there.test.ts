@@ -36,6 +36,18 @@ describe("Truth 77: a run that makes git track an ignored file has not created i
     expect(ran.stderr).toContain("chronicle: 5 changes (1 created, 1 modified, 3 newly recorded). Take back:");
   });
 
+  it("a rollback that leaves such a file names the reason, and a command that shows more", async () => {
+    using box = new Sandbox();
+    box.write(".gitignore", "*.log\n");
+    box.write("a.log", "before the run\n");
+    const script = "printf '' > .gitignore; echo n > new; exit 3";
+    const ran = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", script]);
+    expect(ran.code).toBe(122);
+    const why = "NOT rolled back: a.log \\(it is not known whether they were there before the run; .*\\)";
+    const [, id = ""] = new RegExp(`${why}\\. Next: chronicle show (\\w{8})\\n`).exec(ran.stderr) ?? [];
+    expect((await box.must(["show", id])).stdout).toContain("a.log");
+  });
+
   it("a run that creates only a new file has no notes", async () => {
     await using project = new Project();
     project.write(".gitignore", "*.log\n");

@@ -588,6 +588,9 @@ function leftOf(
         : ["what they are now could not be recorded, so they stay", `them away, then ${before} PATH...`];
     return { reason, paths, hint: `move ${them}` };
   }
+  const shown = `chronicle show ${done.session.id.slice(0, 8)}`;
+  if (skipped.length > 0 && skipped.every(({ reason }) => reason === "unseen"))
+    return { reason: "it is not known whether they were there before the run", paths, hint: shown };
   // The state of a lost path right before the run is not known, so a restore would bring a still earlier state.
   if (skipped.some(({ path }) => !lost.includes(path)))
     return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
@@ -599,8 +602,7 @@ function leftOf(
       paths,
       hint: `remove them, then ${before} PATH...`,
     };
-  const hint = `chronicle show ${done.session.id.slice(0, 8)}`;
-  return { reason: "they are not recorded, so their earlier content is gone", paths, hint };
+  return { reason: "they are not recorded, so their earlier content is gone", paths, hint: shown };
 }
 
 /** Returns the copies that a rollback kept of what others wrote during the rollback; `null` if there are none. */
