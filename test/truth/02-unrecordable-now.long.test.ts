@@ -215,7 +215,7 @@ describe("Truth 2: a path that could not be recorded at a moment is not set to a
     box.write("f", BIG);
     const ran = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "echo v3 > f; exit 3"]);
     expect([ran.code, readFileSync(join(box.project, "f"), "utf8")]).toEqual([122, "v3\n"]);
-    expect(ran.stderr).toContain("NOT rolled back: f (no capture takes them, so that their earlier content is gone");
+    expect(ran.stderr).toContain("NOT rolled back: f (they are not recorded, so their earlier content is gone");
   });
 
   it("but a state that an action's capture of one path, or its scan, recorded since then is restored", async () => {

@@ -102,7 +102,7 @@ describe("Truth: what init says of where a history begins", () => {
     writeFileSync(join(box.folder, "other/a"), "b\n");
     const adopted = await box.must(["init", "--adopt", id, "--force"], { cwd: "other" });
     expect(adopted.stdout).toContain(`moved here: ${join(box.folder, "other")}  ${id}`);
-    expect(adopted.stdout).toContain(`its place was ${box.project} until now`);
+    expect(adopted.stdout).toContain(`until now, this workspace was in ${box.project}`);
     expect(adopted.stdout).toContain(`chronicle -w ${id} status`);
     const again = await box.must(["init", "--adopt", id], { cwd: "other" });
     expect(again.stdout).toContain("already protected");
@@ -110,6 +110,6 @@ describe("Truth: what init says of where a history begins", () => {
     renameSync(join(box.folder, "other"), join(box.folder, "third"));
     const moved = await box.must(["init"], { cwd: "third" });
     expect(moved.stdout).toContain("already protected");
-    expect(moved.stdout).toContain(`its place was ${join(box.folder, "other")} until now`);
+    expect(moved.stdout).toContain(`until now, this workspace was in ${join(box.folder, "other")}`);
   });
 });
