@@ -43,7 +43,7 @@ describe("Truth 77: a run that makes git track an ignored file has not created i
     const script = "printf '' > .gitignore; echo n > new; exit 3";
     const ran = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", script]);
     expect(ran.code).toBe(122);
-    const why = "NOT rolled back: a.log \\(it is not known whether they were there before the run; .*\\)";
+    const why = "NOT rolled back: a.log \\(their state before the run is not known; .*\\)";
     const [, id = ""] = new RegExp(`${why}\\. Next: chronicle show (\\w{8})\\n`).exec(ran.stderr) ?? [];
     expect((await box.must(["show", id])).stdout).toContain("a.log");
   });

@@ -589,11 +589,11 @@ function leftOf(
     return { reason, paths, hint: `move ${them}` };
   }
   const shown = `chronicle show ${done.session.id.slice(0, 8)}`;
-  if (skipped.length > 0 && skipped.every(({ reason }) => reason === "unseen"))
-    return { reason: "it is not known whether they were there before the run", paths, hint: shown };
   // The state of a lost path right before the run is not known, so a restore would bring a still earlier state.
-  if (skipped.some(({ path }) => !lost.includes(path)))
-    return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
+  const others = skipped.filter(({ path }) => !lost.includes(path));
+  if (others.length > 0 && others.every(({ reason }) => reason === "unseen"))
+    return { reason: "their state before the run is not known", paths, hint: shown };
+  if (others.length > 0) return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
   if (unmerged.length > 0)
     return { reason: "they were edited since, in the same or adjacent lines", paths, hint: "chronicle conflicts" };
   if (lost.length === 0)
