@@ -101,8 +101,8 @@ describe("Truth: the hints of list and run after a redo of work that was undone 
     await box.must(["undo", "--session", ran?.session_id ?? ""]);
     await box.must(["redo"]);
     expect(await hints()).toEqual([
-      `session ${ran?.session_id}`,
-      expect.stringMatching(/^chronicle undo takes back: session /),
+      "run: sh -c 'echo 1 > c'",
+      expect.stringMatching(/^chronicle undo takes back: run: sh /),
     ]);
     const { stdout } = await box.must(["undo"]);
     expect(stdout).toContain("- c");
