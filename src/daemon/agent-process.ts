@@ -10,8 +10,8 @@ const MOST_STEPS = 6;
 /**
  * Returns the id of the agent's process. This is the process that started a hook (`parent`), or an ancestor of that
  * process. The agent's open actions are abandoned when the agent's process has ended. Returns `null` if the process
- * cannot be found (no /proc, a different PID namespace). Open actions are then abandoned only at the agent's next turn
- * or at the end of its session.
+ * cannot be found (no /proc, a different PID namespace, too many processes in between). In this case, open actions are
+ * abandoned only at the agent's next turn or at the end of its session.
  */
 export function agentProcess(disk: Disk, parent: number | undefined): number | null {
   let pid = parent;

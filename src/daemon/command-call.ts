@@ -168,9 +168,9 @@ export interface RunReport {
 
 /**
  * The answer to a command line.
- * - `direct`: the reason why the command line must carry out the command itself. Nothing was printed then.
- * - `isBegun`: true if the process may have begun the command and changed something. The command line must then keep
- *   the id of the request.
+ * - `direct`: the reason why the command line must carry out the command itself. In this case, nothing was printed.
+ * - `isBegun`: true if the process may have begun the command and changed something. If so, the command line must carry
+ *   out the command with the same request id.
  */
 export type CommandAnswer =
   | { readonly direct: string; readonly isBegun?: true }

@@ -26,8 +26,8 @@ interface CommandEndpointOptions {
 
 /**
  * Returns the routes by which a command line asks this process to carry out a command, asks for its progress, and
- * reports the end of the command of its run. If the command line is of another version or program, the answer is
- * `direct`: it must carry out the command itself.
+ * reports the end of the command of its run. If the command line is of another version or program, this process does
+ * not carry out the command (the answer is `direct`).
  */
 export function commandRoutes(options: CommandEndpointOptions): readonly ServerRoute[] {
   const { version, program, perform, progress, ended } = options;

@@ -45,8 +45,8 @@ interface HookRun {
 /**
  * Answers one call of an agent's hook. If the long-lived process answers, its answer is used. Otherwise, this process
  * answers the call directly on the store. It then starts the long-lived process for later calls, unless `direct` is set
- * or the call is the end of a session. On stdout, prints only what the agent expects. Resolves to the
- * exit code 0. Rejects if no answer can be given.
+ * or the call is the end of a session. On stdout, prints only what the agent expects. Resolves to the exit code 0.
+ * Rejects if no answer can be given.
  */
 export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
   const adapter = hookAdapter(words.agent);
@@ -90,8 +90,8 @@ function goOn(io: HookIo, adapter: HookAdapter): number {
 }
 
 /**
- * Answers a call when the store cannot be used. `answerHook` gets an `open` that rejects with `error`, so it treats
- * this like a workspace that cannot be opened.
+ * Answers a call when the store cannot be used. `answerHook` gets an `open` that rejects with `error`, so that
+ * `answerHook` treats the call like one for a workspace that cannot be opened.
  */
 function withoutStore({ words, adapter, input }: HookRun, places: KeptPlaces, error: unknown): Promise<HookAnswer> {
   const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };

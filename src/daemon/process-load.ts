@@ -9,7 +9,7 @@ const MOST_BYTES = 512 * 1024 ** 2;
 const MOST_PART = 1 / 8;
 
 /**
- * Tells whether this process uses more memory or more file watches than it should. It should then close open
+ * Tells whether this process uses more memory or more file watches than it should. If so, the caller should close open
  * workspaces.
  */
 export class ProcessLoad implements Disposable {

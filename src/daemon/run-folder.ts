@@ -67,8 +67,8 @@ function runFolderNamed(
 }
 
 function fits(path: string): boolean {
-  // Nine bytes are left free, although nothing needs them. The server first creates the socket in the same folder under
-  // the temporary name `.<process id>` (`openSocket`), but that name is shorter than the final one.
+  // Nine bytes are left free, but nothing needs them. In particular, the temporary name `.<process id>` under which
+  // `openSocket` first creates the socket is shorter than the final name.
   return Buffer.byteLength(path) + 9 <= LONGEST_SOCKET_PATH;
 }
 

@@ -6,7 +6,7 @@ import { addDiagnostic } from "./diagnostics.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { writeSmall } from "./run-folder.ts";
 
-/** The default of `againMs`. Without this pause, every hook would start a process that cannot run. */
+/** The default of `againMs`. If the process cannot run, this pause keeps hooks from starting it at every call. */
 const AGAIN_MS = 15_000;
 /** The time without requests after which the process leaves, in seconds. */
 const IDLE_SECONDS = 900;
@@ -22,7 +22,7 @@ export interface StartServer {
 
 /**
  * Starts the long-lived process of a store. Does nothing and returns false if a start was tried less than `againMs`
- * ago.
+ * ago. Otherwise returns true, without waiting for the process. A failed start is noted in the diagnostics.
  */
 export function startServer(disk: Disk, { run, home, launcher, env, againMs = AGAIN_MS }: StartServer): boolean {
   const mark = join(run.folder, "starting");

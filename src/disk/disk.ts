@@ -56,7 +56,8 @@ export interface FileSystem {
   /** True for a native file system of Linux, which supports all of POSIX. */
   readonly isLinux: boolean;
   /**
-   * The device and mount of the file system. Knowledge about the file system stays valid while this text does not
+   * A text that identifies the mount and its options. For a native file system of Linux, the text is only its `kind`,
+   * because the traits of this kind are known. Knowledge about the file system stays valid while this text does not
    * change.
    */
   readonly mount: string;
@@ -161,7 +162,7 @@ export interface Disk {
   setMtime(fd: number, mtimeNs: bigint): void;
   /**
    * Clones `from` into the new file `to`, so that both share their blocks. Returns false if the file system cannot
-   * clone, or if the new file must belong to another user. The caller then copies the contents.
+   * clone, or if the new file must belong to another user. In both cases, the caller copies the contents instead.
    */
   clone(from: DiskPath, to: DiskPath): boolean;
   space(path: DiskPath): DiskSpace;
@@ -189,8 +190,9 @@ export interface Disk {
    */
   watchFolder(path: DiskPath, onEvent: OnFolderEvent): DiskWatch | undefined;
   /**
-   * Returns a counter that rises whenever the system may have dropped events of any watch of this process. An unchanged
-   * counter proves that no event of a period was dropped, once an event after that period has been reported.
+   * Returns a counter that rises whenever the system may have dropped events of any watch of this process. No event of
+   * a period was dropped if an event after the period has been reported, and the counter has not changed since the
+   * beginning of the period.
    */
   watchLosses(): number;
   /** Calls `onLoss` soon after the system may have dropped events, until the result is disposed of. */

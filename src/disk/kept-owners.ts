@@ -72,8 +72,8 @@ export function effectiveUser(): number {
 }
 
 /**
- * The errors of chown(2) on a file system that stores no owners, and for a container's root and a user whom the
- * container does not know.
+ * The errors of chown(2) in two cases: the file system stores no owners, or the root user of a container gives a file
+ * to a user whom the container does not know.
  */
 const KEEPS_NO_OWNERS: ReadonlySet<string> = new Set(["EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 

@@ -506,7 +506,8 @@ export class Workspace implements api.WorkspaceApi {
 }
 
 /**
- * Waits until a snapshot has been made, and then keeps the history to its limits. Does nothing more if none was made.
+ * Waits until a snapshot has been made, and then prunes the states that exceed the limits of the history
+ * (`keepToLimits`). If no snapshot was made (`null`), prunes nothing.
  */
 async function withLimits<T>(context: Context, made: Promise<T | null>): Promise<T | null> {
   const snapshot = await made;

@@ -42,7 +42,7 @@ export interface HookAction {
   /** A summary for people, if the type alone does not say enough. */
   readonly summary?: string;
   /**
-   * True if the agent sometimes carries out such a call itself instead of running the shell. The agent then never
+   * True if the agent sometimes carries out such a call itself instead of running the shell. If it does, it never
    * reports the end of the call.
    */
   readonly unsaid?: true;
@@ -55,7 +55,7 @@ export interface HookAdapter {
   /** The agent's name for people, such as `Claude Code`. */
   readonly title: string;
   /**
-   * True if the agent's tool calls usually do not overlap. The beginning of a call is then a sign that the agent's
+   * True if the agent's tool calls usually do not overlap. If so, the beginning of a call is a sign that the agent's
    * previous call has ended.
    */
   readonly sequential: boolean;

@@ -135,8 +135,8 @@ function isForgotten(error: unknown): boolean {
 }
 
 /**
- * True if the workspace's folder is missing. Only `startSession` then gives the session another workspace. At any other
- * hook the session keeps its workspace, because a tool call may have just removed the folder.
+ * True if the workspace's folder is missing. If so, only `startSession` gives the session another workspace. At any
+ * other hook, the session keeps its workspace, because a tool call may have just removed the folder.
  */
 function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
@@ -150,8 +150,8 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
   // Store the note even if abandoning the open calls fails, because the turn has begun in any case.
   try {
-    // If the end of the previous turn was not reported, that turn and its sub-agents were interrupted. A call that is
-    // still open was then denied at a prompt or stopped. No hook reports which.
+    // If the end of the previous turn was not reported, that turn and its sub-agents were interrupted. In that case, a
+    // call that is still open was either denied at a prompt or stopped, and no hook reports which of the two.
     const all = note.isIdle !== true;
     await abandon({ note, workspace }, call, { reason: "the next turn began", all, unsure: true });
     note.isIdle = false;

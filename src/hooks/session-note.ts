@@ -9,7 +9,7 @@ export interface SessionNote {
   readonly workspace: string;
   /** The current turn, for agents that do not give it with each call. */
   turn?: string;
-  /** True if the main agent has ended its turn. Further work is then that of sub-agents in the background. */
+  /** True if the main agent has ended its turn. If so, further work is done by sub-agents in the background. */
   isIdle?: boolean;
   /**
    * True if sub-agents have worked in the session. The open calls are then stored durably, because the log does not

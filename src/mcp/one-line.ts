@@ -7,8 +7,9 @@ export function shortened(text: string, most: number): string {
 }
 
 /**
- * Returns text from elsewhere (a file's name, a summary) on one line, cut to `most` UTF-16 code units. Line breaks and
- * other invisible characters then become `\u{…}`, so that a name cannot pass for Chronicle's own text.
+ * Returns text from elsewhere (a file's name, a summary) on one line. The text is cut to `most` UTF-16 code units
+ * first. After the cut, line breaks and other invisible characters become `\u{…}`, so that a name cannot pass for
+ * Chronicle's own text. The result can therefore be longer than `most`.
  */
 export function oneLine(text: string, most = 300): string {
   return withVisible(shortened(text, most), (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);

@@ -24,7 +24,9 @@ interface RunningHttp {
   close(): Promise<void>;
 }
 
-/** Serves MCP over HTTP at `/mcp` on 127.0.0.1. Rejects if the port cannot be opened, such as one that is in use. */
+/**
+ * Serves MCP over HTTP at `/mcp` on 127.0.0.1. Rejects if the port cannot be opened, for example because it is in use.
+ */
 export async function serveHttp(parts: ServerParts, { port, token }: HttpOptions): Promise<RunningHttp> {
   const onerror = (error: Error) => parts.report(error.message);
   const handler = createMcpHandler(() => makeServer(parts), { onerror, maxRequestBodySize: MAX_BODY_BYTES });

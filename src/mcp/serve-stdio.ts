@@ -219,8 +219,8 @@ function endOfText(json: string, from: number): number {
 }
 
 /**
- * Finds the id of a message of which only the end is known. The id must be the last field, or the last before
- * `jsonrpc`.
+ * Finds the id in the last bytes of a message whose earlier bytes were dropped. The id must be the last field, or the
+ * last field before `jsonrpc`.
  */
 function idAtEnd(text: string): string | number | undefined {
   const found = /"id"\s*:\s*(-?\d+|"[^"\\]{1,100}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(text)?.[1];

@@ -14,7 +14,7 @@ export interface Answer {
   readonly next?: readonly string[];
   /** The engine's result for programs, with its lists cut to a maximum length (`show.ts`). */
   readonly data: Readonly<Record<string, unknown>>;
-  /** True if the tool did not do what was asked. Clients then see the answer as an error. Default: false. */
+  /** True if the tool did not do what was asked. If so, clients see the answer as an error. Default: false. */
   readonly failed?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Maps the commands in the engine's hints and notes to calls of tools. The patterns are applied in this order. So the
- * pattern of a command comes before that of a shorter command with which it begins.
+ * Maps the commands in the engine's hints and notes to calls of tools. The patterns are applied in this order. If one
+ * command is the beginning of another, the pattern of the longer command must come first.
  */
 const CALLS: readonly (readonly [command: RegExp, call: string])[] = [
   [/chronicle (undo|redo) (\w[\w-]{7,}) --force/g, '$1 {"operation":"$2","force":true}'],

@@ -21,7 +21,7 @@ export interface Sink {
 
 /**
  * The surroundings of the command line. `start.ts` makes them from the process. If the store's long-lived process
- * carries out a command, they are those of the client process.
+ * carries out a command, the surroundings are those of the client process.
  */
 export interface Io {
   /** The arguments without the program and the script. */
@@ -68,8 +68,8 @@ export interface Io {
   /** Runs a command line in other surroundings, for a process that carries out commands. Resolves to the exit code. */
   readonly runInside?: (io: Io) => Promise<number>;
   /**
-   * Calls back at SIGINT (Ctrl-C), SIGTERM and SIGHUP. These signals then do not end the process. Returns a function
-   * that removes the callback.
+   * Calls back at SIGINT (Ctrl-C), SIGTERM and SIGHUP. While a callback is set, these signals do not end the process.
+   * Returns a function that removes the callback.
    */
   onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void;
   /**
@@ -78,8 +78,9 @@ export interface Io {
    */
   endBy(signal: NodeJS.Signals): void;
   /**
-   * Calls back with each uncaught error. Errors of the system, of SQLite and of Chronicle (`ChronicleError`) then do
-   * not end the process; any other error still does. Returns a function that removes the callback.
+   * Calls back with each uncaught error. While a callback is set, errors of the system, of SQLite and of Chronicle
+   * (`ChronicleError`) do not end the process; any other error still does. Returns a function that removes the
+   * callback.
    */
   onUncaught(callback: (error: unknown) => void): () => void;
 }

@@ -167,7 +167,7 @@ export class UserPaths {
   }
 }
 
-/** Returns a path for people. One that would be read as a path from the root begins with `./`. */
+/** Returns a path for people. Puts `./` before a path that would otherwise be read as a path from the root (`:/`). */
 function unmarked(path: string): string {
   return printable(path.startsWith(FROM_ROOT) ? `./${path}` : path);
 }

@@ -23,9 +23,9 @@ export interface ChannelEnd {
  */
 export interface Channel {
   /**
-   * Resolves once the message has its credit and the transport has accepted it. It may still be on its way to the peer
-   * then. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would refuse; the
-   * channel stays open. Rejects with `UNAVAILABLE` once the channel has ended.
+   * Resolves once the message has its credit and the transport has accepted it. At that time, the message may still be
+   * on its way to the peer. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would
+   * refuse; the channel stays open. Rejects with `UNAVAILABLE` once the channel has ended.
    *
    * The loop that receives must not await the sending of a credited message: if both peers did, they would deadlock.
    */

@@ -58,8 +58,8 @@ export interface IndexStore {
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
   /**
    * Every entry (no deletions) at or beneath a folder as of a seq, in path order, in batches. Without a folder: the
-   * entries of every root. The folder of every root but the first then counts as one level of `depth`, so its direct
-   * children are at depth 2. A root itself has no entry. Entries outside the page are not visited.
+   * entries of every root. In that case, the folder of every root but the first counts as one level of `depth`, so its
+   * direct children are at depth 2. A root itself has no entry. Entries outside the page are not visited.
    */
   entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
   /** Paths with an event in `after < seq <= upTo`, in path order. */
@@ -193,15 +193,16 @@ export interface TreeRow {
 }
 
 export interface IterationPage {
-  /** Only iterations with a greater number. */
+  /** Only iterations with a greater number. Default: 0. */
   readonly after?: number;
+  /** The maximum number of iterations. Default: no limit. */
   readonly limit?: number;
 }
 
 export interface EntryPage {
-  /** 1: the folder's direct children; 2: their children too; and so on. */
+  /** 0: only the folder itself; 1: its direct children, too; 2: their children, too; and so on. Default: no limit. */
   readonly depth?: number;
-  /** Only entries after this path, in path order. */
+  /** Only entries after this path, in path order. Default: all entries. */
   readonly after?: WorkspacePath;
 }
 

@@ -31,8 +31,8 @@ export function withoutIndexFile(why: unknown): string {
 }
 
 /**
- * True for an error whose errno means that the disk is full, read-only or failing. The caller can then continue without
- * writing.
+ * True for an error whose errno means that the disk is full, read-only or failing. After such an error, the caller can
+ * continue without writing.
  */
 export function isDiskTrouble(error: unknown): boolean {
   return error instanceof ChronicleError && isTroubleOfDisk(errnoIn(error));

@@ -39,8 +39,8 @@ export interface StorageBackends {
 
   readonly hasLog: (address: string) => boolean;
   /**
-   * Returns the last event of a log without checking it. Meant for lists of many logs. Returns `undefined` if the log is missing, or
-   * if its end does not show the event. The log must then be read.
+   * Returns the last event of a log without checking it. Meant for lists of many logs. Returns `undefined` if the log
+   * is missing. Also returns `undefined` if the end of the log does not show the event, so that the log must be read.
    */
   readonly lastEvent: (address: string) => LogGlance | undefined;
   /** Removes the files of an index that nobody has open. */
@@ -76,7 +76,7 @@ interface HowToOpenBlobs {
 export interface OpenedBlobs {
   readonly blobs: BlobStore;
   readonly intake: BlobIntake;
-  /** Returns true if the disk takes no writes. Contents can then be read and verified, but not written. */
+  /** Returns true if the disk takes no writes, so that contents can be read and verified, but not written. */
   readonly isReadOnly: () => boolean;
   /** Returns the places of contents, for worker threads that read them. Absent if only this thread can read them. */
   readonly placesOf?: (hashes: readonly Hash[]) => Promise<BlobPlaces>;

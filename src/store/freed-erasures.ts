@@ -13,9 +13,9 @@ interface Needed {
 }
 
 /**
- * Remembers the erasures whose contents a collection has freed, except contents that are needed elsewhere. The next
- * collection then need not search every pack for these contents. The file is derived: if it is lost, the next
- * collection reads every pack again.
+ * Remembers the erasures whose contents a collection has freed, except contents that are needed elsewhere. So the next
+ * collection need not search every pack for these contents. The file is derived: if it is lost, the next collection
+ * reads every pack again.
  */
 export class FreedErasures {
   readonly #disk: Disk;

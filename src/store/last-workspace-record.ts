@@ -90,7 +90,7 @@ export function problemText({ problem, line }: Pick<LastRecord, "problem" | "lin
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` if the history of a workspace has another format. The folder of the workspace is then
+ * Throws `FORMAT_UNSUPPORTED` if the history of a workspace has another format. The folder of such a workspace is
  * unknown, and a second history of that folder must not begin.
  */
 export async function refuseOtherFormat(backends: HistoryBackends, layout: WorkspaceLayout, id: string): Promise<void> {

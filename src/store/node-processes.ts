@@ -97,8 +97,8 @@ function isAlive(disk: Disk, pid: number): boolean {
 }
 
 /**
- * The number of bytes that are read, more than a `stat` line has up to the start time. A name has at most 64 bytes, and
- * a number at most 20.
+ * The number of bytes that are read from the start of a file in /proc. The fields of a `stat` line up to the start time
+ * have fewer bytes, because a name has at most 64 bytes, and a number at most 20.
  */
 const STAT_BYTES = 1_024;
 

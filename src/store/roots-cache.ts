@@ -103,8 +103,8 @@ export class RootsCache {
   }
 
   /**
-   * Changes the cache file, with what other processes have written to it. Of two records of a workspace, the later one
-   * is kept.
+   * Changes the cache file, and keeps what other processes have written to it. Of two records of a workspace, the later
+   * one is kept.
    */
   #change({ fresh, gone, durably = false }: CacheChange): void {
     const all = new Map(this.#load());
@@ -182,7 +182,7 @@ function parsed(text: string | undefined): ReadonlyMap<string, ListedWorkspace> 
     const value = JSON.parse(text ?? "[]") as unknown;
     return new Map((Array.isArray(value) ? value : []).filter(isListed).map((one) => [one.id, one]));
   } catch {
-    // A torn cache is read as empty. The logs are then read again.
+    // A torn cache is read as empty, so that the logs are read again.
     return new Map();
   }
 }

@@ -8,6 +8,7 @@ export interface ByteWords {
   readonly command?: readonly Uint8Array[];
   /**
    * Variables as `NAME=value`. Each replaces the variable of `env` that has the same text once the bytes are decoded.
+   * Variables whose names are not UTF-8 are added. Default: none.
    */
   readonly env?: readonly Uint8Array[];
 }

@@ -1,4 +1,7 @@
-/** Smaller buffers are not worth freeing. Also, Node cuts them from a shared pool, which must never be freed. */
+/**
+ * Smaller buffers are not worth freeing. Also, Node cuts the smallest buffers (a few KiB) from a shared pool, which
+ * must never be freed.
+ */
 const LEAST_BYTES = 128 * 1024;
 
 /**

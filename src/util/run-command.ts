@@ -68,7 +68,7 @@ const FROM_TERMINALS: ReadonlySet<string> = new Set(["SIGINT", "SIGQUIT", "SIGTS
 const OF_RUNNING: ReadonlySet<string> = new Set(["SIGWINCH", "SIGCONT", "SIGTSTP"]);
 
 /**
- * Passes each signal that this process receives on to a child in the same process group. Does not pass on signals that
+ * Forwards each signal that this process receives to a child in the same process group. Does not forward signals that
  * the whole group has received, because the child already has them. Stops this process together with the child at
  * Ctrl-Z.
  */

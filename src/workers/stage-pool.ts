@@ -14,7 +14,7 @@ export class StagePool implements AsyncDisposable {
     this.#pool = new WorkerPool({ name: "stage-worker", data: Array.from({ length: count }, () => data), failureOf });
   }
 
-  /** Writes a batch. Returns `undefined` if a worker has failed. Some files may then exist, partly written. */
+  /** Writes a batch. Returns `undefined` if a worker has failed. In that case, some files may exist, partly written. */
   async run(batch: StageBatch): Promise<StageColumns | undefined> {
     const reply = await this.#give(batch, []);
     return reply?.kind === "columns" ? reply.columns : undefined;
@@ -26,7 +26,7 @@ export class StagePool implements AsyncDisposable {
     return reply?.kind === "blocks" ? reply.columns : undefined;
   }
 
-  /** Removes files. Returns false if a worker has failed. Some files may then be left. */
+  /** Removes files. Returns false if a worker has failed. In that case, some files may be left. */
   async remove(paths: readonly WorkspacePath[]): Promise<boolean> {
     return (await this.#give({ kind: "remove", paths }, []))?.kind === "removed";
   }

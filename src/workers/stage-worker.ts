@@ -8,7 +8,8 @@ import { PackReader } from "../storage/files/pack-reader.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 
 // This file is the composition root of one worker thread of a large restore or a first sync, like `ingest-worker.ts`.
-// The thread writes files from the packs of a store, or from received blocks, and removes files, through a `ConfinedFs`.
+// The thread writes files from the packs of a store, or from received blocks, and removes files. It opens, makes and
+// removes these files only through a `ConfinedFs`.
 
 export interface StageWorkerData {
   readonly home: string;

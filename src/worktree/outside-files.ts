@@ -21,8 +21,8 @@ export interface OutsideFiles {
   /** The path for `~`; `undefined` if not known. */
   readonly home: string | undefined;
   /**
-   * Set if the caller is on another machine. Paths of this machine are then not revealed, and only `isInside` requests
-   * are answered.
+   * Set if the caller is on another machine. In that case, no paths of this machine are revealed, and only `isInside`
+   * requests are answered.
    */
   readonly isClosed?: true;
   /**

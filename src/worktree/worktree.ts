@@ -271,8 +271,8 @@ export interface ScanReport {
   readonly exceeded: readonly LimitExcess[];
   /**
    * The time at which the scan began, in ns since the epoch, by the disk's clock. The time is cut to whole
-   * milliseconds, so a file that was made just before can have a later time. A path whose times are not more than two
-   * seconds older than that is racily clean.
+   * milliseconds, so a file that was made just before can have a later time. A path is
+   * racily clean if its mtime or ctime is two seconds before `startedAtNs` or later.
    */
   readonly startedAtNs: bigint;
 }
@@ -333,8 +333,8 @@ export interface ApplyRequest {
    */
   readonly begin?: () => Promise<void>;
   /**
-   * True to finish an interrupted apply. A path is then not blocked if that apply may have left it in its present
-   * state: equal to `after`, absent, or a folder whose mode is not set yet.
+   * True to finish an interrupted apply. In that case, a path is not blocked if that apply may have left the path in
+   * its present state: equal to `after`, absent, or a folder whose mode is not set yet.
    */
   readonly resume?: boolean;
   /** True to give files their recorded modification times instead of the present time. */
@@ -349,6 +349,10 @@ export interface ApplyRequest {
    * removal. Default: they are removed before `apply` resolves.
    */
   readonly emptiesLater?: boolean;
+  /**
+   * Called from time to time with the number of changes that are done, and the number of all changes. While files are
+   * staged, each staged file counts as done.
+   */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
@@ -388,6 +392,7 @@ export interface BlockedPath {
 }
 
 export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked" | "maskMode" | "together"> {
+  /** True to check the permissions to write, too. Default: false. */
   readonly permissions?: boolean;
 }
 
@@ -426,7 +431,7 @@ export interface WatchHint {
 
 export interface WatchHandle {
   /**
-   * True while hints may be missing (limits of the system, a shared file system). The caller should then scan more
+   * True while hints may be missing (limits of the system, a shared file system), so that the caller should scan more
    * often.
    */
   readonly degraded: boolean;

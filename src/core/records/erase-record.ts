@@ -42,12 +42,15 @@ export interface EraseRecord {
   readonly actor: string;
   /** The time of the erasure, in ISO 8601 UTC. */
   readonly at: string;
-  /** The time, in ISO 8601 UTC, until which the bytes are kept. With `now`, this is the time of the erasure. */
+  /**
+   * The time, in ISO 8601 UTC, until which the bytes are kept. If the caller asked for no grace period (`now`), this is
+   * the time of the erasure.
+   */
   readonly until: string;
   /**
-   * The events that ended the recording of paths, because a content of the path was erased. Only events of earlier
-   * commits of this erasure are listed, not the events of the commit that contains this one. The files of these paths
-   * stay on disk. Default: none.
+   * The events that each ended the recording of a path, because a content of that path was erased. Only the events of
+   * earlier commits of this erasure are listed, not those of the commit that contains this record. The files of these
+   * paths stay on disk. Default: none.
    */
   readonly untracked?: SeqRanges;
   /** The origin's workspace and the event that this erasure follows. Set only in a folder that follows an origin. */

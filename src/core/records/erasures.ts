@@ -10,8 +10,8 @@ export interface LoggedErasure extends EraseRecord {
   readonly recordId: string;
   readonly seq: number;
   /**
-   * The events that ended the recording of paths, because a content of the path was erased. Unlike the record's own
-   * field, this list includes the events of the record's own commit.
+   * The events that each ended the recording of a path, because a content of that path was erased. Unlike the record's
+   * own field, this list includes the events of the record's own commit.
    */
   readonly untracked: SeqRanges;
 }
@@ -36,8 +36,8 @@ export class Erasures {
   #aside: ReadonlyMap<Hash, ReadonlyMap<WorkspacePath, LoggedErasure>> | undefined;
 
   /**
-   * `due`: a time in ms since the epoch. Only erasures whose grace period is over at this time are then in force.
-   * Default: all erasures that were not withdrawn are in force.
+   * `due`: a time in ms since the epoch. If it is given, only the erasures whose grace period is over at this time are
+   * in force. Default: all erasures that were not withdrawn are in force.
    */
   constructor(due?: number) {
     this.#due = due;

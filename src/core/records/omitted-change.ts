@@ -18,7 +18,7 @@ export interface OmittedChange {
   /** A text for messages, such as the rule that leaves the path out. */
   readonly detail?: string;
   /**
-   * True if a content was kept aside from which `undo` can invert the change: the earlier content or, for a created
+   * True if the content with which `undo` can invert the change was kept aside: the earlier content or, for a created
    * path, the created content.
    */
   readonly kept: boolean;
@@ -26,12 +26,12 @@ export interface OmittedChange {
   readonly lost: boolean;
   /**
    * Set if the history has an earlier state of the path, but the new state could not be recorded, for example because
-   * the file was too large or unreadable. `undo` then leaves the path as it is.
+   * the file was too large or unreadable. In this case, `undo` leaves the path as it is.
    */
   readonly recorded?: true;
   /**
-   * The ids of the sessions and actions that may have made the change. Set if several were open at the same time.
-   * `undo` then leaves the path as it is, unless it undoes all candidates.
+   * The ids of the sessions and actions that may have made the change. Set if several were open at the same time. In
+   * this case, `undo` leaves the path as it is, unless `undo` undoes all candidates.
    */
   readonly candidates?: readonly string[];
 }

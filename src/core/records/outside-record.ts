@@ -22,7 +22,7 @@ export interface OutsideRecord {
   readonly entry: Entry | undefined;
   /** The number of the iteration: 1, 2, 3 … per path. */
   readonly iteration: number;
-  /** `before`: the state is that before the action. `after`: the state is that after the action. */
+  /** `before`: the state before the action. `after`: the state after the action. */
   readonly phase: OutsidePhase;
   /** The action for which the state was kept. */
   readonly action: string;

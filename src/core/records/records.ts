@@ -110,7 +110,8 @@ export interface IntentRecord {
    * - At an origin: the changes that a replica writes back to the origin's folder. The record's id is derived from the
    *   replica's id.
    *
-   * In both uses, all operations with the same other side share one record, which each operation writes anew.
+   * In both uses, all operations with the same origin, or with the same replica, share one record. Each operation
+   * writes this record anew.
    */
   readonly kind: "restore" | "undo" | "redo" | "resolve" | "write" | "replica";
   readonly state: "open" | "done" | "abandoned";
@@ -190,7 +191,10 @@ export interface IntentRecord {
   readonly keptAt?: readonly KeptBeside[];
   /** The plan of the operation's changes to paths that were kept aside. Omitted if there are none. */
   readonly aside?: Aside;
-  /** Only for a rollback with `aside`: the action that is rolled back, for which these paths were kept aside. */
+  /**
+   * Only for a rollback with `aside`: the id of the action that is rolled back. The paths in `aside` were kept aside
+   * for this action.
+   */
   readonly brings?: string;
   /** Set while the intent is open: contents that the operation needs and that no other record names. */
   readonly contents?: readonly Hash[];

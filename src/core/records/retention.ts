@@ -9,7 +9,8 @@
  *
  * The times of two kinds of moments are corrected:
  * - A moment whose time is after the end of the log is treated as recorded together with the next moment.
- * - A moment whose time is before that of an earlier moment is treated as recorded together with the earlier moment.
+ * - A moment whose time is earlier than the time of a previous moment (by seq) is treated as recorded together with the
+ *   previous moment.
  */
 
 /** A moment that names a restorable state. */

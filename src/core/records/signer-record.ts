@@ -27,7 +27,10 @@ export interface Acceptance {
   readonly log: Head;
   /** The kept head; `null` if none could be read. */
   readonly head: Head | null;
-  /** The file in the folder `heads` that has the note of the kept head; `null` if there was no note. */
+  /**
+   * The name of the file in the folder `heads` that has a copy of the replaced head, as a signed note; `null` if there
+   * was no note.
+   */
   readonly keptAs: string | null;
   /** A text for messages: the reason why the history could not continue without a person's decision. */
   readonly reason: string;

@@ -44,8 +44,8 @@ export interface TransactionRecord {
   /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
   /**
-   * The way in which the transaction is ended if the process `pid` ends first. A transaction that cannot be rolled back
-   * is committed.
+   * The way in which the transaction is ended if the process `pid` ends first. `keep`: the transaction is committed.
+   * `rollback`: it is rolled back, or committed if it cannot be rolled back.
    */
   readonly onOwnerDeath: "rollback" | "keep";
   /**

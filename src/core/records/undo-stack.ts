@@ -15,11 +15,11 @@ export interface OperationStep {
   readonly takes?: readonly string[];
   /**
    * Only for an undo of selected work: the ids of the operations that the undo undoes except for changes that do not
-   * merge, or that it leaves alone. These operations do not count as undone. Nevertheless, an `undo` without a selection
+   * merge, or that are left alone. These operations do not count as undone. Nevertheless, an `undo` without a selection
    * no longer selects them.
    */
   readonly passes?: readonly string[];
-  /** True for an undo of selected work that changed nothing. There is then nothing to redo. */
+  /** True for an undo of selected work that changed nothing, so that there is nothing to redo. */
   readonly isNothing?: true;
   /**
    * True for an operation that is part of a larger operation. An `undo` without a selection never selects it. It is
@@ -48,7 +48,7 @@ export interface UndoStack {
  *
  * An undo of selected work is an operation of its own. The operations in its `takes` and `passes` leave both stacks.
  * Unless the undo changed nothing, its own id is put on the redo stack. If this undo is redone, its id moves to the
- * undo stack. An undo of that id is then again an undo of selected work, whose `takes` has this id.
+ * undo stack. An undo of this id is recorded as another undo of selected work, and the `takes` of that undo has the id.
  *
  * A step whose target is missing, because it was pruned, changes nothing. A redo of an operation that is not undone
  * changes nothing, either.

@@ -23,8 +23,8 @@ export interface Whereabouts {
   /** A text that identifies the boot of the machine. Omitted if unknown. */
   readonly boot?: string;
   /**
-   * Set while a process syncs the folder with an origin. If the field is still set when no such process runs, that
-   * process has not ended cleanly.
+   * Set while a process syncs the folder with an origin. If the field is still set although no such process runs, the
+   * last such process did not end cleanly.
    */
   readonly followed?: true;
   readonly roots: readonly RootPlace[];
@@ -121,7 +121,10 @@ export function encodeWhereabouts({ boot, followed, roots }: Whereabouts): strin
   return `${JSON.stringify(body)}\n`;
 }
 
-/** Decodes whereabouts. Throws if the text is anything else. */
+/**
+ * Decodes the output of `encodeWhereabouts`. Throws a `SyntaxError` if the text is not JSON, and `LOG_DAMAGED` if
+ * `boot` or `roots` is malformed.
+ */
 export function decodeWhereabouts(json: string): Whereabouts {
   const body = object(JSON.parse(json) as Json, "whereabouts");
   const boot = optionalText(body, "boot");

@@ -10,8 +10,8 @@ import { optional } from "../../util/optional.ts";
 /** A change of a replica in the form in which its origin receives it. */
 export interface WriteBackEntry {
   /**
-   * The seq of the entry's event in the replica's own log, which identifies the entry. A decided entry
-   * that is sent again is not carried out again. It gets the same answer, if that is still known.
+   * The seq of the entry's event in the replica's own log, which identifies the entry. A decided entry that is sent
+   * again is not carried out again. It gets the same answer, if the answer is still known.
    */
   readonly localSeq: number;
   /**
@@ -254,7 +254,7 @@ export function decodeVersion(body: RecordBody): VersionRecord {
   };
 }
 
-/** Returns the hash of the version's content; an empty list for a deletion or a folder. */
+/** Returns a list with the hash of the version's content; an empty list for a deletion or a folder. */
 export function contentsOfVersion({ entry }: VersionRecord): Hash[] {
   return entry?.hash === undefined ? [] : [entry.hash];
 }

@@ -44,7 +44,7 @@ function tar(words: readonly ShellWord[]): Guarding {
   const folders = valuesOf(read, "-C --directory");
   if (hasAny(read, "-x --extract --get")) {
     const from = folders.length > 0 ? folders : [HERE];
-    // `tar` creates this folder in the folder to which it changes.
+    // With `--one-top-level=NAME`, `tar` extracts into the folder NAME, which it creates in the folder of `-C`.
     const named = valuesOf(read, "--one-top-level").slice(-1);
     const made = named.flatMap((name) => from.map((folder) => within(folder, name)));
     return { paths: [...from, ...made], deep: false };
@@ -137,7 +137,10 @@ function target(words: readonly ShellWord[]): Guarding {
   return { paths: last === undefined || /^[^/]*:/.test(last.text) ? [] : [last], deep: false };
 }
 
-/** Returns the target and the sources. A link to a guarded file would permit writes to that file. */
+/**
+ * Returns the operands: the sources and, without `-t`, the target. A link to a guarded file would permit writes to that
+ * file. The value of `-t` is read by `argumentsOf`.
+ */
 function ln(words: readonly ShellWord[]): Guarding {
   return { paths: given(words, "-t -S --target-directory --suffix").operands, deep: false };
 }

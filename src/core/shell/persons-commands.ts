@@ -41,8 +41,8 @@ const always: Judge = () => true;
 const isNoDryRun: Judge = ({ options }) => !options.has("-n") && !options.has("--dry-run");
 
 /**
- * The verbs that a hook refuses to an agent, each with a test of its arguments. The commands themselves refuse more
- * verbs if they recognise that an agent gives them. The test returns true if the call does one of these:
+ * The verbs that a hook refuses to an agent, each with a test of its arguments. The commands themselves refuse further
+ * verbs to a caller that they recognise as an agent. The test returns true if the call does one of these:
  * - give up history, or accept another history
  * - configure Chronicle, or switch it off
  * - decide whether work is on the record

@@ -1,5 +1,5 @@
 const PLAIN = /^[\w@%+=:,./-]+$/;
-/** Does not match `=`, because a shell would read `A=b` in the place of the command as an assignment. */
+/** As `PLAIN`, but without `=`, because a shell would read `A=b` in the place of the command as an assignment. */
 const PLAIN_COMMAND = /^[\w@%+:,./-]+$/;
 
 /** Formats a command as a line of a POSIX shell. Quotes the words that need it. */
@@ -20,8 +20,8 @@ export function quotePath(path: string): string {
 const MARKED = /^(?:@[a-z0-9-]+|base64):/;
 
 /**
- * Returns a path from a JSON answer as an argument of a `chronicle` command, quoted for a shell. It names the path in
- * whatever folder the user stands: a path beneath the first root begins with `:/`.
+ * Returns a path from a JSON answer as an argument of a `chronicle` command, quoted for a shell. The argument names the
+ * same path in every current folder, because a path beneath the first root gets the prefix `:/`.
  */
 export function argumentOfShown(path: string): string {
   return quotePath(MARKED.test(path) ? path : `:/${path}`);

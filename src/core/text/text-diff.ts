@@ -63,7 +63,7 @@ export interface DiffInput {
 /**
  * A patch, or the reason why there is none:
  * - `text`: `patch` is `""` if both sides are equal. Otherwise, it has git's form, for `git apply` and `patch -p1`. The
- *   patch is always text, because the contents are UTF-8, and the name is quoted as git does.
+ *   patch is always text, because the contents are UTF-8, and names are quoted as in git.
  * - `binary`: a side is not UTF-8, or has a NUL among its first 8,000 bytes.
  * - `too-large`: a side is longer than `MAX_DIFF_BYTES`, or too many lines differ.
  */
@@ -123,7 +123,7 @@ interface Region {
 
 /**
  * Both sides without the equal lines at their beginnings and ends. The lines of context around the differing part are
- * kept. `skipped` is the number of lines before them.
+ * kept. `skipped` is the number of lines before the first kept line.
  */
 interface Window {
   readonly old: readonly string[];

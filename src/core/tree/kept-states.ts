@@ -38,8 +38,8 @@ export function keepsState(pruning: KeptStates | undefined, state: number): bool
 }
 
 /**
- * Returns true if a kept state needs the value that was in force from event `since` until event `until`. `until` is
- * `undefined` for a value that is still in force.
+ * Returns true if a kept state needs the value that was in force from event `since` until event `until`, which replaced
+ * it. `until` is `undefined` for a value that is still in force.
  */
 export function keepsSpan(pruning: KeptStates | undefined, since: number, until: number | undefined): boolean {
   if (pruning === undefined || until === undefined || until > pruning.floorSeq) return true;

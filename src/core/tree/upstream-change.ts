@@ -54,7 +54,7 @@ export interface UpstreamChange extends Change {
    * this base in its conflict.
    */
   readonly base?: SyncBase;
-  /** The states of the path that a replica has written, in order. Only at an origin. The last one is `after`. */
+  /** The states of the path that a replica has written, in order. The last state is `after`. Set only at an origin. */
   readonly written?: readonly WrittenState[];
 }
 

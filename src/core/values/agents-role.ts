@@ -1,4 +1,7 @@
-/** The variable that `run` sets to `agent` for its command. The command line then refuses what only a person may do. */
+/**
+ * The variable that `run` sets to `agent` for its command. If it has this value, the command line refuses what only a
+ * person may do.
+ */
 export const ROLE_VARIABLE = "CHRONICLE_ROLE";
 
 export const WHO_CAN = "a person can, from a terminal of their own that neither an agent nor a run has started";

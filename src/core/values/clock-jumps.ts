@@ -70,12 +70,15 @@ export function spansBetween(
     .reverse();
 }
 
-/** Events whose clock was behind. They are treated as recorded right after the previous event, at its time `ts`. */
+/**
+ * Events whose clock was behind. They are treated as recorded right after the previous event, at the time `ts` of that
+ * event.
+ */
 export interface BehindSpan extends SeqSpan {
   readonly ts: string;
 }
 
-/** In a span, the first event that has a time at or after a given time. */
+/** The first event in a span whose time is at or after a given time. */
 export interface Crossing {
   readonly seq: number;
   readonly ts: string;
@@ -85,9 +88,9 @@ export interface Crossing {
 
 /**
  * Finds the spans after notable jumps in which the clock was behind. A jump can mean that the clock was ahead before
- * it, or that the clock is behind after it. A clock that was ahead has leapt forward before the jump, by at least as
- * much as it then goes back. A clock that was behind leaps forward after the jump. If neither leap is found, or if both
- * are found, the clock is assumed to have been ahead.
+ * it, or that the clock is behind after it. A clock that was ahead has leapt forward before the jump, by at least the
+ * length of the jump. A clock that was behind leaps forward after the jump, by at least the same length. If neither
+ * leap is found, or if both are found, the clock is assumed to have been ahead.
  *
  * `firstFrom` returns the first event in a span whose time is at or after the given time; `undefined` if there is none.
  */

@@ -55,8 +55,8 @@ export function parseMoment(text: string, toUtc: (time: CalendarTime) => number 
 }
 
 /**
- * Returns true if the moment names the same state whenever it is looked up. A word does not: a snapshot may get this
- * name later, or another id may begin with it.
+ * Returns true if the moment surely names the same state whenever it is looked up. A word does not: a snapshot may get
+ * this name later, or another id may begin with it. Returns false for every moment with `~N`, too.
  */
 export function isFixed({ base, back }: Moment): boolean {
   return back === 0 && ["number", "seq", "baseline"].includes(base.kind);

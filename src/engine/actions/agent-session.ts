@@ -20,7 +20,10 @@ import { checkActorName } from "../../core/records/actor-name.ts";
 export interface AgentSessionDraft {
   readonly id: string;
   readonly actor: string;
-  /** The agent's process. Default: none. Such a session is open until its end is reported, or until it is idle. */
+  /**
+   * The agent's process. Default: none. A session without a process is open until its end is reported, or until it is
+   * idle (see `endIdleSessions`).
+   */
   readonly pid?: number | null;
   readonly notes?: readonly string[];
 }
@@ -108,7 +111,7 @@ export async function endAgentSession(context: Context, id: string): Promise<Ses
       const abandoned = await abandoning(context, open, { found, reason: "its session has ended" });
       const { id: _id, seq: _seq, unclosed: _unclosed, ...record } = session;
       const span = { fromSeq: session.fromSeq, toSeq: found.head.seq };
-      // A session's work can be undone, and redone, also while the session is open. So undone changes count as well.
+      // Undone changes count as well, because a session's work can be undone and redone while the session is open.
       const before = await pathsOfSession(context, session.id, span);
       const now = found.changes.filter(({ by }) => by.session === session.id).map((change) => change.path);
       const changed = new Set([...before, ...now]).size;

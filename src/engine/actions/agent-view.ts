@@ -153,7 +153,7 @@ function actorIn(given: unknown): string | undefined {
 }
 
 /**
- * Returns the object with methods of which the denied ones call `refuse`. The code that gets the result can replace any
+ * Returns a view of the object in which each denied method calls `refuse`. The code that gets the view can replace any
  * other method by setting it.
  */
 function onlyAllowed<T extends object, K extends keyof T & string>(

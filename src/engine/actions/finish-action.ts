@@ -90,9 +90,9 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  // The action may be finished late: after it was closed (as abandoned or denied), or after its owner is gone or was
-  // not heard of for too long (`goingOn`), even if no event records that yet. `late` makes the capture treat the action
-  // as open nevertheless.
+  // The action may be finished late: it was closed already (as abandoned or denied), or its owner is gone or was silent
+  // for too long (`goingOn`) and no event records that yet. `late` makes the capture treat such an action as open
+  // nevertheless.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;

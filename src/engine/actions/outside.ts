@@ -73,8 +73,9 @@ export async function backUpOutside(
 }
 
 /**
- * Looks at the outside paths of an action after the action. If everything beneath a path was kept, too, also looks at
- * everything beneath it now. Returns a record for each path whose state differs from its last record.
+ * Looks at the outside paths of an action after the action. If everything beneath a path was kept before the action,
+ * also looks at everything that is beneath the path now. Returns a record for each path whose state differs from its
+ * last record.
  */
 export async function finishOutside(
   context: Context,
@@ -129,7 +130,7 @@ interface DraftsGiven {
   readonly phase: OutsidePhase;
 }
 
-/** Returns the records of the found states. After an action, only new, changed and deleted paths get one. */
+/** Returns the records of the found states. After an action, only new, changed and deleted paths get a record. */
 async function draftsOf(context: Context, looks: readonly Look[], given: DraftsGiven): Promise<EventDraft[]> {
   const drafts = new Map<WorkspacePath, EventDraft>();
   for (const { found, omitted, deep } of looks) {
@@ -235,7 +236,8 @@ export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[
   return {
     home: outside.home,
     isClosed: true,
-    // For an outside path, the answer would reveal where the store lies. Such a path is never read anyway.
+    // For an outside path, the answer is always false, because the true answer would reveal where the store lies. Such
+    // a path is never read anyway.
     isOwn: (path, deep) => isInside(`/${path}`) && outside.isOwn(path, deep),
     resolve(absolute) {
       const asGiven = { name: absolute, end: absolute };

@@ -52,7 +52,7 @@ async function begunBefore(context: Context, id: string): Promise<Session | unde
 
 /**
  * Begins a session, and returns it. If this process already began a run with this id, returns that run. Throws `LOCKED`
- * if another process began a run with this id, or if that run has ended.
+ * if another process began a run with this id, or if the run with this id has ended.
  */
 export async function beginSession(context: Context, draft: SessionDraft): Promise<Session> {
   const id = draft.id ?? context.newId();
@@ -138,7 +138,7 @@ export async function listSessions(context: Context): Promise<Session[]> {
 }
 
 function isGone(context: Context, session: SessionRecord): boolean {
-  // An agent's session without a process is open until its end is reported.
+  // An agent's session without a process is open until its end is reported, or until `endIdleSessions` ends it.
   if (session.kind === "agent" && session.pid === 0) return false;
   return session.state === "running" && !isOwnerAlive(context, session);
 }

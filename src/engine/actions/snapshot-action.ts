@@ -40,10 +40,10 @@ interface UnkeptAction extends Omit<AskedAction, "outside" | "leftOut"> {
  * anything, and begins the action in the same commit. Returns the action. If an action of the same tool call is already
  * open, begins no other one, and returns the open one.
  *
- * Returns `null` if no action is begun:
+ * Returns `null`, and begins no action, in three cases:
  * - The request is off the record. In this case, nothing is scanned or stored.
  * - The tool only reads.
- * - It touches only certain paths, and there is nothing at them to keep.
+ * - The tool touches only certain paths, and there is nothing to keep at these paths.
  */
 export async function snapshotAction(
   context: Context,

@@ -43,8 +43,8 @@ interface Beside {
 }
 
 /**
- * Returns `changes`, the changes of a run or action that is about to end. Those that other work may have made have
- * candidates. `plan`: the changes to kept-aside paths.
+ * Returns `changes`, the changes of a run or action that is about to end. A change that other work may have made, too,
+ * gets candidates. `plan`: the changes to kept-aside paths.
  */
 export async function withCandidates(
   context: Context,

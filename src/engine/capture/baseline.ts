@@ -199,7 +199,7 @@ interface Beginning {
   readonly snapshot: FirstSnapshot;
   /**
    * True if the history is made in a temporary place, and moved into its own place when it is complete. If a head is
-   * already kept for it, that head stems from an attempt whose history was never moved, and is replaced.
+   * already kept for the workspace, it stems from an earlier attempt whose history was never moved, and is replaced.
    */
   readonly isAside?: true;
 }

@@ -39,8 +39,8 @@ export interface Filling {
 }
 
 /**
- * Writes entries into a folder that is not the workspace's. Entries of a further root go into a folder `@<root id>` in
- * it. Throws `FORBIDDEN` if every file is withheld.
+ * Writes entries into a folder that is not the workspace's. Entries of a further root go into the folder `@<root id>`
+ * within that folder. Throws `FORBIDDEN` if every file is withheld.
  */
 export async function fillFolder(entries: readonly Entry[], filling: Filling): Promise<RestoreShape> {
   const { options, withheld = [] } = filling;

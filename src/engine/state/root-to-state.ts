@@ -19,7 +19,10 @@ import { memoKey } from "../log/memo.ts";
 // index provides the folders, and is checked against the previous root. Without this check, an error of the index would
 // stay in the log for ever.
 
-/** A known tree is not continued over more than this many events. A new tree then begins at the nearest root. */
+/**
+ * A known tree is continued over at most this many events. If more events follow it, a new tree begins at the nearest
+ * root that the index knows.
+ */
 const MOST_SINCE = 4_000;
 
 interface Known {
@@ -148,8 +151,8 @@ async function continueTo(context: ProofContext, { tree, end: from }: Known, seq
   const end = await linesBehind(context, from, {
     upTo: seq,
     take: (event) => {
-      // An event with a base states a root. The index lacks this root, because the tree of a known root would begin
-      // here.
+      // An event with a base states a root, so no tree is continued over it. `continued` catches this error, and a new
+      // tree begins at the nearest root. If the new tree meets the event again, the index does not know that root.
       if (event.op !== "compact" && baseOf(event) !== undefined) {
         throw new IndexDisagrees(`it does not know the root of event ${event.seq}`, { seq: event.seq });
       }

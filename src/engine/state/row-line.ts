@@ -60,12 +60,16 @@ async function wholeEvents(context: HistoryContext, rows: readonly EventRow[]): 
   const found = new Map<number, LogEvent>();
   const wanted = rows.toSorted((a, b) => a.seq - b.seq);
   for (const run of runsOf(wanted, FAR)) await readRun(context, run, found);
-  // A line that was not found in its place is read again by itself. This reports the damage.
+  // A line that was not found in its place is read again by itself. This second read throws the error that describes
+  // the damage.
   for (const row of wanted) if (!found.has(row.seq)) found.set(row.seq, (await provedEvent(context, row)).event);
   return found;
 }
 
-/** Divides rows, which are in the order of their events, where two of them are more than `far` events apart. */
+/**
+ * Divides rows into runs. The rows must be in the order of their events. A new run begins at each row that is more than
+ * `far` events after the row before it.
+ */
 function* runsOf<Row extends Pick<EventRow, "seq">>(rows: readonly Row[], far: number): Generator<readonly Row[]> {
   let run: Row[] = [];
   for (const row of rows) {
@@ -108,8 +112,8 @@ export async function baseSays(context: HistoryContext, row: IterationRow): Prom
 }
 
 /**
- * Returns the event whose base has the iterations without lines of their own: the start of the history, or the
- * baseline.
+ * Returns the seq of the event whose base has the iterations without lines of their own: the start of the history, or
+ * the baseline.
  */
 export async function startOf(context: HistoryContext): Promise<number> {
   return (await historyStart(context))?.seq ?? BASELINE_SEQ;

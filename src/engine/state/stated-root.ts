@@ -20,9 +20,10 @@ export interface StatedRoot extends Head {
 }
 
 /**
- * Returns the nearest root at or before event `seq`; `undefined` if the index knows none. The index only says where to
- * read; the line of the root is checked by its own hash. If the index lacks a root, an earlier root is returned, and
- * the caller has to read more lines.
+ * Returns the nearest root at or before event `seq`; `undefined` if none is known. The index only says where to read;
+ * the line of the root is checked by its own hash. If the index lacks a root, an earlier root is returned, and the
+ * caller has to read more lines. In a mirror with an anchor, the root of the anchor is the earliest one. Throws
+ * `INTEGRITY_VIOLATION` if the line states no root.
  */
 export async function nearestRoot(context: HistoryContext, seq: number): Promise<StatedRoot | undefined> {
   const { anchor, index } = context;

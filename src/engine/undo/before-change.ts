@@ -73,8 +73,8 @@ export function finishedNotes({ finished }: BeforeChange, dryRun: boolean): stri
 }
 
 /**
- * Returns notes on finished operations that changed files, left files alone or kept copies of them. The sync itself
- * reports its steps.
+ * Returns notes on finished operations that changed files, left files alone or kept copies of them. Leaves out the
+ * steps of a sync, because the sync reports them itself.
  */
 export function settledNotes(before: BeforeChange): string[] {
   const isTold = ({ intent, changes, blocked, conflicts }: FinishedIntent): boolean =>

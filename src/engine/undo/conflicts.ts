@@ -221,8 +221,9 @@ interface Target {
 }
 
 /**
- * Returns the state that the wanted side of a conflict leads to. The side of an origin is taken as it is. The side of
- * an undo is merged with later edits of the path. Throws `REFUSED` if it does not merge with them.
+ * Returns the state that the wanted side of a conflict leads to. The side of an origin is taken without a merge, except
+ * for mode bits that are never set. The side of an undo is merged with later edits of the path. Throws `REFUSED` if the
+ * undo does not merge with these edits.
  */
 async function mergedTarget(
   context: Context,
@@ -295,9 +296,9 @@ function pathOf(asked: string): string | undefined {
 
 /**
  * Returns the states that an undo or redo of a `resolve` gives to the conflicts that the `resolve` settled. An undo
- * opens them again, with two exceptions: a conflict with a content that is no longer stored stays as it is, and one
- * whose path has another open conflict of an undo or redo is withdrawn. A redo settles them as before. The caller holds
- * a lease of the blob store.
+ * opens them again, with two exceptions: a conflict with a content that is no longer stored stays as it is, and a
+ * conflict of an undo or redo is withdrawn if its path has another open conflict of an undo or redo. A redo settles
+ * them as before. The caller holds a lease of the blob store.
  */
 export async function conflictsOfStep(
   context: Context,

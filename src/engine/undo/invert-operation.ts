@@ -135,10 +135,11 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
 }
 
 /**
- * Returns the fields of the record that say what was inverted. For a redo, this is the target. For an undo, these are
- * its events, without those of skipped paths. The events of paths in `leaves` are included, and `left` names these
+ * Returns the fields of the record that say what was inverted. For a redo, this is the target. For an undo, `took` has
+ * its events, without the events of skipped paths. The events of paths in `leaves` are included, and `left` names these
  * paths. Events whose changes did not merge are listed separately (`met`), so that they can be undone later. `passes`
- * has the operations of which such events are left, or events of a file or link at a skipped path.
+ * names the operations that are not completely undone, because some of their changes did not merge, or because they
+ * changed a file or link at a skipped path.
  */
 async function aboutOf(context: Context, { about, label, own, leaves = new Map() }: Inversion, plan: InversePlan) {
   if ("target" in about) return { target: about.target };
@@ -162,7 +163,10 @@ async function aboutOf(context: Context, { about, label, own, leaves = new Map()
   };
 }
 
-/** Returns those of the paths at which the own events include one of a file or link. */
+/**
+ * Returns the paths at which one of the own events recorded or deleted a file or link. Deletions of folders are
+ * included.
+ */
 async function pathsWithFiles(
   context: Context,
   { byPath }: OwnEvents,

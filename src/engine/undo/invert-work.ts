@@ -40,7 +40,10 @@ export interface Planning {
   readonly unrecorded: readonly Change[];
   /** The batch that receives the merged contents. A dry run has no batch. */
   readonly batch?: BlobBatch;
-  /** The event whose state an undo of the whole work restores, if the work has a beginning. */
+  /**
+   * The last event before the work. An undo of the whole work restores the state after this event. Not set for work
+   * without one beginning, such as the work of an actor.
+   */
   readonly back?: number | undefined;
 }
 

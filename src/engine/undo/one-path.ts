@@ -45,7 +45,7 @@ export async function planOnePath(
   return { wanted, without: madeWithout(changes), back: "decided", isWhole: true };
 }
 
-/** Returns what was changed, and tells of kept copies. Throws `REFUSED` if a path was skipped. */
+/** Returns what was changed, and tells of kept copies. Throws `REFUSED` if a path was left unchanged. */
 export function onePathShape(
   context: Pick<Context, "tell">,
   { changes, skipped, id, conflicts }: FileReport,

@@ -214,9 +214,10 @@ const PAUSE_MS = 120_000;
 const STRIDE = 500;
 
 interface Brought {
+  /** The event before the first of these changes. */
   readonly fromSeq: number;
   readonly seq: number;
-  /** The time of the last event, in ISO-8601. */
+  /** The time of event `seq`, in ISO-8601. */
   readonly ts: string;
   readonly changed: number;
 }

@@ -211,7 +211,10 @@ export async function restoreTo(context: Context, text: string, options: Restore
   });
 }
 
-/** True unless the path belongs to git by the folder's rules. False in a hosted workspace, which has no such rules. */
+/**
+ * True if the rules of the folder make the path a part of the workspace and not of git's own state. False in a hosted
+ * workspace, because no rule there can take in a path of git.
+ */
 async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
   return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
 }

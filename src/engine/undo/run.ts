@@ -42,8 +42,8 @@ import { Nesting, placeOf } from "../facts/nesting.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 
 /**
- * Captures the workspace, so that later changes belong to the session. Returns the present paths that no capture takes,
- * and the filters. Throws an error if the capture exceeds a limit of the workspace.
+ * Captures the workspace, so that only changes after this capture can belong to the session. Returns the present paths
+ * that no capture takes, and the filters. Throws an error if the capture exceeds a limit of the workspace.
  */
 async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {
   refuseOverQuota(context);
@@ -186,7 +186,10 @@ function ofRunner(runner: CommandRunner): Pick<Context["processes"], "pid" | "ru
   return { pid: runner.pid, run: (command, surroundings) => runner.run(command, surroundings) };
 }
 
-/** Ends the session of a command that could not be started or followed. */
+/**
+ * Ends the session of a command that could not be started or followed, and rolls back the session's transaction, if
+ * any.
+ */
 async function endUnstarted(context: Context, begun: Begun, recorder: Recorder): Promise<void> {
   const { session, transaction, kept } = begun;
   await orTell(context, "its end was not recorded", () => finish(context, session, { recorder, kept }));
@@ -296,7 +299,8 @@ function endOf(
 }
 
 /**
- * Runs work after a failure. A `ChronicleError` of this work is only told, so that the caller gets the first failure.
+ * Runs work after a failure. A `ChronicleError` of this work is only passed to `tell`, so that the caller gets the
+ * first failure.
  */
 async function orTell(context: Context, what: string, work: () => Promise<unknown>): Promise<void> {
   try {

@@ -64,7 +64,10 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
 
 export interface ChosenWork extends Work {
   readonly actions: readonly LoggedAction[];
-  /** The ids of the work's brackets. A change may be the work's if it has one of these ids among its candidates. */
+  /**
+   * The ids of the work's brackets. An ambiguous change may belong to the work if one of these ids is among its
+   * candidates.
+   */
   readonly mayBe: ReadonlySet<string>;
 }
 

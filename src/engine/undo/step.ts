@@ -68,9 +68,9 @@ export function stepMeant(operations: readonly LoggedOperation[], named: NamedSt
 }
 
 /**
- * Returns the undo of selected work that a redo of the operation must invert. It undid the operation and nothing else.
- * Returns `undefined` if the operation is not undone, if no such undo is found, or if an undo of the operation itself
- * undid it. Throws `REFUSED` in these cases:
+ * Returns the undo of selected work that undid the operation and nothing else. A redo of the operation must invert this
+ * undo. Returns `undefined` if the operation is not undone, if no such undo is found, or if an undo of the operation
+ * itself undid it. Throws `REFUSED` in these cases:
  * - The undo also undid other work, for example because it was the undo of a larger operation. What it wrote cannot be
  *   divided.
  * - The undo was itself undone, together with other work.
@@ -200,8 +200,8 @@ async function undosOfEvents(
 
 /**
  * Returns what a redo of the undo would change: `own` is true if it would bring back an event of the operation, and
- * `others` if it would bring back or undo an event of other work. The redo also puts those undos and redos in force
- * again that the undo has reversed.
+ * `others` if it would bring back or undo an event of other work. The redo also brings back into force the undos and
+ * redos that the undo has reversed.
  */
 async function effectOfRedo(
   context: Context,
@@ -282,8 +282,8 @@ function reverserOf(undo: LoggedOperation, operations: readonly LoggedOperation[
 }
 
 /**
- * True if the undo names this id: as its target, or as work that it undid completely. Work that was undone by an undo
- * of selected work counts as well, if this undo undid that undo's work once more.
+ * True if the undo names this id: as its target, or as work that it undid completely. If the undo undid the work of an
+ * earlier undo of selected work once more, it also names the work that the earlier undo named.
  */
 function isCoveredBy(undo: LoggedOperation, id: string, operations: readonly LoggedOperation[]): boolean {
   if (undo.selective === undefined) return undo.target === id;
@@ -347,7 +347,8 @@ function lastOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): reado
 }
 
 /**
- * Returns the changes of all these operations. If several of them changed a path, returns the last one's change of it.
+ * Returns the changes of all these operations. For a path that several of them changed, returns the change of the last
+ * one.
  */
 async function together(context: Context, operations: readonly LoggedOperation[]): Promise<StepWork> {
   const changes = new Map<WorkspacePath, OwnChange>();
@@ -384,8 +385,9 @@ function isWhole({ direction, operation }: Step): boolean {
 /**
  * Returns the inversion for three kinds of steps:
  * - A redo of an undo of selected work. To undo such an undo while it is in force is a redo, too.
- * - An undo of such an undo after it was redone or reversed. It undoes the selected work once more.
- * - An undo of an operation of which a part was undone already. It undoes the rest.
+ * - An undo of an undo of selected work, if that undo was redone or reversed. This step undoes the selected work once
+ *   more.
+ * - An undo of an operation if a part of the operation was undone already. This step undoes the rest.
  *
  * Returns `undefined` for any other step.
  */
@@ -490,7 +492,7 @@ async function again(
   // Changes that did not merge are tried again.
   const took = [...(selective?.took ?? []), ...(selective?.met ?? [])].sort(([a], [b]) => a - b);
   const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
-  // Events of restores and undos are included only if the repeated undo included them.
+  // Events of restores and undos are included only if the earlier undo included them.
   const isEverything = isWithSteps || /^(?:file|since) /.test(selection);
   const first = took[0]?.[0] ?? fromSeq;
   return {
@@ -501,8 +503,9 @@ async function again(
     fromSeq: first - 1,
     toSeq: took.at(-1)?.[1] ?? first,
     ...(isEverything ? { everything: true as const } : {}),
-    // The repeated undo is still in force where its redo met a conflict. For everybody's work, these events are left
-    // out here. For other work, `undoOf` leaves out all undone events.
+    // Where the redo of the earlier undo met a conflict, the earlier undo is still in force. If the work includes
+    // everybody's events, the events that are still undone are left out here. For other work, `undoOf` leaves out all
+    // undone events.
     isOwn: (record, path, seq) => holdsSeq(took, seq) && !(isEverything && taken.by(seq, record, path).includes(undo)),
   };
 }

@@ -65,7 +65,7 @@ export async function beginTransaction(
   return shapeNow(context, await openTransaction(context, options, { actions }));
 }
 
-/** A run of which the changes belong to a transaction. */
+/** A run whose changes belong to a transaction. */
 export interface HeldRun {
   readonly id: string;
   readonly within: Within;
@@ -167,9 +167,9 @@ interface Begun {
 }
 
 /**
- * Returns the id of the transaction of which a new one is a savepoint; `undefined` if there is none. Normally, this is
- * the innermost active transaction of the same session and scope that no other process owns and that holds no run.
- * There are two exceptions:
+ * Returns the id of the transaction in which a new transaction is a savepoint; `undefined` if there is none. Normally,
+ * this is the innermost active transaction of the same session and scope that no other process owns and that holds no
+ * run. There are two exceptions:
  * - A new transaction that holds a run is a savepoint of the transaction around the run.
  * - A new transaction that begins in such a run is a savepoint of the transaction that holds the run, or of a later
  *   transaction of its own session.
@@ -223,8 +223,8 @@ export async function countChanges(context: Context, transaction: LoggedTransact
 
 export interface RollbackHow {
   /**
-   * Set if the owner is gone and nobody asked for the rollback. Only changes that are recorded as the transaction's are
-   * then undone.
+   * Set if the owner is gone and nobody asked for the rollback. Such a rollback undoes only changes that are recorded
+   * as the transaction's.
    */
   readonly byRule?: true;
   /**

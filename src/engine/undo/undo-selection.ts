@@ -42,8 +42,8 @@ export async function undoSelection(
 }
 
 /**
- * Resolves `since` only once. A second resolution of a time could give a different state, and would repeat the note
- * about it.
+ * Resolves `since` only once. A second resolution of a time could give a different state, and would repeat the notes of
+ * the first resolution.
  */
 async function atOneMoment(context: Context, options: UndoOptions): Promise<UndoOptions> {
   if (options.since === undefined) return options;
@@ -52,9 +52,9 @@ async function atOneMoment(context: Context, options: UndoOptions): Promise<Undo
 }
 
 /**
- * Returns the selected work. For the turn `last`, a turn is passed over if undos have reported all its remaining
- * changes, as conflicts or as left alone. A turn that is completely undone is not passed over. If all turns are passed
- * over, `last` means the last turn.
+ * Returns the selected work. For the turn `last`, a turn is passed over if earlier undos reported all of its changes
+ * that are not undone, as conflicts or as left alone. A turn that is completely undone is not passed over. If all turns
+ * are passed over, `last` means the last turn.
  */
 async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
   if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
@@ -156,7 +156,8 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
 
 /**
  * Returns the conflicts that this undo settles. It settles the conflict of an undo if it undoes all events of the
- * conflict's path that did not merge. It settles the conflict of a redo if nothing of the redone work is left after it.
+ * conflict's path that did not merge. It settles the conflict of a redo if nothing of the redone work is left after
+ * this undo.
  */
 async function conflictsAbout(
   context: Context,
@@ -178,8 +179,8 @@ async function conflictsAbout(
 }
 
 /**
- * True if nothing that a redo of selected work brought back is in force once the own events are undone, and these are
- * about it: events of the work, or what the redo wrote.
+ * True if no event that a redo of selected work brought back is in force once the own events are undone. The own events
+ * must include at least one event of this work, or everything that the redo wrote.
  */
 async function leavesNothingOf(
   context: Context,

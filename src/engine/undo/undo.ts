@@ -91,7 +91,7 @@ interface StepHow extends Omit<InversionOptions, "left"> {
   readonly asked: string | undefined;
 }
 
-/** Plans a step. Is called after the capture, because the capture reads what other processes have recorded. */
+/** Plans a step. Must be called after the capture, because the capture reads what other processes have recorded. */
 async function planStep(context: Context, asking: StepHow): Promise<FilePlan<UndoShape>> {
   const { present } = asking;
   const operations = await listOperations(context);
@@ -175,8 +175,8 @@ async function planWhole(
   const isEmpty = clean.length + edited.length === 0;
   const aside = isEmpty ? await asideOfStep(context, { kind: direction, target: operation.id }) : undefined;
   const isNothing = isEmpty && isUndone(operation, stack) === (direction === "undo") && aside?.changes.length === 0;
-  // Other files can be in the way when only files kept aside remain to be brought back. The operation is then not
-  // marked as undone, so that the undo can be tried again.
+  // If only files kept aside remain to be brought back, and other files are in their way, the operation is not marked
+  // as undone, so that the undo can be tried again.
   const inTheWay = aside?.changes.length === 0 && own.changes.length === 0 ? settleable(aside.blocked) : [];
   return {
     kind: direction,

@@ -20,9 +20,8 @@ export interface TakenEvent {
  * as one change. If the own events were inverted one by one, they would be merged with states that none of them made,
  * or would bring back undone changes. These events have no effect:
  * - An undone event, together with the events that its undo wrote to the path.
- * - An undone event of the same work (`undone`) whose undo wrote nothing to the path, because later events had reversed
- *   the event before. Such an event must stand directly before an own event or an event without effect. It then counts
- *   as own.
+ * - An undone event of the same work (`undone`) whose undo wrote nothing to the path, because later events had already
+ *   reversed the event. It must stand directly before an own event or an event without effect, and counts as own.
  */
 export async function withUndoneBetween(
   context: Context,

@@ -41,15 +41,16 @@ function notesOf(found: readonly Doubtful[]): string[] {
   return more === 0 ? notes : [...notes, `and ${more} more, of which it is not known what was there`];
 }
 
-/** Paths that a run has not, or perhaps not, created, although the history had no state of them before. */
+/** Paths that a run may not have created, although the history has no earlier state of them. */
 export interface UnknownBefore {
   readonly paths: readonly WorkspacePath[];
   readonly notes: readonly string[];
 }
 
 /**
- * Like `unknownNotes`, for the changes of a run, and with the paths. Looks only at created paths that were omitted when the run began
- * (`omitted`), or that lie in an omitted folder. No other path can have existed without a record.
+ * Like `unknownNotes`, but for the changes of a run, and also returns the paths. Looks only at created paths that were
+ * omitted when the run began (`omitted`), or that lie in an omitted folder. No other path can have existed without a
+ * record.
  */
 export async function unknownBeforeRun(
   context: Context,

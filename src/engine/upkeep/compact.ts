@@ -203,8 +203,8 @@ function nothingRecorded(): ChronicleError {
 }
 
 /**
- * Throws `REFUSED` if an intent is open. `OperationQueue.change` has finished all open intents before this call, so
- * this one was interrupted since. The next call finishes it.
+ * Throws `REFUSED` if an intent is open. `OperationQueue.change` has finished all open intents before this call, so an
+ * intent that is open now was interrupted after that. The next call finishes it.
  */
 async function refuseOpenIntents(context: Context): Promise<void> {
   const [open] = await openIntents(context);

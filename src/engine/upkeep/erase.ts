@@ -112,7 +112,10 @@ function isNothing({ erased, aside }: Look): boolean {
   return erased.length + aside.length === 0;
 }
 
-/** Returns the contents kept aside by plan and path, because the log must have no hash of such a content. */
+/**
+ * Names the contents that were kept aside by their plans and paths, not by their hashes, because the log must have no
+ * hash of such a content.
+ */
 function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
   const paths = new Map<Hash, Set<WorkspacePath>>();
   for (const { plan, path } of uses) paths.set(plan, (paths.get(plan) ?? new Set()).add(path));
@@ -188,7 +191,7 @@ async function lookAt(
   if (left.length > MOST_CONTENTS) throw tooMany(left.length);
   const elsewhere = await context.store.neededElsewhere(new Set(left.map(({ hash }) => hash)));
   refuseOrigins(elsewhere);
-  // In a replica, no path is recorded as gone, because it would then be removed at the origin.
+  // In a replica, no path is recorded as gone, because that record would remove the path at the origin.
   const leftOut = elsewhere.upstream === undefined ? await leftOutOf(context, what, left) : NONE;
   const erased = left.filter((use) => mayGo(use, leftOut));
   const kept = left.filter((use) => !mayGo(use, leftOut));

@@ -34,7 +34,7 @@ export class IndexAudit {
   /** The first event that was compared. Rows before it came from a base. */
   #first: number | undefined;
   #count = 0;
-  /** True if the index and the log begin at different compactions. Nothing is reported then. */
+  /** True if the index and the log begin at different compactions. In that case, nothing is reported. */
   #isElsewhere = false;
 
   private constructor(index: IndexStore, known: IndexHead) {

@@ -11,8 +11,8 @@ import { pruningInForce } from "../facts/pruning.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
 /**
- * Pins a snapshot or an action, or unpins it if `pinned` is false. Default: pins it. What is pinned is not pruned.
- * Records nothing if the pin is already as requested.
+ * Pins a snapshot or an action, or unpins it if `pinned` is false. Default: pins it. A pinned snapshot or action is not
+ * pruned, unless the pruning ignores pins (`keepPinned: false`). Records nothing if the pin is already as requested.
  *
  * `id` stands for the first of these that exists:
  *

@@ -26,8 +26,8 @@ const HOUR_MS = 3_600_000;
 
 /**
  * Gives up the states that the rules do not keep. No line is removed, and nothing in the folder changes. An event names
- * the states that are kept. `gc` can free the contents that only other states need after the grace period, or at once
- * with `now`. A dry run records nothing.
+ * the states that are kept. After the grace period, or at once with `now`, `gc` can free the contents that only other
+ * states need. A dry run records nothing, and does not check whether work is open.
  *
  * Throws `REFUSED` if the history is not signed. With `now`, also throws `REFUSED` if work is open, or if an earlier
  * pruning can still be brought back. Throws `USAGE` for an invalid rule.
@@ -45,7 +45,8 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     if (now) await refuseAtOnce(context);
     if (now) await refuseWaiting(context);
     const look = await lookAt(context, asked);
-    // The contents are counted before the event is written. After it, the given-up contents are no longer needed.
+    // The contents are counted before the event is written, because the given-up contents are no longer needed after
+    // the event.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
     if (look.answer.pruned.length === 0) return shape;
     // The note is written before the event, because a note without a pruning does no harm.
@@ -208,8 +209,8 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
 
 /**
- * Returns the number of given-up bytes above which they are freed automatically. It grows with the log, because freeing
- * reads the logs.
+ * Returns the number of given-up bytes above which they are freed automatically. This number grows with the log,
+ * because freeing reads the logs.
  */
 function freeFrom({ log }: Context): number {
   return Math.max(FREE_FROM_BYTES, log.head.bytes);
@@ -221,9 +222,9 @@ function freeFrom({ log }: Context): number {
 const FREE_WAIT_MS = 200;
 
 /**
- * Gives up what exceeds the limits, and frees contents when enough has been given up. Called after each snapshot of an
- * action. The caller must hold no lease. Does nothing while another process holds the lock. Every other error is
- * reported once and not thrown, because the action has already begun.
+ * Gives up the states that exceed the limits, and frees contents when enough bytes have been given up (`freeFrom`).
+ * Called after each snapshot of an action. The caller must hold no lease. Does nothing while another process holds the
+ * lock. Every other error is reported once and not thrown, because the action has already begun.
  */
 export async function keepToLimits(context: Context): Promise<void> {
   try {
@@ -296,7 +297,7 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
 
 /**
  * True if a closer check is worthwhile: a state above the floor is old enough to be pruned, and a limit may be
- * exceeded. Within an hour after a vain check, only the limit on the number of actions counts. Actions must then have
+ * exceeded. Within an hour after a vain check, only the limit on the number of actions counts, and actions must have
  * been added since that check: more than a tenth of the limit if young actions are protected, otherwise at least one.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {

@@ -12,7 +12,7 @@ import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
 import { leafHash } from "../../core/log/log-tree.ts";
 import { displayPath } from "../../core/values/path.ts";
 
-/** Records of which a history has only one. Their ids name the workspace of the history. */
+/** Kinds of records that a history has at most once. The id of such a record names the workspace of the history. */
 const OF_WORKSPACE = /^(workspace|signer|coverage|prune|commit|compact):/;
 
 /** Records that may be deleted: those of users, and versions that their replica has resolved. */

@@ -22,6 +22,10 @@ export interface RetentionRoots {
   readonly moments: readonly KeptMoment[];
   /** The states at which the open runs and watches began. A pruning must keep them. */
   readonly states: readonly number[];
+  /**
+   * This state and all later states are kept, whatever the rules say (see `Unfinished.hold`). `Infinity` if there is no
+   * such state.
+   */
   readonly hold: number;
 }
 

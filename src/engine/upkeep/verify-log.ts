@@ -85,6 +85,7 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly seqsOfInterest: ReadonlySet<number>;
   /** Contents for which all places are reported, up to `MOST_PLACES`. */
   readonly placesOf?: ReadonlySet<Hash>;
+  /** The audit of an index that is compared with the log while the log is replayed. Default: no index is compared. */
   readonly audit?: IndexAudit;
   /** Called with the replayed state at the end, if everything could be replayed. */
   readonly atEnd?: (index: IndexStore) => Promise<void>;
@@ -311,7 +312,8 @@ class LogVerifier {
     this.#whole = this.#prev.seq;
     const { size, head, frontier, root } = this.#start;
     this.#tree = new LogTree(frontier, size);
-    // The sentinel states the head before it, so that a kept head of that event can be compared.
+    // The sentinel states the head before it. That head is noted, so that a kept head of the same event can be
+    // compared.
     this.#at.set(size, { hash: head, logRoot: this.#tree.root(), root });
   }
 
@@ -388,7 +390,9 @@ class LogVerifier {
     }
   }
 
-  /** True if a crash has torn the last commit, of which the bad line is a part. False if the line is damaged. */
+  /**
+   * True if the bad line is a part of the last commit, and a crash has torn this commit. False if the line is damaged.
+   */
   async #isTorn({ offset }: RawLine): Promise<boolean> {
     const { log, isCopy } = this.#context;
     const bad = { seq: this.#prev.seq + 1, offset };

@@ -257,7 +257,10 @@ function checkContent(context: Context, held: ComparedLog, given: ExpectedHead):
   return [{ kind: "wrong-workspace", where, detail }];
 }
 
-/** Compares the log with the head that the index knows: the log must not end before it, or have another event there. */
+/**
+ * Compares the log with the head that the index knows: the log must not end before this head, and must not have another
+ * event at its seq.
+ */
 function checkIndex(head: Head, log: LogFindings): Problem[] {
   if (head.seq === 0) return [];
   const where = "index.db";
@@ -455,8 +458,8 @@ function acceptedNote({ seq, actor, accepted }: LoggedSigner): string {
 const MOST_NAMED = 3;
 
 /**
- * Verifies everything but the bytes of contents, and the links between actions. Throws `INTEGRITY_VIOLATION` if
- * anything is wrong.
+ * Verifies everything except for the bytes of contents (as `verify` does with `quick`). If nothing is wrong, also
+ * verifies the links between actions. Throws `INTEGRITY_VIOLATION` if anything is wrong.
  */
 export async function verifyIntegrity(context: Context): Promise<void> {
   const { problems } = await verify(context, { quick: true });

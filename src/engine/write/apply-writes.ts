@@ -36,8 +36,8 @@ interface Planned {
 /**
  * Applies planned writes, which must touch different paths: records the intents, changes the files, and closes the
  * intents in one commit. After a crash in between, `settle` finishes the open intents. If there is only one write and
- * it has few changes, fewer steps are taken (`applyAlone`). Writes of one file each are applied together. They come
- * after the other writes, because these may make folders for them. No intent is recorded before `kept` resolves,
+ * it has few changes, fewer steps are taken (`applyAlone`). Writes of one file each are applied together, after the
+ * other writes, because the other writes may make folders for the files. No intent is recorded before `kept` resolves,
  * because only then are the contents durable.
  */
 export async function applyWrites(
@@ -68,8 +68,8 @@ export async function applyWrites(
 const lastRound = memoKey<string>("token of the last round of writes");
 
 /**
- * Waits until the old files of the last round are removed. They are removed beside the next writes, because freeing the
- * space of a file can take longer than writing it. A failure is only reported: a later sweep removes the files.
+ * Waits until the files that the last round replaced are removed. Their removal runs in the background, because freeing
+ * the space of a file can take longer than writing it. A failure is only reported: a later sweep removes the files.
  */
 async function cleanUpRound({ memo, worktree, tell }: Context): Promise<void> {
   const token = memo.get(lastRound);
@@ -132,8 +132,8 @@ function pathOf({ path }: Change): Change["path"] {
  * Applies a write that is alone in its commit. While new files are staged, one append records the open intent together
  * with the new states of the files. This append decides the write: copies elsewhere can receive the write before the
  * files of this folder change. After a crash, `settle` finishes a decided write. A write that was not decided has
- * changed nothing. If a path then cannot be changed, for instance because somebody has just edited it, a further event
- * inverts its recorded change.
+ * changed nothing. If a path cannot be changed after this append, for instance because somebody has just edited it, a
+ * further event inverts its recorded change.
  */
 async function applyAlone(
   context: Context,

@@ -136,7 +136,7 @@ function writablePath(context: Context, given: string): WorkspacePath {
   throw unwritable(path, reason);
 }
 
-/** The maximum length of names of actors and sessions, in characters. */
+/** The maximum length of names of actors and sessions, in UTF-16 code units. */
 const MOST_CHARS = 1_000;
 
 function whose({ actor, session, requestId }: WriteBy): WriteBy {

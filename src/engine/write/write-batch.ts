@@ -29,8 +29,8 @@ export interface PlannedWrite {
   readonly intent: IntentRecord;
   readonly changes: readonly Change[];
   /**
-   * The events of the write: the open intent, the changes, and the closed intent. If there are no changes, only the
-   * closed intent. If the log ends before the closed intent, `settle` finishes or undoes the write.
+   * The events of the write: the open intent, the changes, and the closed intent. If there are no changes, this is only
+   * the closed intent. If the log ends before the closed intent, `settle` finishes or undoes the write.
    */
   readonly drafts: readonly EventDraft[];
   /** The result to answer once the events are durable. */
@@ -78,7 +78,7 @@ export class WriteBatch {
   /**
    * Plans a write. If this batch has the same request already, returns the plan of that request. If the request was
    * done before, or nothing needs to be recorded, returns the answer instead of a plan. Throws if the write cannot be
-   * done. `isAsIs` is true if the disk is already as the write asks. No change is then planned, even if that state is
+   * done. `isAsIs` is true if the disk is already as the write asks. If so, no change is planned, even if that state is
    * not recorded.
    */
   async plan(write: ReadyWrite, isAsIs = false): Promise<PlannedWrite | FileWriteShape> {

@@ -35,6 +35,7 @@ export interface NamedContents {
 export interface EventPushOptions {
   readonly history: LogHistory;
   readonly contents: NamedContents;
+  /** No further parcel is sent once this many bytes were sent and are not acknowledged. Default: 4 MiB. */
   readonly windowBytes?: number;
   /** Called when a page was sent and more will follow. Must not throw. */
   readonly onMore?: () => void;
@@ -61,7 +62,7 @@ export class EventPush {
   /** The parcels that were sent and are not acknowledged: the last event and the bytes of each. */
   #inFlight: { readonly seq: number; readonly bytes: number }[] = [];
   #inFlightBytes = 0;
-  /** Incremented by `begin` and `stop`. A page that is being sent then ends. */
+  /** Incremented by `begin` and `stop`, which both end a page that is being sent. */
   #epoch = 0;
   #isNoted = false;
   #isRunning = false;
@@ -183,7 +184,7 @@ export class EventPush {
 
   /**
    * Splits the events into parcels. An event that can be sent as a notification is a parcel of its own, with its
-   * content if that is small. Consecutive events that cannot be sent so form one parcel.
+   * content if that is small. Consecutive events that cannot be sent as notifications form one parcel.
    */
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];

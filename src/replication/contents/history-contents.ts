@@ -72,8 +72,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
       const ofFiles = names.hasAdded ? new Set(hashes) : await this.#protectedContents();
       const found = new Set<Hash>();
       for (const hash of hashes) if (ofFiles.has(hash) && (await this.#isSecretOfFiles(hash))) found.add(hash);
-      // The index does not know the other contents. Those among them that belong to files are named by a conflict, a
-      // version, or an operation that is about to write them.
+      // The index does not know the other contents. If another content belongs to a file, it is named by a conflict, by
+      // a version, or by an operation that is about to write it.
       const known = await this.#context.index.withContents(hashes);
       const others = hashes.filter((hash) => !known.has(hash));
       if (others.length > 0) await this.#readOn(head.seq);

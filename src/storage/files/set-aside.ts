@@ -44,8 +44,8 @@ interface DamagedPack {
 }
 
 /**
- * Copies the readable contents of a pack, and moves the pack into quarantine. Returns false, and changes nothing, if
- * the file is missing, or if a content is damaged that must be kept.
+ * Copies the readable contents of a pack, and moves the pack into quarantine. Returns false, and moves nothing, if the
+ * file of the pack is missing, or if a content that must be kept is damaged.
  */
 async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }: DamagedPack): Promise<boolean> {
   const { index, layout } = files;

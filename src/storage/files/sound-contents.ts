@@ -9,7 +9,10 @@ import type { BlobLayout } from "../layout.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, isPlaceIn, readAt } from "./pack-scan.ts";
 
-/** The maximum number of blocks and large contents that are remembered as sound. All others are read on each use. */
+/**
+ * The maximum number of blocks and large contents that are remembered as sound. A sound block or content that
+ * is not remembered is read on each use.
+ */
 const SLOTS = 1 << 16;
 const EMPTY = 0n;
 /** The number of pieces of a large content (1 MiB each) that are read in one step. */
@@ -63,9 +66,9 @@ function slotOf(key: bigint): number {
 type Places = Pick<BlobIndex, "find" | "packs">;
 
 /**
- * Finds out whether the stored bytes of a content that is put again are sound. A block is read on its first use. A
- * sound block is remembered for all threads of this process. A damaged content counts as not stored, so that the good
- * bytes that are put replace it.
+ * Finds out whether the stored bytes of a content that is put again are sound. A block or large content is read on its
+ * first use. A sound one is remembered for all threads of this process, and a damaged one for this object. The caller
+ * treats a damaged content as not stored, so that the good bytes that are put replace it.
  */
 export class SoundContents {
   readonly #disk: Disk;
@@ -117,7 +120,10 @@ export class SoundContents {
     this.#checked.clear();
   }
 
-  /** Returns `astray` if this content is not at its place. Nothing is then known of the other contents of the block. */
+  /**
+   * Returns `astray` if the block does not have this content at its place. In that case, nothing is known of the other
+   * contents of the block.
+   */
   *#read(hash: Hash, place: BlobPlace): Generator<void, Damaged | "astray", void> {
     return place.kind === "large" ? yield* this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);
   }

@@ -107,8 +107,8 @@ function framesBehind(
   frame: (path: WorkspacePath, id: number, behind?: Buffer) => Frame,
 ): Frame[] {
   if (after === undefined || after === path || !(everyRoot || isWithin(after, path))) {
-    // In path order, the paths of the other roots come after the path `""` of the first root, but before all others in
-    // it.
+    // In path order, the paths of the other roots come after the path `""` of the first root, but before all other
+    // paths of the first root.
     const isBefore =
       after === undefined || comparePaths(after, path) <= 0 || (path === ROOT && rootFolderOf(after) !== ROOT);
     return isBefore ? [frame(path, id)] : [];

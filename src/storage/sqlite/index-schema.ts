@@ -7,15 +7,17 @@ const FORMAT = 9;
  * The tables:
  * - `state`: the last event that the index includes. `frontier` ends with a checksum of `seq`, `hash`, `offset` and the
  *   frontier, because heads are signed from these values. `generation` counts resets, so that a connection notices a
- *   reset by another process. `damaged_seq`: the event whose line was found damaged; 0 if none was.
+ *   reset by another process. `damaged_seq`: the event whose line was found damaged; 0 if none was. `tree_seq`: the
+ *   event up to which `tree` has all folder hashes.
  * - `events`: `open` is 1 only for the last event of an unfinished record: a running session, an open action.
  * - `clock_jumps`: events whose time is before the time of the previous event.
  * - `commits`: `first` and `last` are the seqs of a commit's events. `rooted`: 1 if the last event states a Merkle
  *   root.
  * - `folders`: one row for each folder that ever contained something. The top is row 1, and its parent is 0.
  * - `remote_work`: `replica`, `session`, `turn`, `action` and `actor` are bytes, empty if absent.
- * - `iterations`: names are bytes, so that their order is path order. `kind`: 0 is a deletion, 4 a protected file.
- *   `mtime_ns`: the nanoseconds after `mtime`, which is in milliseconds.
+ * - `iterations`: names are bytes, so that their order is path order. `kind`: 0 is a deletion, 1 a file, 2 a symlink, 3
+ *   a folder, 4 a protected file. `mtime_ns`: the nanoseconds after `mtime`, which is in milliseconds.
+ * - `tree`: the Merkle hash of a folder as of a seq; NULL if the folder was removed.
  */
 const TABLES = `
   CREATE TABLE state (
@@ -62,7 +64,7 @@ export function prepareIndex(db: DatabaseSync): void {
   db.exec("COMMIT");
 }
 
-/** Must be called in a transaction. */
+/** Replaces all tables by empty ones. `generation`: the new count of resets. Requires a transaction. */
 export function recreateTables(db: DatabaseSync, generation: number): void {
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all();
   for (const { name } of tables) db.exec(`DROP TABLE "${String(name).replaceAll('"', '""')}"`);

@@ -417,8 +417,8 @@ const WORTH = 4;
 
 /**
  * Reads the rows of one folder after the other. Folders that were recorded together have consecutive numbers, so a walk
- * reads nearly all of them in table order, and one query answers for hundreds. In any other order, each folder is
- * queried separately, and pages are tried ever less often. Keeps one page in memory.
+ * reads nearly all folders in table order, and one query answers for hundreds of folders. In any other order, each
+ * folder is queried separately, and pages are tried ever less often. Keeps one page in memory.
  */
 class ReadAhead {
   readonly #rows: FolderRows;

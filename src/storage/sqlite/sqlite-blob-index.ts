@@ -308,7 +308,9 @@ function isUnsound(error: unknown): boolean {
   return code === 1 /* a table is missing */ || code === 11 /* CORRUPT */ || code === 26; /* NOTADB */
 }
 
-/** True if no file descriptor is free. The disk is then not at fault, and no other file could be opened either. */
+/**
+ * True if the cause is that no file descriptor is free. The disk is not at fault, and no other file could be opened.
+ */
 function isOutOfDescriptors(trouble: unknown): boolean {
   const errno = trouble instanceof ChronicleError ? trouble.data["errno"] : errnoOf(trouble);
   return errno === "EMFILE" || errno === "ENFILE";

@@ -47,7 +47,7 @@ const NAMES: Readonly<Record<number, string>> = {
 
 const OF_THE_DISK: ReadonlySet<number> = new Set([READONLY, IOERR, FULL, CANTOPEN]);
 
-/** Returns the primary result code; `undefined` for an error that is not SQLite's. */
+/** Returns the primary result code; `undefined` for an error that SQLite did not report. */
 export function sqliteCode(error: unknown): number | undefined {
   const code = extendedCode(error);
   return code === undefined ? undefined : code & 0xff;

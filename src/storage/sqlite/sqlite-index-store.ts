@@ -36,7 +36,7 @@ export function openSqliteIndexStore(path: string, disk: Disk, options: SqliteIn
 }
 
 export interface SqliteIndexOptions {
-  /** Called with the reason why the file takes no changes, when the index continues without it. */
+  /** Called when the index continues without the file, with the error for which the file takes no changes. */
   readonly onTemporary?: (why: unknown) => void;
 }
 

@@ -93,8 +93,8 @@ function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileSta
   const other = name === undefined ? undefined : planned.get(childOf(parentOf(step.path), name));
   if (other !== undefined && other.after === undefined) step.alias = other;
   else if (name !== undefined) block(step, "not-held", takenFor(name));
-  // The listed name of that entry is unknown. It may be any of the names to be removed, so the step and all removals in
-  // the folder are blocked.
+  // The name under which the folder lists the found entry is unknown. It may be any of the names to be removed, so the
+  // step and all removals in the folder are blocked.
   else for (const one of removedBeside(step, planned)) block(one, "not-held", takenFor(nameOf(step.path)));
   return undefined;
 }
@@ -331,7 +331,7 @@ function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>):
 
 /**
  * Blocks the removal or replacement of a folder that holds a blocked path. Also blocks a removal that is already done,
- * because somebody may have exchanged the folder at that moment.
+ * because somebody may have exchanged the folder just before it was removed.
  */
 function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));

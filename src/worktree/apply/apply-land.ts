@@ -293,8 +293,8 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
 }
 
 /**
- * Moves the old file into the trash, on a file system without hard links. The path is then missing for a moment. If the
- * apply is interrupted at that moment, a resumed apply accepts the missing path (see `mayBeGone`).
+ * Moves the old file into the trash, on a file system without hard links. The path is missing until the new file is put
+ * there. If the apply is interrupted in between, a resumed apply accepts the missing path (see `mayBeGone`).
  */
 function moveAside(step: Step): void {
   step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);
@@ -388,9 +388,9 @@ function putBack(step: Step, from: WorkspacePath): void {
 }
 
 /**
- * True if the path still has the file or link that the apply put there. If `isCertain` is set, an equal stat proves
- * that. Otherwise the bytes are compared, because somebody may have written before that stat was taken, or after it
- * within one tick of the clock.
+ * True if the path still has the file or link that the apply put there. If `isCertain` is set, an equal stat is enough
+ * proof. Otherwise, the bytes are compared, because somebody may have written the file before `stat` was taken, or
+ * afterwards within one tick of the clock.
  */
 function isOwn({ root: { fs }, inner, after, stat, isCertain: showsWrites }: Step, now: FileStat): boolean {
   if (after?.hash === undefined || now.kind !== after.kind) return false;
@@ -433,9 +433,9 @@ interface ConflictList {
 const MAX_NAME_BYTES = 255;
 
 /**
- * Keeps a file of the trash as a conflict copy, because somebody wrote it at the last moment: gives it a free name
- * beside its path, and returns the copy's path. Uses a folder above if the path's own folder is gone or takes no new
- * name. If no folder takes a name, throws the disk's error and leaves the file in the trash.
+ * Keeps a file of the trash as a conflict copy, because somebody wrote the file at the last moment. Gives the file a
+ * free name beside its path, and returns the path of the copy. Uses a folder above if the path's own folder is gone or
+ * takes no new name. If no folder takes a name, throws the disk's error and leaves the file in the trash.
  */
 function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): WorkspacePath {
   const { fs, root } = step.root;
@@ -451,7 +451,7 @@ function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): W
   }
 }
 
-/** Removes a conflict copy after its step was undone, if the file with the path's name is the same file as the copy. */
+/** Removes a conflict copy after its step was undone, if the copy is a second name of the file at the step's path. */
 function dropCopy({ conflicts }: ConflictList, { root: { fs, root }, inner }: Step, copy: WorkspacePath): void {
   const [now, kept] = [fs.lstat(inner), fs.lstat(copy)];
   if (now === undefined || kept === undefined || now.ino !== kept.ino || now.dev !== kept.dev) return;

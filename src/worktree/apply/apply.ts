@@ -42,7 +42,8 @@ const DEFAULT_FOLDER_MASK = 0o4000;
 const TURN = 2048;
 
 /**
- * The number of folders up to which they are synced one by one. More folders are synced with their whole file system.
+ * The number of folders up to which folders are synced one by one. If there are more, their whole file system is
+ * synced.
  */
 const FEW_FOLDERS = 256;
 
@@ -391,7 +392,8 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
     try {
       undo();
     } catch (error) {
-      // The step cannot be undone, for example because somebody has changed the path. It is then reported as applied.
+      // The step cannot be undone, for example because somebody has changed the path. Such a step is reported as
+      // applied if the path is as the step left it.
       if (errnoOf(error) === undefined) throw error;
     }
   }

@@ -99,7 +99,7 @@ export class EarlyStage {
 
   /**
    * Hands the staged files over to the caller. Returns `undefined` if `begin` was never called, or if `end` was not
-   * called after it.
+   * called after the last `begin`.
    */
   take(): EarlyTree | undefined {
     const staging = this.#staging;

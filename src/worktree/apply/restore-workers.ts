@@ -11,7 +11,7 @@ export interface StageFile {
   readonly size: number;
   /** Permission bits, without setuid and setgid. */
   readonly mode: number;
-  /** Modification time in ns since the epoch; `undefined` for now. */
+  /** Modification time in ns since the epoch. `undefined`: the file keeps the time at which it is written. */
   readonly mtimeNs: bigint | undefined;
 }
 
@@ -35,8 +35,8 @@ export interface RestoreWorkers {
     onWritten?: (files: number) => void,
   ): Promise<readonly (FileStat | undefined)[]>;
   /**
-   * Removes files beneath `base`. Resolves to false if not all of them are removed: if there are so few that the workers
-   * would not be faster, if no workers are running, or if a removal fails. The caller then removes the rest.
+   * Removes files beneath `base`. Resolves to false if not all of them are removed: if there are so few that the
+   * workers would not be faster, if no workers are running, or if a removal fails. The caller then removes the rest.
    */
   remove(base: string, paths: readonly WorkspacePath[]): Promise<boolean>;
 }

@@ -66,8 +66,8 @@ export class Staging {
 
   /**
    * Makes the folders, and empties `new`. `keepsOld`: true for an apply that resumes an interrupted one, and needs the
-   * old files of that apply. Otherwise, `prepare` also empties `old`. An earlier apply with this token has then changed
-   * nothing, so `old` holds only second names (hard links) of files that are still in place.
+   * old files of that apply. Otherwise, `prepare` also empties `old`. In that case, an earlier apply with this token
+   * has changed nothing, so `old` holds only second names (hard links) of files that are still in place.
    */
   prepare(keepsOld: boolean): void {
     this.places.clear();
@@ -117,8 +117,8 @@ export class Staging {
   }
 
   /**
-   * Like `purge`, but unlinks old files without blocking this thread, because freeing their space takes time. Many files
-   * are unlinked by the workers, if these are running.
+   * Like `purge`, but unlinks old files without blocking this thread, because freeing their space takes time. Many
+   * files are unlinked by the workers, if these are running.
    */
   async purgeBeside(workers: RestoreWorkers | undefined): Promise<void> {
     const old = childOf(this.#prefix, "old");
@@ -285,10 +285,10 @@ interface StagingFolders {
 }
 
 /**
- * Removes staging folders that are older than `LONG_AGO_NS`. The applies of these folders were interrupted before the
- * log mentioned them, so no later process resumes them. The old files in the folders are second names (hard links) of
- * files that are still in place, and the new files were never put into place. Called after an apply, when no
- * interrupted operation is open.
+ * Removes staging folders that are older than `LONG_AGO_NS`. The applies that made these folders were interrupted
+ * before the log mentioned the applies, so no later process resumes them. The old files in the folders are second names
+ * (hard links) of files that are still in place, and the new files were never put into place. Called after an apply,
+ * when no interrupted operation is open.
  */
 export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
   for (const root of roots) {

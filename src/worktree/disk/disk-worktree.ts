@@ -155,7 +155,7 @@ export class DiskWorktree implements Worktree {
       this.#excludes = excludes;
       this.#unapplied = report.unapplied;
       // Only a full scan finds out which folders the rules leave out. Folders that the rules no longer leave out must
-      // then be watched.
+      // be watched from now on.
       for (const watch of this.#watches) watch.looked();
     }
     return { ...report, unapplied: this.#unapplied };
@@ -334,7 +334,7 @@ export class DiskWorktree implements Worktree {
     // A resumed apply stages its files anew, because the early-staged files may belong to another state.
     const early = request.resume === true ? undefined : this.#early?.take();
     // The system reports a failed sync only once. If this apply does not take the early-staged files, nobody awaits the
-    // early stage's sync. So that sync must end before this apply syncs.
+    // early stage's sync. Therefore, that sync must end before this apply syncs.
     if (early === undefined) await this.#early?.quiet();
     if (request.begin !== undefined) this.sweepLeft();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);

@@ -42,7 +42,10 @@ const RETRY_MS = 10_000;
 /** The maximum delay between two tries, in milliseconds. The delay doubles with each refusal. */
 const LONGEST_RETRY_MS = 600_000;
 
-/** The number of paths at once above which a full scan is cheaper, and the kernel's queue may have overflowed. */
+/**
+ * The number of pending paths above which a full scan is cheaper. Also the number of events above which the kernel's
+ * queue may have overflowed.
+ */
 const MANY = 2000;
 
 /** The length in ms of the pause that, after more than `MANY` events, causes a hint of everything. */
@@ -173,7 +176,8 @@ class RootsWatch implements RootsWatchHandle {
   /**
    * Watches all roots anew if a watch was refused and the next try is due. The try may succeed, because other programs,
    * or other workspaces of this process, may have freed watches meanwhile. After the try, a hint of everything is due,
-   * because changes from the time without a watch are unknown. A root on a shared file system prevents the try, because the handle would stay degraded.
+   * because changes from the time without a watch are unknown. A root on a shared file system prevents the try, because
+   * the handle would stay degraded.
    */
   async #retry(): Promise<void> {
     const { roots } = this.#options;
@@ -283,8 +287,8 @@ class RootsWatch implements RootsWatchHandle {
     if (old === undefined) return;
     this.#watching.delete(root);
     try {
-      // The old watch is closed first, because @parcel/watcher reuses its list of the folders as long as a watch uses
-      // it.
+      // The old watch is closed first, because @parcel/watcher keeps a list of the folders, and reuses this list as
+      // long as any watch uses it.
       await old.close();
       await this.#begin(root);
       this.#everything = true;
@@ -413,7 +417,7 @@ class WatchBarrier {
     }
   }
 
-  /** True if events may have been dropped since the last call of `takeLoss`. New folders may then not be watched. */
+  /** True if events may have been dropped since the last call of `takeLoss`, so that new folders may lack a watch. */
   takeLoss(): boolean {
     const before = this.#taken;
     this.#taken = this.#disk.watchLosses();
@@ -504,8 +508,9 @@ interface Watched {
 }
 
 /**
- * Watches a folder and each folder beneath it separately, if the disk can do that (`Disk.watchFolder`). Events then
- * come at once and in order. A new folder is watched before it is reported, so a scan after the report misses nothing.
+ * Watches a folder and each folder beneath it separately, if the disk can do that (`Disk.watchFolder`). Events of such
+ * watches come at once and in order. A new folder is watched before it is reported, so a scan after the report misses
+ * nothing.
  */
 class FolderWatch {
   readonly #options: FolderWatchOptions;

@@ -42,7 +42,9 @@ export interface FolderPlacesOptions {
   readonly root: string;
   /** The name of this apply's staging folder. */
   readonly own: string;
-  /** The access to the folder `noteFolder`, in which one link for each folder with a place notes that folder. */
+  /**
+   * Gives access to `noteFolder`. For each folder with a place, `noteFolder` has one link, whose target is that folder.
+   */
   readonly notes: ConfinedFs;
   readonly noteFolder: WorkspacePath;
 }

@@ -23,8 +23,8 @@ export interface UnitPart {
   readonly hash: Hash;
   readonly size: number;
   /**
-   * True if the file changed while it was read. The copy is then consistent only together with the other files of its
-   * unit.
+   * True if the file changed while it was read, so that the copy is consistent only together with the other files of
+   * its unit.
    */
   readonly moved: boolean;
 }

@@ -52,8 +52,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * Finds the repository that contains the root. It begins in the root itself, or in the nearest possible folder above.
-   * The search does not leave the file system of the root.
+   * Finds the repository that contains the root. The repository begins in the root itself, or in the nearest folder
+   * above in which a repository begins. The search does not leave the file system of the root.
    */
   atRoot(): FoundRepository {
     const device = this.#files.stat(this.#root)?.dev;
@@ -151,7 +151,7 @@ export class RepositoryFinder {
 }
 
 /**
- * Returns the ignore files of a repository that lie outside of the root or in its git folder, lowest precedence first.
+ * Returns the ignore files of a repository that lie outside of the root or in the git folder, lowest precedence first.
  * `problems` names the files that cannot be used. `isOwnExclude`: true if the exclude file lies in the root, so that it
  * is read together with the root's ignore files.
  */

@@ -68,7 +68,10 @@ export class RootGit {
     this.#finder = new RepositoryFinder(parts, parts.root.folder);
   }
 
-  /** Must be called if a rule has changed. The cached `tracked` may then be wrong, so the indexes are read instead. */
+  /**
+   * Must be called if a rule has changed, because the cached `tracked` may be wrong after a change. From then on, the
+   * indexes are read instead.
+   */
   noteChangedRules(): void {
     this.#rulesChanged = true;
   }

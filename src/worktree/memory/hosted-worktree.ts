@@ -131,7 +131,7 @@ export class HostedWorktree implements Worktree {
     return [];
   }
 
-  /** Returns that every path is tracked, because no filter applies. */
+  /** Returns the verdict that the path is tracked, because no filter applies. */
   async explain(): Promise<Verdict> {
     return { tracked: true, rule: "default" };
   }

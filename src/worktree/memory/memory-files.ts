@@ -24,7 +24,10 @@ export class MemoryFiles {
     this.#clock = clock;
   }
 
-  /** Writes a file, and makes the folders above it. An existing file keeps its inode. */
+  /**
+   * Writes a file, and makes the folders above it. An existing file keeps its inode. `mode`: default: the mode of the
+   * existing file, or 0644 for a new file.
+   */
   write(path: WorkspacePath, content: string | Uint8Array, mode?: number): void {
     const old = this.#nodes.get(path);
     const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(content);

@@ -76,8 +76,8 @@ function folderRules(fs: ConfinedFs, root: TrackedRoot, git: GitNow): (folder: W
 }
 
 /**
- * True if, by its name, a file forms one unit with `only`, the file of a single-file root, provided that `only` is a
- * database.
+ * True if the file has the name of a companion file of `only`, the file of a single-file root. Does not check whether
+ * `only` is a database.
  */
 function isOfUnit(only: string, inner: WorkspacePath): boolean {
   return unitDatabaseOf(inner) === only;

@@ -26,8 +26,8 @@ export interface RootScanParts {
   /** True if the rules decide about the contents of a named folder (see `ScanRequest.alone`). */
   readonly alone: boolean;
   /**
-   * True if only some paths are scanned. The tally then starts with the remembered totals, and only the differences are
-   * counted.
+   * True if only some paths are scanned. In that case, the tally starts with the remembered totals, and only the
+   * differences from them are counted.
    */
   readonly partial: boolean;
   /** The stats of the store's own folders. */
@@ -48,11 +48,11 @@ export interface FolderWork {
   readonly weight: Weight;
   /** The rules for the folder's own children. */
   readonly rules: FolderRules;
-  /** False while the folder itself is not tracked. It is then walked only because something in it may be tracked. */
+  /** False while the folder itself is not tracked, and is walked only because something in it may be tracked. */
   tracked: boolean;
   /** True if the rules do not apply, so that everything in the folder except git's own state is recorded. */
   readonly named: boolean;
-  /** True if children may change without a change of the folder's times. The next scan then lists the folder again. */
+  /** True if children may change without a change of the folder's times, so that the next scan must list the folder. */
   unsettled: boolean;
   /** The number of new paths in the folder that the limits leave out. */
   overLimit: number;

@@ -241,8 +241,8 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
 const NO_DEVICE = 0n;
 
 /**
- * Throws `NOT_FOUND` if the scan found paths gone, and the root's folder was replaced or removed during the scan. The
- * paths may then still exist elsewhere.
+ * Throws `NOT_FOUND` if the scan found paths gone, and the root's folder was replaced or removed during the scan,
+ * because the paths may still exist in the old folder.
  */
 async function refuseMoved(
   context: ScanContext,

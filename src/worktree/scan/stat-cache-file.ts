@@ -52,7 +52,7 @@ interface Header {
   readonly git?: readonly (readonly [string, unknown])[];
   /** Absent in older files. */
   readonly gitFolders?: readonly string[];
-  /** Absent in older files: the totals are then counted from the table. */
+  /** Absent in older files, whose totals are counted from the table. */
   readonly totals?: readonly RootTotal[];
 }
 

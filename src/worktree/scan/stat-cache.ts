@@ -77,7 +77,7 @@ export interface Unsaved {
  * and the git repositories. Entries and stats are in a table with one array per column. Changes since the table was
  * made are kept beside it.
  *
- * A path is racily clean (`racy`) if it was changed less than two seconds before it was read. Its times may not reveal
+ * A path is racily clean (`racy`) if it was changed at most two seconds before it was read. Its times may not reveal
  * a change after the read, so its stat is not trusted until the path has been read again. A path that was noted with
  * `isCertain` is never racily clean.
  */
@@ -85,7 +85,7 @@ export class StatCache {
   #table: StatTable;
   /** The state of each path that was noted after the table was made; `null` for a path that was removed. */
   readonly #changes = new Map<WorkspacePath, KnownRow | null>();
-  /** The names in each folder at or beneath which there is a change, by the path of the folder. */
+  /** For each folder, by its path: the names of the children that are changed or have a change beneath them. */
   readonly #changedIn = new Map<string, Set<string>>();
   /**
    * The listings that were noted after the table was made, and the listings of the roots, by the path of the folder.

@@ -47,7 +47,8 @@ export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: NOTHING, ignore
 export type LossDecision = "deletions" | "restore";
 
 /**
- * Returns the sides to which a step restores every lost entry by this decision. For "restore", see `sidesToRestore`.
+ * Returns the sides to which a step restores every lost entry because `keeps` is set for the step; none if a person has
+ * decided. For the decision "restore", see `sidesToRestore`.
  */
 export function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
   if (decided === "both") return ["local", "remote"];
@@ -87,8 +88,9 @@ interface LossGround extends Pick<
 }
 
 /**
- * The states of a path before and after. For losses in the folder: at the last agreement, and now. For losses at the
- * origin: in the folder now, and after the step.
+ * The states of a path before and after a possible loss. For losses in the folder, `before` is the state at the last
+ * agreement, and `after` is the present state. For losses at the origin, `before` is the present state in the folder,
+ * and `after` is the state in the folder after the step.
  */
 interface PathChange {
   readonly path: WorkspacePath;
@@ -346,7 +348,7 @@ function add(counts: Map<string, number>, { kind, hash }: Entry): void {
 }
 
 interface Loss {
-  /** Entries that are lost now, or were lost in the last moments. */
+  /** Entries that are lost now, or were lost within the last `MEMORY_MS`. */
   readonly lost: number;
   /** Entries that existed before and still exist. New entries are not among them. */
   readonly kept: number;

@@ -236,7 +236,7 @@ export class FolderCycle implements Disposable {
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
-    // Read `keeps` after settling, because settling can finish the step that it was set for.
+    // Read `keeps` after settling, because settling can finish the step for which `keeps` was set.
     const decided = accepted ?? this.#keeps;
     this.#names = await this.#parts.names.refresh();
     // Compare everything if the names of secrets have changed, because the affected paths may have no new event.

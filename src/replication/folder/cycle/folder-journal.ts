@@ -39,14 +39,14 @@ interface JournalSource {
   /** Default: the names of secrets never change. */
   readonly names?: Pick<SharedNames, "refresh"> | undefined;
   /**
-   * True if a change stays in the folder and is not sent. The path is then an editor's own file, or is at or beneath an
-   * entry of the origin that the folder cannot hold. Default: false.
+   * True if a change stays in the folder and is not sent, because the path is an editor's own file, or is at or beneath
+   * an entry of the origin that the folder cannot hold. Default: false.
    */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /**
-   * True if an entry is not sent, because the next step, which compares both sides, must decide about it. The reason is
-   * that the folder never had the state that the entry claims to have seen, or has received a later state from the
-   * origin. Default: false.
+   * True if an entry is not sent, because the next step, which compares both sides, must decide about it. This is so if
+   * the folder never had the state that the entry claims to have seen, or if that state came into the folder again
+   * after the change. Default: false.
    */
   readonly isLeftToStep?: ((entry: JournalEntry) => Promise<boolean>) | undefined;
   /** The own event up to which everything was answered when the journal was opened. */
@@ -172,8 +172,8 @@ export class FolderJournal implements WriteJournal {
 
   /**
    * Withdraws the entries that settle one of these disputes. Such an entry has seen an event of the origin that is
-   * later than the dispute's `baseSeq`; for a path beneath the disputed one, later than its `since`. Called in each
-   * step, because a person can have undone a settlement.
+   * later than the dispute's `baseSeq`; for a path beneath the disputed one, later than the dispute's `since`. Called
+   * in each step, because a person can have undone a settlement.
    */
   withdraw(disputes: readonly Dispute[]): void {
     const byPath = new Map(disputes.map((one) => [one.path, one]));

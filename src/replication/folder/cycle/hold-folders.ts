@@ -13,6 +13,7 @@ import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
 interface HoldGround {
   readonly mirror: Pick<FileHistory, "entriesAt">;
+  /** The origin's event as of which the mirror is read. */
   readonly head: number;
   readonly rules: ReplicatedPaths;
   /**

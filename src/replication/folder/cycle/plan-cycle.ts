@@ -106,8 +106,8 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
     if (known === undefined || !saysTheSame(known.record, record))
       planned.push({ id: known?.id ?? ground.newId(), record });
   }
-  // Withdraw the remaining conflicts, except those of waiting paths. Their sides agree again, or their obstacle is
-  // gone, or this step removes it.
+  // Withdraw the remaining conflicts, because their sides agree again, or because their obstacle is gone or is removed
+  // by this step. The conflicts of waiting paths stay open.
   for (const known of open.values()) {
     if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
     else if (known.record.sync?.since !== undefined) planned.push(onlyOfItsPath(known));
@@ -204,7 +204,7 @@ export function isNewsOnly({ changes, proposals }: CyclePlan): boolean {
 }
 
 /**
- * True if a step only applied changes of the origin, applied all of them, and met no concurrent change. No path then
+ * True if a step only applied changes of the origin, applied all of them, and met no concurrent change. If so, no path
  * needs another comparison.
  */
 export function isOnlyTaken(plan: CyclePlan, local: number, { from, blocked, copies }: UpstreamReport): boolean {

@@ -23,7 +23,9 @@ export interface CycleSides {
   readonly own: FileHistory & Pick<IndexStore, "iterations" | "protectedPaths">;
   /** The origin's event up to which the folder is reconciled. */
   readonly applied: number;
+  /** The origin's event as of which the mirror is read. */
   readonly head: number;
+  /** The own event as of which the folder is read. */
   readonly local: number;
   /** The open conflicts. Their paths, and the paths beneath, have bases that are older than `applied`. */
   readonly conflicts: readonly IdentifiedConflict[];

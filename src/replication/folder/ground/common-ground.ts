@@ -56,7 +56,7 @@ export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHi
   return ground;
 }
 
-/** Returns the paths of which the folder has ever recorded a state as a secret. */
+/** Returns the paths at which the folder has ever recorded a state as a secret. */
 async function onceSecret({ own }: Pick<BothHistories, "own">): Promise<ReadonlySet<WorkspacePath>> {
   return new Set(await own.protectedPaths());
 }
@@ -73,7 +73,7 @@ async function commonOf(one: CyclePath, sides: CycleHistories & Pick<Apart, "kep
 
 /**
  * True if the folder has had the state that its change claims to have seen, or if there is no reason to doubt it. If
- * false, the change is not an edit of that state. It then stays in the folder until a step has compared both sides.
+ * false, the change is not an edit of that state, and stays in the folder until a step has compared both sides.
  */
 export async function hasHadSeen(
   { path, entry, seen, localSeq }: Pick<WriteBackEntry, "path" | "entry" | "seen" | "localSeq">,

@@ -23,8 +23,9 @@ export interface KeeperOptions {
 }
 
 /**
- * The stage at which an attempt ended, and the error that ended it (`undefined` for a normal end). `connecting`:
- * without a channel. `asking`: before the origin admitted this replica. `welcome`: after that.
+ * The stage at which an attempt ended, and the error that ended the attempt (`undefined` for a normal end).
+ * `connecting`: no channel was opened. `asking`: a channel was opened, but the origin had not admitted this replica.
+ * `welcome`: the origin had admitted this replica.
  */
 interface Attempt {
   readonly stage: "connecting" | "asking" | "welcome";
