@@ -118,8 +118,8 @@ export function nodeBackends({ once = false }: { readonly once?: boolean } = {})
 
 /**
  * Opens an index. A damaged index is discarded and rebuilt, because it is derived from the log. If the disk is full or
- * read-only, or this user may not write the file, the index is built in memory, so that reading and verifying still
- * work.
+ * read-only, if this user may not write the file, or if SQLite fails with another error (`IO`), the index is built in
+ * memory, so that reading and verifying still work. In that case, `tell` receives a note with the reason.
  */
 function openIndexFile(path: string, tell?: (note: string) => void): IndexStore {
   const onTemporary = (why: unknown): void => tell?.(withoutIndexFile(why));

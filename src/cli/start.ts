@@ -91,7 +91,7 @@ async function openStore(options: StoreOptions, once = false): Promise<StoreApi>
 
 /**
  * Makes this process end as soon as nothing is left to do. Otherwise, Node would first close the databases that were
- * left open, which costs four syncs each.
+ * left open. Each close costs four `fsync` calls.
  */
 function endAtOnce(): void {
   process.off("exit", end);

@@ -51,7 +51,10 @@ export class FetchTransport implements Transport {
   }
 }
 
-/** Returns the status of a response. A browser hides the status of a redirect that is not followed. */
+/**
+ * Returns the status of a response. For a redirect that is not followed, a browser hides the status, and the result is
+ * 302.
+ */
 function statusOf({ type, status }: Response): number {
   return type === "opaqueredirect" ? 302 : status;
 }

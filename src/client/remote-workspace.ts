@@ -93,7 +93,7 @@ const REQUESTS = {
 /**
  * A workspace of a server. `requesting` makes most methods from `REQUESTS`; the class body has the methods that do more
  * than send one request. No operation reports progress. Operations that run or watch something on the caller's machine,
- * or that name its folders or processes, throw `USAGE`, because the server may be on another machine.
+ * or that name folders or processes of that machine, throw `USAGE`, because the server may be on another machine.
  */
 export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceApi {
   readonly id: string;

@@ -429,8 +429,8 @@ async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise
 const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
 
 /**
- * The minimum amount of work if there are no worker threads, as in the simulation. Every file is then written early, so
- * that the simulation tests early writes.
+ * The minimum amount of work if there are no worker threads, as in the simulation. Without threads, every file is
+ * written early, so that the simulation tests early writes.
  */
 const ANY = { files: 1, bytes: 1 };
 
@@ -439,7 +439,7 @@ const ANY = { files: 1, bytes: 1 };
  * process. Returns `undefined` in these cases:
  * - The worktree has no stage.
  * - The disk folds names, so that it is unknown which files exist.
- * - The disk cannot hold every entry and permission. The apply then reports this.
+ * - The disk cannot hold every entry and permission. The later apply of the sync reports this.
  */
 function earlyFilesOf(
   disk: Disk,

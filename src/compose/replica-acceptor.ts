@@ -60,8 +60,8 @@ function admittedWrites(
  * Throws `FORBIDDEN` unless this presenter may present the replica. The first presenter becomes the holder of the
  * replica. The check is needed because anybody can read the replica's id in the history. Another presenter of the id
  * would get the replica's answers, and could settle entries that the replica has not sent. A presenter whose token
- * names the replica becomes its new holder. An operator may also present a replica that has another holder. The holder
- * then stays the same.
+ * names the replica becomes its new holder. An operator may also present a replica that has another holder, and the
+ * holder stays the same.
  */
 function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator, replicas }: ReplicaPresenter): void {
   const holder = cursors.holder(replica);

@@ -45,7 +45,7 @@ interface Place {
 /**
  * Writes the files of a first sync into an `EarlyStage` while their contents arrive ("early"). The thread that verifies
  * a block also writes the files whose contents are in the block. If any write fails, nothing more is written, and all
- * early files are removed. The apply then stages all files itself.
+ * early files are removed. In that case, the later apply stages all files itself.
  */
 export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #options: StagedEarlyFilesOptions;

@@ -87,8 +87,9 @@ interface Unproved {
 }
 
 /**
- * Returns the reason why a history proves nothing; `undefined` if there is none, and for a workspace that is gone or
- * cannot be opened, because that is reported elsewhere.
+ * Returns the reason why a history proves nothing; `undefined` if there is none. Also returns `undefined` for a
+ * workspace that is gone or cannot be opened, because a collection throws later if it cannot read the log of such a
+ * workspace.
  */
 async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | undefined> {
   try {
@@ -169,7 +170,10 @@ interface Marker {
   readonly mark: () => Promise<void>;
 }
 
-/** The position up to which a history is marked. `begins` is the seq of its oldest line at that time. */
+/**
+ * The position up to which a history is marked. `begins` is the seq of the line that was the oldest line of the history
+ * when the history was marked.
+ */
 interface MarkedTo extends NonNullable<AliveOptions["from"]> {
   readonly begins: number;
 }

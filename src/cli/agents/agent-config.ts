@@ -50,7 +50,7 @@ export interface Found {
   readonly namesake: boolean;
   /**
    * The events that should have a hook of Chronicle but have none. The list is empty if no event at all has such a
-   * hook, because the hooks are then simply not installed.
+   * hook, because in that case the hooks are simply not installed.
    */
   readonly missing: readonly string[];
   /** The events at which a hook of Chronicle has `--strict` although the event does not precede a tool. */

@@ -153,8 +153,8 @@ function offSettings(agent: AgentConfig, base: AgentBase): AgentProblem[] {
 }
 
 /**
- * Reports the events that have no hook of Chronicle, if other events have one. The agent's work is then only partly
- * recorded.
+ * Reports the events that have no hook of Chronicle, if other events have one. In that case, the agent's work is only
+ * partly recorded.
  */
 function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   const hint = installAgain(agent, base);
@@ -283,7 +283,7 @@ const MAX_DEPTH = 5;
 
 /**
  * Returns the time of the newest `.json` or `.jsonl` file, in epoch milliseconds; `undefined` if there is no such file.
- * Reads at most `MAX_NAMES` names.
+ * Looks into the subfolders down to the depth `MAX_DEPTH`, and reads at most `MAX_NAMES` names.
  */
 function newestTrace(disk: Disk, folder: string): number | undefined {
   let left = MAX_NAMES;

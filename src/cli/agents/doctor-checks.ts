@@ -15,7 +15,7 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 
 const WATCHES = "/proc/sys/fs/inotify/max_user_watches";
 const INSTANCES = "/proc/sys/fs/inotify/max_user_instances";
-/** If the system's limit on inotify watches is below this number, it is too low for most projects. */
+/** A limit on inotify watches below this number is too low for most projects. */
 const FEW_WATCHES = 8_192;
 
 /**

@@ -6,7 +6,7 @@ const MOST_LINES = 100;
 
 /**
  * Returns the maximum number of changes to list: all in a dry run, else `MOST_LINES`. `asked`: true if the user was
- * asked for confirmation, and so has already seen the first changes. The result is then 0.
+ * asked for confirmation, and so has already seen the first changes. In that case, the result is 0.
  */
 export function mostLines(result: RestoreShape, asked: boolean): number {
   if (asked) return 0;

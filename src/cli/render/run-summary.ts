@@ -27,8 +27,8 @@ export interface SummaryStyle {
    */
   readonly undoTakes?: string | undefined;
   /**
-   * True if the run was within another run. The hints then name it by its id, because plain `undo` and `redo` are about
-   * the outer run once that has ended.
+   * True if the run was within another run. In that case, the hints name this run by its id, because plain `undo` and
+   * `redo` are about the outer run once the outer run has ended.
    */
   readonly isNested?: boolean;
   readonly worded: WithGlobalOptions;

@@ -186,8 +186,8 @@ export function stateText(sync: SyncShape, paint: Paint): string {
 
 /**
  * Returns the text for the state `in-sync`. If the origin refuses changes of the folder, or the token may only read,
- * the text says `up to date` and not `in sync`. The folder has then received everything from the origin, but may have
- * changes that the origin lacks.
+ * the text says `up to date` and not `in sync`. In these cases, the folder has received everything from the origin, but
+ * may have changes that the origin lacks.
  */
 function inSyncText(sync: SyncShape, paint: Paint): string {
   const {

@@ -10,8 +10,8 @@ const UNDO_OF = "undo of ";
 
 /**
  * Returns in words what the next `undo` undoes. The argument is the operation on which that `undo` acts. The operation
- * can itself be an undo (of selected work) that was redone. The next `undo` then repeats this undo, so it undoes the
- * selected work.
+ * can itself be an undo of selected work that a `redo` has inverted. The next `undo` inverts the `redo`, and so undoes
+ * the selected work again.
  */
 export function takenWords({ kind, summary }: { readonly kind: string; readonly summary: string }): string {
   return kind === "undo" && summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : summary;

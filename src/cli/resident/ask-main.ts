@@ -180,7 +180,10 @@ function isForProcess(argv: readonly string[], env: NodeJS.ProcessEnv): boolean 
   return isBare || argv.some((word) => RESIDENT_COMMANDS.includes(word));
 }
 
-/** Returns the store's folder; `undefined` if it cannot be determined. The whole program then reports the reason. */
+/**
+ * Returns the store's folder; `undefined` if it cannot be determined. In that case, the whole program reports the
+ * reason.
+ */
 function homeOf(argv: readonly string[]): string | undefined {
   const { env } = process;
   const at = argv.findIndex((word) => word === "--store" || word.startsWith("--store="));

@@ -16,10 +16,11 @@ import type { Disk } from "../../disk/disk.ts";
 
 /**
  * The time after which a process that has not answered yet is asked for the progress of the command, in milliseconds.
- * The answer also shows that the process is alive. The question is repeated at this interval.
+ * The answer also shows that the process is alive. If the progress is not shown, the question is repeated at this
+ * interval.
  */
 const LOOK_MS = 1_000;
-/** Like `LOOK_MS`, but between two questions if the progress is shown. */
+/** The interval at which the question is repeated if the progress is shown, in milliseconds. */
 const SHOW_MS = 250;
 /** The time in which the process must answer the question about the progress, in milliseconds. */
 const HEALTH_MS = 3_000;

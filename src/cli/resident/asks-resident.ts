@@ -6,8 +6,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * If one of these variables is set, a command is not carried out by the long-lived process. `CI`: no process may
- * outlive a job. `CHRONICLE_RUN` and the role are set for the command of a run, because the work of that command
- * belongs to the run.
+ * outlive a job. `CHRONICLE_DIRECT`: the user does not want the long-lived process. `CHRONICLE_RUN` and the role: a run
+ * sets them for its command, and the work of the command belongs to the run. `CHRONICLE_REMOTE`: the command asks a
+ * server instead.
  */
 const DIRECT_VARIABLES = ["CI", "CHRONICLE_DIRECT", "CHRONICLE_RUN", ROLE_VARIABLE, "CHRONICLE_REMOTE"];
 

@@ -16,8 +16,8 @@ export interface Following {
   /** Returns true for a state of a sync at which the display ends. Default: the display does not end at any state. */
   readonly until?: (sync: SyncShape) => boolean;
   /**
-   * Returns a note about a sync; `undefined` for no note. It is called once, when the origin has admitted the first
-   * sync, and the note is then printed.
+   * Returns a note about a sync, which is printed; `undefined` for no note. It is called once, for the first sync that
+   * the origin admits.
    */
   readonly note?: (sync: SyncShape) => string | undefined;
 }

@@ -87,7 +87,7 @@ export interface CommandSpec {
    * words, for the hint.
    */
   readonly meant?: { readonly flag: string; readonly what: string };
-  /** Set if the command only works on this machine. It is then refused if a server is used. */
+  /** Set if the command only works on this machine. Such a command is refused if a server is used. */
   readonly localOnly?: {
     /** A hint for people about what to do instead. */
     readonly instead: string;

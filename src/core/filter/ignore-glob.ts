@@ -56,8 +56,8 @@ export function literalLength(pattern: string): number {
 /**
  * Compiles a glob. Returns `undefined` if it can never match (an open `[`, a lone `\` at the end, too long). If `paths`
  * is true, `**` crosses slashes. Otherwise, `**` is `*`, because the text is one name. If `ignoreCase` is true, the
- * glob matches as git does with `WM_CASEFOLD`, against text in small letters. A capital after a `\` or alone in a class
- * then matches nothing.
+ * glob matches as git does with `WM_CASEFOLD`, against text in small letters. In that case, a capital after a `\`, or
+ * alone in a class, matches nothing.
  */
 export function compileGlob(pattern: string, paths: boolean, ignoreCase = false): Glob | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined;
@@ -213,7 +213,7 @@ class ClassReader {
 
   /**
    * Reads one member of the class. Returns the first code point of the range that a following `-` would make. Returns 0
-   * if a following `-` makes no range.
+   * if a following `-` makes no range, and `undefined` if the class is malformed.
    */
   #member(previous: number): number | undefined {
     const start = this.#at;
@@ -250,8 +250,8 @@ class ClassReader {
   }
 
   /**
-   * Adds a range. If the case is ignored, also adds the small letters of the range's capitals, because the text then
-   * has only small letters.
+   * Adds a range. If the case is ignored, also adds the small letters of the range's capitals, because the compared
+   * text has only small letters.
    */
   #range(first: number, last: number): void {
     this.ranges.push(first, last);

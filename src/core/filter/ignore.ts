@@ -14,7 +14,7 @@ const GIT_VERDICT: Verdict = { tracked: false, rule: "git", pattern: GIT };
 export interface RepositoryScope {
   /**
    * True if outer rules do not apply in the repository. False for a repository that begins at or above the root,
-   * because the workspace has no rules outside of it.
+   * because the workspace has no rules from outside of such a repository.
    */
   readonly isBoundary: boolean;
   readonly ignoreCase: boolean;

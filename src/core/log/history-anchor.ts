@@ -22,7 +22,8 @@ export interface HistoryAnchor extends Head {
   /** The frontier of the log tree after the event (`log-tree.ts`). */
   readonly frontier: readonly Hash[];
   /**
-   * True if an earlier version wrote the anchor without a checksum. Nothing then proves that the frontier is unaltered.
+   * True if an earlier version wrote the anchor without a checksum. Nothing proves that the frontier of such an anchor
+   * is unaltered.
    */
   readonly isUnchecked?: boolean;
 }

@@ -31,8 +31,8 @@ export interface ActionRecord {
   /**
    * Which changes belong to the action.
    * - `paths`: changes at the declared paths (the field `paths`) and beneath them.
-   * - `workspace`: changes anywhere, except at paths that another action declares. The whole workspace is then captured
-   *   before and after the action.
+   * - `workspace`: changes anywhere, except at paths that another action declares. For this scope, the whole workspace
+   *   is captured before and after the action.
    */
   readonly scope: "paths" | "workspace";
   /** The declared paths: the paths that the action says it will change. */
@@ -122,7 +122,7 @@ export interface BackedUpFile {
    * true), or its state is kept aside (`absent` is false).
    */
   readonly iteration: number;
-  /** True if the path did not exist. A rollback then removes whatever is at the path. */
+  /** True if the path did not exist. In that case, a rollback removes whatever is at the path. */
   readonly absent: boolean;
 }
 

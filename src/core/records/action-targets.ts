@@ -182,7 +182,8 @@ class Sorter {
   readonly #roots: TargetFolders["roots"];
   readonly base: string;
   /**
-   * True once a root, or a deep target that contains a root, was added. The tool may then touch the whole workspace.
+   * True once a root, or a deep target that contains a root, was added. A tool with such a target may touch the whole
+   * workspace.
    */
   wholeWorkspace = false;
 

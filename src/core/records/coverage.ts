@@ -81,7 +81,7 @@ interface ReasonTraits {
   readonly isStale: boolean;
   /**
    * A command can cause the omission of a recorded file with this reason; `chmod`, for example, can make the file
-   * unreadable. The result of the command then reports the omission as a change.
+   * unreadable. In that case, the result of the command reports the omission as a change.
    */
   readonly outgrown: boolean;
 }

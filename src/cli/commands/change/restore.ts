@@ -40,7 +40,7 @@ function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): Worksp
 }
 
 /**
- * Prints the result. `asked`: true if the command asks for confirmation. The changes are then not printed again,
+ * Prints the result. `asked`: true if the command asks for confirmation. If it does, the changes are not printed again,
  * because the first of them were shown with the question.
  */
 function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
@@ -65,8 +65,8 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
 
 /**
  * Returns a name for the moment of the preview that still means this moment after the user has answered. Returns
- * `seq:N` unless the asked moment is fixed (see `isFixed`), because `latest`, a relative time or a name may mean
- * another moment by then.
+ * `asked` itself if it names a fixed moment (see `isFixed`), or if the preview has no seq. Otherwise returns `seq:N`,
+ * because `latest`, a relative time or a name may mean another moment by then.
  */
 function shownMoment(asked: string, { seq }: RestoreShape): string {
   return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;

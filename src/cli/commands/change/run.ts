@@ -23,7 +23,7 @@ interface Recorded {
   /** The result of the function `undoTakes`, if the command has changed nothing and the output is text. */
   readonly undoTakes: string | undefined;
   /**
-   * The workspace's id, if the command has removed the current folder. The commands that are printed must then name the
+   * The workspace's id, if the command has removed the current folder. In that case, the printed commands must name the
    * workspace by this id.
    */
   readonly away: string | undefined;

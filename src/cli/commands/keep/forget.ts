@@ -21,7 +21,7 @@ function sentence(item: WorkspaceShape): string {
  *
  * Returns `prefix` without asking in two cases:
  * - `--yes` is given, and `--now` is not.
- * - `prefix` matches no history, or several. `StoreApi.forget` then throws the error.
+ * - `prefix` matches no history, or several. In this case, `StoreApi.forget` throws the error.
  */
 async function agreed(context: CommandContext, prefix: string): Promise<string | undefined> {
   const now = context.input.flag("now");

@@ -74,8 +74,8 @@ function afterwards(context: CommandContext, workspace: WorkspaceApi, result: Pr
 /**
  * Returns true if the pruning may be done. Asks the user, because the pruned states can be brought back for 24 hours
  * only. Does not ask if `--yes` is given, or if nothing would be pruned. With `--now`, `--yes` has no effect, and only
- * a person at a terminal can agree, because the pruned states cannot be brought back at all. Throws `REFUSED` if the
- * user would have to be asked, but cannot be asked.
+ * a person at a terminal can agree, because the pruned states cannot be brought back at all. Throws `REFUSED` if nobody
+ * can be asked and `--yes` is not given or has no effect, even if nothing would be pruned.
  */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
   const now = context.input.flag("now");

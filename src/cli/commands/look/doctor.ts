@@ -30,7 +30,8 @@ export async function doctor(context: CommandContext): Promise<number> {
   const { io, input } = context;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   const own = await storeChecks(context, places);
-  // With `--remote`, the hooks of agents are not checked, because they are on this machine and not on the server's.
+  // With `--remote`, the hooks of agents are not checked, because they are on this machine, and not on the machine of
+  // the server.
   const checks = [...own.checks, ...(context.remote === undefined ? await agentChecks(io, places) : [])];
   const result: DoctorShape = { ...own, ok: checks.every((check) => check.ok), checks };
   if (context.json) context.printJson(result);

@@ -85,8 +85,8 @@ function undoHint(context: CommandContext, { items, undoable }: RecentShape): st
   if (items[0]?.back === UNDO) return [`${takes} the last`];
   const next = items.find(({ id }) => id === undoable);
   if (next === undefined) return [`${takes} something older than these`];
-  // If files were edited since that work, a plain `undo` would be refused. The command in the row of the work is then
-  // an undo that merges, and the hint has this command.
+  // If files were edited since that work, a plain `undo` would be refused. In that case, the command in the row of the
+  // work is an undo that merges, and the hint has this command.
   const merges = next.back.startsWith(`${UNDO} --`) ? context.worded(`${next.back} takes back`) : takes;
   return [`${merges}: ${shortened(printable(takenWords(next)), HINTED_SUMMARY)}`];
 }
@@ -125,7 +125,7 @@ async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit
 
 /**
  * Lists recent work or, with `--snapshots`, the snapshots. `chronicle` without a command (`bare`) runs this function,
- * too. If the current folder then has no workspace, the function prints how to begin.
+ * too. In that case, if the current folder has no workspace, the function prints how to begin.
  */
 export async function list(context: CommandContext): Promise<number> {
   const limit = context.input.number("limit") ?? DEFAULT_LIMIT;

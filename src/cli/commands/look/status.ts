@@ -87,7 +87,7 @@ async function noFolderOf(context: CommandContext, id: string): Promise<string> 
 
 /**
  * Adds notes about agents that have hooks of Chronicle but may work without being recorded. With `--remote`, adds no
- * notes, because the agents run on this machine and not on the server's.
+ * notes, because the agents run on this machine, and not on the machine of the server.
  */
 function withAgents({ io, input, remote }: CommandContext, status: StatusShape): StatusShape {
   if (remote !== undefined) return status;

@@ -139,9 +139,9 @@ export async function mcp(context: CommandContext): Promise<number> {
   const parts: ServerParts = {
     version: io.version,
     workspace,
-    // With `--remote`, the client is not asked for its folders, because they are on this machine and not on the
-    // server's. The workspace is then the one that `RemoteServer.workspace` returns. With `-C`, the client is not asked
-    // either, because a person has named the folder.
+    // With `--remote`, the client is not asked for its folders, because they are on this machine, and not on the
+    // machine of the server. In that case, the workspace is the one that `RemoteServer.workspace` returns. With `-C`,
+    // the client is not asked either, because a person has named the folder.
     askClient: input.text("directory") === undefined && context.remote === undefined,
     notes: inactiveNotes(context),
     report: (message) => context.say(`chronicle mcp: ${printable(message)}`),
