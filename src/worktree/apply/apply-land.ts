@@ -229,7 +229,13 @@ function landReplaced(context: LandContext, step: Step): void {
   if (step.staged === undefined) return;
   const kept = ensureAside(context, step);
   if (step.blocked !== undefined) return;
-  step.stagedIn.renameFile(step.staged, step.inner, fs);
+  try {
+    step.stagedIn.renameFile(step.staged, step.inner, fs);
+  } catch (error) {
+    // Without hard links, only the trash has the old file by now.
+    if (fs.lstat(step.inner) === undefined) tryPutBack(step, aside(step));
+    throw error;
+  }
   lookAtLanded(step);
   const after = staging.trash.lstat(aside(step));
   if (kept !== undefined && after !== undefined && !isStill(context, step, kept, after))
