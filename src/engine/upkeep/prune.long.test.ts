@@ -258,3 +258,15 @@ describe("prune", () => {
     await workspace.close();
   });
 });
+
+it("a pruning at once is refused while work is open, and so is its dry run", async () => {
+  const { project, workspace } = await started();
+  await using _project = project;
+  for (const text of ["1", "2"]) await write(project, workspace, text);
+  const open = await workspace.snapshotAction({ type: "write_file", payload: { path: "a.txt" } });
+  const asked = { keepLast: 0, now: true };
+  await expect(workspace.prune(asked)).rejects.toMatchObject({ code: "REFUSED" });
+  await expect(workspace.prune({ ...asked, dryRun: true })).rejects.toMatchObject({ code: "REFUSED" });
+  await workspace.finishAction(open?.id ?? "");
+  expect((await workspace.prune({ ...asked, dryRun: true })).pruned_actions.length).toBeGreaterThan(0);
+});

@@ -27,7 +27,7 @@ const HOUR_MS = 3_600_000;
 /**
  * Gives up the states that the rules do not keep. No line is removed, and nothing in the folder changes. An event names
  * the states that are kept. After the grace period, or at once with `now`, `gc` can free the contents that only other
- * states need. A dry run records nothing, and does not check whether work is open.
+ * states need. A dry run records nothing.
  *
  * Throws `REFUSED` if the history is not signed. With `now`, also throws `REFUSED` if work is open, or if an earlier
  * pruning can still be brought back. Throws `USAGE` for an invalid rule.
@@ -37,6 +37,7 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
   const now = options.now === true;
   if (options.dryRun === true) {
     await refuseUnsigned(context, "pruning");
+    if (now) await refuseAtOnce(context);
     if (now) await refuseWaiting(context);
     return shapeOf(await lookAt(context, asked), { dryRun: true, event: null }, context);
   }
