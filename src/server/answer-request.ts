@@ -150,8 +150,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Called before the body is validated. Remembers the body as it was sent. If the row has a schema for the body, a
-   * missing body is then validated as an empty object.
+   * Called before the body is validated. Remembers the body as it was sent. If the row has a schema for the body, an
+   * empty object takes the place of a missing body.
    */
   takeBody(): void {
     const { body } = this.#request;
@@ -170,8 +170,8 @@ export class RequestAnswer {
   /**
    * Rejects with `FORBIDDEN`. Before that, records an agent's attempt, unless the agent has had too many refusals (see
    * `Refusals`). The record is in the log of the workspace that the call names, or in the diagnostics if the call names
-   * no workspace. If the workspace cannot be opened for the record, rejects with the error of `openFor`, such as
-   * `NOT_FOUND` for a workspace that the agent may not see.
+   * no workspace. If the workspace cannot be opened or the record cannot be written, rejects with that error instead,
+   * such as `NOT_FOUND` for a workspace that the agent may not see.
    */
   async #refuse(role: Role): Promise<never> {
     const { caller } = this.#visit;
@@ -310,8 +310,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Calls `work`. A row that needs the role `operator` may change the workspace's settings, so the next request then
-   * checks them again.
+   * Calls `work`. If the row needs the role `operator`, the next request checks the workspace's settings again, because
+   * this request may have changed them.
    */
   async #answered(work: () => Promise<Answer>, id: string): Promise<Answer> {
     try {

@@ -61,10 +61,10 @@ export interface PortPlace {
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
-/** How long `close` still accepts requests that have already arrived. */
+/** The time, in ms, for which `close` still accepts requests that have already arrived. */
 const SETTLE_MS = 20;
 
-/** How long `close` waits until the last refusals are sent. */
+/** The maximum time, in ms, for which `close` waits until the last refusals are sent. */
 const FLUSH_MS = 250;
 
 export class HttpServer {
@@ -333,7 +333,7 @@ function isAnswered({ open, forOperators }: ServerRoute, { isOwner, role, worksp
 function cutOffWhoTakesNothing(response: ServerResponse, ms: number): void {
   response.once("prefinish", () => response.setTimeout(ms));
   // End the timeout: the next answer on the connection may take any time. This listener must run first, because a
-  // listener of Node then sets the idle timeout of the connection.
+  // later listener of Node sets the idle timeout of the connection.
   response.prependOnceListener("finish", () => response.setTimeout(0));
 }
 

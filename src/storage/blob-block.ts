@@ -8,7 +8,8 @@ import { decodeLargeHeader, decodePieceHead, LARGE_HEADER_BYTES, PIECE_HEAD_BYTE
 
 /**
  * Contents in the form in which a store keeps them (docs/format.md, "Packs"): a block of a pack, or the container of a
- * content over 8 MiB. It is passed from one store to another unchanged, so that no content is compressed a second time.
+ * content over 8 MiB. Stores pass blocks and containers to each other unchanged, so that no content is compressed a
+ * second time.
  */
 export interface BlobBlock {
   readonly bytes: Uint8Array;

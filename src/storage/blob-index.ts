@@ -34,7 +34,7 @@ export interface BlobIndex {
 export type BlobIndexOpener = () => {
   readonly index: BlobIndex;
   readonly fresh: boolean;
-  /** True if the disk refuses writes to the index. The store can then only be read. */
+  /** True if the disk refuses writes to the index, so that the store can only be read. */
   readonly readOnly: boolean;
 };
 

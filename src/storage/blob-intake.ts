@@ -16,7 +16,7 @@ import type { BlobRows } from "./blob-rows.ts";
  * - `abandon` and `release` are idempotent.
  */
 export interface BlobIntake {
-  /** True if the content is stored and its bytes are sound. The content then need not be put. */
+  /** True if the content is stored and its bytes are sound, so that the content need not be put. */
   isSound(hash: Hash): boolean;
   /** Opens a sink in this thread. `known`: returns true for a content that the sink only hashes, and does not store. */
   openSink(known: (hash: Hash) => boolean): Promise<BlobSink>;

@@ -129,15 +129,16 @@ export interface BlobReader {
   /** In bytes. */
   readonly size: number;
   /**
-   * Yields the content, or a range of it. If the content is damaged, throws `BLOB_CORRUPT` before all bytes are yielded.
-   * A range of a content in a pack is checked by the content's hash. A part of a large content is read without the rest,
-   * so its hash is not checked; in a compressed file, the checksums of the pieces are checked, and an uncompressed file
-   * has none. `prove` checks the hash first.
+   * Yields the content, or a range of it. If damage is found, throws `BLOB_CORRUPT` before all bytes are yielded. A
+   * whole content, and a range of a content in a pack, are checked by the content's hash. A range of a large content is
+   * read without the rest, so the hash is not checked. In a compressed file, the checksums of the pieces are checked
+   * instead. An uncompressed file has no checksums. `prove` checks the hash of the content before a range is read.
    */
   pieces(range?: ByteRange): AsyncIterable<Uint8Array>;
   /**
    * Reads the whole content and compares its hash, unless this process has done so and the file has not changed since.
-   * Throws `BLOB_CORRUPT` if the content is damaged. Absent if every read is checked.
+   * Throws `BLOB_CORRUPT` if the content is damaged. Absent if every read is checked. A reader of `readMany` may lack
+   * `prove` even if not every read is checked.
    */
   prove?(): Promise<void>;
 }

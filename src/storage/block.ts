@@ -133,10 +133,14 @@ export function encodeBlock(input: BlockInput): EncodedBlock {
   return { head, stored };
 }
 
-/** Compresses the bytes to a zstd frame (level 1). Returns `undefined` if compression saves less than 5%. */
+/**
+ * Compresses the bytes to a zstd frame (level 1). Returns `undefined` if the bytes are fewer than `LEAST_TO_COMPRESS`,
+ * or if compression saves less than 5%.
+ */
 export function compress(raw: Uint8Array): Buffer | undefined {
   if (raw.length < LEAST_TO_COMPRESS) return undefined;
-  // The whole frame gets one output buffer, because joining zlib's buffers of 16 KiB would take a third of the time.
+  // Make one output buffer for the whole frame. With zlib's default buffers of 16 KiB, joining the buffers would take a
+  // third of the time of this function.
   const chunkSize = raw.length + LEAST_TO_COMPRESS;
   const packed = zstdCompressSync(raw, { chunkSize, params: { [constants.ZSTD_c_compressionLevel]: 1 } });
   if (packed.length <= raw.length * 0.95) return packed;

@@ -20,7 +20,7 @@ export interface CursorDelay {
   readonly ms: number;
 }
 
-/** After a failed write, the delay is multiplied by this factor. */
+/** After a failed write, the next attempt follows after this many times the delay. */
 const RETRY_DELAYS = 10;
 
 export interface FileCursorOptions {

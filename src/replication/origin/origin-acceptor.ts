@@ -78,8 +78,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Closes the new connection (`session`) if the replica still answers on an earlier one, because there are then two
-   * copies of the replica. An earlier connection that does not answer may be dead, and is ignored.
+   * Closes the new connection (`session`) if the replica still answers on an earlier one. Such an answer shows that
+   * there are two copies of the replica. An earlier connection that does not answer may be dead, and is ignored.
    */
   #refuseDouble(session: OriginSession): void {
     const { replica, workspace } = session;

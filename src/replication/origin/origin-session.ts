@@ -229,8 +229,8 @@ export class OriginSession {
   }
 
   /**
-   * Sends the head if the replica was not told of it yet. A replica that has received only a part of a commit then
-   * knows that more follows, and does not act on that part.
+   * Sends the head if the replica was not told of it yet. From the head, a replica that has received only a part of a
+   * commit knows that more follows, and does not act on that part.
    */
   #tellHead(): void {
     if (this.#options.history.isLastKnown(this.#told)) return;

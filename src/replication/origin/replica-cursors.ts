@@ -5,15 +5,15 @@
  * At most `MOST_HELD` replicas are kept for each holder. A further replica replaces the least recently seen replica of
  * the same holder. A replaced replica that connects again names its last event itself, and is listed again.
  *
- * The list is not a record of the workspace, because each acknowledgement would then be an event that must be
- * acknowledged. Backends: `MemoryReplicaCursors`, `FileReplicaCursors`.
+ * The list is not a record of the workspace. In a record, each acknowledgement would be an event that must be
+ * acknowledged itself. Backends: `MemoryReplicaCursors`, `FileReplicaCursors`.
  */
 export interface ReplicaCursors {
   /** Returns a replica's cursor. Returns `undefined` if the replica has never connected, or was replaced. */
   get(replica: string): number | undefined;
   /**
-   * Moves a cursor forward. Durable, in some backends only after a delay. Ignores a lower value. Throws `IO` if a write
-   * fails.
+   * Moves a cursor forward. Ignores a lower value. In a file, the new value is durable on return, or after the delay of
+   * `FileCursorOptions`. Throws `IO` if a write fails.
    */
   advance(replica: string, sequence: number): void;
   /**
@@ -21,7 +21,7 @@ export interface ReplicaCursors {
    * if nobody has presented it since holders were introduced.
    */
   holder(replica: string): string | undefined;
-  /** Sets the holder of a replica. Durable. Throws `IO` if the write fails. */
+  /** Sets the holder of a replica. In a file, the holder is durable on return. Throws `IO` if the write fails. */
   hold(replica: string, holder: string): void;
   /** Returns all replicas, the most recently seen one last. */
   list(): readonly (readonly [replica: string, kept: KeptReplica])[];

@@ -210,7 +210,7 @@ function childToFields({ name, row, hash, touched }: ListedChild): Child {
   };
 }
 
-/** The state at which a full reconciliation ends: the present state when it begins. */
+/** The state at which a full reconciliation ends. It is the present state at the beginning of the reconciliation. */
 export interface TreeAnchor extends Head {
   readonly hash: Hash;
   readonly root: Hash;
@@ -251,7 +251,7 @@ export interface ListedFolder {
 }
 
 export interface TreeSource {
-  /** Returns the present state. `view` can be called for it as long as this `TreeSource` exists. */
+  /** Returns the present state. `view` can be called for this state until the history begins after it. */
   anchor(): Promise<TreeAnchor>;
   /**
    * Returns the state after event `seq`, for a replica that holds the events up to `since`. If `since` is 0 (no event),

@@ -42,7 +42,10 @@ function neededByFields(message: Message): Capability | undefined {
   return message.folders.some(({ children }) => children.some(isExact)) ? "times" : undefined;
 }
 
-/** Returns the capability that the type of a message needs, or its field `folder_away_since` or `anchor`. */
+/**
+ * Returns the capability that a message needs because of its type, or because it has the field `folder_away_since` or
+ * `anchor`. Returns `undefined` if it needs none.
+ */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";
   if (message.type === "FullResyncRequired") return message.anchor === undefined ? undefined : "tree";

@@ -55,8 +55,8 @@ function goesInline(size: number): boolean {
 
 /**
  * Returns the notification of an event. Returns `undefined` if the event is not about a file, its line is too long, or
- * the protocol refuses its path; the line must then be sent in `Events`. A small `content` is sent inline. The caller
- * omits `content` if the replica is not allowed to have it.
+ * the protocol refuses its path. The caller must send the line of such an event in `Events`. A small `content` is sent
+ * inline. The caller omits `content` if the replica is not allowed to have it.
  */
 export function notificationOf(event: SealedEvent, content?: Uint8Array): MessageOf<"Notification"> | undefined {
   const state = event.line.length > MAX_NOTIFIED_LINE ? undefined : stateOf(event);

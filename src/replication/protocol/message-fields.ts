@@ -14,7 +14,8 @@ const MAX_PATH_TEXT = 88_000;
 export const hash = z.custom<Hash>((value) => typeof value === "string" && isHash(value), "is no SHA-256 in hex");
 
 /**
- * A count, or the number of an event, an iteration or a journal entry. As such a number, 0 means that there is none.
+ * A count, or the number of an event, an iteration or a journal entry. The number 0 means that there is no such event,
+ * iteration or entry.
  */
 export const count = z.int().min(0);
 

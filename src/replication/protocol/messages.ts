@@ -173,8 +173,8 @@ const helloAck = z.strictObject({
   workspace,
   head,
   /**
-   * The last entry of this replica that the origin has decided about. The replica then sends the later entries, even if
-   * it has already sent some of them.
+   * The last entry of this replica that the origin has decided about. After `HelloAck`, the replica sends all later
+   * entries, even if it has already sent some of them.
    */
   settled_local_seq: count,
   /**
@@ -292,7 +292,7 @@ const writeBack = z
     "the entries do not ascend by local_seq",
   );
 
-/** Where the origin keeps the state of a rejected entry. */
+/** The place where the origin keeps the state of a rejected entry. */
 const kept = z.strictObject({
   content_hash: hash.nullable(),
   /** The iteration under which the state is kept. */

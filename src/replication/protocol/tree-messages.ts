@@ -47,8 +47,8 @@ function isFolder(fields: z.output<typeof folder>): boolean {
 }
 
 /**
- * Requests folders of a state. The replica then requests those subfolders whose Merkle hashes differ from its own, or
- * in which something has an event after `since`.
+ * Requests folders of a state. After the answer, the replica requests those subfolders whose Merkle hashes differ from
+ * its own, or in which something has an event after `since`.
  */
 export const treeRequest = z.strictObject({
   type: z.literal("TreeRequest"),

@@ -7,13 +7,13 @@ interface Caller {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** The requests that name one event: the last one that this replica held when it sent them. */
+/** The requests that name the same event. It was the last event that this replica held when the callers came. */
 interface Requests {
   /** The number of sent requests whose answers have not arrived. */
   due: number;
-  /** The number of answers that arrive before the answer to the request of `asked`. They answer older requests. */
+  /** The number of answers to older requests that are still due. The answer for `asked` arrives after them. */
   before: number;
-  /** The callers that the answer to the latest first-time request answers. Empty if no request is open. */
+  /** The callers that wait for the answer to the open request. Empty if no request is open. */
   asked: readonly Caller[];
   /**
    * The callers that came while a request was open. They get a request of their own, because the open one can be

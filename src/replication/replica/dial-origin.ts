@@ -25,7 +25,7 @@ const CONNECT_MS = 4_000;
 /**
  * Connects to an origin. Rejects with `USAGE` for an invalid URL, and with `UNAVAILABLE` if no origin answers or the
  * signal aborts. If the server refuses, rejects with `UNAUTHENTICATED`, `FORBIDDEN`, `RATE_LIMITED`, or `NOT_FOUND` (a
- * server that serves no replicas).
+ * server that serves no replicas). If the signal aborts after the connection was made, the channel is closed.
  */
 export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise<Channel> {
   return address.url.startsWith("unix:")

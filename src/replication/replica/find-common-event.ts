@@ -33,9 +33,9 @@ type Answer = "same" | "other" | "unknown";
 
 /**
  * Finds the last event that this replica and its origin have in common, by binary search. Each probe is one short
- * session. Its `Hello` names an event as the last one that this replica holds. The origin then either sends the events
- * after it, or says that it has another event with this seq. Rejects if the origin cannot be reached, or refuses this
- * replica.
+ * session. Its `Hello` names an event as the last one that this replica holds. The origin answers with its head or with
+ * the events after the named event, or says that it has another event with this seq. Rejects if the origin cannot be
+ * reached, or refuses this replica.
  */
 export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHistory> {
   const { mirror } = parts;

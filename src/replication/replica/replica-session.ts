@@ -321,8 +321,8 @@ export class ReplicaSession {
 
   /**
    * Throws `ROLLBACK_DETECTED` if the origin recorded the event under this replica's id, but this replica did not write
-   * it. A copy of this replica has then written the event. As long as the copy's entry has no answer, only this event
-   * reveals the copy.
+   * it. Such an event comes from a copy of this replica, or from this replica before it was put back to an earlier
+   * state. As long as the copy's entry has no answer, only this event reveals the copy.
    */
   async #refuseOther(event: SealedEvent): Promise<void> {
     const { journal, sandboxId } = this.#options;
@@ -522,8 +522,8 @@ function forked(settled: number): ChronicleError {
 }
 
 /**
- * Splits the events so that each compaction begins a part. All events before a compaction are then stored first,
- * because `makeBase` needs the state after them.
+ * Splits the events so that each compaction begins a part. Each part is stored before the next one, because `makeBase`
+ * needs the state after all events before a compaction.
  */
 function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op"> }>(
   all: readonly Arrived[],

@@ -34,8 +34,8 @@ export class Upstream implements UpstreamLines {
 
   /**
    * Moves the bytes that a crash left after the last sound line into quarantine. Throws `LOG_DAMAGED` if a sound line
-   * follows a bad one, or if a sound line does not continue the chain. A crash causes neither of these, and cutting
-   * lines off could then drop acknowledged events.
+   * follows a bad one, or if a sound line does not continue the chain. A crash causes neither of these. In both cases,
+   * cutting lines off could drop acknowledged events.
    */
   static async open(log: EventLog): Promise<Upstream> {
     const { tornBytes, bytes } = await log.refresh();

@@ -25,7 +25,8 @@ export interface WriteBackPushOptions {
  */
 const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
 /**
- * The maximum number of times that a batch is sent again. If the batch still has no answer then, the session is ended.
+ * The maximum number of times that a batch is sent again. If the batch has no answer after the last of these times, the
+ * session is ended.
  */
 const MOST_TRIES = 50;
 
@@ -40,9 +41,12 @@ interface InFlight {
   readonly resolve: (answer: WriteBackAnswer | undefined) => void;
   /** The batch is sent again after this many heartbeats. */
   readonly patience: number;
-  /** Heartbeats since the batch was sent, or since the origin showed that it has arrived. */
+  /** The number of heartbeats since the batch was last sent, or since the origin showed that the batch has arrived. */
   beats: number;
-  /** How often the batch was sent again since it was first sent, or since the origin requested one of its contents. */
+  /**
+   * The number of times that the batch was sent again. A request of the origin for a content of the batch resets the
+   * number to 0.
+   */
   tries: number;
 }
 

@@ -30,8 +30,9 @@ export interface WriteJournal {
    */
   remembered(upTo: number, head: number): void;
   /**
-   * False if this replica's own event is missing, or if its hash differs from `hash`, which the origin was sent. True
-   * if this is unknown, because `hash` is undefined or the event was compacted away.
+   * False if this replica's own event `localSeq` is missing, or has another hash than `hash`. The origin has received
+   * `hash` as the hash of this event. True if the hashes cannot be compared, because `hash` is undefined or the event
+   * was compacted away.
    */
   isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean>;
   /**

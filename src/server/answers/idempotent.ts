@@ -13,8 +13,8 @@ export interface NamedChange {
   readonly ifMatch: string | undefined;
   readonly body: unknown;
   /**
-   * True if the log records whether the change was made. A change that was begun and has no reply may then be tried
-   * again: the workspace does not make it twice.
+   * True if the log records whether the change was made. Such a change may be tried again if it was begun and has no
+   * reply, because the workspace does not make it twice. Default: false.
    */
   readonly isInLog?: boolean;
 }
@@ -153,8 +153,8 @@ export interface IdempotencyStore {
    */
   begin(key: string, print: string, now: number): Standing;
   /**
-   * Ends a request. `how` is the reply, `nothing` if nothing was changed (the key may then be used again), or `unknown`
-   * if it is unknown what was changed.
+   * Ends a request. `how` is the reply, `nothing` if nothing was changed, or `unknown` if it is unknown what was
+   * changed. After `nothing`, the key may be used again.
    */
   end(key: string, how: KeptReply | "nothing" | "unknown"): void;
 }

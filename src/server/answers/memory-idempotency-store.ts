@@ -50,7 +50,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   /**
-   * Adds a change as the newest one. If there are then too many changes, forgets the oldest one that is not being made.
+   * Adds a change as the newest one. If the number of changes exceeds `MOST` afterwards, forgets the oldest change that
+   * is not being made.
    */
   put(key: string, entry: BookEntry): void {
     this.#forget(key);

@@ -38,7 +38,7 @@ export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: 
   if (tags.length === 0 || /[^\s,]/.test(match.replaceAll(TAGS, ""))) {
     throw unclear("If-Match", 'If-Match takes ETags, as "HASH", or *');
   }
-  // Weak ETags never match. Nor do ETags that are neither empty nor a hash.
+  // Weak ETags never match. Other ETags match only if they are a hash or empty (see `HASH`).
   const hashes = tags.flatMap(([, weak, hash = ""]) => (weak === undefined && HASH.test(hash) ? [hash] : []));
   const [first, ...others] = hashes;
   if (first === undefined) {

@@ -91,7 +91,7 @@ function tokenIn(authorization: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
 }
 
-/** Returns "unavailable" if the issuer cannot be reached, because the token is then not known to be wrong. */
+/** Returns "unavailable" if the issuer cannot be reached. In this case, it is unknown whether the token is valid. */
 async function unlessAway(
   asking: Promise<Caller | undefined> | undefined,
 ): Promise<Caller | "unavailable" | undefined> {

@@ -10,7 +10,7 @@ const PATIENCE_MS = 24 * 3_600_000;
 /**
  * The queue of one kind of reads that take long, such as reads of whole histories (`verify`) or reads for large answers
  * (patches). At most one read runs for each workspace, because a second one would read the same data. At most two reads
- * run in all, because other requests need the same disk and thread.
+ * of this kind run at a time, because other requests need the same disk and thread.
  */
 export class HeavyReads {
   readonly #slots: ConcurrencyLimit;

@@ -17,8 +17,8 @@ import { isLoopback } from "./listener.ts";
 
 /**
  * Options for the tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725). The claims of a token
- * that the provider has signed for this server give the bearer's rights. A token without a claim of a role or of
- * workspaces grants no rights.
+ * that the provider has signed for this server give the bearer's rights. A token without a claim of a role is not
+ * valid. A token without a claim of workspaces is for no workspace.
  */
 export interface OidcOptions {
   /** Exactly as the provider's tokens have it: `https://login.example.org`. */
@@ -26,7 +26,8 @@ export interface OidcOptions {
   /** The audience that tokens for this server must name. */
   readonly audience: string;
   /**
-   * The claim with the role: `reader`, `agent` or `operator`, or a list of roles, of which the most powerful applies.
+   * The claim with the role: `reader`, `agent` or `operator`, or a list of roles. Of a list, the most powerful role
+   * applies.
    */
   readonly roleClaim: string;
   /** The claim with the ids and names of workspaces, as a list or separated by spaces; `*` means all. */

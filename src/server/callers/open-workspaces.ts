@@ -24,9 +24,12 @@ interface Held {
   readonly ready: Promise<void>;
   /** True when `ready` has resolved. */
   isReady: boolean;
-  /** When a lease was last given or returned, in epoch milliseconds. */
+  /** The time, in epoch milliseconds, at which a lease was last given or returned. */
   used: number;
-  /** When the settings were last checked, in epoch milliseconds. */
+  /**
+   * The time, in epoch milliseconds, at which the settings were last checked. It is 0 if the next request must check
+   * them.
+   */
   looked: number;
   leases: number;
   /** True if no more leases may be given. The workspace is closed when its last lease is returned. */
@@ -161,8 +164,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * True during `giveUp` of this workspace. Code that keeps workspaces open outside of requests must not reopen it
-   * then.
+   * True during `giveUp` of this workspace. During this time, code that keeps workspaces open outside of requests must
+   * not reopen the workspace.
    */
   isBeingGivenUp(id: string): boolean {
     return this.#givingUp.has(id);

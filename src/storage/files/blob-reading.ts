@@ -291,8 +291,8 @@ async function readable({ get }: BlockSources, { place, hashes }: Group): Promis
 
 /**
  * Returns the container of a large content; `undefined` if the content has no container or is too long, or if the
- * container cannot be read or is damaged. A request for that content alone then reports the error, or finds the
- * content's new place.
+ * container cannot be read or is damaged. In the last two cases, a later request for the content alone reports the
+ * error, or finds the content's new place.
  */
 function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlace): BlobBlock | undefined {
   if (!place.packed || place.length > MAX_CONTAINER_CONTENT_BYTES) return undefined;

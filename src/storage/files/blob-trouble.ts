@@ -10,7 +10,7 @@ export function corrupt(hash: Hash, where: string, why: string): ChronicleError 
   });
 }
 
-/** Why a store or log that was poisoned by a failed sync still takes no writes. */
+/** The reason why a store or log that was poisoned by a failed sync still takes no writes. */
 export interface StillPoisoned {
   readonly why: string;
   /** The errno with which the disk refuses a write now. If no write was tried, the errno of the failed sync. */

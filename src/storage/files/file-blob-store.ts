@@ -144,7 +144,7 @@ export class FileBlobStore implements BlobStore {
     return this.#readOnly;
   }
 
-  /** True if nothing is stored yet. A caller then need not call `hasSync` for each content. */
+  /** True if nothing is stored yet, so that a caller need not call `hasSync` for each content. */
   get isEmpty(): boolean {
     return this.#files.index.packs().length === 0 && this.#files.index.large().length === 0;
   }

@@ -32,8 +32,8 @@ interface Waiting {
 interface Poison {
   readonly cause: unknown;
   /**
-   * True if the failure concerned only lines of an append, and these were cut off. The file then holds only bytes that
-   * were durable before.
+   * True if the failure concerned only lines of an append, and these were cut off, so that the file holds only bytes
+   * that were durable before.
    */
   readonly isCutOff: boolean;
 }

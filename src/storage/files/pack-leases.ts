@@ -132,8 +132,8 @@ interface SeenPack {
  * contents in the tail are hashed. The blocks before the first damaged block are made durable and published, and
  * everything after them is cut off.
  *
- * If the index does not know the pack, or states more bytes than exist, no byte counts as settled. Damage can then be
- * older than the last write. Therefore, a pack with sound contents after the damage is sealed unchanged.
+ * If the index does not know the pack, or states more bytes than exist, no byte counts as settled. In these cases,
+ * damage can be older than the last write. Therefore, a pack with sound contents after the damage is sealed unchanged.
  */
 export function settleLane(parts: Parts, lane: number, seen: Map<number, SeenPack>): LaneGrant {
   const path = parts.layout.activePack(lane);
@@ -198,7 +198,7 @@ function keepTail(
 
 /**
  * Settles a lane in which the header of the pack cannot be read. Removes the pack if it has no sound content. Writes a
- * new header if the header is all zeros and the index does not know the pack. The header then did not reach the disk
+ * new header if the header is all zeros and the index does not know the pack. Such a header has not reached the disk
  * before a power cut. Seals any other pack unchanged, so that `verify` reports the damage.
  */
 function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefined): LaneGrant["pack"] {

@@ -38,9 +38,9 @@ export class PackReader {
   }
 
   /**
-   * Returns the content at a place. Throws `BLOB_CORRUPT` if it is damaged. Returns `undefined` if the pack does not
-   * exist, because a collector has replaced it or because it is lost. The caller must then ask the index once more. The
-   * bytes belong to the caller.
+   * Returns the content at a place. The bytes belong to the caller. Throws `BLOB_CORRUPT` if the content is damaged.
+   * Returns `undefined` if the pack does not exist, because a collector has replaced it or because it is lost. In this
+   * case, the caller must ask the index once more.
    */
   read(hash: Hash, place: PackPlace): Buffer | undefined {
     const content = this.look(hash, place);

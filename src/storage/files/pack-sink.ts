@@ -101,7 +101,8 @@ export class OpenSink implements PackSink {
 
   /**
    * Returns an intake for a content of unknown length, piece by piece. `isShared`: other work of this thread runs
-   * between the pieces. The file is then synced as it grows, because one long sync at the end would block that work.
+   * between the pieces. In this case, the file of a large content is synced as it grows, because one long sync at the
+   * end would block that work. Default: false.
    */
   intake(isShared = false): ContentIntake {
     const syncNow = isShared ? this.#guard : undefined;

@@ -34,7 +34,7 @@ export interface PlacedBlock {
  * The owner of a writer holds the lock of the lane.
  *
  * - The bytes of a failed write are cut off, and the writer stays usable. A failed sync poisons it.
- * - A pack that has grown to 64 MiB is synced and renamed to its ULID; then a new pack begins.
+ * - A pack that has grown to 64 MiB is synced and renamed to its ULID. The next block begins a new pack.
  */
 export class PackWriter {
   readonly lane: number;

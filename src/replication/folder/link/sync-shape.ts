@@ -89,8 +89,8 @@ export function syncShape(given: SyncFacts): SyncShape {
 }
 
 /**
- * If a failure of this side's disk (no room, a limit of file sizes) has ended the connection, presents it as a failed
- * step, because the origin is neither at fault nor away.
+ * If a failure of this side's disk (no room, a limit of file sizes) has ended the connection, presents the failure as
+ * that of a step. The link counts as connected, because the origin is neither at fault nor away.
  */
 function withOwnFailure(facts: SyncFacts): SyncFacts {
   const { linkError, failure, link } = facts;

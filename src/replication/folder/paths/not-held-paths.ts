@@ -11,8 +11,8 @@ export interface NotHeld extends SidesOf {
 }
 
 /**
- * Finds the entries of an origin that the folder's disk cannot hold (links, some names). They stay at the origin. If
- * the disk keeps no modes, the origin's modes count.
+ * Finds the entries of an origin that the folder's disk cannot hold (links, some names). These entries stay at the
+ * origin. If the disk keeps no modes, a difference in modes counts as a change of the origin.
  */
 export class NotHeldPaths {
   readonly #traits: () => FolderTraits;
@@ -37,7 +37,8 @@ export class NotHeldPaths {
     const given = [...paths];
     const kept = given.flatMap((one) => this.#sidesOf(one, traits) ?? []);
     if (this.#found.size === 0) return kept;
-    // Leave out everything beneath such a path, because it has no place at the origin.
+    // Leave out everything beneath a path that was left out. If the origin's entry at such a path is a link, what the
+    // folder has beneath the path has no place at the origin.
     const decided = new Set(kept.map(({ path }) => path));
     const left = new Set(given.map(({ path }) => path).filter((path) => !decided.has(path)));
     return kept.filter(({ path }) => !foldersAbove(path).some((folder) => left.has(folder)));

@@ -126,8 +126,8 @@ export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }:
 }
 
 /**
- * Resolves to the origin's last event. Resolves to `undefined` if the connection broke; the origin must then be asked
- * again.
+ * Resolves to the origin's last event. Resolves to `undefined` if there is no connection, or if it broke. In these
+ * cases, the caller must ask the origin again.
  */
 async function answerOf(session: Pick<ReplicaSession, "barrier"> | undefined): Promise<number | undefined> {
   return session?.barrier().catch(() => undefined);

@@ -26,8 +26,8 @@ interface CycleLoopOptions {
 }
 
 /**
- * How long, in ms, the record may lag behind the origin's answers, and behind the origin's echo of the folder's own
- * changes.
+ * The time, in ms, for which the record may lag behind the origin's answers, and behind the origin's echo of the
+ * folder's own changes.
  */
 const LAZY_MS = 1_000;
 
@@ -43,8 +43,9 @@ const MOVED_MS = 100;
 const MANY = { from: 24, to: 256, waitMs: 200 };
 
 /**
- * The limit of the pause after a cycle without effect, in ms. The pause is as long as that cycle took. An immediate
- * repetition would cost as much again, and leave no time for the events or changes that the cycle waits for.
+ * The limit, in ms, of the pause after a cycle without effect. The pause is as long as that cycle took (up to this
+ * limit), but at least as long as the outcome of the cycle requires. An immediate repetition would cost as much again,
+ * and leave no time for the events or changes that the cycle waits for.
  */
 const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
@@ -175,7 +176,7 @@ export class CycleLoop {
     });
   }
 
-  /** Resolves when no cycle runs. `wake` starts the loop again. */
+  /** Cancels all scheduled cycles, retries and writes. Resolves when no cycle runs. `wake` starts the loop again. */
   async rest(): Promise<void> {
     this.#later?.[Symbol.dispose]();
     this.#later = undefined;

@@ -29,8 +29,8 @@ export interface FsWatcherOptions {
 const UNHINTED_MS = 15 * 60_000;
 
 /**
- * Records changes in a folder once the changed paths have been quiet for a moment. The several steps of an editor (a
- * temporary file, a rename, a short-lived swap file) then make one change, or none. The capture decides by content
+ * Records changes in a folder once the changed paths have been quiet for a moment. In this way, the several steps of an
+ * editor (a temporary file, a rename, a short-lived swap file) make one change, or none. The capture decides by content
  * whether something has changed. Therefore, the sync's own writes are never recorded as changes, even if their hints
  * arrive late.
  */

@@ -53,8 +53,8 @@ function usage(message: string, hint: string): ChronicleError {
 }
 
 /**
- * Returns the known record (a fresh one if there is none) with the requested changes. Throws `REFUSED` if the folder
- * follows another workspace.
+ * Returns the known record (a fresh one if there is none) with the requested changes, neither stopped nor paused.
+ * Throws `REFUSED` if the folder follows another workspace.
  */
 export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id: string): ReplicaRecord {
   const url = upstreamUrl(start.upstream);
@@ -113,9 +113,9 @@ function followsAnother({ origin, url }: ReplicaRecord): ChronicleError {
 }
 
 /**
- * Throws the origin's refusal. Throws `REFUSED` if the folder follows another workspace, or if this is unknown because
- * the origin did not answer. A folder that has followed a workspace accepts a new address once the same workspace
- * answers there.
+ * Throws the origin's refusal, if the answer is one. Throws `REFUSED` if the folder follows another workspace than the
+ * one that has answered. If no origin has answered, throws `REFUSED` for another address or workspace than the recorded
+ * one. A folder that has followed a workspace accepts a new address only once the same workspace answers there.
  */
 export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, answer: OriginAnswer): void {
   if ("refused" in answer) throw refusedBy(answer.refused, known);
