@@ -125,8 +125,8 @@ export class HintedCapture {
   }
 
   #ripened(paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean): void {
-    // If all hints are about Chronicle's own writes, no scan is needed. Returning here avoids taking the workspace's lock
-    // and reading the end of the log.
+    // If all hints are about Chronicle's own writes, no scan is needed. Returning here avoids taking the workspace's
+    // lock and reading the end of the log.
     if (!this.#options.dirty.dropUnchanged(paths ?? [])) return;
     for (const path of paths ?? []) this.#ripe.set(path, isLate || this.#ripe.get(path) === true);
     this.want();

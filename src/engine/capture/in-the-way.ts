@@ -107,7 +107,8 @@ const BETWEEN_MS = 20;
 
 /**
  * Returns the paths that somebody is still writing: those that change during the check. Resolves at once if all paths
- * are present and none has changed in the last two seconds. Otherwise resolves after at most about two seconds.
+ * are present and none has changed in the last two seconds. Otherwise resolves after at most about two seconds. Without
+ * `context.pause` there is no check, and no path is returned.
  */
 export async function beingWritten(
   context: Context,

@@ -46,8 +46,9 @@ export interface KeptAside extends Kept {
 }
 
 /**
- * Keeps aside the small files that git ignores. Their contents are durable when the promise resolves. The caller must
- * hold a lease of the blob store until the record that names the plan is durable.
+ * Keeps aside the small files that git ignores. Keeps nothing if the workspace keeps no files aside, or while work off
+ * the record is running. The contents are durable when the promise resolves. The caller must hold a lease of the blob
+ * store until the record that names the plan is durable.
  */
 export async function keepAside(context: Context, omitted: OmittedPaths): Promise<KeptAside> {
   const wanted = (await mayKeep(context)) ? wantedOf(omitted) : [];
@@ -69,8 +70,8 @@ interface KeptTrees extends Kept {
 }
 
 /**
- * Keeps these trees aside whole. None of `tops` may lie in another. Durability and the caller's lease are as with
- * `keepAside`.
+ * Keeps these trees aside whole. No path in `tops` may lie in another one. The cases in which nothing is kept, the
+ * durability and the caller's lease are as with `keepAside`.
  */
 export async function keepTrees(
   context: Context,

@@ -13,7 +13,8 @@ import { absoluteOf } from "../log/known-paths.ts";
 
 /**
  * A tree is a path that no capture takes, with everything beneath it. The path is ignored by git, or is git's own
- * state. Before an action that names the tree, the whole tree is kept aside. Only the undo of that action restores it.
+ * state. Before an action that names or sweeps away the tree, the whole tree is kept aside. Only the undo of that
+ * action restores it.
  */
 
 /** Contents of up to this many bytes are hashed in memory before they are stored, to see whether they were erased. */

@@ -137,8 +137,8 @@ function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange
 }
 
 /**
- * Returns the rule files that appeared during these actions and exclude themselves. The caller records these files as
- * changes of the actions, and then closes the actions.
+ * Returns the rule files that appeared during these actions and that only new rules, such as their own, leave out. The
+ * caller records these files as changes of the actions, and closes the actions after that.
  */
 export async function hiddenRules(
   context: Context,

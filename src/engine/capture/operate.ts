@@ -178,11 +178,11 @@ function isWithoutRoom(report: CheckReport): boolean {
 }
 
 /**
- * True if an operation changed nothing because its paths were blocked. The operation is then recorded as abandoned.
+ * True if an operation changed nothing because its paths were blocked. Such an operation is recorded as abandoned.
  * False for two kinds of operations, which are recorded as done:
  *
- * - A replica's step. Its record names each path that could not be written. Only if lack of space blocked all paths,
- *   the step is abandoned.
+ * - A replica's step. Its record names each path that could not be written. The step is abandoned only if lack of space
+ *   blocked all paths.
  * - An undo by selection whose paths were all changed meanwhile. So the next undo skips that work.
  */
 export function isNone(
@@ -246,8 +246,8 @@ export async function perform(
         ...report,
         changes: asMade([...changes, ...recorded], report),
       });
-  // Meanwhile, the files that were set aside have been removed in the background. They must be gone before the intent is
-  // closed, because only an open intent tells the next process to remove them after a crash.
+  // Meanwhile, the files that were set aside have been removed in the background. They must be gone before the intent
+  // is closed, because only an open intent tells the next process to remove them after a crash.
   if (!isStep) await context.worktree.cleanUp(token);
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
   if (isStep) deferCleanup(context, token);
@@ -467,8 +467,8 @@ async function settleOne(context: Context, commit: Commit, { id, intent }: OpenI
 }
 
 /**
- * Finishes writes that shared one apply (see `roundsOf`) with one apply, and closes them in one commit. Then settles what
- * the applies of single writes have left, because one of these may have been interrupted.
+ * Finishes writes that shared one apply (see `roundsOf`) with one apply, and closes them in one commit. Then settles
+ * what the applies of single writes have left, because one of these may have been interrupted.
  */
 async function settleRound(context: Context, commit: Commit, round: readonly OpenIntent[]): Promise<FinishedIntent[]> {
   const token = roundToken(round.map(({ id }) => id));

@@ -12,8 +12,8 @@ import { keepRemembered } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * What was done before a change: the interrupted operations that were finished, and, as notes for people, the open work
- * of dead processes that was closed.
+ * What was done before a change. `finished`: the interrupted operations that were finished. `closed`: notes for people
+ * about the open work of dead processes that was closed.
  */
 export interface BeforeChange {
   readonly finished: readonly FinishedIntent[];
@@ -238,7 +238,7 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
   return transactions.length > 0 ? "a transaction" : undefined;
 }
 
-/** True if the agent may still be at work. If its process is unknown, nothing would show that it has ended. */
+/** True if the agent may still be at work: its process may be alive, or is unknown, so that nothing shows its end. */
 function isGoingOn(context: Context, { record }: OpenSession): boolean {
   return record.pid <= 0 || mayHaveOwner(context, record, record.started);
 }

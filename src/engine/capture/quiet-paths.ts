@@ -8,15 +8,15 @@ interface QuietPathsOptions {
   readonly mostMs: number;
   readonly timers: Timers;
   /**
-   * Called with paths that are now quiet. `isLate`: the paths are not quiet, but their longest wait is over. `paths` is
-   * `undefined` for all paths.
+   * Called with paths that are now quiet, or, if `isLate` is true, with paths that are not quiet but whose longest wait
+   * is over. `paths` is `undefined` for all paths.
    */
   readonly onQuiet: (paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean) => void;
 }
 
 /**
  * The least value of the longest wait, in milliseconds. Most files are written in less time. A log that grows for ever
- * is still captured at this interval.
+ * is still captured each time its longest wait is over.
  */
 const LEAST_MOST_MS = 5_000;
 

@@ -33,11 +33,11 @@ export interface LookOptions extends OffRecordOptions {
   /** True if paths at and beneath `only` are taken even if a filter leaves them out. Git's own state is never taken. */
   readonly named?: boolean;
   /**
-   * True if the filter still decides about the paths beneath those of `only`, which are taken themselves in any case.
-   * Only with `named`.
+   * True if only the paths of `only` themselves are taken whatever the filter says, and the filter still decides about
+   * the paths beneath them. Only with `named`.
    */
   readonly alone?: boolean;
-  /** True if exactly those paths of `only` are taken that the rules take in (see `ScanRequest`). */
+  /** True if only the paths of `only` and those beneath them are scanned (see `ScanRequest`). */
   readonly exact?: boolean;
   /** True if the folders above an absent path of `only` are taken as well. Only with `named`. */
   readonly holders?: boolean;
@@ -137,7 +137,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];
   const omitted: Omission[] = [];
-  // For these paths, the omissions that the reading of contents reports count, and not those of the scan. A database
+  // The omissions of these paths are those that the reading of contents reports, and not those of the scan. A database
   // and the files beside it are read as a whole.
   const decided = new Set<WorkspacePath>();
   const offRecord = await OffRecordLook.of(context, options);

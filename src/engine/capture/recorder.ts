@@ -90,7 +90,9 @@ export class Recorder {
     this.#alive ??= setInterval(() => undefined, LONGEST_INTERVAL_MS);
   }
 
-  /** Stops watching, and captures everything once more. The last error of an earlier capture is in `failure`. */
+  /**
+   * Stops watching, and captures once more what may have changed. The last error of a hinted capture is in `failure`.
+   */
   async stop(): Promise<Recorded> {
     await this.giveUp();
     await followSettings(this.#context);

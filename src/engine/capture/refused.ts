@@ -18,7 +18,8 @@ function namesOf(paths: readonly SkippedPath[]): string {
 }
 
 /**
- * The refused operation. `force`: it was forced already. Only for a restore, the error suggests to name other paths.
+ * The refused operation. `force`: it was forced already. The error suggests naming other paths only for a restore that
+ * is no rollback (without `brings`).
  */
 type Refused = Pick<IntentRecord, "kind" | "brings"> & { readonly force?: boolean };
 

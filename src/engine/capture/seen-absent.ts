@@ -21,11 +21,12 @@ import { pathArgument, shownPath } from "../log/shape.ts";
  * moment. A path that was excluded then, or that could not be captured, may have existed unseen.
  *
  * For a path that a sync brought later, its absence in the folder is not enough, because the origin may have had it
- * already. Such a path is deleted only if, by that moment, the folder had been synced with this origin, up to an event
- * before the one that brought the path.
+ * already. Such a path is deleted only if the folder had been synced with this origin at that moment, and the last
+ * event of the origin that the folder had by then was before the one that brought the path.
  *
- * Such an operation restores a recorded state only if that was the state on disk at that moment. If the path could not
- * be captured at that moment, only an older state is recorded, and its state then is not known.
+ * An operation that goes back to a moment restores a recorded state only if that was the state on disk at that moment.
+ * If the path could not be captured at that moment, only an older state is recorded, and the state on disk at that
+ * moment is not known.
  */
 
 export interface BackTo {
@@ -129,10 +130,10 @@ export interface Asked {
 /**
  * Returns the paths that are left alone because their state after event `seq` is not known:
  *
- * - paths that could not be captured at that moment, so that only an older state is recorded, even if the operation
- *   would not change them;
- * - named paths that could not be captured at that moment and of which no older state is recorded, unless a capture
- *   shows that they were absent.
+ * - paths that could not be captured at that moment, so that only an older state is recorded. They are returned even if
+ *   the operation would not change them;
+ * - named paths that could not be captured at that moment and that have no older recorded state, unless a capture shows
+ *   that they were absent.
  */
 export async function unknownThen(
   context: Context,
@@ -344,8 +345,8 @@ function lookOf(taken: Taken | undefined, filters: readonly FilterSpec[] | undef
 }
 
 /**
- * Returns whether the scan before an action left a path out (`omitted`) or covered it (`absent`, because it was absent
- * unless it is recorded). Returns `undefined` for a path that the action did not declare.
+ * Returns `omitted` if the scan before an action left a path out. Returns `absent` if that scan covered the path: a
+ * path that it covered and did not record was absent. Returns `undefined` for a path that the action did not declare.
  */
 function lookOfAction(
   { paths, files, missing, coverage }: LoggedAction,

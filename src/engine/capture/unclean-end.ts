@@ -30,7 +30,7 @@ interface Known extends Surroundings {
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
 /**
- * The time before the last event, in milliseconds. The bytes of files that were recorded within it may not have reached
+ * The bytes of files that were recorded within this time before the last event, in milliseconds, may not have reached
  * the disk at an unclean end. Laptops delay writes by up to ten minutes.
  */
 const UNWRITTEN_MS = 10 * 60_000;
@@ -83,7 +83,8 @@ function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefine
 
 /**
  * Returns the paths that were recorded within `UNWRITTEN_MS` before the last event, and perhaps some that were recorded
- * earlier. A compaction keeps the place of file events among the events of other records, and not their times.
+ * earlier, because a compaction does not keep the times of file events. It keeps only their place among the events of
+ * other records.
  */
 async function recentPaths(context: Context): Promise<readonly WorkspacePath[]> {
   const { index } = context;

@@ -42,9 +42,9 @@ interface OnDisk {
 }
 
 /**
- * Returns the paths that have a recorded state, and whose new state after these operations could not be recorded. Leaves out paths that are as they were
- * before the work. An undo leaves the returned paths alone, because their present states have no copy, or may be the
- * result of other work.
+ * Returns the paths that have a recorded state, and whose new state after these operations could not be recorded.
+ * Leaves out paths that are as they were before the work. An undo leaves the returned paths alone, because their
+ * present states have no copy, or may be the result of other work.
  */
 export async function unrecordedBy(
   context: Context,

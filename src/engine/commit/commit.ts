@@ -300,8 +300,8 @@ async function seal(context: Context, head: IndexHead, draft: EventDraft): Promi
 }
 
 /**
- * Appends lines. If the append fails, the log cuts the lines off. An index that is then ahead of the log is reset,
- * because a reader may have projected the lines before they were cut off.
+ * Appends lines. If the append fails, the log cuts the lines off. A reader may have projected the lines before they
+ * were cut off. In that case, the index is ahead of the log, and is reset.
  */
 async function appendDurably(context: Context, sealed: readonly SealedEvent[]): Promise<void> {
   try {

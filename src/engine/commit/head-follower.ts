@@ -48,7 +48,7 @@ export class HeadPace {
     return now >= this.#next || this.#next - now > PUT_OFF_MS;
   }
 
-  /** Keeps a head. The next head of a busy workspace then waits in proportion to the time that `keep` has taken. */
+  /** Keeps a head. After that, the next head of a busy workspace waits in proportion to the time that `keep` took. */
   async measured(keep: () => Promise<void>): Promise<void> {
     const start = this.now();
     this.#next = start + KEEP_ONE_EVERY_MS;
@@ -78,8 +78,8 @@ export class HeadPace {
  * - A commit keeps the head if the first event without a kept head is more than a second old, and the pace of the
  *   process allows it.
  * - A timer keeps the head a second after the first event without a kept head. If the pace does not allow it and the
- *   last commit is less than a second old, the timer waits until a second after that commit. Then the workspace is no
- *   longer busy, and the pace does not apply.
+ *   last commit is less than a second old, the timer waits until a second after that commit. If no further commit came
+ *   by that time, the workspace is no longer busy, and the pace does not apply.
  * - The close keeps the head. So a short-lived process signs when it ends.
  */
 export class PacedHeadFollower implements HeadFollower {

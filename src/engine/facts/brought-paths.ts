@@ -7,9 +7,10 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * A sync can bring a path into the folder of a replica. If the folder lacked the path earlier, the origin may have had
- * it already. Absence in the folder proves absence at the origin only if the folder was already synced with this
- * origin, up to an event before the one that brought the path.
+ * A sync can bring a path into the folder of a replica. If the folder lacked the path at an earlier moment, the origin
+ * may have had it already. Absence in the folder proves absence at the origin only if the folder had been synced with
+ * this origin at that moment, and the last event of the origin that the folder had by then was before the one that
+ * brought the path.
  */
 
 async function progressEvents(context: HistoryContext): Promise<readonly EventRow[]> {

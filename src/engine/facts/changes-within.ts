@@ -59,8 +59,8 @@ export async function pathsOfSession(context: Context, id: string, span: SeqSpan
 }
 
 /**
- * Returns the changes of an action and of everything within it: those up to event `toSeq`, composed with those among
- * `next`, which are not recorded yet.
+ * Returns the changes of an action and of everything within it: those up to event `toSeq`, composed with those in
+ * `next`. The changes in `next` are not recorded yet, and need not all belong to the action.
  */
 export async function changesOfAction(
   context: Context,

@@ -13,8 +13,8 @@ export class ContentsOfHistory implements BlobStore {
   readonly #history: HistoryContext;
   readonly #blobs: BlobStore;
   /**
-   * By content, the seq of the head when the content was last stored through this object. Noted only if the history has
-   * erasures. So a content that is stored again after its erasure can be read before an event names it.
+   * By content, the seq of the head when the content was last stored through this object. With this seq, a content that
+   * is stored again after its erasure can be read before an event names it. Noted only if the history has erasures.
    */
   readonly #put = new Map<Hash, number>();
 
@@ -153,7 +153,7 @@ async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): P
   return (await readEvents(history, rows)).some(({ record }) => JSON.stringify(record).includes(hash));
 }
 
-/** A batch that reports, once it is committed, the contents that were put into it. */
+/** A batch that reports, once it is committed, the contents of `put` and `putStream`, but not those of `putBlock`. */
 class NotingBatch implements BlobBatch {
   readonly #batch: BlobBatch;
   readonly #onPut: (hashes: readonly Hash[]) => Promise<void>;

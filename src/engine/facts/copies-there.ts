@@ -61,9 +61,8 @@ type Undoing = Pick<IntentRecord, "kind" | "target" | "takes" | "brings" | "asid
  *
  * - An undo of selected work undoes the work in `takes`. A redo of that undo does all of this work again.
  * - The rollback of an action (`brings`) undoes the action, until the rollback itself is undone.
- * - A redo, or the undo of a rollback, does work again. The id of this work is then removed from the result, but only
- *   if the redo or undo changed kept-aside paths. For instance, it changes none of them if their copies were freed
- *   before.
+ * - A redo, or the undo of a rollback, does work again. The id of this work is removed from the result only if the redo
+ *   or undo changed kept-aside paths. For instance, it changes none of them if their copies were freed before.
  */
 function undoneIds(operations: readonly Undoing[]): ReadonlySet<string> {
   const undone = new Set<string>();

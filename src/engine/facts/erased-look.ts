@@ -21,7 +21,7 @@ export class ErasedLook {
   }
 
   static async of(context: Context): Promise<ErasedLook> {
-    // `erasures` is read first. An erasure that is recorded between the two reads then makes `isCurrent` false.
+    // `erasures` is read first, so that an erasure that is recorded between the two reads makes `isCurrent` false.
     const erasures = await erasuresInForce(context);
     return new ErasedLook(erasures, await erasedContents(context));
   }

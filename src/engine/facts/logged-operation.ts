@@ -21,14 +21,14 @@ export interface LoggedOperation {
   readonly isPart?: true;
   /** Set for an action that is within another action. */
   readonly inAction?: true;
-  /** The operation of which a run or an action is a part. An undo of that operation undoes the part, too. */
+  /** The operation that this run or action is a part of. An undo of that operation undoes the part, too. */
   readonly partOf?: string;
   readonly selective?: Selective;
   /** Set for an undo of a whole operation: paths that were left alone. Their events are not undone. */
   readonly left?: readonly WorkspacePath[];
   /**
-   * Set for a redo that met conflicts: the paths of those that were not settled in its favour. The redo is not in force
-   * there, unless it wrote a part of the path.
+   * Set for a redo that met conflicts: the paths of the conflicts that were not settled in favour of the redo, or by a
+   * merge. The redo is not in force at these paths, unless it wrote a part of the path.
    */
   readonly unmerged?: readonly WorkspacePath[];
   /**
@@ -38,7 +38,7 @@ export interface LoggedOperation {
   readonly reversed?: Reversed;
   /**
    * True if nothing of the operation is left. Set only if the undos and redos of the operation do not show this (see
-   * `undoneTold`). If it is set, it counts instead of them.
+   * `undoneTold`). If this field is set, it counts instead of these undos and redos.
    */
   readonly isUndone?: boolean;
 }

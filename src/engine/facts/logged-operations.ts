@@ -27,7 +27,8 @@ function selectiveOf(
   const settled = new Set(conflicts.filter(isForUndo).map((one) => one.path));
   const isNamed = (one: ConflictRecord): boolean => one.state === "open" || one.settled === "current";
   const named = new Set(conflicts.filter(isNamed).map((one) => one.path));
-  // `undoneTold` decides by the events, because paths of the operations in `passes` may also have been left alone.
+  // If all conflicts were settled in favour of the undo, the operations in `passes` count as taken. Paths of these
+  // operations may also have been left alone, so `undoneTold` decides by their events whether they are undone.
   const ids =
     conflicts.length > 0 && conflicts.every(isForUndo)
       ? { takes: [...takes, ...passes], passes: [] }
@@ -43,8 +44,8 @@ function selectiveOf(
 }
 
 /**
- * Returns the paths with conflicts of a redo that were not settled in its favour; `undefined` if the redo met no
- * conflict.
+ * Returns the paths of a redo's conflicts that were not settled in favour of the redo, or by a merge; `undefined` if
+ * the redo met no conflict.
  */
 function unmergedOf(
   { kind }: IntentRecord,

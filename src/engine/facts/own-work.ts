@@ -145,8 +145,8 @@ export interface PathGroups {
   readonly path: WorkspacePath;
   readonly groups: readonly Group[];
   /**
-   * The groups of own events alone. Set only if events that cancel out between them (`OwnEvents.between`) have joined
-   * some of these groups in `groups`.
+   * The groups of own events alone. Set only if there are fewer groups in `groups`, because events that cancel out
+   * (`OwnEvents.between`) have joined some of them there.
    */
   readonly apart?: readonly Group[];
   readonly last: IterationRow | undefined;

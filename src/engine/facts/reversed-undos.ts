@@ -56,8 +56,8 @@ async function reversedOf(context: Context, operation: LoggedOperation, { later,
     if (undo === undefined) isAll = false;
     else paths.set(path, undo.toSeq);
   }
-  // A redo that met a conflict is also in force where it wrote nothing, because the path had the redone state already or
-  // got it when the conflict was settled.
+  // A redo that met a conflict is also in force where it wrote nothing, because the path had the redone state already
+  // or got it when the conflict was settled.
   if (isAll && unmerged !== undefined && redone !== undefined)
     isAll = (await writtenIn(context, redone)).every(({ path }) => paths.has(path));
   return { paths, isAll };
@@ -148,8 +148,8 @@ function undoneMeanwhile(operations: readonly LoggedOperation[]): readonly strin
 }
 
 /**
- * Returns the ids of the operations of undos with conflicts that were settled in favour of the undo. Such an undo may
- * also have left paths of these operations alone.
+ * Returns the ids of the operations in `takes` of each undo that has a conflict that was settled in favour of the undo,
+ * or by a merge. Such an undo may also have left paths of these operations alone.
  */
 function undoneBySettling(operations: readonly LoggedOperation[]): readonly string[] {
   return operations.flatMap(({ selective }) =>
@@ -158,8 +158,8 @@ function undoneBySettling(operations: readonly LoggedOperation[]): readonly stri
 }
 
 /**
- * Returns the ids of the operations of which an undo of selected work undid a part and was redone, while another undo
- * undid the rest or the same.
+ * Returns the ids of operations that two undos concern: an undo of selected work, which undid a part of the operation
+ * and was redone, and another undo, which undid the rest of the operation or the same part.
  */
 function redoneInPart(operations: readonly LoggedOperation[]): readonly string[] {
   const redone = new Set(operations.flatMap(({ kind, target }) => (kind === "redo" ? (target ?? []) : [])));

@@ -23,8 +23,8 @@ export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
  *
  * - The changes of its actions and savepoints.
  * - If it holds the folder: the changes that no action made while the transaction was the innermost bracket.
- * - If it is active, and names no session or is one of actions (`holdsSteps`): the restores, undos and redos in it. In
- *   a transaction of actions, only those of the client that began it. Undos and redos that concern only what other work
+ * - If it is active, and restores, undos and redos can belong to it (see `holdsSteps`): these operations. In a
+ *   transaction of actions, only those of the client that began it. Undos and redos that concern only what other work
  *   has changed since the transaction began are left out.
  *
  * Once a transaction is committed, the restores, undos and redos in it are operations of their own.
@@ -56,7 +56,7 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   };
 }
 
-/** Returns the name by which people know a transaction: the command of the run that it holds, or its own. */
+/** Returns the name by which people know a transaction: the command of the run that it holds, or else its own name. */
 async function nameOf(context: Context, { name, holds }: LoggedTransaction): Promise<string | undefined> {
   const session = holds === undefined ? undefined : (await loggedSessions(context)).find((one) => one.id === holds);
   if (session?.kind === "run") return `run: ${quoteCommand(session.command)}`;

@@ -146,9 +146,9 @@ function isInForceAt({ isGone, reversed, only }: Undo, path: WorkspacePath): boo
 }
 
 /**
- * True if an undo or redo is in force nowhere, because later undos undid everything that it wrote. It is then not in
- * force at a path either where it wrote nothing, because the path had the wanted state already. An undo with a conflict
- * that was settled in its favour is still in force at that path.
+ * True if an undo or redo is in force nowhere, because later undos undid everything that it wrote. Such an undo or redo
+ * is not in force either at a path that had the wanted state already, so that nothing was written there. An undo with a
+ * conflict that was settled in its favour is still in force at that path.
  */
 export function isGone({ reversed, selective }: Pick<LoggedOperation, "reversed" | "selective">): boolean {
   return reversed?.isAll === true && (selective === undefined || selective.settled.size === 0);
@@ -202,7 +202,7 @@ export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering,
 type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">;
 
 /**
- * Returns the ids of the operations and redone undos of which nothing is left once these events are undone. By the same
+ * Returns the ids of the operations and redone undos that have nothing left once these events are undone. By the same
  * rule, returns the ids of `keepers` that are not operations. Leaves out such a keeper if something around it is
  * returned.
  */

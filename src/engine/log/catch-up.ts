@@ -16,7 +16,7 @@ import type { RebuildShape } from "../../api/shapes.ts";
 import type { ProgressOptions } from "../../api/workspace-api.ts";
 import { rootAtHead } from "./tree.ts";
 
-/** The number of events from which on the events read so far are added to the index. Only whole commits are added. */
+/** Events are added to the index as soon as at least this many events of whole commits have been read. */
 const BATCH = 20_000;
 /** The maximum number of attempts at catching up. An attempt is repeated if another process was faster. */
 const MAX_ATTEMPTS = 20;
@@ -63,9 +63,9 @@ export async function catchUp(context: HistoryContext, options: CatchUpOptions):
     const last = attempt === MAX_ATTEMPTS;
     try {
       const found = await lookAndReplay(context, options);
-      // Without the lock, other processes may append to the log and add to the index during an attempt. An event that
-      // seems to be lost may then have been appended after this attempt read the log. So if the log has grown, the
-      // attempt is repeated.
+      // Without the lock, other processes may append to the log and add to the index during an attempt. So an event
+      // that seems to be lost may have been appended after this attempt read the log. If the log has grown, the attempt
+      // is repeated.
       if (found.damage === undefined || last || !(await hasGrown(context))) return found;
     } catch (error) {
       if (last || !(await wasOvertaken(context, known, error))) throw error;
@@ -157,8 +157,8 @@ function headOf({ seq, hash }: Head): Head {
 }
 
 /**
- * Returns whether the history that ends at `head` has an event; `undefined` if the line of the event is damaged. Of an
- * event before the oldest line, only the sentinel can tell (`agreesWithSentinel`).
+ * Returns whether the history that ends at `head` has an event; `undefined` if the line of the event is damaged.
+ * Whether it has an event before the oldest line, only the sentinel can tell (`agreesWithSentinel`).
  */
 async function holdsNow(
   context: HistoryContext,
@@ -192,8 +192,8 @@ async function beginsElsewhere(context: HistoryContext, oldest: number): Promise
 
 /**
  * Empties the index, so that it can be filled anew. If the caller does not hold the lock, this function takes the lock,
- * because another holder of the lock would rely on the index. It then also fills the index, before it releases the
- * lock.
+ * because another holder of the lock would rely on the index. In that case, it also fills the index before it releases
+ * the lock.
  */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
@@ -415,7 +415,7 @@ function garbled(seq: number): ChronicleError {
   });
 }
 
-/** The index has more events than the log has lines. Either the log was cut, or its last lines are damaged. */
+/** The index has events after the last line of the log. Either the log was cut, or its last lines are damaged. */
 function shorter(end: LogEnd, bound: number): ChronicleError {
   if (end.tornBytes === 0) return rolledBack(end.seq, bound);
   return new ChronicleError(

@@ -27,7 +27,7 @@ import type { SigningFault } from "./signing-fault.ts";
 import type { Signal } from "../../util/signal.ts";
 
 /**
- * Everything outside of the engine that it needs for one workspace. A deterministic simulation provides other
+ * Everything that the engine needs from outside for one workspace. A deterministic simulation provides other
  * implementations.
  */
 export interface Context {
@@ -116,7 +116,7 @@ export interface Recorded {
 export interface Retention {
   readonly limits: RetentionShape;
   readonly sources: Readonly<Record<keyof RetentionShape, string>>;
-  /** Rereads the settings files. Throws `USAGE` for one that cannot be understood. */
+  /** Rereads the settings files. Throws `USAGE` if one of these files cannot be understood. */
   reread(): Promise<void>;
 }
 
@@ -314,7 +314,7 @@ export interface HeadFollower {
    * was outstanding.
    */
   end(): Promise<{ readonly damage: ChronicleError | undefined } | undefined>;
-  /** Signs and keeps an outstanding head, as `end` does. The follower then continues. */
+  /** Signs and keeps an outstanding head, as `end` does, but the follower continues. */
   keepNow(): Promise<void>;
 }
 

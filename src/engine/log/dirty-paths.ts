@@ -48,7 +48,7 @@ export class DirtyPaths {
   #erasures: object | undefined;
   #rules: string | undefined;
 
-  /** `worktree`: the worktree, or another `DirtyPaths`, whose watcher this one then shares. */
+  /** `worktree`: the worktree, or another `DirtyPaths`, whose watcher is shared. */
   constructor(worktree: Watched, timers: Pick<Timers, "now"> = NODE_TIMERS) {
     this.#worktree = worktree;
     this.#timers = timers;
@@ -69,7 +69,7 @@ export class DirtyPaths {
     this.giveBack(undefined);
   }
 
-  /** Shares the watcher of these dirty paths, which must have been started. Closing the handle leaves it running. */
+  /** Shares the watcher of these dirty paths, which must have been started. It continues when the handle is closed. */
   watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle> {
     const listening = this.hinted.listen((paths) => onHint({ paths }));
     const isDegraded = (): boolean => this.degraded;

@@ -83,8 +83,8 @@ export interface NeededContent {
   /** In bytes; `undefined` if the record does not say. */
   readonly size: number | undefined;
   /**
-   * True for a content that a conflict of a sync names, other than the folder's own. It may be missing here, because
-   * the origin may have freed it before it could send it.
+   * True for a content that a conflict of a sync names, other than the folder's own content. It may be missing here,
+   * because the origin may have freed the content before sending it.
    */
   readonly isUpstream: boolean;
 }
@@ -138,8 +138,9 @@ export class HistoryNeeds {
   readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   /**
-   * Versions that bases repeat. They are judged in `finish`, because the pruning may be known only then: if the line of
-   * the last pruning was dropped with an archive, no pruning was given, and the last one that a base repeats decides.
+   * Versions that bases repeat. If the line of the last pruning was dropped with an archive, no pruning is given, and
+   * the last pruning that a base repeats decides. The versions are judged in `finish`, because this pruning is known
+   * only at the end.
    */
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;

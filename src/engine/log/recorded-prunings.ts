@@ -101,7 +101,8 @@ export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptS
 }
 
 /**
- * Returns the prunings, oldest first, that can still be undone: in their grace period, and still giving something up.
+ * Returns the prunings, oldest first, that can still be undone: those that are in their grace period, and still give
+ * something up.
  */
 export function waitingPrunings(all: readonly LoggedPruning[], now: number): LoggedPruning[] {
   const inForce = all.at(-1);

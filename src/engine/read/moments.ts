@@ -37,10 +37,10 @@ export async function resolveMoment(context: Context, text: string): Promise<Res
 }
 
 /**
- * Returns the seq under which a pruning may have kept the state of a moment. This is the asked seq if no file changes
- * between that seq and the end of its commit, because both then have the same state. Otherwise, it is the end of the
- * commit. A kept seq can lie inside a commit: a pruning keeps the state before the first event of an action, and in the
- * same commit, the changes of a capture may precede this event.
+ * Returns the seq under which a pruning may have kept the state of a moment. If no file changes between the asked seq
+ * and the end of its commit, both have the same state, and the asked seq is returned. Otherwise, the end of the commit
+ * is returned. A kept seq can lie inside a commit: a pruning keeps the state before the first event of an action, and
+ * in the same commit, the changes of a capture may precede this event.
  */
 async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
   if (asked === undefined) return seq;

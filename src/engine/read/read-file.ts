@@ -234,7 +234,8 @@ export class FileReads {
       const content = await openFile(this.#context, given, {});
       return { content, isSound: damage === undefined };
     });
-    // True if the log did not grow meanwhile. The content then belongs to the state at `end`.
+    // True if the history is sound and the log did not grow meanwhile, so that the content belongs to the state at
+    // `end`.
     const isOf = (): boolean => read.isSound && this.#context.log.head === end && this.#end === end;
     if (!isOf()) return read.content;
     // A client that reads all files asks for each path once, so only contents that are asked for again are cached.

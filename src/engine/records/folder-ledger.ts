@@ -44,7 +44,7 @@ interface Opened {
   view: View | undefined;
 }
 
-/** The state in memory, and the log of which it is the state. */
+/** The state in memory, and the log from which it was read. */
 interface View {
   readonly log: EventLog;
   loaded: Loaded;
@@ -252,7 +252,7 @@ export class FolderLedger implements RecordLedger {
 
   /**
    * Brings the view up to the new events of the log. Returns false if the log has changed in any other way, or if the
-   * log is or was torn or damaged. The caller must then load the state anew.
+   * log is or was torn or damaged. In that case, the caller must load the state anew.
    */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;

@@ -146,7 +146,7 @@ function rolledBack(message: string): ChronicleError {
 }
 
 /**
- * Reads `head.json`. A damaged file is a fault, because a truncated log could then not be detected. A file of another
+ * Reads `head.json`. A damaged file is a fault, because it cannot show whether the log was truncated. A file of another
  * store is a fault, too. A missing file is only noted.
  */
 function readKeptEnd(
@@ -221,8 +221,8 @@ function agrees({ state: { head } }: Start, log: EventLog, witnesses: readonly B
 
 /**
  * Returns the state before the first line to read. This is the state of the base if the log starts on one, otherwise an
- * empty state. If the base is lost, the state is empty, too, because the archive is then read from event 1. Returns an
- * error if the sentinel cannot be read, or if the archive does not go back to event 1.
+ * empty state. If the base cannot be used, the state is empty, too, and the archive is read from event 1. Returns an
+ * error if the sentinel cannot be read, or if the base cannot be used and the archive does not go back to event 1.
  */
 async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Promise<Start | ChronicleError> {
   const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined };

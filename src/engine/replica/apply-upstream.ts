@@ -38,8 +38,9 @@ export interface UpstreamStep {
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
   /**
-   * Describes a person's decision. The step is then an operation that can be undone, and that is done as a whole or not
-   * at all. It leaves only folders with untracked files. Without `decision`, the step takes over changes of the origin.
+   * Describes a person's decision. With `decision`, the step is an operation that can be undone, and that is done as a
+   * whole or not at all, except that folders with untracked files stay. Without `decision`, the step takes over changes
+   * of the origin.
    */
   readonly decision?: string;
 }
@@ -77,8 +78,8 @@ const MOST_NAMED = 2_000;
 /**
  * Brings the origin's changes into the folder, and records how far the replica has come, as one operation. Captures the
  * paths first, then records the intent, changes the files, and makes one commit. After a crash, `settle` finishes the
- * operation. A step that only records progress is one append. Throws `IO` if the disk has no room for the origin's
- * changes; no file was changed then. Also throws the errors of a capture.
+ * operation. A step that only records progress is one append. Throws `IO`, and changes no file, if the disk has no room
+ * for the origin's changes. Also throws the errors of a capture.
  */
 export async function applyUpstream(
   context: Context,

@@ -12,8 +12,8 @@ interface OpenPath {
   /** The origin's event on which the path is based. */
   readonly baseSeq: number;
   /**
-   * The origin's event on which everything beneath the path is based. `undefined` if the sync recorded none; the paths
-   * beneath are then treated like any others.
+   * The origin's event on which everything beneath the path is based. `undefined` if the sync recorded none. In that
+   * case, the paths beneath are treated like any others.
    */
   readonly since: number | undefined;
 }
@@ -33,7 +33,7 @@ export interface WithheldThen {
 
 /** The number of rows that `lastBefore` reads first. */
 const NEAR = 16;
-/** The number of rows that `lastBefore` then reads at once. */
+/** The number of rows that `lastBefore` reads at once after the first ones. */
 const PAGE = 512;
 const CONFLICT = "conflict:";
 

@@ -43,8 +43,8 @@ export interface OpenWriteBack {
 
 /**
  * Returns the entries of a batch that are not decided yet, and the remembered answers to the others. The lock must be
- * held. Throws `ROLLBACK_DETECTED` if somebody else has written under this replica's id since the batch's `after`,
- * because an entry with the same seq can then be a different change.
+ * held. Throws `ROLLBACK_DETECTED` if somebody else has written under this replica's id since the batch's `after`. In
+ * that case, an entry with the same seq can be a different change.
  */
 export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
   const record = await recordOf(context, batch.replica);

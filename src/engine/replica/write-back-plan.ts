@@ -356,8 +356,8 @@ class WriteBackContents {
 /** The iterations of a path since an event that a replica has seen. */
 interface WorkSince {
   /**
-   * True if only this replica wrote the iterations. A replica knows its own work, so its next entry is then based on
-   * the present state.
+   * True if only this replica wrote the iterations. A replica knows its own work, so its next entry is based on the
+   * present state in that case.
    */
   readonly isOwn: boolean;
   /** The iterations that this replica wrote, by the seq of their entry at the replica. */

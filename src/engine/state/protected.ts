@@ -19,7 +19,7 @@ import { memoKey } from "../log/memo.ts";
 
 // Secrets are recognised by the names of their files. `classedDrafts` writes the class into the record of each file in
 // a commit, and bases hold the class, too. Code that reads a content for an answer asks `isProtected` whether only
-// people may see the content. `agentView` then refuses the bytes to agents and readers. When an agent fills another
+// people may see the content. If so, `agentView` refuses the bytes to agents and readers. When an agent fills another
 // folder, secrets are left out.
 
 const known = new WeakMap<WorkspaceRecord, ProtectedNames>();

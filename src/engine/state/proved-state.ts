@@ -41,8 +41,8 @@ export interface Claim {
 }
 
 /**
- * A proved state is not continued to more than this many events after its root. The proof then begins again, at the
- * nearest root.
+ * A proved state is not continued to more than this many events after its root. For a later event, the proof begins
+ * again, at the nearest root.
  */
 const MOST_SINCE = 4_000;
 /** `letGo` drops the folders that were read if they have more children than this. */
@@ -94,8 +94,8 @@ async function advanced(known: ProvedState, seq: number): Promise<ProvedState | 
 }
 
 /**
- * The iterations that events after a root recorded. All states with the same root share this object, and later states
- * append to it.
+ * The iterations that events after a root recorded. A state and the states that continue it share this object. Each of
+ * them appends the events that it reads.
  */
 class IterationsSince {
   readonly #rows = new Map<WorkspacePath, IterationRow[]>();
