@@ -18,7 +18,7 @@ export interface ConflictShape {
   state: "open" | "settled";
   /**
    * The way in which the conflict was settled; absent while it is open.
-   * - `current`: the path kept its side.
+   * - `current`: the path kept the `current` state.
    * - `undo`: the path got the side of the undo.
    * - `merged`: the path got a merged content.
    * - `withdrawn`: the undo that caused the conflict was itself undone. In a sync: both sides agree again.

@@ -59,8 +59,8 @@ export interface Classed {
 export interface FileContent extends FileShape, Classed {
   /**
    * Yields the bytes from `start` to `end` (exclusive). Default: all bytes. Throws `BLOB_CORRUPT` before the last byte
-   * of a content that does not have its hash. A range is yielded only after the whole content was compared with its
-   * hash, which is done once for each process and file.
+   * of a content that does not have its hash. Before a range is yielded, the whole content is compared with its hash.
+   * For a large content, a process does this once, as long as the stored file does not change.
    */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
@@ -88,7 +88,7 @@ export interface WriteCondition {
   readonly ifMatch?: string | readonly string[];
 }
 
-/** The author of a write, and the id of its request. */
+/** The actor of a write, and the id of its request. */
 export interface WriteBy {
   /** The actor (default: as the workspace was opened). */
   readonly actor?: string;
@@ -202,8 +202,8 @@ export interface FileApi {
    */
   history(path: string, options?: HistoryOptions): Promise<IterationShape[]>;
   /**
-   * Returns a content by its hash. Throws `NOT_FOUND` if no path of this workspace has or had the content, `PRUNED` if
-   * it was pruned, and `ERASED` if it was erased.
+   * Returns a content by its hash. Throws `NOT_FOUND` if this workspace never had the content (for a path, a version, a
+   * conflict, a base or a filter), `PRUNED` if it was pruned, and `ERASED` if it was erased.
    */
   blob(hash: string): Promise<BlobContent>;
   /**

@@ -44,9 +44,9 @@ interface HookRun {
 
 /**
  * Answers one call of an agent's hook. If the long-lived process answers, its answer is used. Otherwise, this process
- * answers the call directly on the store. It then starts the long-lived process for later calls, unless `direct` is set
- * or the call is the end of a session. On stdout, prints only what the agent expects. Resolves to the exit code 0.
- * Rejects if no answer can be given.
+ * answers the call directly on the store, and starts the long-lived process for later calls, unless `direct` is set or
+ * the call is the end of a session. If the store cannot be used, answers without it and starts nothing. On stdout,
+ * prints only what the agent expects. Resolves to the exit code 0. Rejects if no answer can be given.
  */
 export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
   const adapter = hookAdapter(words.agent);

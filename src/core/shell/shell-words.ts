@@ -126,7 +126,10 @@ class ShellReader {
     return this.#line.startsWith("\\\n", this.#at);
   }
 
-  /** Reads `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`. `before` is the number of characters before the `>`. */
+  /**
+   * Reads `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`. `before` is the number of characters of the operator before the
+   * `>` that are still to be skipped.
+   */
   #output(before: number): void {
     this.#at += before + 1;
     const c = this.#line[this.#at] ?? "";
@@ -322,8 +325,8 @@ const LETTERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the text that a `$'…'` stands for; `undefined` if it has an unknown escape, or an escape for a byte beyond
- * ASCII.
+ * Returns the text that a `$'…'` stands for; `undefined` if it has an unknown escape, or an escape for NUL or for a
+ * byte beyond ASCII.
  */
 function ansiText(quoted: string): string | undefined {
   let isKnown = true;
@@ -345,8 +348,8 @@ function characterOf(escape: string): string | undefined {
 const PARAMETER = /^([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:(:?[-=?])[^]*|(%%?)([^*?[\]\\$`'"]*|\/\*))?$/;
 
 /**
- * Returns the value of `${inner}`; `undefined` if it cannot be known. Removes the ending that `%` or `%%` names. With the
- * pattern `/*`, `%` removes the part from the last slash on, and `%%` the part from the first slash on.
+ * Returns the value of `${inner}`; `undefined` if it cannot be known. Removes the ending that `%` or `%%` names. With
+ * the pattern `/*`, `%` removes the part from the last slash on, and `%%` the part from the first slash on.
  */
 function parameterValue(inner: string, valueOf: (name: string) => string | undefined): string | undefined {
   const [, name = "", operator, removal, ending] = PARAMETER.exec(inner) ?? [];

@@ -47,8 +47,8 @@ export interface AskedAction {
 }
 
 /**
- * Returns the actions of the session's other turns, which end when a new turn begins. A sub-agent's request begins no
- * turn, because a sub-agent in the background continues the turn that started it.
+ * Returns the open actions of the session's other turns. `endings` decides which of them the new turn ends. A
+ * sub-agent's request begins no turn, because a sub-agent in the background continues the turn that started it.
  */
 export function ofEarlierTurns(
   actions: readonly LoggedAction[],
@@ -265,8 +265,9 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
 }
 
 /**
- * The maximum number of paths that a record lists in `files`. If there are more paths, only the declared ones are
- * listed. The states beneath the declared paths can still be read from the history, as of `from_seq`.
+ * The number of paths up to which a record lists all of them in `files`. If there are more paths, only the declared
+ * ones are listed, however many. The states beneath the declared paths can still be read from the history, as of
+ * `from_seq`.
  */
 const MOST_LISTED = 20_000;
 
@@ -288,7 +289,7 @@ async function filesBefore(
   }
   for (const { path, after, iteration } of changes) {
     if (!paths.some((one) => isWithin(path, one))) continue;
-    // If the capture found a path beneath a declared folder deleted, the deletion happened before the action. Only
+    // If the capture found that a path beneath a declared folder is gone, it was deleted before the action. Only
     // declared paths are listed as absent.
     if (after === undefined && !paths.includes(path)) files.delete(path);
     else files.set(path, { path, iteration, absent: after === undefined });
@@ -323,7 +324,7 @@ function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omissi
   );
 }
 
-/** Returns the folders above absent files that do not exist on disk, sorted by path. */
+/** Returns those folders above absent files that are missing on disk as well, sorted by path. */
 async function missingAbove(context: Context, files: readonly BackedUpFile[]): Promise<WorkspacePath[]> {
   const missing = new Set<WorkspacePath>();
   for (const { path, absent } of files) {
@@ -336,7 +337,9 @@ async function missingAbove(context: Context, files: readonly BackedUpFile[]): P
   return [...missing].sort(comparePaths);
 }
 
-/** Returns the omissions at, beneath or above declared paths that leave these paths unprotected. */
+/**
+ * Returns the omissions at, beneath or above declared paths because of which the states of these paths cannot be kept.
+ */
 function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(
     (one) =>

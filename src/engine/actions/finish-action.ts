@@ -90,9 +90,8 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  // The action may be finished late: it was closed already (as abandoned or denied), or its owner is gone or was silent
-  // for too long (`goingOn`) and no event records that yet. `late` makes the capture treat such an action as open
-  // nevertheless.
+  // The action is finished late in two cases: it was closed already (as abandoned or denied), or it counts as abandoned
+  // (see `goingOn`), but no event records this yet. `late` makes the capture treat such an action as open nevertheless.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;

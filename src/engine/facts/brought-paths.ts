@@ -8,9 +8,9 @@ import { readEvent } from "../log/read-events.ts";
 
 /**
  * A sync can bring a path into the folder of a replica. If the folder lacked the path at an earlier moment, the origin
- * may have had it already. Absence in the folder proves absence at the origin only if the folder had been synced with
- * this origin at that moment, and the last event of the origin that the folder had by then was before the one that
- * brought the path.
+ * may have had it already. Absence in the folder proves absence at the origin only under two conditions. By that
+ * moment, the folder had already been synced with this origin. And the origin's event that brought the path is later
+ * than the last of its events that the folder had applied by then.
  */
 
 async function progressEvents(context: HistoryContext): Promise<readonly EventRow[]> {
@@ -50,7 +50,7 @@ export class BroughtPaths {
 
   /**
    * Returns why the origin may have had the path at the time of event `seq`, although the folder lacked it. Returns
-   * `undefined` if a sync gives no such doubt, or if the folder had the path.
+   * `undefined` if the folder had the path, if no sync brought the path next, or if the origin provably lacked it.
    */
   async doubt(path: WorkspacePath, seq: number): Promise<string | undefined> {
     this.#progressEvents ??= progressEvents(this.#context);

@@ -27,8 +27,9 @@ export interface LoggedOperation {
   /** Set for an undo of a whole operation: paths that were left alone. Their events are not undone. */
   readonly left?: readonly WorkspacePath[];
   /**
-   * Set for a redo that met conflicts: the paths of the conflicts that were not settled in favour of the redo, or by a
-   * merge. The redo is not in force at these paths, unless it wrote a part of the path.
+   * Set for a redo that met conflicts: the paths of those conflicts that are open, or were settled in another way than
+   * in favour of the redo or by a merge. The redo has no effect at these paths, except where it brought back a part of
+   * the content.
    */
   readonly unmerged?: readonly WorkspacePath[];
   /**
@@ -37,8 +38,8 @@ export interface LoggedOperation {
    */
   readonly reversed?: Reversed;
   /**
-   * True if nothing of the operation is left. Set only if the undos and redos of the operation do not show this (see
-   * `undoneTold`). If this field is set, it counts instead of these undos and redos.
+   * Whether nothing of the operation is left. Set, to true or false, only if its undos and redos alone do not decide
+   * this (see `undoneTold`). In that case, this field decides.
    */
   readonly isUndone?: boolean;
 }

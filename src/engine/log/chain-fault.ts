@@ -44,7 +44,7 @@ export async function findDamage(context: HistoryContext): Promise<ChronicleErro
   return fault;
 }
 
-/** Returns the error for the damaged line that was noted. If that line is sound again, removes the note. */
+/** Returns the error for the damaged line that was noted. Removes the note if that line is sound again or not there. */
 export async function knownDamage(context: HistoryContext, oldest: number): Promise<ChronicleError | undefined> {
   const { index, log } = context;
   const seq = await index.damagedSeq();
@@ -74,12 +74,12 @@ export async function damageAmid(context: HistoryContext): Promise<ChronicleErro
 const BEGINNING = Buffer.from('{"hash":"');
 
 /**
- * Returns the first event at or after a bad line that ends a later commit than the one that begins at `first`. A crash
- * cannot leave such an event, because a later commit begins only once the earlier one is durable. So the bad line is
- * damage.
+ * Reads from a bad line on. Returns the first event that is the end of a later commit, that is, of one that begins
+ * after `first`. A crash cannot leave such an event, because a later commit begins only once the earlier one is
+ * durable. So the bad line is damage.
  *
- * Sound lines of the same commit show no damage, because the pages of one append may become durable in any order. The
- * sound end of a bad line is looked at as well, because a damaged newline joins two lines.
+ * Sound lines of the same commit after the bad line do not prove damage, because a crash can leave the pages of one
+ * append in any order. The sound end of a bad line is looked at as well, because a damaged newline joins two lines.
  */
 export async function laterCommitEnd(log: EventLog, bad: LogPosition, first: number): Promise<LogEvent | undefined> {
   for await (const lines of log.read(bad)) {

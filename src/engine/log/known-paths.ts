@@ -15,8 +15,9 @@ import { shownPath } from "./shape.ts";
 
 /**
  * Returns the paths that a caller named. A path is known if it, or something beneath it, was ever recorded, or if it
- * exists now and would be recorded. Throws `NOT_FOUND` for any other path, because an empty answer would suggest that
- * the path had been compared. The error names the rule that excludes the path, or recorded paths of the same name.
+ * exists now and would be recorded. Throws `NOT_FOUND` for any other path, because an empty answer would look as if the
+ * path were known and had no changes. The error names the rule that excludes the path, or recorded paths of the same
+ * name.
  */
 export async function knownPaths(
   context: Context,
@@ -80,8 +81,9 @@ type Touched = Exclude<ActionTargets, { readonly kind: "none" }>;
 
 /**
  * Resolves the targets that a tool names to the paths that it would reach. Links on the way are resolved; a link at the
- * end also adds its target. So a workspace that is named through a link is recognised, and so is a link that leads out
- * of it. Replacing a link later has no effect, because files to keep are opened without following links.
+ * end also adds its target. In this way, a path that reaches the workspace through a link counts as a path of the
+ * workspace, and the target of a link that leads out counts as an outside path. If somebody replaces a link after this,
+ * no other file is kept by mistake, because files to keep are opened without following links.
  */
 export function resolveTargets(context: Context, targets: Touched): Touched {
   const { roots } = context.worktree;

@@ -65,7 +65,8 @@ function within(copy: string, need: Need): Need {
 
 /**
  * Returns the needed contents without those that may be missing. In a copy, every withheld content may be missing. In
- * any other history, a withheld content may be missing if only records of an origin's states need it.
+ * any other history, it may be missing if it is needed only for the origin's side of conflicts of a sync
+ * (`isUpstream`).
  */
 export function presentOf(context: Context, needed: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
   const { isCopy = false, store } = context;

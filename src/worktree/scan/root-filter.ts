@@ -62,7 +62,8 @@ export function problemsOf({ options, rules }: FilterSpec): UnappliedRules[] {
 }
 
 /**
- * Returns the problems of a root without duplicates. For a further root, sources in the root get their absolute paths.
+ * Returns the problems of a root without duplicates. If the root is not the first one of the workspace, sources in it
+ * get their absolute paths.
  */
 export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRules[]): UnappliedRules[] {
   const each = new Map<string, UnappliedRules>();
