@@ -99,7 +99,7 @@ const PIECES: readonly Piece[] = [
       terminal.press("Escape");
       terminal.type(":wq");
       terminal.press("Enter");
-      await terminal.until(/^rc=0$/m);
+      await terminal.until(/\nrc=0\n\$$/);
       terminal.line("git log --format=%s");
       await terminal.until(/^written in vi$/m);
     },
@@ -142,9 +142,10 @@ const PIECES: readonly Piece[] = [
       terminal.line(`$C sh -c 'echo begun > begun.txt; echo ready; cat > typed.txt; echo end > end.txt'`);
       await terminal.until(/^ready$/m);
       terminal.press("C-z");
-      await terminal.until(/Stopped/);
+      // Each line is typed at the prompt: what is typed before it is shown would be echoed in front of it, too.
+      await terminal.until(/Stopped .*\n\$$/);
       terminal.line("jobs | wc -l; echo between > between.txt");
-      await terminal.until(/^1$/m);
+      await terminal.until(/\n1\n\$$/);
       terminal.line("fg");
       await terminal.until(/^fg\n|\$ fg$/m);
       terminal.line("words");
