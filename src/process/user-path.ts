@@ -158,8 +158,7 @@ export class UserPaths {
   /** Returns a path as the user would type it, on one line, without anything that moves the cursor. */
   shown(path: string): string {
     const here = beneath(this.#root, this.#cwd);
-    if (here === "" && path.startsWith(FROM_ROOT)) return unmarked(path);
-    if (here === "" || isInFurtherRoot(path) || path.startsWith("base64:")) return printable(path || ".");
+    if (here === "" || isInFurtherRoot(path) || path.startsWith("base64:")) return unmarked(path || ".");
     // The user stands in a further root.
     if (here === undefined) return unmarked(relative(this.#cwd, join(this.#root, path)));
     const fromHere = posix.relative(here, path);

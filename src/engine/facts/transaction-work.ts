@@ -1,5 +1,5 @@
 import type { FileRecord } from "../../core/values/file-record.ts";
-import type { IntentRecord } from "../../core/records/records.ts";
+import { decodeSession, type IntentRecord } from "../../core/records/records.ts";
 import { holdsSteps } from "../../core/records/transaction-record.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import { quoteCommand } from "../../core/shell/quote-command.ts";
@@ -7,7 +7,6 @@ import { greatestOf } from "../../util/long-lists.ts";
 import { optional } from "../../util/optional.ts";
 import type { Context } from "../log/context.ts";
 import { doneIntents } from "../log/intents.ts";
-import { loggedSessions } from "./actions.ts";
 import { keepersWithin } from "./keepers.ts";
 import { fileEvents, type Work } from "./own-work.ts";
 import { readEvent } from "../log/read-events.ts";
@@ -58,8 +57,9 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
 
 /** Returns the name by which people know a transaction: the command of the run that it holds, or else its own name. */
 async function nameOf(context: Context, { name, holds }: LoggedTransaction): Promise<string | undefined> {
-  const session = holds === undefined ? undefined : (await loggedSessions(context)).find((one) => one.id === holds);
-  if (session?.kind === "run") return `run: ${quoteCommand(session.command)}`;
+  // Only this record is read, because every commit of such a run comes here.
+  const row = holds === undefined ? undefined : await context.index.record(`session:${holds}`);
+  if (row !== undefined) return `run: ${quoteCommand(decodeSession((await readEvent(context, row)).record).command)}`;
   return name === undefined ? undefined : `transaction: ${name}`;
 }
 

@@ -503,9 +503,8 @@ async function again(
     fromSeq: first - 1,
     toSeq: took.at(-1)?.[1] ?? first,
     ...(isEverything ? { everything: true as const } : {}),
-    // Where the redo of the earlier undo met a conflict, the earlier undo is still in force. If the work includes
-    // everybody's events, the events that are still undone are left out here. For other work, `undoOf` leaves out all
-    // undone events.
+    // The earlier undo is still in force where its redo met a conflict. If the work includes everybody's events, the
+    // events that are still undone are left out here. For other work, `undoOf` leaves out all undone events.
     isOwn: (record, path, seq) => holdsSeq(took, seq) && !(isEverything && taken.by(seq, record, path).includes(undo)),
   };
 }

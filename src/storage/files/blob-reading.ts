@@ -24,8 +24,11 @@ export class BlobReading {
   readonly #catchUp: (hash: Hash) => Promise<void>;
   readonly #damaged: DamagedContents;
   readonly #packs: PackReader;
-  /** The large contents whose hash this process has compared, with the identity of the file at that time. */
-  readonly #proved = new Map<Hash, string>();
+  /**
+   * The large contents whose hash this process has compared or is comparing, with the identity of the file at that time.
+   * Requests for ranges of one content wait for one comparison.
+   */
+  readonly #proved = new Map<Hash, { readonly file: string; readonly done: Promise<void> }>();
 
   /** `damaged`: gets the contents that are found damaged. `catchUp`: updates the index from the disk for a content. */
   constructor(files: BlobFiles, damaged: DamagedContents, catchUp: (hash: Hash) => Promise<void>) {
@@ -137,9 +140,20 @@ export class BlobReading {
   async #prove(source: LargeFound): Promise<void> {
     const stat = this.#files.disk.lstat(source.path);
     const file = stat && [stat.dev, stat.ino, stat.size, stat.mtimeNs].join(":");
-    if (file !== undefined && this.#proved.get(source.hash) === file) return;
+    const known = this.#proved.get(source.hash);
+    if (file !== undefined && known?.file === file) return known.done;
+    const done = this.#readWhole(source);
+    if (file !== undefined) this.#proved.set(source.hash, { file, done });
+    try {
+      await done;
+    } catch (error) {
+      this.#proved.delete(source.hash);
+      throw error;
+    }
+  }
+
+  async #readWhole(source: LargeFound): Promise<void> {
     for await (const _piece of this.#stream(source));
-    if (file !== undefined) this.#proved.set(source.hash, file);
   }
 
   async *#stream(source: LargeFound, range?: ByteRange): AsyncIterable<Uint8Array> {
