@@ -10,11 +10,13 @@ import { optional } from "../util/optional.ts";
 
 /** Returns the processes of this machine. If the machine has a /proc, it must be on `disk`. */
 export function nodeProcesses(disk: Disk): Processes {
+  // The mark of this process does not change, and is asked for several times in each operation.
+  let ownMark: string | undefined;
   return {
     pid: process.pid,
     isAlive: (pid) => isAlive(disk, pid),
     ancestors: (pid) => ancestors(disk, pid),
-    markOf: (pid) => markOf(disk, pid),
+    markOf: (pid) => (pid === process.pid ? (ownMark ??= markOf(disk, pid)) : markOf(disk, pid)),
     pidSpace: pidSpaceOf(disk),
     run,
   };

@@ -11,6 +11,7 @@ import type { Disk } from "../../disk/disk.ts";
 import { FolderTable } from "./folder-table.ts";
 import { prepareIndex } from "./index-schema.ts";
 import { IterationTable } from "./iteration-table.ts";
+import { KnownRecords } from "./known-records.ts";
 import { fromSqlite } from "./sqlite-error.ts";
 
 const REMOTE_WORK_COLUMNS = "replica, session, turn, action, actor, first_seq, last_seq, first_ts, last_ts, events";
@@ -172,13 +173,22 @@ function eventRow(row: Row): EventRow {
 /** Record ids are stored as bytes, so that text with a NUL survives and the order is bytewise. */
 class EventTable {
   readonly #sql: Statements;
+  readonly #known = new KnownRecords();
+  #jumps: readonly ClockJump[] | undefined;
 
   constructor(sql: Statements) {
     this.#sql = sql;
   }
 
+  /** Forgets all answers, because events were added or removed by another connection, or rolled back. */
+  forget(): void {
+    this.#known.forget();
+    this.#jumps = undefined;
+  }
+
   /** Adds rows, in event order. Requires a transaction. */
   addAll(events: readonly EventRow[]): void {
+    for (const { recordId } of events) this.#known.forgetRecord(recordId);
     this.#addJumps(events);
     const inserts = new RowInserts(this.#sql, "events", 8);
     for (const { seq, ts, op, recordId, hash, offset, length, open } of events) {
@@ -196,12 +206,15 @@ class EventTable {
   #addJumps(events: readonly EventRow[]): void {
     const last = this.#sql.first("SELECT ts FROM events ORDER BY seq DESC LIMIT 1");
     const jumps = clockJumpsIn(events, last === undefined ? undefined : textAt(last, 0));
+    if (jumps.length > 0) this.#jumps = undefined;
     for (const { seq, ts, before } of jumps) this.#sql.run("INSERT INTO clock_jumps VALUES (?, ?, ?)", seq, ts, before);
   }
 
-  clockJumps(): ClockJump[] {
-    const rows = this.#sql.all("SELECT seq, ts, before FROM clock_jumps ORDER BY seq");
-    return rows.map((row) => ({ seq: numberAt(row, 0), ts: textAt(row, 1), before: textAt(row, 2) }));
+  clockJumps(): readonly ClockJump[] {
+    this.#jumps ??= this.#sql
+      .all("SELECT seq, ts, before FROM clock_jumps ORDER BY seq")
+      .map((row) => ({ seq: numberAt(row, 0), ts: textAt(row, 1), before: textAt(row, 2) }));
+    return this.#jumps;
   }
 
   at(seq: number): EventRow | undefined {
@@ -219,9 +232,11 @@ class EventTable {
   }
 
   last(recordId: string): EventRow | undefined {
-    const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE record_id = ? ORDER BY seq DESC LIMIT 1`;
-    const row = this.#sql.first(sql, Buffer.from(recordId));
-    return row === undefined ? undefined : eventRow(row);
+    return this.#known.last(recordId, () => {
+      const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE record_id = ? ORDER BY seq DESC LIMIT 1`;
+      const row = this.#sql.first(sql, Buffer.from(recordId));
+      return row === undefined ? undefined : eventRow(row);
+    });
   }
 
   history(recordId: string): EventRow[] {
@@ -229,16 +244,16 @@ class EventTable {
     return this.#sql.all(sql, Buffer.from(recordId)).map(eventRow);
   }
 
-  lastWithPrefix(prefix: string): EventRow[] {
+  lastWithPrefix(prefix: string): readonly EventRow[] {
     const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE seq IN
       (SELECT max(seq) FROM events WHERE record_id >= ? AND record_id < ? GROUP BY record_id)
       AND op <> 'delete' ORDER BY seq`;
-    return this.#sql.all(sql, ...spanOf(prefix)).map(eventRow);
+    return this.#known.group("last", prefix, () => this.#sql.all(sql, ...spanOf(prefix)).map(eventRow));
   }
 
-  openWithPrefix(prefix: string): EventRow[] {
+  openWithPrefix(prefix: string): readonly EventRow[] {
     const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE open = 1 AND record_id >= ? AND record_id < ? ORDER BY seq`;
-    return this.#sql.all(sql, ...spanOf(prefix)).map(eventRow);
+    return this.#known.group("open", prefix, () => this.#sql.all(sql, ...spanOf(prefix)).map(eventRow));
   }
 }
 

@@ -57,8 +57,9 @@ export class SqliteIndexStore implements IndexStore {
   #file: IndexConnection | undefined;
   /** The number of resets that this object's caches reflect. */
   #generation = -1;
-  /** The seq that the cached iterations reflect. The cache is dropped if the head is found at another seq. */
+  /** The seq that the cached rows reflect. The caches are dropped if the head is found at another seq. */
   #ownSeq = -1;
+  #damagedSeq = 0;
   /** The head in the read transaction that is open until the end of this turn of the event loop. */
   #seen: IndexHead | undefined;
   /** The head that was read last. Most reads find the same row, and need not parse it. */
@@ -248,10 +249,7 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   async damagedSeq(): Promise<number> {
-    return this.#read(() => {
-      const row = this.#on.sql.first("SELECT damaged_seq FROM state");
-      return row === undefined ? 0 : numberAt(row, 0);
-    });
+    return this.#read(() => this.#damagedSeq);
   }
 
   async noteDamaged(seq: number): Promise<void> {
@@ -344,14 +342,15 @@ export class SqliteIndexStore implements IndexStore {
    * transaction.
    */
   #readState(): IndexHead {
-    const row = this.#on.sql.first("SELECT seq, hash, offset, frontier, generation FROM state");
+    const row = this.#on.sql.first("SELECT seq, hash, offset, frontier, generation, damaged_seq FROM state");
     if (row === undefined) throw new DamagedCell("the state is missing");
     const generation = numberAt(row, 4);
     if (generation !== this.#generation) this.#forget();
     this.#generation = generation;
     const seq = numberAt(row, 0);
-    if (seq !== this.#ownSeq) this.#on.iterations.forget();
+    if (seq !== this.#ownSeq) this.#forgetRows();
     this.#ownSeq = seq;
+    this.#damagedSeq = numberAt(row, 5);
     const last = this.#lastHead;
     if (last?.row.every((cell, i) => cell === row[i]) === true) return last.head;
     const head = headOf(row);
@@ -361,8 +360,13 @@ export class SqliteIndexStore implements IndexStore {
 
   #forget(): void {
     this.#on.folders.forget();
-    this.#on.iterations.forget();
+    this.#forgetRows();
     this.#ownSeq = -1;
+  }
+
+  #forgetRows(): void {
+    this.#on.iterations.forget();
+    this.#on.events.forget();
   }
 
   /**
