@@ -1,6 +1,8 @@
 import { join } from "node:path";
-import { sealCommit } from "../src/testing/seal-commit.ts";
+import { sealEvents } from "../src/core/log/chain.ts";
+import { asCommit } from "../src/core/log/commit-mark.ts";
 import type { EventDraft, Head } from "../src/core/values/event.ts";
+import { EMPTY_HASH, isHash, type Hash } from "../src/core/values/hash.ts";
 import { NodeDisk } from "../src/disk/node-disk.ts";
 import { openStore } from "../src/open.ts";
 import { FileEventLog } from "../src/storage/files/file-event-log.ts";
@@ -20,9 +22,9 @@ export const millionEvents: Bench = {
     smallProject(tree);
     const home = context.scratch.fresh("million-store");
     const options = { home: join(home, "home"), configFolder: join(home, "config") };
-    const id = await begin(options, tree);
+    const begun = await begin(options, tree);
     context.say(`writing ${EVENTS} events`);
-    const bytes = await fill(options.home, id);
+    const bytes = await fill(options.home, begun);
     context.say("bringing the index up to the log");
     const firstOpen = await timeOpen(options, tree);
     const opens: number[] = [];
@@ -47,23 +49,35 @@ interface Places {
   readonly configFolder: string;
 }
 
-/** Begins the history of a tree, and resolves to the id of the workspace. */
-async function begin(options: Places, tree: string): Promise<string> {
+interface Begun {
+  readonly id: string;
+  /** The Merkle root of the files. */
+  readonly root: Hash;
+}
+
+/** Begins the history of a tree. */
+async function begin(options: Places, tree: string): Promise<Begun> {
   const store = await openStore(options);
   const { workspace } = await store.init({ roots: [tree] });
   const { id } = workspace;
+  const { root } = await workspace.status();
   await workspace.close();
   await store.close();
-  return id;
+  return { id, root: isHash(root) ? root : EMPTY_HASH };
 }
 
-/** Appends events with valid hashes and links until there are `EVENTS`. Resolves to the log's length in bytes. */
-async function fill(home: string, id: string): Promise<number> {
+/**
+ * Appends events with valid hashes and links until there are `EVENTS`, in commits that state the Merkle root. Resolves
+ * to the log's length in bytes.
+ */
+async function fill(home: string, { id, root }: Begun): Promise<number> {
   const log = new FileEventLog(new NodeDisk(), storeLayout(home).workspace(id));
   let head: Head = { seq: log.head.seq, hash: log.head.hash };
   while (head.seq < EVENTS) {
-    const drafts = Array.from({ length: Math.min(BATCH, EVENTS - head.seq) }, (_, i) => draft(head.seq + i + 1));
-    const sealed = sealCommit(head, drafts, new Date(1_790_000_000_000 + head.seq).toISOString());
+    const first = head.seq + 1;
+    const drafts = Array.from({ length: Math.min(BATCH, EVENTS - head.seq) }, (_, i) => draft(first + i));
+    const ts = new Date(1_790_000_000_000 + head.seq).toISOString();
+    const sealed = sealEvents(head, asCommit(drafts, id, { first, root }), ts);
     await log.append(sealed);
     const last = sealed.at(-1);
     if (last !== undefined) head = { seq: last.seq, hash: last.hash };
