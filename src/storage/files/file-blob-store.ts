@@ -418,7 +418,6 @@ export class FileBlobStore implements BlobStore {
   #publish({ packs, rows, large, replaces = false }: SinkResult): void {
     if (packs.length + rows.count + large.length === 0) return;
     this.#files.index.apply({ packs, rows, large, replace: replaces || this.#damaged.size > 0 });
-    this.#sound.written(packs, rows);
     for (const { hash } of large) this.#sound.replaced(hash);
     if (this.#damaged.size === 0) return;
     for (let i = 0; i < rows.count; i++) this.#damaged.delete(rowHash(rows, i));

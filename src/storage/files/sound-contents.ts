@@ -2,8 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
-import type { BlobIndex, BlobPlace, PackState } from "../blob-index.ts";
-import { rowAt, type BlobRows } from "../blob-rows.ts";
+import type { BlobIndex, BlobPlace } from "../blob-index.ts";
 import { decodeBlockHead, isStoredWhole, unpackBlock } from "../block.ts";
 import { readLarge } from "./large-reader.ts";
 import type { BlobLayout } from "../layout.ts";
@@ -64,13 +63,12 @@ function slotOf(key: bigint): number {
   return Number(BigInt.asUintN(64, key * 0x9e3779b97f4a7c15n) >> 48n);
 }
 
-type Places = Pick<BlobIndex, "find" | "packs" | "packOf">;
+type Places = Pick<BlobIndex, "find" | "packs">;
 
 /**
  * Finds out whether the stored bytes of a content that is put again are sound. A block or large content is read on its
- * first use, unless this process has written it. A sound one is remembered for all threads of this process, and a
- * damaged one for this object. The caller treats a damaged content as not stored, so that the good bytes that are put
- * replace it.
+ * first use. A sound one is remembered for all threads of this process, and a damaged one for this object. The caller
+ * treats a damaged content as not stored, so that the good bytes that are put replace it.
  */
 export class SoundContents {
   readonly #disk: Disk;
@@ -110,23 +108,6 @@ export class SoundContents {
     if (damaged === "all" || damaged.size > 0) this.#damaged.set(key, damaged);
     else this.#checked.add(key);
     return damaged === "all" || damaged.has(hash) ? "damaged" : "sound";
-  }
-
-  /**
-   * Notes the blocks that this process has just made durable. They are not read again, because the file system would
-   * return the bytes that are still in memory. The packs must be in the index.
-   */
-  written(packs: readonly PackState[], rows: BlobRows): void {
-    const ids = packs.map(({ ulid }) => this.#index.packOf(ulid)?.id);
-    let last = EMPTY;
-    for (let i = 0; i < rows.count; i++) {
-      const { pack, block } = rowAt(rows, i);
-      const id = ids[pack];
-      if (id === undefined) continue;
-      const key = keyOfBlock(id, block);
-      if (key !== last) this.#checked.add(key);
-      last = key;
-    }
   }
 
   /** Notes that the file of a large content was replaced. */
@@ -199,11 +180,8 @@ function stepsToEnd<T>(steps: Generator<void, T, void>): T {
  * block lies at an offset below 2^40. The key of a large content is odd, and has the first bits of its hash.
  */
 function keyOf(hash: Hash, place: BlobPlace): bigint {
-  return place.kind === "large" ? keyOfLarge(hash) : keyOfBlock(place.pack, place.block);
-}
-
-function keyOfBlock(pack: number, block: number): bigint {
-  return BigInt.asIntN(64, (BigInt(pack + 1) << 41n) | (BigInt(block) << 1n));
+  if (place.kind === "large") return keyOfLarge(hash);
+  return BigInt.asIntN(64, (BigInt(place.pack + 1) << 41n) | (BigInt(place.block) << 1n));
 }
 
 function keyOfLarge(hash: Hash): bigint {
