@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { WorkspaceApi } from "../src/api/workspace-api.ts";
 import { openStore } from "../src/open.ts";
-import type { Bench, BenchContext } from "./lib/bench.ts";
+import { amountFor, type Bench, type BenchContext } from "./lib/bench.ts";
 import { withWorkspace } from "./lib/open-workspace.ts";
 
 /** Without limits, nothing is pruned, and the measured size includes everything that was recorded. */
@@ -17,23 +17,24 @@ export const actionSession: Bench = {
   name: "action-session",
   promise: "a session of 10,000 actions costs stored bytes in proportion to what changed",
   async run(context) {
-    const short = await session(context, SHORT);
-    context.say(`${SHORT} actions: ${(short.stored / SHORT / 1024).toFixed(2)} KiB each`);
-    const long = await session(context, LONG);
+    const [few, many] = [amountFor(context, SHORT), amountFor(context, LONG)];
+    const short = await session(context, few);
+    context.say(`${few} actions: ${(short.stored / few / 1024).toFixed(2)} KiB each`);
+    const long = await session(context, many);
     const mib = (bytes: number): number => bytes / 2 ** 20;
     return {
       rows: [
-        { what: `written by ${LONG} actions`, unit: "MiB", samples: [mib(long.written)] },
-        { what: `stored for ${LONG} actions`, unit: "MiB", samples: [mib(long.stored)] },
-        { what: `stored per action, session of ${SHORT}`, unit: "KiB", samples: [short.stored / SHORT / 1024] },
-        { what: `stored per action, session of ${LONG}`, unit: "KiB", samples: [long.stored / LONG / 1024] },
-        { what: `time per action, session of ${LONG}`, unit: "ms", samples: [long.ms / LONG] },
+        { what: `written by ${many} actions`, unit: "MiB", samples: [mib(long.written)] },
+        { what: `stored for ${many} actions`, unit: "MiB", samples: [mib(long.stored)] },
+        { what: `stored per action, session of ${few}`, unit: "KiB", samples: [short.stored / few / 1024] },
+        { what: `stored per action, session of ${many}`, unit: "KiB", samples: [long.stored / many / 1024] },
+        { what: `time per action, session of ${many}`, unit: "ms", samples: [long.ms / many] },
       ],
       ratios: [
         { what: "stored / written", samples: [long.stored / long.written], target: undefined },
         {
-          what: `stored per action, session of ${LONG} / of ${SHORT}`,
-          samples: [long.stored / LONG / (short.stored / SHORT)],
+          what: `stored per action, session of ${many} / of ${few}`,
+          samples: [long.stored / many / (short.stored / few)],
           target: { kind: "at-most", value: 1.1 },
         },
       ],

@@ -3,7 +3,7 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { askServer } from "../src/daemon/ask-server.ts";
-import type { Bench, BenchContext } from "./lib/bench.ts";
+import { amountFor, type Bench, type BenchContext } from "./lib/bench.ts";
 import { chronicleCommand, chronicleTool } from "./lib/chronicle-tool.ts";
 import { runCommand, type Command } from "./lib/command.ts";
 import type { CorpusName } from "./lib/options.ts";
@@ -46,10 +46,11 @@ type Measured = Pick<Result, "rows" | "ratios">;
 async function measure(context: BenchContext, corpus: CorpusName): Promise<Measured> {
   const tree = copyOfCorpus(context, `hook-latency-${corpus}-tree`);
   const hooks = new Hooks(tree, context.scratch.fresh(`hook-latency-${corpus}-store`));
+  const [often, seldom] = [amountFor(context, WITH_PROCESS, 20), amountFor(context, WITHOUT, 5)];
   await hooks.start();
-  const withProcess = { edit: hooks.calls("Write", WITH_PROCESS), shell: hooks.calls("Bash", WITH_PROCESS) };
+  const withProcess = { edit: hooks.calls("Write", often), shell: hooks.calls("Bash", often) };
   await hooks.stop();
-  const without = { edit: hooks.calls("Write", WITHOUT), shell: hooks.calls("Bash", WITHOUT) };
+  const without = { edit: hooks.calls("Write", seldom), shell: hooks.calls("Bash", seldom) };
   await hooks.mustBeWithout();
   hooks.mustHaveRecorded();
   const ratio = (what: string, samples: readonly number[], limit: number): Ratio => {

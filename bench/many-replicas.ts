@@ -1,4 +1,4 @@
-import type { Bench, BenchContext } from "./lib/bench.ts";
+import { amountFor, type Bench, type BenchContext } from "./lib/bench.ts";
 import { BenchServer } from "./lib/bench-server.ts";
 import { replicaLoad } from "./lib/replica-load.ts";
 import { percentile } from "./lib/result.ts";
@@ -35,7 +35,7 @@ export const manyReplicas: Bench = {
         },
       ],
       notes: [
-        `the ${REPLICAS} replicas are in one process of their own, and hold everything in memory. Each began empty and fetched ${FILES} files. Then ${WRITES} writes were made, one after the other`,
+        `the ${REPLICAS} replicas are in one process of their own, and hold everything in memory. Each began empty and fetched ${FILES} files. Then ${amountFor(context, WRITES)} writes were made, one after the other`,
       ],
     };
   },
@@ -43,5 +43,5 @@ export const manyReplicas: Bench = {
 
 function following(context: BenchContext, { socket }: BenchServer, workspace: string) {
   context.say(`starting ${REPLICAS} replicas`);
-  return replicaLoad({ socket, workspace, replicas: REPLICAS, writes: WRITES });
+  return replicaLoad({ socket, workspace, replicas: REPLICAS, writes: amountFor(context, WRITES) });
 }

@@ -7,7 +7,7 @@ import { NodeDisk } from "../src/disk/node-disk.ts";
 import { openStore } from "../src/open.ts";
 import { FileEventLog } from "../src/storage/files/file-event-log.ts";
 import { storeLayout } from "../src/storage/layout.ts";
-import type { Bench, BenchContext } from "./lib/bench.ts";
+import { amountFor, type Bench, type BenchContext } from "./lib/bench.ts";
 import { smallProject } from "./lib/corpus.ts";
 
 const EVENTS = 1_000_000;
@@ -23,8 +23,9 @@ export const millionEvents: Bench = {
     const home = context.scratch.fresh("million-store");
     const options = { home: join(home, "home"), configFolder: join(home, "config") };
     const begun = await begin(options, tree);
-    context.say(`writing ${EVENTS} events`);
-    const bytes = await fill(options.home, begun);
+    const events = amountFor(context, EVENTS);
+    context.say(`writing ${events} events`);
+    const bytes = await fill(options.home, begun, events);
     context.say("bringing the index up to the log");
     const firstOpen = await timeOpen(options, tree);
     const opens: number[] = [];
@@ -32,7 +33,7 @@ export const millionEvents: Bench = {
     const rates = await timeVerify(context, options, tree);
     return {
       rows: [
-        { what: "log", unit: "MiB", samples: [bytes / 2 ** 20] },
+        { what: `log of ${events} events`, unit: "MiB", samples: [bytes / 2 ** 20] },
         { what: "first open, which fills the index", unit: "s", samples: [firstOpen] },
       ],
       ratios: [
@@ -67,15 +68,15 @@ async function begin(options: Places, tree: string): Promise<Begun> {
 }
 
 /**
- * Appends events with valid hashes and links until there are `EVENTS`, in commits that state the Merkle root. Resolves
+ * Appends events with valid hashes and links until there are `events`, in commits that state the Merkle root. Resolves
  * to the log's length in bytes.
  */
-async function fill(home: string, { id, root }: Begun): Promise<number> {
+async function fill(home: string, { id, root }: Begun, events: number): Promise<number> {
   const log = new FileEventLog(new NodeDisk(), storeLayout(home).workspace(id));
   let head: Head = { seq: log.head.seq, hash: log.head.hash };
-  while (head.seq < EVENTS) {
+  while (head.seq < events) {
     const first = head.seq + 1;
-    const drafts = Array.from({ length: Math.min(BATCH, EVENTS - head.seq) }, (_, i) => draft(first + i));
+    const drafts = Array.from({ length: Math.min(BATCH, events - head.seq) }, (_, i) => draft(first + i));
     const ts = new Date(1_790_000_000_000 + head.seq).toISOString();
     const sealed = sealEvents(head, asCommit(drafts, id, { first, root }), ts);
     await log.append(sealed);

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Bench, BenchContext } from "./lib/bench.ts";
+import { amountFor, type Bench, type BenchContext } from "./lib/bench.ts";
 import { chronicleTool } from "./lib/chronicle-tool.ts";
 import { peakMemory } from "./lib/command.ts";
 import { bigFile } from "./lib/corpus.ts";
@@ -20,18 +20,20 @@ export const peakMemoryBench: Bench = {
     const many = copyOfCorpus({ ...context, options: { ...context.options, corpus } }, "memory-many");
     const big = join(context.scratch.fresh("memory-big"), "tree");
     mkdirSync(big);
-    bigFile(join(big, "big.bin"), BIG_BYTES);
+    const bytes = amountFor(context, BIG_BYTES);
+    const oneFile = `one file of ${(bytes / 2 ** 30).toFixed(1)} GiB`;
+    bigFile(join(big, "big.bin"), bytes);
     const rows: Row[] = [];
     for (const [what, tree] of [
       [`corpus ${corpus}`, many],
-      ["one file of 2 GiB", big],
+      [oneFile, big],
     ] as const) {
       for (const tool of [chronicleTool, gitTool, resticTool]) rows.push(await peakOf(context, tool, what, tree));
     }
     const peak = (name: string) => rows.find((row) => row.what === name)?.samples ?? [];
     return {
       rows,
-      ratios: [target(`chronicle, corpus ${corpus}`, 250), target("chronicle, one file of 2 GiB", 150)],
+      ratios: [target(`chronicle, corpus ${corpus}`, 250), target(`chronicle, ${oneFile}`, 150)],
       notes: ["each value is the peak resident memory of the tool's largest process, including pages of mapped files"],
     };
 

@@ -93,6 +93,7 @@ async function runAll(chosen: readonly Bench[]): Promise<void> {
   const done: Report["benches"][number][] = [];
   for (const bench of chosen) {
     say(bench.name);
+    const started = performance.now();
     try {
       const result = await bench.run({ options, scratch, say });
       done.push({ name: bench.name, promise: bench.promise, result });
@@ -101,6 +102,7 @@ async function runAll(chosen: readonly Bench[]): Promise<void> {
       process.exitCode = 1;
       console.error(`bench: ${bench.name} failed:`, error);
     }
+    say(`${bench.name} took ${Math.round((performance.now() - started) / 1000)} s`);
   }
   if (options.json) console.log(JSON.stringify({ ...head, benches: done } satisfies Report, undefined, 2));
 }

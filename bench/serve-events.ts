@@ -1,4 +1,4 @@
-import type { Bench } from "./lib/bench.ts";
+import { amountFor, type Bench } from "./lib/bench.ts";
 import { BenchServer } from "./lib/bench-server.ts";
 import { eventLoad } from "./lib/event-load.ts";
 import { percentile } from "./lib/result.ts";
@@ -18,7 +18,8 @@ export const serveEvents: Bench = {
     const { url, token } = server;
     const plan = { url, token, workspace: "bench", subscribers: SUBSCRIBERS, perSecond: PER_SECOND };
     await eventLoad({ ...plan, writes: 60 });
-    const { fromRequest, fromAnswer, writing } = await eventLoad({ ...plan, writes: WRITES });
+    const writes = amountFor(context, WRITES);
+    const { fromRequest, fromAnswer, writing } = await eventLoad({ ...plan, writes });
     context.say(`${fromRequest.length} events arrived`);
     return {
       rows: [
@@ -39,7 +40,7 @@ export const serveEvents: Bench = {
         },
       ],
       notes: [
-        `${SUBSCRIBERS} streams of server-sent events are in one process of their own, which also makes ${WRITES} writes, at most ${PER_SECOND} a second. Every subscriber got every event once, in order`,
+        `${SUBSCRIBERS} streams of server-sent events are in one process of their own, which also makes ${writes} writes, at most ${PER_SECOND} a second. Every subscriber got every event once, in order`,
       ],
     };
   },

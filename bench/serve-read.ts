@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Bench, BenchContext } from "./lib/bench.ts";
+import { amountFor, type Bench, type BenchContext } from "./lib/bench.ts";
 import { BenchServer } from "./lib/bench-server.ts";
 import { timeGitReads } from "./lib/git-reads.ts";
 import { readLoad, type ReadLoad } from "./lib/read-load.ts";
@@ -30,7 +30,8 @@ export const serveRead: Bench = {
     const others = [plain, ...(nginx === undefined ? [] : [nginx])];
     const url = `${server.url}/v1/workspaces/bench/files/${PATH}`;
     const git = timeGitReads(context, PATH, TEXT);
-    return reportOf(await inTurn(context, { url, token: server.token }, others), others, git);
+    const seconds = amountFor(context, SECONDS, 2);
+    return reportOf(await inTurn(context, { url, token: server.token }, others), others, { git, seconds });
   },
 };
 
@@ -44,10 +45,16 @@ async function inTurn(context: BenchContext, ours: Asked, others: readonly Stati
   const sides = [ours, ...others.map(({ url }) => ({ url: `${url}/${PATH}` }))];
   const loads: ReadLoad[][] = sides.map(() => []);
   // A first load that is not measured warms up the code, as in a server that has run for a while.
-  for (const side of sides) await readLoad({ ...side, connections: CONNECTIONS, seconds: 3, expect: TEXT });
+  for (const side of sides)
+    await readLoad({ ...side, connections: CONNECTIONS, seconds: amountFor(context, 3), expect: TEXT });
   for (let round = 0; round < context.options.rounds; round++) {
     for (const [i, side] of sides.entries()) {
-      const load = await readLoad({ ...side, connections: CONNECTIONS, seconds: SECONDS, expect: TEXT });
+      const load = await readLoad({
+        ...side,
+        connections: CONNECTIONS,
+        seconds: amountFor(context, SECONDS, 2),
+        expect: TEXT,
+      });
       loads[i]?.push(load);
       context.say(`round ${round + 1}: ${side.url}: ${load.perSecond.toFixed(0)}/s, p99 ${load.p99} ms`);
     }
@@ -55,7 +62,18 @@ async function inTurn(context: BenchContext, ours: Asked, others: readonly Stati
   return loads;
 }
 
-function reportOf([ours = [], ...loads]: readonly ReadLoad[][], others: readonly StaticServer[], git: readonly Row[]) {
+interface Beside {
+  /** The rows of git. */
+  readonly git: readonly Row[];
+  /** The length of each round. */
+  readonly seconds: number;
+}
+
+function reportOf(
+  [ours = [], ...loads]: readonly ReadLoad[][],
+  others: readonly StaticServer[],
+  { git, seconds }: Beside,
+) {
   const perSecond = (load: readonly ReadLoad[]) => load.map((one) => one.perSecond);
   return {
     rows: [
@@ -83,7 +101,7 @@ function reportOf([ours = [], ...loads]: readonly ReadLoad[][], others: readonly
       })),
     ],
     notes: [
-      `each round has ${CONNECTIONS} connections for ${SECONDS} s, over TCP with a token. autocannon in a process of its own checks every body. ` +
+      `each round has ${CONNECTIONS} connections for ${seconds} s, over TCP with a token. autocannon in a process of its own checks every body. ` +
         "In git's rows, each request is one process, without the web server that `git http-backend` needs",
     ],
   } as const;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Bench, BenchContext } from "./lib/bench.ts";
+import { amountFor, type Bench, type BenchContext } from "./lib/bench.ts";
 import { BenchServer } from "./lib/bench-server.ts";
 import { type Command, timeCommands } from "./lib/command.ts";
 import { diskSyncs } from "./lib/disk-syncs.ts";
@@ -60,7 +60,7 @@ export const serveWrite: Bench = {
         },
       ],
       notes: [
-        `each round has ${CLIENTS} clients for ${SECONDS} s, each on a connection of its own, over TCP with a token. Each client writes its ${FILES} files in turn, with a new content each time. ` +
+        `each round has ${CLIENTS} clients for ${amountFor(context, SECONDS, 2)} s, each on a connection of its own, over TCP with a token. Each client writes its ${FILES} files in turn, with a new content each time. ` +
           "After the rounds, the server was killed under this load and started again. Every file then had its last acknowledged content, or the content of a write without an answer",
       ],
     };
@@ -74,11 +74,11 @@ async function rounds(
   { what, folders }: { readonly what: string; readonly folders: readonly string[] },
 ): Promise<WriteLoad[]> {
   const plan = { url: server.url, token: server.token, folders, files: FILES, bytes: BYTES };
-  await writeLoad({ ...plan, seconds: 3 });
+  await writeLoad({ ...plan, seconds: amountFor(context, 3) });
   const loads: WriteLoad[] = [];
   for (let round = 0; round < context.options.rounds; round++) {
     context.scratch.settle();
-    const load = await writeLoad({ ...plan, seconds: SECONDS });
+    const load = await writeLoad({ ...plan, seconds: amountFor(context, SECONDS, 2) });
     await mustHave(server, load);
     loads.push(load);
     context.say(`round ${round + 1}: ${what}: ${load.perSecond.toFixed(0)}/s, p99 ${load.p99.toFixed(1)} ms`);

@@ -1,5 +1,5 @@
 import { createClient } from "../src/client/node.ts";
-import type { Bench, BenchContext } from "./lib/bench.ts";
+import { amountFor, type Bench, type BenchContext } from "./lib/bench.ts";
 import { chroniclePeer, HOSTED, hostedPeer, originSocket } from "./lib/chronicle-peer.ts";
 import { editLatency, firstSync, syncTree, TREE_FILES } from "./lib/edit-latency.ts";
 import { lsyncdPeer } from "./lib/lsyncd-peer.ts";
@@ -77,7 +77,10 @@ async function edited(context: BenchContext, peer: SyncPeer) {
   syncTree(pair.from);
   await using _running = await peer.start(pair);
   await firstSync(pair);
-  const edits = await editLatency(pair, { edits: EDITS * context.options.rounds, budgetMs: BUDGET_MS });
+  const edits = await editLatency(pair, {
+    edits: amountFor(context, EDITS, 10) * context.options.rounds,
+    budgetMs: BUDGET_MS,
+  });
   context.say(`${peer.name}: ${percentile(edits, 0.5).toFixed(1)} ms`);
   return peer === chroniclePeer ? { edits, writes: await written(context, pair) } : { edits };
 }
@@ -102,7 +105,7 @@ async function written(context: BenchContext, pair: SyncPair, name?: string): Pr
     const found = (await client.store.workspaces()).find((one) => (one.name ?? undefined) === name);
     const workspace = await client.store.openById(found?.id ?? "");
     const write = async (path: string, content: string) => void (await workspace.putFile(path, Buffer.from(content)));
-    const plan = { edits: WRITES * context.options.rounds, budgetMs: BUDGET_MS, write };
+    const plan = { edits: amountFor(context, WRITES, 10) * context.options.rounds, budgetMs: BUDGET_MS, write };
     const samples = await editLatency(pair, plan);
     context.say(
       `writes through the API${name === undefined ? "" : `, ${name}`}: ${percentile(samples, 0.5).toFixed(1)} ms`,

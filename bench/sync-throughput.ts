@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Bench, BenchContext } from "./lib/bench.ts";
+import { amountFor, type Bench, type BenchContext } from "./lib/bench.ts";
 import { appliedBy, inSync, startOrigin, startReplica } from "./lib/chronicle-peer.ts";
 import { contentOf, firstSync, nameOf, syncTree, TREE_FILES } from "./lib/edit-latency.ts";
 import { type EditLoad, editLoad } from "./lib/edit-load.ts";
@@ -36,7 +36,7 @@ export const syncThroughput: Bench = {
     const rows: Row[] = [...ours.rows];
     const ratios: Ratio[] = [...ours.ratios];
     const notes = [
-      `one program writes ${PER_SECOND} of ${TREE_FILES} files in place each second, one after the other and again from the first, for ${SECONDS} s. The program, the origin and the replica share the machine. "Changes a second" is the number of edits, divided by the time from the first edit until both folders are equal. An edit that is overwritten before a tool has looked at it counts, too`,
+      `one program writes ${PER_SECOND} of ${TREE_FILES} files in place each second, one after the other and again from the first, for ${amountFor(context, SECONDS)} s. The program, the origin and the replica share the machine. "Changes a second" is the number of edits, divided by the time from the first edit until both folders are equal. An edit that is overwritten before a tool has looked at it counts, too`,
       "rsync in a loop syncs in one direction only, and does not keep what it overwrites",
     ];
     for (const peer of PEERS) {
@@ -107,7 +107,12 @@ async function beside(context: BenchContext, peer: SyncPeer): Promise<Followed> 
 
 /** Makes the edits in `from`, and waits until both folders are equal. */
 async function followed(context: BenchContext, pair: SyncPair): Promise<Followed> {
-  const load = await editLoad({ folder: pair.from, files: TREE_FILES, perSecond: PER_SECOND, seconds: SECONDS });
+  const load = await editLoad({
+    folder: pair.from,
+    files: TREE_FILES,
+    perSecond: PER_SECOND,
+    seconds: amountFor(context, SECONDS),
+  });
   context.say(`${load.edits} edits in ${load.seconds.toFixed(1)} s`);
   const ended = performance.now();
   await equal(pair);

@@ -10,6 +10,14 @@ export interface BenchContext {
   say(words: string): void;
 }
 
+/**
+ * Returns how much a bench measures, such as the number of events or seconds: `all`, or a tenth with corpus S, which is
+ * for a quick look. With S, the result is at least `least`.
+ */
+export function amountFor({ options }: BenchContext, all: number, least = 1): number {
+  return options.corpus === "S" ? Math.min(all, Math.max(least, Math.round(all / 10))) : all;
+}
+
 /** One promise about speed, memory or space, and how it is measured. */
 export interface Bench {
   readonly name: string;
