@@ -3,7 +3,15 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Bench, BenchContext } from "./lib/bench.ts";
-import { inOrigin, inSync, originSocket, startOrigin, startReplica, timesInSync } from "./lib/chronicle-peer.ts";
+import {
+  inOrigin,
+  inSync,
+  listening,
+  originSocket,
+  startOrigin,
+  startReplica,
+  timesInSync,
+} from "./lib/chronicle-peer.ts";
 import { baseEnv, runCommand } from "./lib/command.ts";
 import { CountingWire } from "./lib/counting-wire.ts";
 import { freePort } from "./lib/free-port.ts";
@@ -64,6 +72,8 @@ async function reconciled(context: BenchContext, pair: SyncPair): Promise<number
     runCommand(origin("compact", "--drop-archive", "--yes"));
     const before = timesInSync(pair);
     await using _origin = startOrigin(pair, { isNew: false });
+    // A replica that is started with another address ends if nothing answers at this address.
+    await listening(pair);
     await using wire = await CountingWire.between({ path: through }, { path: originSocket(pair) });
     await using _replica = startReplica(pair, through);
     await inSync(pair, before);

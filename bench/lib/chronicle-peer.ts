@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { chronicleCommand, LIMITS_OFF } from "./chronicle-tool.ts";
@@ -49,6 +50,20 @@ export function startOrigin(pair: SyncPair, { isNew = true, isHosted = false } =
   return new Background(argv, pair.home, { env: env ?? {}, log: "origin.log" });
 }
 
+/** Resolves when the origin's server accepts connections. Rejects after 10 minutes. */
+export async function listening(pair: SyncPair): Promise<void> {
+  for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {
+    const socket = connect(originSocket(pair));
+    const isOpen = await new Promise<boolean>((resolve) => {
+      socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    });
+    socket.destroy();
+    if (isOpen) return;
+    await pause(POLL_MS);
+  }
+  throw new Error("the origin did not listen in time");
+}
+
 /**
  * Starts a replica in `to`. It prints JSON to `replica.log` in the pair's home. `socket`: the origin's server, by
  * default that of the pair. `workspace`: the name of the origin, by default the workspace of the server's folder.
@@ -72,10 +87,15 @@ export function appliedBy({ home }: SyncPair): number {
   return Number([...reports].at(-1)?.[1] ?? 0);
 }
 
-/** Resolves when the replica has reported more than `before` times that it is in sync. Rejects after 10 minutes. */
+/**
+ * Resolves when the replica has reported more than `before` times that it is in sync. Rejects if the replica has ended
+ * with an error, and after 10 minutes.
+ */
 export async function inSync(pair: SyncPair, before = 0): Promise<void> {
   for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {
     if (timesInSync(pair) > before) return;
+    const error = /^ {2}"error": \{[^]*/m.exec(readFileSync(join(pair.home, "replica.log"), "utf8"));
+    if (error !== null) throw new Error(`the replica has ended: ${error[0]}`);
     await pause(POLL_MS);
   }
   throw new Error("the replica was not in sync in time");
