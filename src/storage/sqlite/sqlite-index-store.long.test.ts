@@ -99,6 +99,46 @@ describe("SqliteIndexStore on disk", () => {
     await other.close();
   });
 
+  test("answers about records are those of now, whichever connection has added an event", async () => {
+    const path = freshPath();
+    const [one, other] = [openSqliteIndexStore(path, disk), openSqliteIndexStore(path, disk)];
+    const answers = async (store: IndexStore) => ({
+      last: (await store.record("action:a"))?.seq,
+      records: (await store.records("action:")).map(({ seq }) => seq),
+      open: (await store.openRecords("")).map(({ seq }) => seq),
+      jumps: (await store.clockJumps()).map(({ seq }) => seq),
+    });
+    const expectBoth = async (expected: Awaited<ReturnType<typeof answers>>): Promise<void> => {
+      await nextTurn();
+      for (const store of [one, other]) {
+        expect(await answers(store)).toEqual(expected);
+        // The second time, the answers are the remembered ones.
+        expect(await answers(store)).toEqual(expected);
+      }
+      await nextTurn();
+    };
+    await expectBoth({ last: undefined, records: [], open: [], jumps: [] });
+    const begun = (seq: number, id: string) => ({ ...eventAt(seq, id), open: true });
+    await one.apply(batchTo(1, { events: [begun(1, "action:a")] }));
+    await expectBoth({ last: 1, records: [1], open: [1], jumps: [] });
+    await other.apply(batchTo(2, { events: [begun(2, "action:b")] }));
+    await expectBoth({ last: 1, records: [1, 2], open: [1, 2], jumps: [] });
+    // The clock was set back by a year.
+    await other.apply(batchTo(3, { events: [{ ...eventAt(3, "action:a"), ts: "2025-01-31T09:30:00.000Z" }] }));
+    await expectBoth({ last: 3, records: [2, 3], open: [2], jumps: [3] });
+    // A batch that fails leaves nothing behind.
+    const twice = [eventAt(4, "action:b"), eventAt(4, "action:b")];
+    await expect(one.apply(batchTo(4, { events: twice }))).rejects.toThrow();
+    await expectBoth({ last: 3, records: [2, 3], open: [2], jumps: [3] });
+    await other.reset();
+    await other.apply(batchTo(1, { events: [eventAt(1, "action:c")] }));
+    await other.apply(batchTo(2));
+    await other.apply(batchTo(3));
+    await expectBoth({ last: undefined, records: [1], open: [], jumps: [] });
+    await one.close();
+    await other.close();
+  });
+
   test("a reset in the middle of a long read fails the read, instead of giving other rows", async () => {
     const path = await filled();
     const one = openSqliteIndexStore(path, disk);
