@@ -188,7 +188,7 @@ function withoutHistory(parts: StoreParts, ids: readonly string[]): Pick<DoctorC
   return {
     detail: `${ids.length} signed ${ids.length === 1 ? "head" : "heads"} without a history: ${named.join("; ")}`,
     hint:
-      `put ${[...places.keys()].join(" and ")} back from a copy; where you removed a history yourself, ` +
+      `put ${[...places.keys()].join(" and ")} back from a copy; if you removed a history yourself, ` +
       `remove its head from ${configFolder}/heads as well`,
   };
 }
@@ -370,7 +370,7 @@ function unbegunCheck(id: string): DoctorCheck {
   return {
     name: "history",
     ok: true,
-    detail: `workspace ${id}: its \`init\` was cut off, or is still at work, and nothing is recorded in it; \`chronicle gc\` removes it once it is a day old`,
+    detail: `workspace ${id}: its \`init\` was interrupted or is still running, and nothing is recorded in it; \`chronicle gc\` removes it once it is a day old`,
   };
 }
 

@@ -164,8 +164,8 @@ class FileStore implements StoreApi {
     const ids = damaged.map(({ id }) => id).join(", ");
     const hint =
       ids === ""
-        ? "`chronicle init` begins one here; `chronicle workspaces` lists those there are"
-        : `it may be the folder of ${ids}, whose record cannot be read: \`chronicle workspaces\` says why; else \`chronicle init\` begins one here`;
+        ? "`chronicle init` begins one here; `chronicle workspaces` lists all workspaces"
+        : `it may be the folder of ${ids}, whose record cannot be read: \`chronicle workspaces\` says why; otherwise, \`chronicle init\` begins one here`;
     return new ChronicleError("NOT_FOUND", `no workspace holds ${folder}`, { hint, data: { folder } });
   }
 

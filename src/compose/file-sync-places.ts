@@ -420,7 +420,7 @@ async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise
   } catch (error) {
     if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
     const { code, message, data } = error;
-    const hint = `move ${layout.folder} away and connect again: it is fetched anew`;
+    const hint = `move ${layout.folder} away and connect again: it is then fetched again`;
     throw new ChronicleError(code, message, { hint, data, cause: error });
   }
 }

@@ -27,7 +27,7 @@ export async function openMirror(
 ): Promise<OpenedContext> {
   const { backends, layout } = parts;
   const all = mirrorParts(backends, layout.workspace(id).upstream);
-  if (all.length === 0) throw nothingThere("this workspace follows no other one");
+  if (all.length === 0) throw nothingThere("this workspace follows no origin");
   const files = await openMirrorFiles(parts, layout.workspace(id).upstream, all.at(-1));
   try {
     const workspaceId = files.anchor?.workspace ?? (await firstWorkspace(files.log));

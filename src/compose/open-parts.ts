@@ -96,6 +96,6 @@ export function partsOf(store: StoreApi): StoreParts {
   if (parts !== undefined) return parts;
   throw new ChronicleError(
     "PLATFORM_UNSUPPORTED",
-    "replication is run where the store is, not by a client of its server",
+    "replication runs where the store is, not in a client of its server",
   );
 }

@@ -189,7 +189,7 @@ function tooMany(id: string, holder: string): ChronicleError {
     "LIMIT_EXCEEDED",
     `${holder} has presented more than ${groupedDigits(MOST_HELD)} replicas of workspace ${id}: those that were absent for the longest time are forgotten`,
     {
-      hint: "a sandbox that is made anew with the same folder and store keeps its id; revoke the token if this is nobody's doing",
+      hint: "a sandbox that is made again with the same folder and store keeps its id; if you do not know who presents them, revoke the token",
     },
   );
 }

@@ -304,7 +304,7 @@ async function neededBy(
     const [whose, hint] = isForgotten
       ? [`the forgotten history ${id}`, hintForForgotten(id)]
       : [`workspace ${id}`, hintFor(id, error)];
-    throw unreadable(error, { id, what: `which of these contents ${whose} needs cannot be told`, hint });
+    throw unreadable(error, { id, what: `it is not known which of these contents ${whose} needs`, hint });
   }
 }
 
@@ -403,7 +403,7 @@ function hintFor(id: string, error: unknown): string {
 }
 
 function hintForForgotten(id: string): string {
-  return `\`chronicle unforget\` says until when it is kept; to give it up before: \`chronicle unforget ${id}\`, then \`chronicle forget ${id} --now\``;
+  return `\`chronicle unforget\` says until when it is kept; to give it up earlier: \`chronicle unforget ${id}\`, then \`chronicle forget ${id} --now\``;
 }
 
 /**

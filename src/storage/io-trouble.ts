@@ -27,7 +27,7 @@ export function withTrouble<T>(doing: string, action: () => T): T {
 export function withoutIndexFile(why: unknown): string {
   const errno = errnoIn(why);
   const reason = errno === undefined ? "the index cannot be written to the store's disk" : troubleInWords(errno);
-  return `${reason}: what is derived from the log is read into a temporary index, and can be read and verified; nothing can be recorded before the disk takes writes again`;
+  return `${reason}: a temporary index is built from the log, so the history can be read and verified; nothing can be recorded until the disk takes writes again`;
 }
 
 /**

@@ -265,8 +265,8 @@ export class FileHeadKeeper implements HeadKeeper {
         hint:
           isNotPermitted(cause) && errno !== undefined
             ? (hintOfErrno(errno) ?? "")
-            : "put the right key back from a copy; if there is none, move the file away: a new key is made for new workspaces, " +
-              "and `chronicle head --accept` goes on with it in those there are",
+            : "put the right key back from a copy; if there is no copy, move the file away: a new key is made for new workspaces, " +
+              "and existing ones use it after `chronicle head --accept`",
         data: { path: this.keyFile },
         cause,
       });
@@ -394,6 +394,6 @@ export const NO_HEADS: HeadKeeper = {
 
 function refuse(): never {
   throw new ChronicleError("READ_ONLY", "heads of an origin's history are signed by the origin", {
-    hint: "ask there, or leave out --upstream for the head of the replica's own history",
+    hint: "ask the origin, or leave out --upstream for the head of the replica's own history",
   });
 }

@@ -9,7 +9,7 @@ export function refuseFurther(found: ListedWorkspace, [, ...further]: readonly R
   if (other === undefined) return;
   const [first = ""] = found.folders;
   throw new ChronicleError("REFUSED", `the history of ${first} exists already, and does not track ${other}`, {
-    hint: `begin one there: \`chronicle init\` with that path alone. A workspace's folders are chosen when it begins`,
+    hint: `run \`chronicle init\` with that path alone: no folder can be added to an existing workspace`,
     data: { workspace: found.id, path: other },
   });
 }
@@ -23,7 +23,7 @@ export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void 
   const name = old.slice(old.lastIndexOf("/") + 1);
   if (found.single ? root.only === name : root.only === undefined) return;
   const what = found.single ? `the single file ${name}` : "a folder";
-  throw new ChronicleError("REFUSED", `the history ${found.id} is that of ${what}: ${placeOfRoot(root)} is none`, {
+  throw new ChronicleError("REFUSED", `the history ${found.id} is that of ${what}, which ${placeOfRoot(root)} is not`, {
     hint: found.single
       ? `name a file that is called ${name}, or leave out --adopt to begin a history of its own`
       : "name a folder, or leave out --adopt to begin a history of its own",
@@ -41,7 +41,7 @@ export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
   if (clash === undefined) return;
   throw new ChronicleError(
     "REFUSED",
-    `${place} was moved to where ${clash} is, which the same workspace tracks: each file would be recorded twice`,
+    `${place} and ${clash}, which the same workspace tracks, overlap: each file would be recorded twice`,
     { hint: "move one of the two elsewhere", data: { workspace: found.id, path: place } },
   );
 }

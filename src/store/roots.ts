@@ -37,7 +37,7 @@ function refuseNested(disk: Disk, places: readonly Place[]): void {
     if (outer === undefined && twin === undefined) continue;
     const path = placeOfRoot(inner);
     throw new ChronicleError("REFUSED", `${path} is tracked already, with ${placeOfRoot(outer ?? twin ?? inner)}`, {
-      hint: "leave it out: a tracked folder is tracked with all it holds",
+      hint: "leave it out: a tracked folder includes everything in it",
       data: { path },
     });
   }

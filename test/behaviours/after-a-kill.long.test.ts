@@ -135,7 +135,7 @@ describe("an interrupted undo, redo or restore", () => {
     await interrupted(box, ["undo"]);
     expect(filesOf(box)).toEqual({ a: "2", b: "3", c: "3" });
     const status = (await box.must(["status"])).stdout;
-    expect(status).toMatch(/note +interrupted half-way: undo of run: .*printf 3 > a/);
+    expect(status).toMatch(/note +an operation was interrupted: undo of run: .*printf 3 > a/);
     const dry = await box.json(["undo", "--dry-run"]);
     const run = { kind: "run", summary: expect.stringContaining("printf 3") as string };
     expect(dry.value).toMatchObject({

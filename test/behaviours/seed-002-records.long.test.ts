@@ -276,7 +276,7 @@ describe("snapshot.json", () => {
     await other.closed(100, (n) => `other${n}`);
     cpSync(other.at("snapshot.json"), folder.at("snapshot.json"));
     const store = await folder.store();
-    expect(await store.notes()).toEqual([expect.stringContaining("of another store")]);
+    expect(await store.notes()).toEqual([expect.stringContaining("belongs to another store")]);
     expect(await store.all()).toHaveLength(60);
     await store.upsert("next", {});
     expect(await store.chainValid()).toBe(true);

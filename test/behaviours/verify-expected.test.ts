@@ -61,7 +61,9 @@ describe("an expected head", () => {
       expect(await verified(given)).toMatchObject({ ok: false, problems: INVALID, expected });
     }
     const told = await verified(forged);
-    expect(told.problems).toEqual([{ ...INVALID[0], detail: expect.stringContaining("was not held to it") }]);
+    expect(told.problems).toEqual([
+      { ...INVALID[0], detail: expect.stringContaining("was not compared with the head") },
+    ]);
     expect(told.expected).toEqual({ seq: 999, ok: false, signature: "invalid" });
   });
 

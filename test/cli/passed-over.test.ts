@@ -14,7 +14,9 @@ it("an undo that passes over a run says so, and how to undo that run, once nothi
   expect((await box.must(["undo"])).stdout).not.toContain("passed over");
   const { stdout } = await box.must(["undo"]);
   const hint = `\`chronicle undo ${id.slice(0, 8)}\` tries it again`;
-  expect(stdout).toContain(`note: passed over, because an earlier undo left a part of it: run: sh -c 'echo A >> log'`);
+  expect(stdout).toContain(
+    `note: an operation was passed over, because an earlier undo had undone only a part of it: run: sh -c 'echo A >> log'`,
+  );
   expect(stdout).toContain(hint);
   expect((await box.must(["undo", id.slice(0, 8)])).stdout).toContain("taken back: 1 modified");
 });

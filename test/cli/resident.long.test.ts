@@ -229,7 +229,7 @@ describe("a command that the store's process carries out", () => {
     owner.kill("SIGKILL");
     await ended(owner);
     const [one, two] = await Promise.all([box.served(["snapshot"]), box.served(["list"])]);
-    const told = `that began the transaction ${begun.stdout.slice(0, 8)} is gone: it was committed`;
+    const told = `that began the transaction ${begun.stdout.slice(0, 8)} is gone: the transaction was committed`;
     expect(one.stderr).toContain(told);
     expect(two.stderr).toBe("");
     expect((await box.served(["snapshot"])).stderr).toBe("");

@@ -41,7 +41,7 @@ it("with --keep, a transaction is committed when its process has ended, and this
   owner.kill("SIGKILL");
   await gone;
   expect((await box.call(["snapshot"])).stderr).toContain(
-    `that began the transaction ${id.slice(0, 8)} is gone: it was committed`,
+    `that began the transaction ${id.slice(0, 8)} is gone: the transaction was committed`,
   );
   expect(read(box, "a.txt")).toBe("after\n");
   expect((await box.call(["transaction", "begin", "--keep"])).code).toBe(2);

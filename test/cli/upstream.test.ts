@@ -14,7 +14,7 @@ it("with --upstream, commands read the copy of the origin's history, and those t
   await there.snapshot({ message: "over there" });
   sandbox.write("own.txt", "of the replica\n");
   await sandbox.call(["init"]);
-  expect((await sandbox.call(["log", "--upstream"])).stderr).toContain("this workspace follows no other one");
+  expect((await sandbox.call(["log", "--upstream"])).stderr).toContain("this workspace follows no origin");
   const replica = (JSON.parse((await sandbox.call(["status", "--json"])).stdout) as { workspace: string }).workspace;
   const [a, b] = [
     await storeParts(origin.home, origin.configFolder),
@@ -37,7 +37,7 @@ it("with --upstream, commands read the copy of the origin's history, and those t
   const target = join(sandbox.folder, "restored");
   expect((await sandbox.call(["restore", "baseline", "--to", target, "--upstream", "--yes"])).code).toBe(0);
   const refused = await sandbox.call(["put", "notes/one.txt", "own.txt", "--upstream"]);
-  expect(refused.stderr).toContain("it is only read");
+  expect(refused.stderr).toContain("which can only be read");
   expect((await sandbox.call(["list", "--remote", "http://127.0.0.1:1", "--upstream"])).stderr).toContain("--upstream");
   expect((await sandbox.call(["cat", "own.txt"])).stdout).toBe("of the replica\n");
 });

@@ -96,7 +96,7 @@ export function toolsSuite(start: StartMcp): void {
       expect(refused.isError).toBe(true);
       expect(refused.text).toContain("a.txt");
       expect(mcp.project.read("a.txt")).toBe("three");
-      const [, given = ""] = /^Hint: `undo (\{[^`]*"force":true\})` takes them along/m.exec(refused.text) ?? [];
+      const [, given = ""] = /^Hint: `undo (\{[^`]*"force":true\})` overwrites these edits/m.exec(refused.text) ?? [];
       expect(refused.text).toContain('`"dry_run":true` shows what it would do');
       expect(refused.text).not.toMatch(/chronicle undo|--/);
       await mcp.client.call("undo", JSON.parse(given) as object);

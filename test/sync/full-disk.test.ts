@@ -24,7 +24,7 @@ describe("a full disk", () => {
   it("is reported with the time of the next try, and that try comes by itself", async () => {
     await full();
     const { degraded } = rig.desk.sync.shape;
-    expect(degraded).toMatch(/a step has failed, and is tried again: .*no room/);
+    expect(degraded).toMatch(/a step has failed, and is tried again: .*not enough space/);
     const wait = waitMs();
     expect(wait).toBeGreaterThan(0);
     expect(wait).toBeLessThanOrEqual(8_000);

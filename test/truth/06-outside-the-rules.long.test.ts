@@ -149,10 +149,10 @@ test("Truth 6: a removed pipe is not said to be left out by a rule", async () =>
   expect(code).toBe(1);
   expect(stderr).toContain("1 path that the rules leave out was removed and cannot be brought back: b.db\n");
   expect(stderr).toContain("1 path left out on purpose was removed and cannot be brought back: p (special)\n");
-  const lost = "removed or overwrote what was not recorded, and it cannot be brought back: b.db, p";
+  const lost = "removed or overwrote paths that were not recorded, so they cannot be brought back: b.db, p";
   expect(box.run(["status"]).stdout).toContain(lost);
   expect(box.run(["undo", "--dry-run"]).stdout).toContain(
-    "what was not recorded was removed or overwritten, and cannot be brought back: b.db, p",
+    "these paths were not recorded before they were removed or overwritten, so they cannot be brought back: b.db, p",
   );
 });
 
@@ -189,7 +189,7 @@ describe("Truth 6: small ignored files are kept aside before a run, and come bac
     expect((await box.must(["explain", ".env"])).stdout).toContain("not tracked");
     const redone = await box.must(["redo"]);
     const told = redone.stdout + redone.stderr;
-    expect(told).toMatch(/paths that the rules leave out was removed: .*\.env/);
+    expect(told).toMatch(/new paths that the rules leave out were removed: .*\.env/);
     expect(told).not.toContain("put back");
     expect(existsSync(join(box.project, ".env"))).toBe(false);
     await box.must(["undo"]);

@@ -128,7 +128,7 @@ describe("Truth 11: the owner of a transaction", () => {
     expect((await box.must(["status"])).stdout).toMatch(gone);
     const { stderr } = await box.must(["snapshot"]);
     expect(stderr).toMatch(gone);
-    expect(stderr).toContain("it was committed");
+    expect(stderr).toContain("the transaction was committed");
     expect(JSON.parse((await box.must(["transaction", "list", "--json"])).stdout)).toMatchObject([
       { id, status: "committed" },
     ]);

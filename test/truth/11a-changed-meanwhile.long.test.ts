@@ -127,7 +127,7 @@ describe("Truth 11a: a program that keeps writing one file does not block the un
       expect(undone.stdout).toMatch(/left as they are:\n +! build\.log \(changed-meanwhile: /);
       expect(undone.stdout).toMatch(/^run: sh -c .*\)$/m);
       expect(undone.stdout).toContain("taken back: 30 modified, 1 deleted");
-      const [, next = ""] = /`chronicle (undo [0-9a-f]+)` takes it back/.exec(undone.stdout) ?? [];
+      const [, next = ""] = /`chronicle (undo [0-9a-f]+)` takes them back/.exec(undone.stdout) ?? [];
       await server[Symbol.asyncDispose]();
       box.write("build.log", "built\n");
       expect((await box.must(next.split(" "))).stdout).toContain("taken back: 1 deleted");
@@ -144,7 +144,7 @@ describe("Truth 11a: a program that keeps writing one file does not block the un
       await server.wrote();
       const undone = await box.call(["undo"]);
       const [, next = "", makes] =
-        /`chronicle (undo [0-9a-f]+)` takes it back, (or makes a conflict of it)/.exec(undone.stdout) ?? [];
+        /`chronicle (undo [0-9a-f]+)` takes them back, (or records a conflict)/.exec(undone.stdout) ?? [];
       expect(makes).toBeDefined();
       await server.wrote();
       await server[Symbol.asyncDispose]();

@@ -71,7 +71,7 @@ const LOSSES: readonly (readonly [string, (kept: KeptHeads) => void, RegExp, str
   [
     "the key is another one",
     (kept) => writeFileSync(kept.key, generateKey().privateKeyPem),
-    /key\.pem is not the key that signs this history since event 2/,
+    /key\.pem is not the key that has signed this history since event 2/,
     "key-other",
     "other-key",
   ],

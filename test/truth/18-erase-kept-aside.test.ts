@@ -102,7 +102,7 @@ describe("Truth 18: the erasure of contents kept aside", { timeout: 600_000 }, (
     const { project, workspace, secret, at } = await lived();
     await using _ = project;
     await workspace.putFile("config.txt", secret, {});
-    await expect(workspace.erase({ what: ".env" })).rejects.toThrow(/what there is now in config.txt/);
+    await expect(workspace.erase({ what: ".env" })).rejects.toThrow(/the present content of config.txt/);
     await workspace.deleteFile("config.txt");
     expect(await workspace.erase({ what: ".env", now: true })).toMatchObject({
       total: 1,

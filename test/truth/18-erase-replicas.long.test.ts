@@ -149,7 +149,7 @@ describe("Truth 18: erasing with replicas", () => {
     await shared();
     await expect(rig.during(erase(rig.desk.context, { what: "config.txt" }))).rejects.toMatchObject({
       code: "REFUSED",
-      message: expect.stringContaining("the origin's"),
+      message: expect.stringContaining("to the origin"),
     });
     await eraseThere({ what: "config.txt" });
     await rig.flush();

@@ -67,7 +67,7 @@ describe("Truth 18: work that leaves an erased content in a recorded file", { ti
     expect(session.omitted_changes).toMatchObject(NAMED);
     const undone = await workspace.undo();
     expect(undone.changes).toMatchObject([{ path: "n", change_type: "deleted" }]);
-    expect(undone.notes).toEqual([expect.stringMatching(/a content that was erased, and stay as they are: s\.txt/)]);
+    expect(undone.notes).toEqual([expect.stringMatching(/erased from the history, so they stay as they are: s\.txt/)]);
     expect(project.read("s.txt")).toBe(SECRET);
   });
 
@@ -113,7 +113,7 @@ describe("Truth 18: work that leaves an erased content in a recorded file", { ti
     project.write("s.txt", SECRET);
     project.write("t", "t");
     const { undo } = await workspace.rollbackTransaction(id);
-    expect(undo.notes).toEqual([expect.stringMatching(/a content that was erased, and stay as they are: s\.txt/)]);
+    expect(undo.notes).toEqual([expect.stringMatching(/erased from the history, so they stay as they are: s\.txt/)]);
     expect(project.read("s.txt")).toBe(SECRET);
   });
 

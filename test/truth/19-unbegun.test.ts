@@ -50,7 +50,7 @@ it("Truth 19: doctor says that a killed init has recorded nothing, and not that 
     {
       name: "history",
       ok: true,
-      detail: expect.stringMatching(new RegExp(`^workspace ${ID}: its \`init\` was cut off.*chronicle gc`)),
+      detail: expect.stringMatching(new RegExp(`^workspace ${ID}: its \`init\` was interrupted.*chronicle gc`)),
     },
   ]);
   expect(existsSync(join(left, "workspace.json"))).toBe(true);

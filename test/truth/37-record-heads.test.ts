@@ -28,7 +28,7 @@ describe("head.json of a record store", () => {
     await records.closed(3);
     records.forgetBound();
     const store = await records.store({ readOnly: true });
-    expect((await store.verify()).notes.join()).toContain("head.json is not there");
+    expect((await store.verify()).notes.join()).toContain("head.json is missing");
     await store.close();
     const writer = await records.store();
     await writer.upsert("k", { n: 1 });

@@ -17,7 +17,7 @@ describe("verify --expect", () => {
     const strange = signHead(text, generateKey().privateKeyPem, "chronicle");
     const told = await box.call(["verify", "--expect", "-"], { input: strange });
     expect(told.code).not.toBe(0);
-    expect(told.stdout + told.stderr).toContain("signed by a key that this history does not name");
+    expect(told.stdout + told.stderr).toContain("signed with a key that is neither yours nor named in this history");
     expect((await box.must(["verify", "--expect", "-"], { input: head })).code).toBe(0);
   });
 

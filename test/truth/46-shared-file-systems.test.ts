@@ -46,7 +46,7 @@ describe("Truth 46: a folder that other machines change", () => {
       there("b.txt", "new\n");
       const { stdout } = await box.must([...at, "status"]);
       expect(stdout).toContain("+ b.txt");
-      expect(stdout).toContain("(nfs4) without notifying this machine: every command looks at all of it");
+      expect(stdout).toContain("(nfs4) without notifying this machine, so every command scans the whole folder");
       expect((await box.must(["doctor"])).stdout).toContain("is on nfs4: other machines may change it");
     },
   );

@@ -61,7 +61,7 @@ describe.skipIf(whyNot !== undefined)(`Truth 46: exFAT${whyNot === undefined ? "
     utimesSync(at("large.bin"), new Date("2020-01-01"), new Date("2020-01-01"));
     await box.must(["init", disk.folder]);
     expect(await status()).toMatchObject({
-      notes: expect.arrayContaining([expect.stringMatching(/may go unseen: the disk keeps no times of change/)]),
+      notes: expect.arrayContaining([expect.stringMatching(/may be missed: the disk keeps no change times/)]),
     });
   });
 });

@@ -73,7 +73,7 @@ async function expectRefused(commands: readonly (readonly string[])[] = [["snaps
     expect([command, code, stderr]).toEqual([
       command,
       command[0] === "run" ? 125 : 3,
-      expect.stringContaining("is not the one that it was"),
+      expect.stringContaining("is on another device or mount than before"),
     ]);
   }
   expect(readdirSync(box.project)).toEqual(before);

@@ -28,7 +28,7 @@ it("74 a rollback that leaves an overwritten file names it, and the command that
   using box = await project();
   const ran = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "head -c 2000 /dev/zero > a; exit 3"]);
   expect(ran.code).toBe(122);
-  expect(ran.stderr).toContain("NOT rolled back: a (what it is now could not be recorded, so it stays;");
+  expect(ran.stderr).toContain("NOT rolled back: a (its present state could not be recorded, so it stays;");
   expect(ran.stderr).not.toContain("nothing tracked changed");
   expect(ran.stderr).not.toContain("cannot be taken back");
   box.sh("mv a a.big");
@@ -104,7 +104,7 @@ it("74 an agent's action that overwrites a file is listed as partial, and the un
   hook("Stop", common);
   expect((await box.must(["actions"])).stdout).toContain("partial");
   expect((await box.must(["changes"])).stdout).toContain(
-    "what became of these could not be recorded, and is not listed: a",
+    "the new states of these paths could not be recorded, and are not listed: a",
   );
   const undone = await box.json(["undo", "--turn", "last"]);
   expect(undone).toMatchObject({ code: 1, value: { changes: [{ path: "b" }], skipped: [LEFT] } });
@@ -178,7 +178,8 @@ it("74 a diff with a moment at which a file was not recorded leaves that file ou
   expect((await box.must(["diff", "two", "two"])).stdout).toBe("no difference\n");
   expect((await box.must(["diff", "0", "three"])).stdout).toContain("~ a");
 
-  const note = "not recorded at that moment, and given as last recorded before it: a (too-large)\n";
+  const note =
+    "the states of these paths at that moment could not be recorded, so their last recorded states are used: a (too-large)\n";
   const { value } = await box.json(["workspaces"]);
   const [{ id } = { id: "" }] = value as { id: string }[];
   const asked = [
@@ -194,5 +195,5 @@ it("74 a diff with a moment at which a file was not recorded leaves that file ou
     ["files"],
     ["restore", "two", "b", "--to", "../b"],
   ])
-    expect((await box.must(args)).stderr, args.join(" ")).not.toContain("not recorded at that moment");
+    expect((await box.must(args)).stderr, args.join(" ")).not.toContain("at that moment could not be recorded");
 });

@@ -33,7 +33,7 @@ describe("Truth 76: an ignored path in the way of an undo or a restore", () => {
     const undone = await workspace.undo();
     expect(undone.changes.map(({ path }) => path)).toEqual(["other"]);
     expect(undone.skipped).toMatchObject(LEFT);
-    expect(undone.notes).toEqual([expect.stringContaining("once nothing is in its way")]);
+    expect(undone.notes).toEqual([expect.stringContaining("once nothing is in their way")]);
     expect([project.read("file"), project.read("folder"), project.read("both/made")]).toEqual(Array(3).fill(IGNORED));
     for (const name of ["file", "folder", "both"]) project.remove(name);
     const run = (await workspace.operations()).find(({ kind }) => kind === "run");

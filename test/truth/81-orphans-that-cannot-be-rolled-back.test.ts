@@ -58,7 +58,7 @@ describe("Truth 81: a transaction whose owner is gone, and that cannot be rolled
     await using project = new Project();
     const { workspace, id, notes } = await abandoned(project);
     await workspace.snapshot();
-    expect(notes.join("\n")).toMatch(/could not be rolled back.*build.*what it changed stays; `chronicle undo`/s);
+    expect(notes.join("\n")).toMatch(/could not be rolled back.*build.*its changes stay; `chronicle undo`/s);
     const [ended] = await workspace.transactions();
     expect([ended?.id, ended?.status]).toEqual([id, "committed"]);
     expect(existsSync(project.at("build/x.o"))).toBe(true);

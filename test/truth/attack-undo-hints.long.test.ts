@@ -153,12 +153,12 @@ describe("Truth: an undo that keeps later edits is named before one that removes
     await box.must(["restore", "0", "--yes"]);
     box.write("f", "mine\n");
     const restored = await box.call(["undo"]);
-    expect(restored.stderr).toMatch(/^ {2}`chronicle undo \w+ --force` takes them along/m);
+    expect(restored.stderr).toMatch(/^ {2}`chronicle undo \w+ --force` overwrites these edits/m);
     await box.must(["undo", "--force"]);
     await box.must(["undo"]);
     box.write("f", "mine\n");
     const redone = await box.call(["redo"]);
     expect(redone.code).toBe(6);
-    expect(redone.stderr).toMatch(/^ {2}`chronicle redo \w+ --force` takes them along/m);
+    expect(redone.stderr).toMatch(/^ {2}`chronicle redo \w+ --force` overwrites these edits/m);
   });
 });

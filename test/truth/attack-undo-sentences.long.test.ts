@@ -6,7 +6,7 @@ import type { RunShape, UndoShape } from "../../src/api/shapes.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 
 const LIKE_THAT = "it is like that already";
-const AS_BEFORE = "as it was before already";
+const AS_BEFORE = "already as it was before";
 
 function read(box: Sandbox, path: string): string {
   return readFileSync(join(box.project, path), "utf8");
@@ -66,7 +66,7 @@ describe("Truth: what an undo says is what it did", { timeout: 300_000 }, () => 
     for (let round = 0; round < 2; round += 1) {
       const { code, stdout } = await box.call(["undo"]);
       expect([code, stdout]).toEqual([1, expect.stringContaining("! h.tmp (changed")]);
-      expect(stdout).toContain(`\`chronicle undo ${session.session_id.slice(0, 8)}\` takes it back`);
+      expect(stdout).toContain(`\`chronicle undo ${session.session_id.slice(0, 8)}\` takes them back`);
       expect(stdout).not.toContain(LIKE_THAT);
     }
     expect((await box.must(["list"])).stdout).not.toContain("undone");
@@ -97,7 +97,7 @@ describe("Truth: what an undo says is what it did", { timeout: 300_000 }, () => 
     const { session } = run(box, "echo 2 > t; mkdir f; echo x > f/x; rm w.tmp; mkfifo w.tmp");
     const first = await box.call(["undo"]);
     expect([first.code, first.stdout]).toEqual([1, expect.stringContaining("! w.tmp (changed")]);
-    const [, command = ""] = /`chronicle (undo [0-9a-f]{8})` takes it back/.exec(first.stdout) ?? [];
+    const [, command = ""] = /`chronicle (undo [0-9a-f]{8})` takes them back/.exec(first.stdout) ?? [];
     expect(command).toBe(`undo ${session.session_id.slice(0, 8)}`);
     box.sh("rm w.tmp");
     await box.must(command.split(" "));
@@ -112,11 +112,13 @@ describe("Truth: what an undo says is what it did", { timeout: 300_000 }, () => 
     const left = await box.call(["undo", "--force"]);
     expect([left.code, left.stdout]).toEqual([1, expect.stringContaining("! d (not-empty")]);
     const command = ["undo", session.session_id.slice(0, 8)];
-    expect(left.stdout).toContain(`what was left stays to be undone: \`chronicle ${command.join(" ")}\` takes it back`);
+    expect(left.stdout).toContain(
+      `the paths that were left are not undone yet: \`chronicle ${command.join(" ")}\` takes them back`,
+    );
     box.sh("rm d/mine.tmp");
     await box.must(command);
     expect(existsSync(join(box.project, "d"))).toBe(false);
     // Nothing is left, so the hint is gone.
-    expect((await box.must(command)).stdout).not.toContain("what was left");
+    expect((await box.must(command)).stdout).not.toContain("were left");
   });
 });

@@ -122,7 +122,7 @@ describe("life of a compaction", () => {
     await workspace.compact({ dropArchive: true });
     const after = await expectHead(early);
     expect(after).toMatchObject({ ok: false, problems: [{ kind: "head-unheld", where: "--expect" }] });
-    expect(after.problems[0]?.detail).toMatch(/event \d+ was compacted away .* cannot be checked any more/);
+    expect(after.problems[0]?.detail).toMatch(/event \d+ was compacted away .* can no longer be checked/);
     expect(after.notes.join("\n")).toContain(`events 1..${size}`);
     expect(await workspace.verify()).toMatchObject({ ok: true });
     expect(await expectHead(await workspace.head())).toMatchObject({ ok: true, expected: { ok: true } });

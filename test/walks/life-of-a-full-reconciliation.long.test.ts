@@ -186,7 +186,7 @@ describe("life of a full reconciliation", () => {
     const replica = await pair.other.open();
     const verified = await replica.verify();
     expect(verified.problems).toEqual([]);
-    expect(verified.notes.join("\n")).toContain("the history is held here from event");
+    expect(verified.notes.join("\n")).toContain("this copy has the history from event");
     const copy = await (await pair.other.store()).openById(pair.ends.replica, { upstream: true });
     expect((await copy.verify()).problems).toEqual([]);
     expect((await copy.files()).files.map(({ path }) => path)).toContain("gone/again.txt");

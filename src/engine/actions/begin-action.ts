@@ -246,7 +246,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
 function namedTransaction({ transactions }: Brackets, id: string): string {
   if (transactions.some((one) => one.id === id)) return id;
   throw new ChronicleError("NOT_FOUND", `there is no active transaction ${JSON.stringify(id)}`, {
-    hint: "`chronicle transaction list` shows them; leave it out to take the innermost one",
+    hint: "`chronicle transaction list` shows them; leave out the id to use the innermost one",
   });
 }
 
@@ -256,7 +256,7 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
   const more = each.length > shown.length ? ` and ${each.length - shown.length} more` : "";
   return new ChronicleError(
     "REFUSED",
-    `the action is stopped, because this cannot be kept: ${shown.join(", ")}${more}`,
+    `the action was stopped, because these paths cannot be kept: ${shown.join(", ")}${more}`,
     {
       hint: 'make it readable, or raise the limit (`chronicle config`); with onFailure "warn" the tool runs unprotected',
       data: { coverage: { complete: false, omitted: each.map(omissionShape) } },

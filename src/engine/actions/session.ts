@@ -207,13 +207,13 @@ function keptText({ omittedChanges }: Session): string {
   const kept = omittedChanges.filter(isRestored).map(({ path }) => shownPath(path));
   if (kept.length === 0) return "";
   const more = kept.length > MOST_NAMED ? ` and ${kept.length - MOST_NAMED} more` : "";
-  return `, except for what the rules leave out and was kept aside before it: ${kept.slice(0, MOST_NAMED).join(", ")}${more} (undo restores it)`;
+  return `, except for these paths, which were kept aside before it: ${kept.slice(0, MOST_NAMED).join(", ")}${more} (undo restores them)`;
 }
 
 export function abandonedNote(session: Session): string {
   const what = session.command.length === 0 ? session.kind : session.command.join(" ");
   const paths = session.changed === 1 ? "1 changed path" : `${session.changed} changed paths`;
-  return `the session ${session.id.slice(0, 8)} (${what}) ended without reporting its end: ${paths} recorded as its own; what was not recorded before its process died does not count as its work${keptText(session)}`;
+  return `the session ${session.id.slice(0, 8)} (${what}) ended without reporting its end: ${paths} recorded as its own; changes that were not recorded before its process died do not count as its work${keptText(session)}`;
 }
 
 export function sessionShape(session: Session): SessionShape {

@@ -176,7 +176,7 @@ function sideBySide(changes: readonly Change[]): Change[] {
   }
   const taken = changes.find((change) => folders.has(change.path));
   if (taken !== undefined) {
-    throw new ChronicleError("REFUSED", `${shownPath(taken.path)} is where a further root would be put`, {
+    throw new ChronicleError("REFUSED", `${shownPath(taken.path)} has the name of the folder for a further root`, {
       hint: "restore the roots one after the other, by naming paths",
     });
   }

@@ -89,7 +89,7 @@ function notNoted(error: unknown): unknown {
   if (!(error instanceof ChronicleError)) return error;
   const message = `the files that the work off the record has changed could not be noted: ${error.message}`;
   return new ChronicleError(error.code, message, {
-    hint: "the next command that records notes them; until then nothing is recorded but what tools say they change",
+    hint: "the next command that records changes notes them; until then, only paths that tools declare are recorded",
     data: error.data,
     cause: error,
   });
@@ -152,15 +152,15 @@ const MOST_PATHS = 5;
 export function offRecordNotes(context: Context, omitted: readonly Omission[]): string[] {
   const notes = (context.offRecord.read()?.going ?? []).map((one) =>
     isOver(context, one)
-      ? "work off the record is over, and which files it has changed is not noted yet: `chronicle snapshot` notes it, and until then nothing is recorded but what tools say they change"
-      : `a command off the record is going on (process ${one.pid}): until it ends, nothing is recorded but what tools say they change`,
+      ? "work off the record is over, but the files that it changed are not noted yet: `chronicle snapshot` notes them; until then, only paths that tools declare are recorded"
+      : `a command is running off the record (process ${one.pid}): until it ends, only paths that tools declare are recorded`,
   );
   const paths = omitted.filter(({ reason }) => reason === "off-record").map(({ path }) => shownPath(path));
   if (paths.length === 0) return notes;
   const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
   return [
     ...notes,
-    `off the record, and recorded only once somebody changes it (or by \`chronicle snapshot --on-record PATH\`): ${paths.slice(0, MOST_PATHS).join(", ")}${more}`,
+    `these paths were changed off the record, and are recorded only once somebody changes them again (or by \`chronicle snapshot --on-record PATH\`): ${paths.slice(0, MOST_PATHS).join(", ")}${more}`,
   ];
 }
 

@@ -189,7 +189,7 @@ export class OperationQueue {
     if (!(error instanceof ChronicleError)) return error;
     if (error.code === "LOG_DAMAGED" && damage === undefined) await findDamage(this.#context);
     if (error.code !== "NOT_FOUND" || damage?.code !== "LOG_DAMAGED") return error;
-    return new ChronicleError("LOG_DAMAGED", `${error.message}, as far as it can be read: ${damage.message}`, {
+    return new ChronicleError("LOG_DAMAGED", `${error.message}, as far as the log can be read: ${damage.message}`, {
       ...optional({ hint: damage.hint, data: damage.data }),
       cause: error,
     });
@@ -199,7 +199,7 @@ export class OperationQueue {
   #tellDamage({ damage }: CatchUp): void {
     if (damage?.code !== "LOG_DAMAGED" || this.#hasTold) return;
     this.#hasTold = true;
-    this.#context.tell?.(`${damage.message}: what follows is what can be read of it; ${damage.hint ?? ""}`);
+    this.#context.tell?.(`${damage.message}: the answer covers only the part that can be read; ${damage.hint ?? ""}`);
   }
 }
 

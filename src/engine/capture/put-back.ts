@@ -95,7 +95,7 @@ export function tellLost(context: Context, lost: readonly Change[], seq: number)
   const paths = lost.map(({ path }) => path);
   context.tell?.(
     `the machine or the disk went down without a clean end: ${namesOf(paths)} ${paths.length === 1 ? "has" : "have"} lost bytes ` +
-      `that were recorded before, and ${paths.length === 1 ? "is" : "are"} recorded as now on disk; bring them back: ` +
+      `that were recorded before, and ${paths.length === 1 ? "is" : "are"} recorded as they are on disk now; to bring them back: ` +
       `${commandFor(paths, seq)}`,
   );
 }

@@ -14,7 +14,7 @@ const MOST_PATHS = 5;
 function namesOf(paths: readonly SkippedPath[]): string {
   const shown = paths.slice(0, MOST_PATHS).map((one) => `${shownPath(one.path)} (${one.reason}: ${one.detail})`);
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
-  return `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`;
+  return `nothing was changed, because these paths cannot be changed: ${shown.join(", ")}${more}`;
 }
 
 /**

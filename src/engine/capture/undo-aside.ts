@@ -436,8 +436,11 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
     );
   }
   return [
-    ...pathsNote("what was not recorded was removed or overwritten, and cannot be brought back", lost),
-    ...pathsNote("these got a content that was erased, and stay as they are", erased),
+    ...pathsNote(
+      "these paths were not recorded before they were removed or overwritten, so they cannot be brought back",
+      lost,
+    ),
+    ...pathsNote("these paths were given a content that was erased from the history, so they stay as they are", erased),
   ];
 }
 
@@ -466,10 +469,10 @@ const MOST_PATHS = 20;
 export function asideNotes(changes: readonly Change[], { dryRun }: { readonly dryRun: boolean }): string[] {
   const isBack = ({ after }: Change): boolean => after !== undefined;
   const [back, gone] = [changes.filter(isBack), changes.filter((change) => !isBack(change))];
-  const verb = dryRun ? "would be" : "was";
+  const verb = dryRun ? "would be" : "were";
   return [
-    ...noteOf(`what was kept aside of paths that the rules leave out ${verb} put back`, back),
-    ...noteOf(`what came to be at paths that the rules leave out ${verb} removed`, gone),
+    ...noteOf(`kept-aside copies of paths that the rules leave out ${verb} put back`, back),
+    ...noteOf(`new paths that the rules leave out ${verb} removed`, gone),
   ];
 }
 

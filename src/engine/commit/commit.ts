@@ -63,8 +63,8 @@ export interface Commit {
 export function refuseReadOnly(context: Context): void {
   if (!context.readOnly) return;
   if (context.isCopy === true) {
-    throw new ChronicleError("READ_ONLY", "this is a copy of the origin's history: it is only read", {
-      hint: "change the files here or there: what is recorded there comes by itself",
+    throw new ChronicleError("READ_ONLY", "this is a copy of the origin's history, which can only be read", {
+      hint: "change the files here or at the origin: this copy receives what the origin records",
     });
   }
   throw new ChronicleError("READ_ONLY", "this workspace was opened for reading only", {
@@ -364,7 +364,7 @@ export async function refuseArchived(context: HistoryContext): Promise<void> {
   const since = await archivedSince(context);
   if (since === undefined) return;
   throw new ChronicleError("READ_ONLY", `this workspace has been archived since ${since}, and can only be read`, {
-    hint: `take it up again: \`chronicle workspaces unarchive ${context.workspaceId}\``,
+    hint: `to change it again: \`chronicle workspaces unarchive ${context.workspaceId}\``,
     data: { workspace: context.workspaceId, archived: since },
   });
 }

@@ -155,7 +155,7 @@ export async function lossNotes(context: Context, losers: readonly Loser[]): Pro
     const shown = lost.slice(0, MOST_PATHS).map(({ path }) => shownPath(path));
     const more = lost.length > shown.length ? ` and ${lost.length - shown.length} more` : "";
     notes.push(
-      `the ${name} removed or overwrote what was not recorded, and it cannot be brought back: ${shown.join(", ")}${more}`,
+      `the ${name} removed or overwrote paths that were not recorded, so they cannot be brought back: ${shown.join(", ")}${more}`,
     );
   }
   return notes;

@@ -82,7 +82,7 @@ export async function refusePruned(context: HistoryContext, what: string, state:
   if (pruning === undefined || keepsState(pruning, state)) return;
   const by = (await prunedBy(context, state, state + 1)) ?? pruning.seq;
   throw new ChronicleError("PRUNED", `${what} was pruned by event ${by}`, {
-    hint: `\`seq:${pruning.floorSeq}\` and everything after it is kept; \`chronicle list --snapshots\` and \`chronicle actions\` show what is kept before`,
+    hint: `\`seq:${pruning.floorSeq}\` and everything after it is kept; \`chronicle list --snapshots\` and \`chronicle actions\` show which earlier states are kept`,
     data: { by, floor_seq: pruning.floorSeq },
   });
 }
@@ -139,7 +139,7 @@ function erasedContent(erasures: Erasures, hash: Hash, what: string): ChronicleE
   const id = by?.recordId.slice(ERASE.length) ?? "";
   const why = by?.reason === undefined ? "" : ` (${by.reason})`;
   return new ChronicleError("ERASED", `${what} was erased by event ${by?.seq ?? 0}${why}`, {
-    hint: `until ${by?.until ?? ""} \`chronicle unerase ${id}\` brings it back, if no \`gc\` has freed it; later nothing does`,
+    hint: `\`chronicle unerase ${id}\` can bring it back until ${by?.until ?? ""}, unless a \`gc\` has freed it`,
     data: { by: by?.seq ?? 0, erasure: id, until: by?.until ?? "", hash },
   });
 }

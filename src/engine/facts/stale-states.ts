@@ -94,7 +94,9 @@ export async function tellStale(
   if (stale.length === 0) return;
   const shown = stale.slice(0, MOST_PATHS).map(({ path, reason }) => `${shownPath(path)} (${reason})`);
   const more = stale.length > shown.length ? ` and ${stale.length - shown.length} more` : "";
-  context.tell(`not recorded at that moment, and given as last recorded before it: ${shown.join(", ")}${more}`);
+  context.tell(
+    `the states of these paths at that moment could not be recorded, so their last recorded states are used: ${shown.join(", ")}${more}`,
+  );
 }
 
 /** Returns the reason why the path, or the nearest omitted folder above it, was omitted; `undefined` if neither was. */

@@ -119,7 +119,7 @@ export class RequestMeanwhile extends ChronicleError {
 
 export function usedBefore(request: string): ChronicleError {
   return new ChronicleError("USAGE", `the request id ${JSON.stringify(request)} was used for something else`, {
-    hint: "give each request an id of its own; the same id is for the same request again",
+    hint: "give each request its own id, and use an id again only to repeat the same request",
     data: { request },
   });
 }

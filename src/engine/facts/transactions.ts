@@ -144,11 +144,11 @@ export async function orphanNotes(context: Context): Promise<string[]> {
   const orphans = (await activeTransactions(context)).filter((one) => one.orphaned);
   return orphans.map((one) => {
     const what = one.onOwnerDeath === "keep" ? "commits it" : "rolls it back";
-    return `the transaction ${calledOf(one)} is active, but process ${one.pid} that began it is gone: the next command that changes something ${what}, as far as it was recorded before its process died; ${otherwise(one)}`;
+    return `the transaction ${calledOf(one)} is active, but process ${one.pid} that began it is gone: the next command that changes something ${what}, but only the changes that were recorded before the process died; ${otherwise(one)}`;
   });
 }
 
 function otherwise({ id, onOwnerDeath }: LoggedTransaction): string {
-  const rollback = `\`chronicle transaction rollback ${id.slice(0, 8)}\` takes back what is there now, too`;
-  return onOwnerDeath === "keep" ? rollback : `${rollback}, \`… commit\` keeps it`;
+  const rollback = `\`chronicle transaction rollback ${id.slice(0, 8)}\` also takes back the changes that are not recorded yet`;
+  return onOwnerDeath === "keep" ? rollback : `${rollback}, \`… commit\` keeps all changes`;
 }

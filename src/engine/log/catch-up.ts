@@ -420,7 +420,7 @@ function shorter(end: LogEnd, bound: number): ChronicleError {
   if (end.tornBytes === 0) return rolledBack(end.seq, bound);
   return new ChronicleError(
     "LOG_DAMAGED",
-    `the log is damaged after event ${end.seq}: ${end.tornBytes} bytes after it are no events`,
+    `the log is damaged after event ${end.seq}: the ${end.tornBytes} bytes after it are not events`,
     {
       hint: DAMAGED_LOG,
       data: { seq: end.seq + 1, bound },
@@ -454,11 +454,11 @@ function beginsLater(seq: number, oldest: number): ChronicleError {
 }
 
 const NOTHING_LEFT =
-  "nothing is recorded until the log is put back from a copy; if there is none, `chronicle forget` gives the history up";
+  "nothing is recorded until the log is put back from a copy; if there is no copy, give the history up with `chronicle forget`";
 
 const CONTRADICTED =
-  "nothing is recorded until the newer copy is put back (see `chronicle verify`); if there is none, a person goes on from " +
-  "what is there by `chronicle head --accept`";
+  "nothing is recorded until the newer copy is put back (see `chronicle verify`); if there is no copy, a person " +
+  "can accept the history as it is with `chronicle head --accept`";
 
 async function cutTail(context: HistoryContext, position: LogPosition, detail: string): Promise<IndexHead> {
   const name = await context.log.quarantine(position);

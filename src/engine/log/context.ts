@@ -373,7 +373,7 @@ export function foldersOf<Root extends { readonly folder: string }>(roots: reado
 /** Throws `REFUSED` for an operation that needs a folder on disk. `what` names it for people: `run a command`. */
 export function refuseHosted({ worktree }: Pick<Context, "worktree">, what: string): void {
   if (!isHosted(worktree.roots)) return;
-  throw new ChronicleError("REFUSED", `this workspace has no folder on disk: one cannot ${what} in it`, {
+  throw new ChronicleError("REFUSED", `this workspace has no folder on disk: you cannot ${what} in it`, {
     hint: "its files are changed through the API; `restore --to DIR` puts them into a folder",
   });
 }

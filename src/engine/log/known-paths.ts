@@ -48,7 +48,7 @@ function excludedPath(path: WorkspacePath, rule: readonly (string | undefined)[]
   const shown = shownPath(path);
   const words = rule.filter((word) => word !== undefined).join(" ");
   return new ChronicleError("NOT_FOUND", `${JSON.stringify(shown)} is excluded and was never recorded: ${words}`, {
-    hint: "excluded files are never recorded or touched; `chronicle config forceInclude NAME` takes one in from now on",
+    hint: "excluded files are never recorded or touched; to record one from now on: `chronicle config forceInclude NAME`",
     data: { path: shown, excluded: words },
   });
 }
@@ -59,7 +59,7 @@ export async function unknownPath(context: Context, path: WorkspacePath): Promis
     hint:
       candidates.length > 0
         ? `recorded with that name: ${candidates.slice(0, 5).join(", ")}`
-        : "`chronicle explain PATH` says whether it would be; `chronicle snapshot` records what is there now",
+        : "`chronicle explain PATH` says whether it would be recorded; `chronicle snapshot` records the present state",
     data: { path: shownPath(path), candidates },
   });
 }

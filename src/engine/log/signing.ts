@@ -15,11 +15,11 @@ import { memoKey } from "./memo.ts";
  */
 
 const ACCEPT =
-  "`chronicle verify` says what can be proved; if this is the right history, a person goes on with it by `chronicle head --accept`";
+  "`chronicle verify` says what can be proved; if this is the right history, a person accepts it with `chronicle head --accept`";
 
 const GIVE_BACK =
-  "it belongs to another user, or its permissions keep this one out: `chronicle doctor` says how to get it back, and what was recorded " +
-  "until then is signed with the next change";
+  "the file belongs to another user, or its permissions do not let this user read it: `chronicle doctor` says how to get it back; " +
+  "what is recorded until then is signed with the next change";
 
 async function signerInForce(context: HistoryContext): Promise<LoggedSigner | undefined> {
   const row = await context.index.record(signerRecordId(context.workspaceId));
@@ -94,12 +94,16 @@ function keyFault({ heads }: HistoryContext, signer: LoggedSigner): SigningFault
     if (!(error instanceof ChronicleError)) throw error;
     return { reason: "bad-key", message: error.message, hint: error.hint ?? ACCEPT };
   }
-  const back = `put it back from a copy; without one, a new key is made where a person accepts what is there: ${ACCEPT}`;
+  const back = `put it back from a copy; without a copy, a new key is made when a person accepts the history as it is: ${ACCEPT}`;
   if (key === undefined) {
     return fault("no-key", `the signing key is gone: there is no file ${heads.keyFile}`, back);
   }
   if (key === signer.key) return undefined;
-  return fault("other-key", `${heads.keyFile} is not the key that signs this history since event ${signer.seq}`, back);
+  return fault(
+    "other-key",
+    `${heads.keyFile} is not the key that has signed this history since event ${signer.seq}`,
+    back,
+  );
 }
 
 /**
@@ -120,7 +124,7 @@ async function coverFault(
   if (kept.seq >= signer.seq) return undefined;
   return fault(
     "other-key",
-    `event ${signer.seq} names another key, and no head that the key before it signed covers it`,
+    `event ${signer.seq} names another key, and no head that is signed with the previous key covers it`,
   );
 }
 

@@ -9,8 +9,8 @@ export function notesOfCopies(conflicts: RestoreShape["conflicts"]): string[] {
   return [
     ...conflicts
       .slice(0, MOST_TOLD)
-      .map(({ path, kept_at: at }) => `${path} was written meanwhile: what was written is kept as ${at}`),
-    ...(more > 0 ? [`${more} more files were written meanwhile, and are kept beside their names`] : []),
+      .map(({ path, kept_at: at }) => `${path} was written meanwhile: a copy of what was written is kept as ${at}`),
+    ...(more > 0 ? [`${more} more files were written meanwhile: copies of what was written are kept beside them`] : []),
   ];
 }
 

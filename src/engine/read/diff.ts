@@ -207,7 +207,7 @@ export async function refuseCompacted(context: Context, action: LoggedAction): P
   const begins = (await indexedFrom(context)) ?? 1;
   if (action.fromSeq >= begins - 1) return;
   throw new ChronicleError("PRUNED", `what was there before the action ${action.id} was compacted away`, {
-    hint: `the history begins at seq:${begins}: that is the earliest state that can be gone back to`,
+    hint: `the history begins at seq:${begins}, which is the earliest state that can be restored`,
     data: { action: action.id, seq: begins },
   });
 }

@@ -70,7 +70,7 @@ export class EventFeed {
     const known = this.#latest?.last ?? last;
     if (last <= known || this.#closed) return;
     throw new ChronicleError("NOT_FOUND", `there is no event ${last} yet: the last one is ${known}`, {
-      hint: `go on after event ${known}`,
+      hint: `continue after event ${known}`,
       data: { seq: last, after: known },
     });
   }
@@ -294,8 +294,8 @@ async function notThere({ log }: HistoryContext, seq: number): Promise<Chronicle
 }
 
 function eventPruned(seq: number, oldest: number): ChronicleError {
-  return new ChronicleError("PRUNED", `event ${seq} is in no log any more: the history begins at event ${oldest}`, {
-    hint: `go on after event ${oldest - 1}; what was recorded before is in the list of files`,
+  return new ChronicleError("PRUNED", `event ${seq} is no longer in the log: the history begins at event ${oldest}`, {
+    hint: `continue after event ${oldest - 1}; the list of files has the state before it`,
     data: { seq, after: oldest - 1 },
   });
 }

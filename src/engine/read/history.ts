@@ -261,7 +261,9 @@ async function originIterations(
   } catch (error) {
     // The workspace's own history is complete without the copy.
     if (!(error instanceof ChronicleError)) throw error;
-    context.tell?.(`whose work it was at the origin is not known: ${error.message}; \`chronicle --upstream verify\``);
+    context.tell?.(
+      `the actors of the origin's changes are not known: ${error.message}; run \`chronicle --upstream verify\``,
+    );
   }
   return found;
 }

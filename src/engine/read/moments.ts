@@ -55,7 +55,7 @@ interface Asked {
 
 function compactedAway(what: string, by: number): never {
   throw new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
-    hint: `the history begins there: \`seq:${by}\` is the earliest state that can be gone back to`,
+    hint: `the history begins there: \`seq:${by}\` is the earliest state that can be restored`,
     data: { seq: by },
   });
 }
@@ -135,7 +135,7 @@ async function atEndOfCommit(context: Context, moment: ResolvedMoment, { snapsho
   const commit = await context.index.commitFrom(seq);
   if (commit === undefined || commit.first > seq || commit.last === seq) return moment;
   const end = commit.last;
-  context.tell?.(`${label} is inside a commit: the state at its end is meant, seq:${end}`);
+  context.tell?.(`${label} is inside a commit, so the state at the end of the commit is used: seq:${end}`);
   return {
     ...moment,
     label: `seq:${end} (the end of the commit that ${label} is in)`,
@@ -181,7 +181,7 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
 function atBeginning(context: Context, limit: string, first: Snapshot): ResolvedMoment {
   const { number, ts } = first;
   context.tell?.(
-    `nothing was recorded yet at ${limit}: the history begins at ${ts}, with snapshot ${number}, which is meant`,
+    `nothing was recorded yet at ${limit}: the history begins at ${ts}, so its first snapshot (${number}) is used`,
   );
   return { ...ofSnapshot(first), label: `snapshot ${number} (the history begins at ${ts})` };
 }
@@ -269,7 +269,7 @@ function goBack(base: ResolvedMoment, back: number, { text, snapshots }: Asked):
   const exact = from !== undefined && from.stateSeq === base.seq && !base.now;
   const target = snapshots[at - back + (exact ? 0 : 1)];
   if (at < 0 || target === undefined) {
-    return missing(`there are not ${back} snapshots before ${text.replace(/~.*$/, "")}`, LOOK);
+    return missing(`there are fewer than ${back} snapshots before ${text.replace(/~.*$/, "")}`, LOOK);
   }
   return ofSnapshot(target);
 }

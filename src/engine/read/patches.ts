@@ -135,6 +135,6 @@ export async function contentOf(context: Context, entry: Entry | undefined): Pro
   const missing = await missingContent(context, { path: entry.path, hash: entry.hash, what });
   if (missing.code === "PRUNED" || missing.code === "ERASED") throw missing;
   throw new ChronicleError("BLOB_MISSING", `${what} (${entry.hash}) is neither in the store nor on the disk`, {
-    hint: "if it is being edited, try again; else `chronicle verify` says what is missing",
+    hint: "if the file is being edited, try again; otherwise, `chronicle verify` says what is missing",
   });
 }

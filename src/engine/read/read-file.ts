@@ -47,8 +47,8 @@ export async function openFile(context: Context, given: string, options: ReadFil
 
 async function rowFor(context: Context, path: WorkspacePath, { at, iteration }: ReadFileOptions): Promise<PresentRow> {
   if (at !== undefined && iteration !== undefined) {
-    throw new ChronicleError("USAGE", "a moment and an iteration are two different questions", {
-      hint: "give one of them",
+    throw new ChronicleError("USAGE", "a moment and an iteration cannot be given together", {
+      hint: "give only one of them",
     });
   }
   const row =

@@ -99,15 +99,15 @@ function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
 function sharedNotes({ root, traits: { fileSystem } }: FolderWithTraits): string[] {
   if (!isSharedFileSystem(fileSystem)) return [];
   return [
-    `other machines may change ${root.folder} (${fileSystem}) without notifying this machine: every command looks at all of it`,
+    `other machines may change ${root.folder} (${fileSystem}) without notifying this machine, so every command scans the whole folder`,
   ];
 }
 
 function lackNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport): string[] {
   if (lacks.length === 0) return [];
-  const held = `${root.folder} is on ${traits.fileSystem}, which cannot hold ${lacks.join(", ")}: that is no change, and is not restored`;
+  const held = `${root.folder} is on ${traits.fileSystem}, which cannot hold ${lacks.join(", ")}: these do not count as changed, and are not restored`;
   if (traits.ctime || readsAll(traits, size)) return [held];
-  const weak = `an edit in ${root.folder} that keeps size and time of a file may go unseen: the disk keeps no times of change, and the folder is too large to read each time`;
+  const weak = `an edit in ${root.folder} that keeps a file's size and time may be missed: the disk keeps no change times, and the folder is too large to be read each time`;
   return [held, weak];
 }
 
@@ -204,11 +204,11 @@ async function notesOf(context: Context): Promise<string[]> {
   const notes: string[] = [];
   const archived = await archivedSince(context);
   if (archived !== undefined) {
-    notes.push(`archived since ${archived}: it is only read; \`chronicle workspaces unarchive\` takes it up again`);
+    notes.push(`archived since ${archived}: the workspace can only be read until \`chronicle workspaces unarchive\``);
   }
   for (const { intent } of await openIntents(context)) {
     notes.push(
-      `interrupted half-way: ${intent.summary} (${intent.paths} paths); changes here may be its own; the next command that changes something finishes it`,
+      `an operation was interrupted: ${intent.summary} (${intent.paths} paths); some of the present changes may be a part of it; the next command that changes something finishes it`,
     );
   }
   addAll(notes, clockNotes(notableJumps(await context.index.clockJumps())));
@@ -231,8 +231,8 @@ function clockNotes(jumps: readonly ClockJump[]): string[] {
   if (last === undefined) return [];
   const times = jumps.length === 1 ? "" : `${jumps.length} times, last `;
   return [
-    `the clock went back ${times}at event ${last.seq}, from ${last.before} to ${last.ts}: times of events before it may be wrong. ` +
-      "If a clock ran ahead, a moment given as a time passes over such events; `seq:N` names a state without a time",
+    `the clock went back ${times}at event ${last.seq}, from ${last.before} to ${last.ts}: the times of earlier events may be wrong. ` +
+      "A moment that is given as a time skips events that were recorded while the clock ran ahead; `seq:N` names a state without a time",
   ];
 }
 

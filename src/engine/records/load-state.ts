@@ -133,7 +133,7 @@ function damagedAt(bad: BadLine): ChronicleError {
     "LOG_DAMAGED",
     `the log is damaged at line ${bad.lineNumber} (event ${seq}): ${bad.detail}`,
     {
-      hint: "nothing is written any more; what is undamaged can be read and exported: restore the folder from a backup",
+      hint: "nothing is written any more: restore the folder from a backup; undamaged records can still be read and exported",
       data: { seq, offset, line: bad.lineNumber },
     },
   );
@@ -141,7 +141,7 @@ function damagedAt(bad: BadLine): ChronicleError {
 
 function rolledBack(message: string): ChronicleError {
   return new ChronicleError("ROLLBACK_DETECTED", message, {
-    hint: "put the right log back; to go on with this one all the same, remove head.json and snapshot.json",
+    hint: "put the right log back; to continue with this one anyway, remove head.json and snapshot.json",
   });
 }
 
@@ -158,16 +158,19 @@ function readKeptEnd(
   const kept = text === undefined ? undefined : decodeKeptEnd(text);
   if (kept !== undefined) {
     const isOther = store !== undefined && kept.store !== store;
-    return { kept, fault: isOther ? `head.json is of the store ${kept.store}, the log of ${store}` : undefined };
+    return {
+      kept,
+      fault: isOther ? `head.json belongs to the store ${kept.store}, but the log to ${store}` : undefined,
+    };
   }
   if (text !== undefined) {
-    const fault = "head.json is damaged: nothing says how long the log was when it was closed last";
-    notes.push(`${fault}; the next close writes it anew`);
+    const fault = "head.json is damaged, so it is not known how long the log was when it was last closed";
+    notes.push(`${fault}; the next close writes it again`);
     return { kept, fault };
   }
   if (end.seq > 0)
     notes.push(
-      "head.json is not there: nothing says how long the log was when it was closed last, until the next close",
+      "head.json is missing, so until the next close it is not known how long the log was when it was last closed",
     );
   return { kept, fault: undefined };
 }
@@ -188,7 +191,7 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
     // If `head.json` does not confirm the id of the log's store, the log itself may be that of another store. In that
     // case, comparing the log with the bound shows this.
     if (read.header.store === store || kept === undefined || kept.store !== store) return read;
-    notes.push("snapshot.json was discarded: it is of another store");
+    notes.push("snapshot.json was discarded: it belongs to another store");
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
     notes.push(`snapshot.json was discarded: ${error.message}`);

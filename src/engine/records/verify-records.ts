@@ -77,7 +77,7 @@ class RecordVerifier {
       this.#report(damage.code === "ROLLBACK_DETECTED" ? "log-truncated" : "log-damaged", "events.wal", damage.message);
     }
     if (damage === undefined && !this.#broken && !sameState(state, this.#state)) {
-      this.#report("checkpoint-wrong", "snapshot.json", "what is answered from it is not what the log amounts to");
+      this.#report("checkpoint-wrong", "snapshot.json", "the state in it is not the state that the log gives");
     }
     const problems = this.#problems;
     return {
@@ -161,7 +161,7 @@ class RecordVerifier {
       this.#report("sentinel-wrong", where, `it does not follow a log of events ${range.join("..")}`);
     }
     if (this.#broken) return;
-    if (store !== this.#state.storeId) this.#report("sentinel-wrong", where, `it is of the store ${store}`);
+    if (store !== this.#state.storeId) this.#report("sentinel-wrong", where, `it belongs to the store ${store}`);
     if (this.#state.frontier.join() !== frontier.join()) {
       this.#report("sentinel-wrong", where, "its frontier is not that of the log tree");
     }

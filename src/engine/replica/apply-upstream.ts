@@ -234,7 +234,7 @@ async function performStep(
 
 function noRoom(blocked: readonly BlockedPath[]): ChronicleError {
   const [first] = blocked;
-  return new ChronicleError("IO", `there is no room for what the origin has: ${first?.detail ?? ""}`, {
+  return new ChronicleError("IO", `there is not enough space for the origin's files: ${first?.detail ?? ""}`, {
     hint: "free some space on the disk of the folder; nothing was changed",
     data: { paths: blocked.length, errno: "ENOSPC" },
   });

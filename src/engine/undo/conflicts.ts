@@ -236,10 +236,14 @@ async function mergedTarget(
   const groups = [{ before: wanted, after: current }];
   const merged = await mergeGroups(context, groups, { present, batch });
   if (merged.reason === undefined) return { target: merged.entry, contents: merged.contents };
-  throw new ChronicleError("REFUSED", `${shownPath(path)} was edited since, and the undo does not merge with that`, {
-    hint: `edit it and \`chronicle resolve ${id.slice(0, 8)} --keep-current\`, or give merged content: --merged FILE`,
-    data: { path: shownPath(path), undo_hash: wanted?.hash ?? "" },
-  });
+  throw new ChronicleError(
+    "REFUSED",
+    `${shownPath(path)} was edited since, and the undo cannot be merged with the edit`,
+    {
+      hint: `edit it and \`chronicle resolve ${id.slice(0, 8)} --keep-current\`, or give merged content: --merged FILE`,
+      data: { path: shownPath(path), undo_hash: wanted?.hash ?? "" },
+    },
+  );
 }
 
 async function givenTarget(
@@ -251,8 +255,8 @@ async function givenTarget(
   }: { readonly present: Entry | undefined; readonly batch: BlobBatch; readonly content: Uint8Array },
 ): Promise<Target> {
   if (present !== undefined && present.kind !== "file") {
-    throw new ChronicleError("REFUSED", `${shownPath(path)} is not a file now: a content cannot be put there`, {
-      hint: "--keep-current leaves it; --take-undo brings what the undo or redo wanted",
+    throw new ChronicleError("REFUSED", `${shownPath(path)} is not a file now, so no content can be written to it`, {
+      hint: "--keep-current leaves it as it is; --take-undo takes the state that the undo or redo wanted",
     });
   }
   const known = [present, current, wanted].find((entry) => entry?.kind === "file");
@@ -274,7 +278,7 @@ async function findConflict(context: Context, asked: string): Promise<Identified
   const [only, second] = matching;
   if (only === undefined) {
     throw new ChronicleError("NOT_FOUND", `there is no open conflict ${JSON.stringify(asked)}`, {
-      hint: "`chronicle conflicts` lists them, with --all the settled ones too",
+      hint: "`chronicle conflicts` lists them; `--all` also lists the settled ones",
     });
   }
   if (second === undefined) return only;

@@ -264,10 +264,12 @@ function restNote(skipped: readonly SkippedPath[], how: string): string[] {
   return [
     ...(isMeanwhile
       ? [
-          `what was changed meanwhile stays to be undone: once nothing changes it any more, ${how} takes it back, ` +
-            "or makes a conflict of it where the same or adjacent lines were edited since",
+          `paths that were changed meanwhile are not undone yet: once nothing changes them any more, ${how} takes them back, ` +
+            "or records a conflict where the same or adjacent lines were edited since",
         ]
       : []),
-    ...(isForNow ? [`what was left stays to be undone: ${how} takes it back, once nothing is in its way`] : []),
+    ...(isForNow
+      ? [`the paths that were left are not undone yet: ${how} takes them back once nothing is in their way`]
+      : []),
   ];
 }

@@ -34,7 +34,9 @@ export async function planOnePath(
   const stayed = await fitFolders(context, { targets, unmerged, pending: new Map() });
   if (unmerged.size + stayed.length > 0) {
     const why =
-      stayed.length > 0 ? "it is a folder that holds something" : "something else stands where it, or its folder, was";
+      stayed.length > 0
+        ? "the folder in its place is not empty"
+        : "something else is in its place, or in the place of its folder";
     throw new ChronicleError("REFUSED", `${shownPath(path)} cannot be put there: ${why}`, {
       hint,
       data: { path: shownPath(path) },

@@ -53,7 +53,9 @@ export async function restore(
 ): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
   if (moment.now)
-    throw new ChronicleError("USAGE", "`now` is what is there already", { hint: "name an earlier moment" });
+    throw new ChronicleError("USAGE", "`now` is the present state, so there is nothing to restore", {
+      hint: "name an earlier moment",
+    });
   const finished = finishedNotes(before, options.dryRun === true);
   const how = { ...options, look: { absentRoot: "known" } } as const;
   return changeFiles<RestoreShape>(context, how, async (present) => ({
@@ -257,7 +259,7 @@ async function restoreOutside(
     summary: `restore of ${paths.length === 1 ? paths[0] : `${paths.length} paths`} outside, of ${action.summary}`,
   };
   const own = await snapshotAction(context, request, { reserve: true });
-  if (own === null) throw new ChronicleError("REFUSED", "what is there now could not be kept");
+  if (own === null) throw new ChronicleError("REFUSED", "the present state could not be kept");
   const found = new Map<WorkspacePath, Entry | undefined>();
   for (const top of tops) {
     for (const [path, { entry }] of await keptOutside(context, own.id, top)) found.set(path, entry);

@@ -221,7 +221,7 @@ function runShape(done: Finished, { code, signal }: CommandEnd, ended: Transacti
 }
 
 const UNSEEN_END =
-  "the end was recorded without the process that recorded the run: files outside of the record that the command changed are not listed";
+  "the end was recorded without the process that recorded the run, so changed files that are not recorded are not listed";
 
 /**
  * Records the end of a run whose command continued after the process that recorded the run was gone. If the end is
@@ -556,13 +556,13 @@ async function commitOrTell(context: Context, transaction: string): Promise<Tran
         uncommitted: { reason: "its transaction was rolled back meanwhile", hint: "chronicle redo" },
       };
     // Once this process is gone, the next change of the workspace rolls this transaction back.
-    const reason = `its transaction could not be committed (${reasonOf(error)}), and the next change of the workspace takes back what it changed, unless it is committed before`;
+    const reason = `its transaction could not be committed (${reasonOf(error)}), and the next change of the workspace rolls it back, unless it is committed first`;
     const hint = `chronicle transaction commit ${transaction.slice(0, 8)}`;
     return { ...NOTHING_ROLLED_BACK, uncommitted: { reason, hint } };
   }
 }
 
-const BESIDE = "another run was going on beside this one, and either may have changed them";
+const BESIDE = "another run was active at the same time, and either run may have changed them";
 
 /** Returns the changes that a rollback left, and the command that helps; `null` if nothing is left. */
 function leftOf(
@@ -588,8 +588,8 @@ function leftOf(
   if (skipped.length > 0 && skipped.every(({ path }) => unrecorded.has(path))) {
     const [reason, them] =
       paths.length === 1
-        ? ["what it is now could not be recorded, so it stays", `it away, then ${before} ${argumentOfShown(first)}`]
-        : ["what they are now could not be recorded, so they stay", `them away, then ${before} PATH...`];
+        ? ["its present state could not be recorded, so it stays", `it away, then ${before} ${argumentOfShown(first)}`]
+        : ["their present states could not be recorded, so they stay", `them away, then ${before} PATH...`];
     return { reason, paths, hint: `move ${them}` };
   }
   const shown = `chronicle show ${done.session.id.slice(0, 8)}`;
@@ -602,7 +602,7 @@ function leftOf(
     return { reason: "they were edited since, in the same or adjacent lines", paths, hint: "chronicle conflicts" };
   if (lost.length === 0)
     return {
-      reason: "their content now was erased, and nothing overwrites it",
+      reason: "their present content was erased from the history, so it is not overwritten",
       paths,
       hint: `remove them, then ${before} PATH...`,
     };
@@ -612,7 +612,7 @@ function leftOf(
 /** Returns the copies that a rollback kept of what others wrote during the rollback; `null` if there are none. */
 function besideOf(conflicts: UndoShape["conflicts"]): RunShape["not_rolled_back"] {
   if (conflicts.length === 0) return null;
-  const reason = "what was written to the files while they were taken back is kept beside them";
+  const reason = "the files were written to during the rollback, and copies of what was written are kept beside them";
   const hint = "compare each copy with its file, and remove the copies that you do not need";
   return { reason, paths: conflicts.map(({ kept_at: at }) => at), hint };
 }

@@ -55,7 +55,7 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
   const [only, second] = given;
   if (second !== undefined) {
     throw new ChronicleError("USAGE", `give only one of ${given.map((one) => one.by).join(" and ")}`, {
-      hint: "whose work is meant is said in one way: an action, a turn, a session, an actor, a file, or since when",
+      hint: "select the work in one way: by action, turn, session, actor, file or since",
     });
   }
   if (only?.value === "") throw new ChronicleError("USAGE", `the ${only.by} is empty`, { hint: "give its id or name" });
@@ -77,7 +77,7 @@ export interface ChosenWork extends Work {
  */
 export async function workOf(context: Context, selection: Selection): Promise<ChosenWork> {
   const given = selectorOf(selection);
-  if (given === undefined) throw new ChronicleError("USAGE", "whose work is meant was not said", { hint: SAY });
+  if (given === undefined) throw new ChronicleError("USAGE", "no work was selected", { hint: SAY });
   const { by, value } = given;
   switch (by) {
     case "action":
@@ -148,7 +148,7 @@ const LIST = "`chronicle actions` lists them";
 
 function compactedAway(what: string, by: number): ChronicleError {
   return new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
-    hint: `the history begins there: \`seq:${by}\` is the earliest state that can be gone back to`,
+    hint: `the history begins there: \`seq:${by}\` is the earliest state that can be restored`,
     data: { seq: by },
   });
 }
@@ -260,8 +260,8 @@ function noTurn({ others }: Turns): never {
   }
   throw new ChronicleError("NOT_FOUND", "no action of any turn was recorded yet", {
     hint:
-      "turns are those of agents whose hooks call Chronicle: `chronicle agents status` says whether they do, `chronicle agents " +
-      "install` sets them up; plain `chronicle undo` takes the last run or restore back",
+      "only agents whose hooks call Chronicle have turns: `chronicle agents status` says whether the hooks are set up, `chronicle agents " +
+      "install` sets them up; plain `chronicle undo` takes back the last run or restore",
   });
 }
 
@@ -405,10 +405,10 @@ async function keptAside(
     `${JSON.stringify(shown)} is excluded: it has no history of its own, and was kept aside for ${isAction ? "an action" : "a run"}`,
     {
       hint: isShared
-        ? `others were at work beside it, and may have changed it: \`${back}\` brings back what was kept aside, together with everything since`
+        ? `other work was active at the same time, and may have changed it: \`${back}\` restores the copy that was kept aside, and takes back everything since`
         : isUndone
-          ? `what was kept aside came back when the ${isAction ? "action" : "run"} was undone; \`chronicle redo\` removes it again`
-          : `\`${back}\` brings back what was kept aside, together with all else that ${isAction ? "the action" : "the run"} has changed`,
+          ? `the copy that was kept aside was restored when the ${isAction ? "action" : "run"} was undone; \`chronicle redo\` removes it again`
+          : `\`${back}\` restores the copy that was kept aside, and undoes all else that ${isAction ? "the action" : "the run"} has changed`,
       data: { path: shown, keeper: id },
     },
   );
@@ -497,8 +497,10 @@ function unlistedNotes({ lost, keepers = [] }: Work): string[] {
   const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
   const named = `${paths.slice(0, MOST_PATHS).join(", ")}${more}`;
   return [
-    ...(lost === undefined ? [] : [`${lost.what} before event ${lost.before} was compacted away: it is not listed`]),
-    ...(paths.length === 0 ? [] : [`what became of these could not be recorded, and is not listed: ${named}`]),
+    ...(lost === undefined ? [] : [`${lost.what} before event ${lost.before} was compacted away, and is not listed`]),
+    ...(paths.length === 0
+      ? []
+      : [`the new states of these paths could not be recorded, and are not listed: ${named}`]),
   ];
 }
 

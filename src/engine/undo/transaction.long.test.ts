@@ -223,7 +223,9 @@ test("the automatic rollback undoes only recorded changes and names the others, 
     project.write("late.txt", "not recorded\n");
     await kill();
     const { notes } = await workspace.status();
-    expect(notes.join()).toContain(`\`chronicle transaction rollback ${id.slice(0, 8)}\` takes back what is there now`);
+    expect(notes.join()).toContain(
+      `\`chronicle transaction rollback ${id.slice(0, 8)}\` also takes back the changes that are not recorded yet`,
+    );
     if (byName) {
       const { undo } = await workspace.rollbackTransaction(id);
       expect(undo.changes.map((one) => one.path)).toEqual(["a.txt", "late.txt"]);
@@ -231,7 +233,9 @@ test("the automatic rollback undoes only recorded changes and names the others, 
     } else {
       await workspace.snapshot();
       expect(told).toEqual([
-        expect.stringMatching(/\(half\) is gone: it was rolled back, 1 path was changed; `chronicle redo`/),
+        expect.stringMatching(
+          /\(half\) is gone: the transaction was rolled back, 1 path was changed; `chronicle redo`/,
+        ),
       ]);
       expect(told.join()).toContain("; 1 path was NOT rolled back, since it was not recorded before the process died");
     }

@@ -271,10 +271,10 @@ function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): stri
   const isLeft = (why: string): boolean => skipped.some(({ reason }) => reason === why);
   return [
     ...(isLeft("special") || isLeft("left-out")
-      ? [`once nothing is in its place any more, ${restoring} makes what was left as it was before`]
+      ? [`once nothing is in their place any more, ${restoring} restores the paths that were left`]
       : []),
     ...(isLeft("changed-meanwhile")
-      ? [`what was changed meanwhile was left: ${restoring} makes it as it was before`]
+      ? [`paths that were changed meanwhile were left as they are: ${restoring} restores their earlier state`]
       : []),
   ];
 }
@@ -309,7 +309,7 @@ async function erasedNotes(context: Context): Promise<string[]> {
   if (paths.length === 0) return [];
   const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
   return [
-    `these have a content that was erased, and stay as they are: ${paths.slice(0, MOST_PATHS).join(", ")}${more}`,
+    `the present content of these paths was erased from the history, so they stay as they are: ${paths.slice(0, MOST_PATHS).join(", ")}${more}`,
   ];
 }
 
@@ -481,7 +481,9 @@ function nextOrphan(active: readonly LoggedTransaction[], tried: ReadonlySet<str
 async function commitByRule(context: Context, orphan: LoggedTransaction): Promise<void> {
   const { run, changed } = await commitTransaction(context, orphan.id, { byRule: true });
   const isStep = orphan.parent === undefined && run === undefined && changed !== 0;
-  context.tell?.(`${ownerGone(orphan)}: it was committed${isStep ? "; `chronicle undo` takes it back" : ""}`);
+  context.tell?.(
+    `${ownerGone(orphan)}: the transaction was committed${isStep ? "; `chronicle undo` takes it back" : ""}`,
+  );
 }
 
 async function keepByRule(context: Context, orphan: LoggedTransaction, { message }: ChronicleError): Promise<void> {
@@ -494,8 +496,8 @@ async function keepByRule(context: Context, orphan: LoggedTransaction, { message
   }
   const way = orphan.run === undefined && orphan.holds === undefined ? "chronicle undo" : "chronicle list";
   context.tell?.(
-    `${ownerGone(orphan)}, and it could not be rolled back (${message}): what it changed stays; \`${way}\` ` +
-      `${way === "chronicle undo" ? "takes it back" : "shows how to take it back"} once that is possible`,
+    `${ownerGone(orphan)}, and the transaction could not be rolled back (${message}): its changes stay; \`${way}\` ` +
+      `${way === "chronicle undo" ? "takes them back" : "shows how to take them back"} once that is possible`,
   );
 }
 
@@ -505,12 +507,14 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
   const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true }, before);
   const count = undo.changes.length;
   const { length: left } = undo.skipped;
-  const nothing = left === 0 ? "there was nothing to take back" : "nothing of it could be";
+  const nothing = left === 0 ? "there was nothing to take back" : "nothing could be taken back";
   const isNothing = undo.undo_id === null || count + (undo.kept_aside?.length ?? 0) === 0;
-  const done = isNothing ? nothing : "`chronicle redo` brings it again";
+  const done = isNothing ? nothing : "`chronicle redo` brings its changes back";
   const paths = count === 1 ? "1 path was changed" : `${count} paths were changed`;
   tellOfCopies(context, undo.conflicts);
-  context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);
+  context.tell?.(
+    `${ownerGone(orphan)}: the transaction was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`,
+  );
 }
 
 /** Returns a note on the number of paths that the rollback leaves, with the command that restores the earlier state. */
@@ -518,7 +522,7 @@ function stays({ fromSeq }: LoggedTransaction, count: number): string {
   if (count === 0) return "";
   const [what, they] =
     count === 1 ? ["1 path was NOT rolled back", "it was"] : [`${count} paths were NOT rolled back`, "they were"];
-  return `; ${what}, since ${they} not recorded before the process died: \`chronicle restore seq:${fromSeq}\` makes everything as it was before`;
+  return `; ${what}, since ${they} not recorded before the process died: \`chronicle restore seq:${fromSeq}\` restores everything as it was before the transaction`;
 }
 
 function ownerGone({ id, name, pid, elsewhere }: LoggedTransaction): string {

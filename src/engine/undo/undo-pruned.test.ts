@@ -74,7 +74,7 @@ it("a dry run of undo notes that earlier work of the session or actor was compac
   await write(project, workspace, "b", "b\n");
   for (const work of [{ session: "s" }, { actor: "claude" }]) {
     const { notes, changes } = await workspace.undo({ ...work, dryRun: true });
-    expect(notes).toEqual([expect.stringMatching(/before event \d+ was compacted away: that is not taken back/)]);
+    expect(notes).toEqual([expect.stringMatching(/before event \d+ was compacted away, so it is not undone/)]);
     expect(changes.map((one) => one.path)).toEqual(["b"]);
   }
 });

@@ -412,7 +412,7 @@ describe("other selections", () => {
     await workspace.undo({ file: "d" });
     expect([project.read("d/f"), project.read("other")]).toEqual(["a\n", "o\n"]);
     expect((await workspace.undo({ file: "d/f" })).notes).toEqual([
-      expect.stringContaining("as it was before already"),
+      expect.stringContaining("is already as it was before"),
     ]);
     await workspace.redo();
     expect(project.read("d/f")).toBe("human\n");

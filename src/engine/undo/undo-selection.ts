@@ -89,7 +89,7 @@ export async function undoWork(
     const pending = await pendingOf(context, work, present.unrecorded);
     const own = { ...undone.own, pending };
     const ids = [...own.ids, ...(work.keepers ?? []).map(({ id }) => id)];
-    const nothing = pending.length === 0 ? undone.nothing : `${work.label}: everything is as it was before already`;
+    const nothing = pending.length === 0 ? undone.nothing : `${work.label}: everything is already as it was before`;
     const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, ids))];
     const told = [...notes, ...gone];
     return planInversion(
@@ -105,7 +105,7 @@ export async function undoWork(
 }
 
 function lostNote({ what, before }: NonNullable<Work["lost"]>): string {
-  return `${what} before event ${before} was compacted away: that is not taken back`;
+  return `${what} before event ${before} was compacted away, so it is not undone`;
 }
 
 /** Returns the unrecorded changes that a capture would attribute to the work. */
@@ -204,6 +204,6 @@ async function leavesNothingOf(
 }
 
 function nothingOf({ label }: Work, own: OwnEvents, before: number): string {
-  if (own.seqs.size > 0) return `${label}: everything is as it was before already`;
+  if (own.seqs.size > 0) return `${label}: everything is already as it was before`;
   return before > 0 ? `${label}: it was undone already` : `${label}: nothing was changed`;
 }

@@ -52,8 +52,8 @@ export async function undo(
 ): Promise<UndoShape> {
   if (selectorOf(options) !== undefined) {
     if (options.operation === undefined) return undoSelection(context, options, before);
-    throw new ChronicleError("USAGE", "an operation and a selection are two different undos", {
-      hint: "give one of them",
+    throw new ChronicleError("USAGE", "an operation and a selection cannot be given together", {
+      hint: "give only one of them",
     });
   }
   return reverse(context, "undo", { options, before });
@@ -249,7 +249,9 @@ function passedNotes(operations: readonly LoggedOperation[], stack: UndoStack, u
   if (next === undefined || !passes.has(next.id) || stack.undoable.includes(next.id) || isUndone(next, stack))
     return [];
   const again = `\`chronicle undo ${next.id.slice(0, 8)}\` tries it again`;
-  return [`passed over, because an earlier undo left a part of it: ${next.kind}: ${next.summary}; ${again}`];
+  return [
+    `an operation was passed over, because an earlier undo had undone only a part of it: ${next.kind}: ${next.summary}; ${again}`,
+  ];
 }
 
 /**
@@ -283,7 +285,7 @@ function keptNotes(edited: readonly Edited[]): string[] {
   const more = kept.length - notes.length;
   return more === 0
     ? notes
-    : [...notes, `${more} more that were edited: \`chronicle history PATH\` has their iterations`];
+    : [...notes, `${more} more edited paths: \`chronicle history PATH\` lists their iterations`];
 }
 
 function pick(
@@ -436,7 +438,7 @@ function editedSince(
     "REFUSED",
     `nothing was changed, because these were edited since: ${shown.join(", ")}${more}`,
     {
-      hint: `${keeping}\`${command} --force\` takes them along (what is there now is recorded first); \`--dry-run\` shows what it would do`,
+      hint: `${keeping}\`${command} --force\` overwrites these edits (the present state is recorded first); \`--dry-run\` shows what it would do`,
       data: { edited: paths.map(skippedShape) },
     },
   );

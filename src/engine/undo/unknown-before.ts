@@ -38,7 +38,7 @@ async function doubtful(context: Context, changes: Iterable<Asked>): Promise<Dou
 function notesOf(found: readonly Doubtful[]): string[] {
   const notes = found.slice(0, MOST_PATHS).map(({ path, doubt }) => `${shownPath(path)}: ${doubt}`);
   const more = found.length - notes.length;
-  return more === 0 ? notes : [...notes, `and ${more} more, of which it is not known what was there`];
+  return more === 0 ? notes : [...notes, `and ${more} more paths whose earlier state is not known`];
 }
 
 /** Paths that a run may not have created, although the history has no earlier state of them. */

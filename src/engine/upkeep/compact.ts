@@ -249,7 +249,7 @@ async function refuseOpenWork(context: Context): Promise<void> {
 }
 
 const WAIT = "try again when it has ended";
-const IDLE = `end the agent; a session of which nothing was recorded for ${UNOWNED_HOURS} hours counts as ended`;
+const IDLE = `end the agent; a session counts as ended if nothing was recorded in it for ${UNOWNED_HOURS} hours`;
 const UNOWNED = `try again when its agent has ended; after ${UNOWNED_HOURS} hours it counts as abandoned`;
 
 function stillOpen(what: string, hint: string): ChronicleError {

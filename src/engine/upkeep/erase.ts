@@ -142,7 +142,7 @@ function askedOf({ what, match }: EraseOptions): Asked {
   if (isHash(what ?? "")) return { asked: { content: what as Hash }, isMeant: (hash) => hash === what };
   const path = parseGivenPath(what ?? "");
   if (isRoot(path)) {
-    throw new ChronicleError("USAGE", "a whole workspace is not erased", {
+    throw new ChronicleError("USAGE", "a whole workspace cannot be erased", {
       hint: "name a path, or give the history up: `chronicle forget`",
     });
   }
@@ -242,7 +242,7 @@ async function nothingFound(context: Context, { path, asked }: Asked): Promise<C
     return unknownPath(context, path);
   const what =
     asked.content === undefined
-      ? `no recorded file ${asked.match === undefined ? "there" : `matches ${JSON.stringify(asked.match)}`} has a content`
+      ? `no recorded file ${asked.match === undefined ? "there" : `that matches ${JSON.stringify(asked.match)}`} has a content`
       : `no path of this workspace has or had the content ${asked.content}`;
   return new ChronicleError("NOT_FOUND", what, { hint: "`chronicle history FILE` lists the contents of a file" });
 }
@@ -259,8 +259,8 @@ function tooMany(count: number): ChronicleError {
  */
 function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
   if (upstream.length === 0) return;
-  const count = upstream.length === 1 ? "1 of these contents is" : `${upstream.length} of these contents are`;
-  throw new ChronicleError("REFUSED", `${count} the origin's, which this folder follows`, {
+  const count = upstream.length === 1 ? "1 of these contents belongs" : `${upstream.length} of these contents belong`;
+  throw new ChronicleError("REFUSED", `${count} to the origin that this folder follows`, {
     hint: "erase them there first; once this folder has received that, erase its own copies",
     data: { contents: upstream },
   });
@@ -269,12 +269,12 @@ function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
 function refusedFor(kept: readonly ContentUse[]): ChronicleError {
   const paths = [...new Set(kept.flatMap(({ now }) => [...now]))].map(shownPath);
   const shown = `${paths.slice(0, 5).join(", ")}${paths.length > 5 ? ` and ${paths.length - 5} more` : ""}`;
-  const why = paths.length === 0 ? "the history itself needs it" : `this is what there is now in ${shown}`;
+  const why = paths.length === 0 ? "the history itself needs it" : `this is the present content of ${shown}`;
   return new ChronicleError("REFUSED", `nothing was erased: ${why}`, {
     hint:
       paths.length === 0
         ? "only contents of files can be erased"
-        : "change or remove it first; or have it left out (`chronicle config excludePatterns NAME`) and name the path",
+        : "change or remove it first; or exclude it (`chronicle config excludePatterns NAME`) and name the path",
     data: { paths },
   });
 }
@@ -328,7 +328,7 @@ function shapeOf(look: Look, done: Partial<Pick<EraseShape, "event" | "id" | "un
 const NOT_REACHED: string[] = [
   "command lines, messages and names that are recorded (what is known to be a secret is masked there)",
   "records of users",
-  "sizes, times and hashes, which stand in the log for ever",
+  "sizes, times and hashes, which stay in the log forever",
   "backups, and other copies of the store",
 ];
 
@@ -367,13 +367,13 @@ async function freeErased(context: Context, hashes: readonly Hash[]): Promise<Pi
   }
 }
 
-const IN_USE = "another process has a pack with such bytes in use: run `chronicle gc` later";
+const IN_USE = "another process is using a pack that holds such bytes: run `chronicle gc` later";
 
 async function whoKeeps(context: Context, kept: ReadonlySet<Hash>): Promise<readonly string[]> {
   const { workspaces, upstream = [] } = await context.store.neededElsewhere(kept, { due: true });
   const needing = new Set((await context.store.neededElsewhere(kept)).workspaces.map(({ id }) => id));
   const named = workspaces.slice(0, MOST_NAMED).map(({ id, contents }) => {
-    const what = `workspace ${id} ${needing.has(id) ? "needs" : "has erased, and keeps for its 24 hours,"} ${contents.length}`;
+    const what = `workspace ${id} ${needing.has(id) ? "needs" : "has erased, but keeps for 24 hours,"} ${contents.length}`;
     return `${what} of them (${needing.has(id) ? "erase them there as well" : "say --now there as well"})`;
   });
   const left = workspaces.length - named.length;
@@ -418,10 +418,9 @@ function meantBy(all: readonly LoggedErasure[], asked: string): LoggedErasure {
 }
 
 async function refuseGone(context: Context, { until, contents }: LoggedErasure): Promise<void> {
-  const hint =
-    "put the files into the folder from a backup, or another copy of this store: they are recorded again then";
+  const hint = "restore the files from a backup, or from another copy of this store; they are then recorded again";
   if (isOver(context, until)) {
-    throw new ChronicleError("REFUSED", `this could be brought back until ${until}`, { hint, data: { until } });
+    throw new ChronicleError("REFUSED", `this could be brought back only until ${until}`, { hint, data: { until } });
   }
   const stored = await context.store.stored(contents);
   const missing = new Set(contents.filter((hash) => !stored.has(hash)));

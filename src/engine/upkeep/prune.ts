@@ -68,9 +68,9 @@ async function refuseWaiting(context: Context): Promise<void> {
   const until = new Date(first.ts + GRACE_MS).toISOString();
   throw new ChronicleError(
     "REFUSED",
-    `the contents that event ${first.seq} gave up are kept until ${until}, and would be freed as well`,
+    `this would also free the contents that event ${first.seq} gave up, which are kept until ${until}`,
     {
-      hint: `leave out --now; or bring it back first (\`chronicle unforget ${partId(id, { kind: "pruning", event: first.seq })}\`), so that this pruning names it, too`,
+      hint: `leave out --now; or bring these contents back first (\`chronicle unforget ${partId(id, { kind: "pruning", event: first.seq })}\`), so that this pruning includes them`,
       data: { event: first.seq, until },
     },
   );
@@ -236,7 +236,7 @@ export async function keepToLimits(context: Context): Promise<void> {
     if (!(error instanceof ChronicleError)) throw error;
     if (error.code === "LOCKED") return;
     const hint = error.hint === undefined ? "" : `; ${error.hint}`;
-    tellOnce(context, `the limits could not be kept to: ${error.message}${hint}`);
+    tellOnce(context, `the limits could not be applied: ${error.message}${hint}`);
   }
 }
 

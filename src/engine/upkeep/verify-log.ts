@@ -95,7 +95,7 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
 export const NO_HASH = "0".repeat(64) as Hash;
 
 const UNCHECKED_ANCHOR =
-  "anchor.json was written by an earlier version, without a checksum: a damaged frontier in it shows only at the origin's next compaction";
+  "anchor.json was written by an earlier version, without a checksum: a damaged frontier in it is found only at the origin's next compaction";
 
 /** The number of events that are replayed at once. */
 const BATCH = 2_000;
@@ -217,7 +217,7 @@ class LogVerifier {
     // recomputed.
     if (faults === undefined) this.broken = true;
     else if (this.#isIndexed) await projectAnchor(this.#context, anchor);
-    this.#options.notes.push(`the history is held here from event ${seq + 1} on, and the files as they were before it`);
+    this.#options.notes.push(`this copy has the history from event ${seq + 1} on, and the state of files before it`);
     if (anchor.isUnchecked === true) this.#options.notes.push(UNCHECKED_ANCHOR);
   }
 
@@ -552,7 +552,7 @@ class LogVerifier {
     // A copy keeps a sentinel where it arrived: in the same file as the event before it.
     const { isCopy = false } = this.#context;
     if (!isCopy && (this.#file.first !== event.seq || (!isStart && sentinel.range[0] !== this.#file.before))) {
-      this.#report("sentinel-wrong", where, `it does not stand behind a log of events ${sentinel.range.join("..")}`);
+      this.#report("sentinel-wrong", where, `it does not follow a log of events ${sentinel.range.join("..")}`);
     }
     if (this.#tree.frontier().join() !== sentinel.frontier.join()) {
       this.#report("sentinel-wrong", where, "its frontier is not that of the log tree");

@@ -150,8 +150,8 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
   }
   const at = log.at.get(seq);
   if (at === undefined && seq < log.firstSeq) {
-    const by = `event ${seq} was compacted away by event ${log.firstSeq}, and the archive is not there`;
-    return [{ kind: UNHELD, where, detail: `${by}: that head cannot be checked any more` }];
+    const by = `event ${seq} was compacted away by event ${log.firstSeq}, and the archive is missing`;
+    return [{ kind: UNHELD, where, detail: `${by}: this head can no longer be checked` }];
   }
   if (at === undefined) return [{ kind: "head-unknown", where, detail: `event ${seq} could not be read` }];
   const problems: Problem[] = [];
@@ -208,7 +208,7 @@ function checkExpected(
 const INVALID_EXPECTED: Problem = {
   kind: "head-invalid",
   where: "--expect",
-  detail: "the signature of the expected head does not verify: the log was not held to it",
+  detail: "the signature of the expected head is not valid, so the log was not compared with the head",
 };
 
 /** Anybody can make a key, so the signature of an unknown key proves nothing. */
@@ -216,7 +216,7 @@ const UNKNOWN_EXPECTED: Problem = {
   kind: "head-unknown-key",
   where: "--expect",
   detail:
-    "the expected head is signed by a key that this history does not name, and not by yours: give what `chronicle head --json` printed there, which holds the key",
+    "the expected head is signed with a key that is neither yours nor named in this history: give the output of `chronicle head --json` from there, which includes the key",
 };
 
 /** Checks a signature by our own key, the keys of the signers in the log, and the key that was kept with the head. */
@@ -226,7 +226,7 @@ function checkSignature(
   { note, key }: ExpectedHead,
 ): ExpectedHeadShape["signature"] {
   if (note === undefined) {
-    notes.push("--expect: the head is not signed, its content was held against the log");
+    notes.push("--expect: the head is not signed, so only its content was compared with the log");
     return "none";
   }
   const own = ownKey(context);
@@ -236,7 +236,9 @@ function checkSignature(
   if (verdicts.includes("invalid") || !isGivenGood) return "invalid";
   if (verdicts.includes("valid")) return "valid";
   if (key === undefined) return "unknown-key";
-  notes.push("--expect: signed by another key than ours: checked with the key that was kept with it");
+  notes.push(
+    "--expect: the head is signed with another key than ours, and was checked with the key that was kept with it",
+  );
   return "valid";
 }
 
@@ -253,7 +255,7 @@ function ownKey({ heads }: Context): string | undefined {
 function checkContent(context: Context, held: ComparedLog, given: ExpectedHead): Problem[] {
   const where = "--expect";
   if (given.workspace === context.workspaceId) return checkClaim(held.log, { ...given, where });
-  const detail = `the head is of workspace ${given.workspace}, this is ${context.workspaceId}`;
+  const detail = `the head belongs to workspace ${given.workspace}, but this is ${context.workspaceId}`;
   return [{ kind: "wrong-workspace", where, detail }];
 }
 
@@ -391,7 +393,7 @@ function verifySigning(
   const signer = signers.at(-1);
   // An empty log names no signer. In a broken log, the line that names it may be damaged.
   if (signer === undefined && lastSeq > 0 && !broken)
-    tell("signer-missing", "events.wal", "no event names whose key signs the heads of this history");
+    tell("signer-missing", "events.wal", "no event names the key that signs the heads of this history");
   const head = lastSeq === 0 ? kept : checkHead(context, { signers, kept }, tell);
   if (signer !== undefined) checkKey(context, signer, tell);
   signers.forEach((one, i) => {
@@ -401,7 +403,7 @@ function verifySigning(
       tell(
         "signer-unproved",
         `event ${one.seq}`,
-        "it names another key, and no head that the key before it signed covers it",
+        "it names another key, and no head that is signed with the previous key covers it",
       );
     }
   });
@@ -421,7 +423,7 @@ function checkHead(
     return undefined;
   }
   if (kept.valid || signers.some(({ key }) => kept.isSignedBy(key))) return kept;
-  const why = kept.unreadable ?? "the signature of the kept head does not verify with the key beside it";
+  const why = kept.unreadable ?? "the signature of the kept head is not valid for the key that is kept with it";
   tell("head-invalid", where, why);
   return undefined;
 }
@@ -448,8 +450,7 @@ function isCovered({ heads, workspaceId }: Context, signer: LoggedSigner, before
 
 function acceptedNote({ seq, actor, accepted }: LoggedSigner): string {
   const { log, head, keptAs, reason } = accepted ?? { log: { seq: seq - 1 }, head: null, keptAs: null, reason: "" };
-  const old =
-    head === null ? "no head that could be read was kept" : `the head kept until then was of event ${head.seq}`;
+  const old = head === null ? "no readable head was kept" : `the head kept until then was of event ${head.seq}`;
   const where = keptAs === null ? "" : ` (kept as heads/${keptAs})`;
   return `event ${seq}: ${actor} accepted the history as it was at event ${log.seq}; ${old}${where}; the reason: ${reason}`;
 }

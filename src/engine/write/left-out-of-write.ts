@@ -130,8 +130,8 @@ function inTheWay(path: WorkspacePath): ChronicleError {
 }
 
 function rulesLeave(path: WorkspacePath, rules: WorkspacePath): ChronicleError {
-  return refusal(path, `would stay, but ${shownPath(rules)}, which may leave it out, would go with the folder`, {
-    hint: "move or delete the files one by one, and let the ignore file stay",
+  return refusal(path, `would stay without ${shownPath(rules)}, whose rules may leave it out`, {
+    hint: "move or delete the files one by one, and keep the ignore file",
     reason: "excluded",
   });
 }

@@ -68,10 +68,10 @@ function checkCondition({ path, ifMatch }: ReadyWrite, present: Entry | undefine
   if (holds) return;
   const shown = shownPath(path);
   const hash = present === undefined ? null : (present.hash ?? "");
-  const is = present === undefined ? "not there" : "another one by now";
+  const is = present === undefined ? "not there" : "not as expected";
   const why = ifMatch === "none" ? "is there already" : `is ${is}`;
   throw new ChronicleError("PRECONDITION_FAILED", `${JSON.stringify(shown)} ${why}: nothing was changed`, {
-    hint: "read it again, and base the write on what is there now",
+    hint: "read it again, and base the write on its present state",
     data: { path: shown, hash },
   });
 }

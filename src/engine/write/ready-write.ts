@@ -339,7 +339,7 @@ async function* limited(pieces: AsyncIterable<Uint8Array>, maxFileSize: number):
   let size = 0;
   for await (const piece of pieces) {
     if (!(piece instanceof Uint8Array)) {
-      throw new ChronicleError("USAGE", "a content comes in pieces of bytes", { hint: "give Uint8Arrays" });
+      throw new ChronicleError("USAGE", "a content must be given as pieces of bytes", { hint: "give Uint8Arrays" });
     }
     size += piece.length;
     refuseTooLong(size, maxFileSize);

@@ -369,7 +369,7 @@ function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined
   // Some file systems treat other names as `.git`. These names are always refused. A rule may take in `.git` itself.
   const isLikeGit = namesIn(path).some((name) => name !== ".git" && isGitName(name));
   if (verdict?.rule !== "git" && !isStaging(path) && !isLikeGit) return;
-  throw untouchable(path, "use git to change it, or take it in with forceInclude if it is `.git` itself");
+  throw untouchable(path, "use git to change it; `.git` itself can be recorded with forceInclude");
 }
 
 /**
@@ -379,7 +379,8 @@ function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined
 function refuseGitState(write: ReadyWrite): void {
   if (write.kind === "delete") return;
   const found = pathsOf(write).find((path) => isStaging(path) || namesIn(path).some(isGitName));
-  if (found !== undefined) throw untouchable(found, "choose another name: a hosted workspace takes no such names");
+  if (found !== undefined)
+    throw untouchable(found, "choose another name: a hosted workspace does not accept such names");
 }
 
 /**
@@ -388,7 +389,8 @@ function refuseGitState(write: ReadyWrite): void {
  */
 function refuseGitChanges(changes: readonly Change[]): void {
   const found = changes.find(({ path, after }) => after !== undefined && hasGitName(splitRoot(path).path));
-  if (found !== undefined) throw untouchable(found.path, "delete it first: a hosted workspace takes no such names");
+  if (found !== undefined)
+    throw untouchable(found.path, "delete it first: a hosted workspace does not accept such names");
 }
 
 function namesIn(path: WorkspacePath): string[] {
@@ -402,7 +404,7 @@ function isStaging(path: WorkspacePath): boolean {
 function untouchable(path: WorkspacePath, hint: string): ChronicleError {
   const shown = shownPath(path);
   const isOurs = isStaging(path);
-  const whose = isOurs ? "where Chronicle stages what it restores" : "a git repository's own state";
+  const whose = isOurs ? "in Chronicle's staging folder" : "a git repository's own state";
   return new ChronicleError("REFUSED", `${JSON.stringify(shown)} is ${whose}`, {
     hint: isOurs ? "choose another name" : hint,
     data: { path: shown },

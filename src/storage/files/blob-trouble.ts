@@ -25,8 +25,8 @@ export function poisoned(what: string, { why, errno, cause, path, stays }: Still
   const next = errno === undefined ? "try again" : (hintOfErrno(errno) ?? "check the disk");
   const hint =
     stays === true
-      ? "check the disk, then open the workspace again: a process that stays (`chronicle serve`, a sync) has to be ended and started again. What was acknowledged is safe."
-      : `${next}. What was acknowledged is safe; writes are taken again as soon as the disk takes one, without a restart.`;
+      ? "check the disk, then open the workspace again: a long-running process (`chronicle serve`, a sync) must be restarted. What was acknowledged is safe."
+      : `${next}. What was acknowledged is safe; writing continues as soon as the disk takes a write, without a restart.`;
   return new ChronicleError("POISONED", `${what} takes no writes: an earlier sync failed, and ${why}`, {
     hint,
     data: {
@@ -38,5 +38,5 @@ export function poisoned(what: string, { why, errno, cause, path, stays }: Still
 }
 
 export function stillSays(errno: string): StillPoisoned {
-  return { why: `the disk still says ${errno} to a write there`, errno };
+  return { why: `the disk still refuses a write there (${errno})`, errno };
 }

@@ -152,8 +152,8 @@ export class SqliteLock implements Lock {
     const who = holderName(holder);
     const stopped = holder?.stopped === true;
     const hint = stopped
-      ? `continue ${who} (kill -CONT ${holder.pid}) or end it: the lock goes with it`
-      : `wait for ${who} to finish, or end it: the lock goes with it`;
+      ? `continue ${who} (kill -CONT ${holder.pid}) or end it: the lock ends with the process`
+      : `wait for ${who} to finish, or end it: the lock ends with the process`;
     const state = stopped ? `${who}, which is stopped` : who;
     return new ChronicleError("LOCKED", `${this.#path} is held by ${state}; gave up after ${waitMs} ms`, {
       hint,

@@ -494,7 +494,7 @@ function makeRoot(disk: Disk, folder: string): void {
     if (errno === undefined) throw error;
     const obstacle = errno === "EEXIST" ? standsInPlace(disk, folder) : undefined;
     const why = obstacle === undefined ? errno : `${obstacle} stands in its place`;
-    const hint = errno === "ENOENT" ? "make the folder that held it, and try again" : undefined;
+    const hint = errno === "ENOENT" ? "make its parent folder, and try again" : undefined;
     throw new ChronicleError("IO", `the tracked folder ${folder} could not be made again: ${why}`, {
       ...optional({ hint: obstacle === undefined ? hint : `move ${obstacle} away, and try again` }),
       data: { folder },

@@ -258,10 +258,10 @@ async function refuseMoved(
 function notMounted({ folder }: TrackedRoot): ChronicleError {
   return new ChronicleError(
     "NOT_FOUND",
-    `the tracked folder ${folder} is not the one that it was: it is on another device or mount, and nothing of what was recorded is in it`,
+    `the tracked folder ${folder} is on another device or mount than before, and its recorded files were not found in it`,
     {
       hint:
-        "mount what belongs there: nothing was recorded as deleted, and nothing is restored into it. " +
+        "mount the right disk there: nothing was recorded as deleted, and nothing is restored into this folder. " +
         "If its files are gone for good: `chronicle snapshot --accept-deletions`",
       data: { folder },
     },
@@ -448,8 +448,8 @@ async function rootAway(
 function hintForEmpty(folder: string, obstacle: string | undefined): string {
   const first = obstacle === undefined ? "" : `move ${obstacle} away; then `;
   return (
-    `nothing is recorded in it now; what was deleted in it comes back, and the folder with it: ` +
-    `${first}\`chronicle undo\` or \`chronicle restore MOMENT\`. For an empty one: mkdir ${quotePath(folder)}`
+    `nothing is recorded in it now; to bring back the folder and what was deleted in it: ` +
+    `${first}\`chronicle undo\` or \`chronicle restore MOMENT\`. To make it again, empty: mkdir ${quotePath(folder)}`
   );
 }
 
@@ -474,9 +474,7 @@ interface Held {
 function hintForHeld(folder: string, { obstacle, back, adoptable }: Held): string {
   const first = obstacle === undefined ? "mount it or put it back" : `move ${obstacle} away and put the folder back`;
   const moved =
-    adoptable === undefined
-      ? ""
-      : `if it was moved, FOLDER being its new place: chronicle init FOLDER --adopt ${adoptable}\n`;
+    adoptable === undefined ? "" : `if it was moved to FOLDER: chronicle init FOLDER --adopt ${adoptable}\n`;
   return (
     `${first}; nothing was recorded as deleted\n${moved}` +
     `if it is gone for good: mkdir ${quotePath(folder)}, then: ${back}`
