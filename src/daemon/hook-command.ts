@@ -141,7 +141,7 @@ function tell({ io, disk, run }: HookRun, { stdout, problem }: HookAnswer): numb
     const file = diagnosticsFile(run.folder);
     if (disk.lstat(file) !== undefined) {
       const list = `the problems of all hooks and servers are listed in ${printable(file)}`;
-      io.err.write(`  ${list}; those of the last day also by: chronicle doctor\n`);
+      io.err.write(`  ${list}; chronicle doctor also lists those of the last day\n`);
     }
   }
   return 0;

@@ -93,16 +93,16 @@ describe("an expected head", () => {
   });
 });
 
-it("the command reports the head that the log was held to, or that it was not held to a tampered one", async () => {
+it("the command reports the head that the log was compared with, or that it was not compared with a tampered one", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
   await box.must(["init"]);
   const head = (await box.must(["head"])).stdout;
   const good = await box.must(["verify", "--expect", "-"], { input: head });
-  expect(good.stdout).toMatch(/^held to the head you gave \(seq \d+\): signature valid$/m);
+  expect(good.stdout).toMatch(/^compared with the head you gave \(seq \d+\): signature valid$/m);
   const bad = await box.call(["verify", "--expect", "-"], { input: tampered(head, 30) });
   expect(bad.code).toBe(4);
   expect(bad.stdout).toMatch(/^head-invalid +--expect/m);
-  expect(bad.stdout).toMatch(/^not held to the head you gave \(seq \d+\): signature invalid$/m);
-  expect(bad.stdout).not.toMatch(/^held to/m);
+  expect(bad.stdout).toMatch(/^not compared with the head you gave \(seq \d+\): signature invalid$/m);
+  expect(bad.stdout).not.toMatch(/^compared with/m);
 });

@@ -18,7 +18,7 @@ describe("watch", () => {
     await box.must(["config", "excludePatterns", "secret"]);
     box.write("secret", "x");
     box.write("b", "x");
-    while (!err.includes("what is tracked was changed: it holds here")) await sleep(25);
+    while (!err.includes("the settings of what is tracked have changed")) await sleep(25);
     box.write("b", "y");
     while (err.split("1 change").length < 4) await sleep(25);
     child.kill("SIGINT");

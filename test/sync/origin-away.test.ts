@@ -9,7 +9,7 @@ it("a replica reports that the origin's folder is away, also if it connects then
   expect(told()).toEqual([undefined, undefined]);
   host.awaySince = Date.UTC(2030, 0, 2);
   await rig.pass(500);
-  const away = ["2030-01-02T00:00:00.000Z", expect.stringContaining("not there since 2030-01-02T00:00:00.000Z")];
+  const away = ["2030-01-02T00:00:00.000Z", expect.stringContaining("missing since 2030-01-02T00:00:00.000Z")];
   expect(told()).toEqual(away);
 
   desk.cut();

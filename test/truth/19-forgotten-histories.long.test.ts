@@ -73,7 +73,7 @@ describe("Truth 19: a forgotten history is kept for a day", { timeout: 600_000 }
     expect(await workspacesOf(box)).toMatchObject([{ id, path: box.project }]);
     expect(readFileSync(join(box.store, "workspaces", id, "events.wal"))).toEqual(log);
     expect(existsSync(tombstone)).toBe(false);
-    expect((await box.must(["verify"])).stdout).toMatch(/^ok[^]*held to the signed head/m);
+    expect((await box.must(["verify"])).stdout).toMatch(/^ok[^]*compared with the signed head/m);
     expect((await box.json(["list", "--snapshots"])).value).toEqual(listed);
     await box.must(["undo", "-y"]);
     expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("three\n");

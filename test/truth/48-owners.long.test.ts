@@ -49,7 +49,7 @@ describe.skipIf(!hasPeople)("a file of root in a user's store", { timeout: 200_0
     // Once the head is given back, everything is signed as before.
     chownSync(head, ALICE, ALICE);
     people.as(ALICE, "echo four > a; chronicle snapshot");
-    expect(people.as(ALICE, "chronicle verify")).toContain("held to the signed head");
+    expect(people.as(ALICE, "chronicle verify")).toContain("compared with the signed head");
   });
 
   it.for([

@@ -21,7 +21,7 @@ describe("Truth 56: verify --expect", () => {
     expect(told.stdout).toContain("NOT PROVED: 1 problem");
     expect(told.stdout).not.toContain("DAMAGED");
     expect(told.stdout).toContain(`the head belongs to workspace ${other}, but this is ${own?.id}`);
-    expect(told.stdout).toMatch(/not held to the head you gave \(seq \d+\): it is another workspace's/);
+    expect(told.stdout).toMatch(/not compared with the head you gave \(seq \d+\): it belongs to another workspace/);
   });
 });
 

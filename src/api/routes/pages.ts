@@ -56,7 +56,7 @@ export async function eventStart(on: WorkspaceApi, after: number | undefined): P
   if (after === undefined || after === end) return end;
   if (after > end) {
     throw new ChronicleError("NOT_FOUND", `there is no event ${after} yet: the last one is ${end}`, {
-      hint: `go on after event ${end}`,
+      hint: `continue after event ${end}`,
       data: { seq: after, after: end },
     });
   }
@@ -64,9 +64,9 @@ export async function eventStart(on: WorkspaceApi, after: number | undefined): P
   if (next === undefined || next.seq === after + 1) return after;
   throw new ChronicleError(
     "PRUNED",
-    `event ${after + 1} is in no log any more: the history begins at event ${next.seq}`,
+    `event ${after + 1} is no longer in the log: the history begins at event ${next.seq}`,
     {
-      hint: `go on after event ${next.seq - 1}; what was recorded before is in the list of files`,
+      hint: `continue after event ${next.seq - 1}; the list of files has the state before it`,
       data: { seq: after + 1, after: next.seq - 1 },
     },
   );

@@ -158,7 +158,7 @@ describe("the summary of a run", () => {
     ]);
     const other = { ...left, paths: ["x"] };
     expect(runSummary(runShape({ ...back, not_rolled_back: other }), brief).slice(2)).toEqual([
-      "chronicle: what was written to files while they were taken back is kept beside them: live.conflict-01234567",
+      "chronicle: files were written to while they were taken back, and copies of what was written are kept beside them: live.conflict-01234567",
     ]);
     const full = runSummary(runShape({ ...back, not_rolled_back: other }), { ...brief, forPeople: true });
     expect(full).toContain("  live → live.conflict-01234567");

@@ -134,7 +134,7 @@ function noteLines({ notes = [] }: RunShape): string[] {
   const more = notes.length - MOST_NOTES;
   return [
     ...notes.slice(0, MOST_NOTES).map((note) => `note: ${printable(note)}`),
-    ...(more > 0 ? [`note: ${groupedDigits(more)} more, of which it is not known what was there`] : []),
+    ...(more > 0 ? [`note: ${groupedDigits(more)} more paths whose earlier state is not known`] : []),
   ];
 }
 
@@ -144,7 +144,9 @@ function noteLines({ notes = [] }: RunShape): string[] {
 function copiesLine({ conflicts, not_rolled_back: left }: RunShape): string[] {
   const copies = conflicts.map(({ kept_at: at }) => at).filter((at) => left?.paths.includes(at) !== true);
   if (copies.length === 0) return [];
-  return [`what was written to files while they were taken back is kept beside them: ${somePaths(copies)}`];
+  return [
+    `files were written to while they were taken back, and copies of what was written are kept beside them: ${somePaths(copies)}`,
+  ];
 }
 
 function somePaths(paths: readonly string[]): string {

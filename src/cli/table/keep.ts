@@ -244,7 +244,7 @@ export const ERASE: CommandSpec = {
       flags: "--match <pattern>",
       description: "all paths, present or past, that this pattern of a .gitignore matches",
     },
-    { flags: "--reason <text>", description: "the reason; it stays in the log for ever" },
+    { flags: "--reason <text>", description: "the reason; it stays in the log forever" },
     { flags: "-n, --dry-run", description: "only show what would be erased" },
     { flags: "-y, --yes", description: "do not ask" },
     NOW,

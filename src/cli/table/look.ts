@@ -91,8 +91,8 @@ export const DIFF: CommandSpec = {
     "Without moments: between the latest snapshot and the disk. With one: between it and the disk. A moment is a " +
     "snapshot's number, seq:N, an id or its prefix, a name, latest, baseline, now, a time (10m, " +
     "2026-01-31T12:00), or X~2: two snapshots before X. git apply takes the text of -p. It refuses all of it if " +
-    "the text names a file whose content cannot be shown (binary, too large, a secret). What could not be compared, since it " +
-    "cannot be recorded now or could not at one of the moments, is named, and the exit code is 1 then.",
+    "the text names a file whose content cannot be shown (binary, too large, a secret). Paths that could not be " +
+    "recorded now, or at one of the moments, cannot be compared: they are listed, and the exit code is then 1.",
   usage: "[options] [from [to]] [--] [path...]",
   args: [
     { name: "[from]", description: "a moment (default: latest)", completes: "moment" },

@@ -29,8 +29,8 @@ function lineOf({ id, status, started_at: started, snapshots, name, orphaned }: 
 const NO_SESSION = "mcp";
 
 const WITHOUT_ACTIONS =
-  "No agent's session is recorded here: only what these tools restore and undo belongs to it. " +
-  "`chronicle agents install` has every edit recorded; `session` names one.";
+  "No agent's session is recorded here, so only restores and undos by these tools belong to it. " +
+  "`chronicle agents install` makes agents record every edit; `session` selects a session.";
 
 /** Returns the id of the agent's session that is open; `undefined` if none is. Throws `USAGE` if several are open. */
 async function onlySession(workspace: WorkspaceApi): Promise<string | undefined> {
@@ -50,9 +50,9 @@ const begin = defineTool({
   name: "begin_transaction",
   title: "Begin a transaction",
   description:
-    "Begins a transaction: the recorded actions of your session that follow belong to it, and what these tools restore or " +
-    "undo; rollback_transaction takes all of them back at once. What else is changed in the folder meanwhile stays. Use it " +
-    "before a risky piece of work of several steps. Begun within another one it is a savepoint. It stays open until " +
+    "Begins a transaction. The following recorded actions of your session belong to it, and so do restores and undos by " +
+    "these tools; rollback_transaction takes all of them back at once. Other changes in the folder stay. Use it " +
+    "before a risky piece of work of several steps. A transaction within another one is a savepoint. It stays open until " +
     "commit_transaction or rollback_transaction; if this server ends before, the work stays. Where several agents' sessions " +
     "are open, give your `session` (list_actions shows it).",
   input: z.strictObject({
@@ -75,7 +75,7 @@ const begin = defineTool({
       summary: `Transaction ${transaction.id} has begun.`,
       lines: own === undefined ? [WITHOUT_ACTIONS] : [],
       next: [
-        `commit_transaction {"id":"${transaction.id}"} keeps what is done from now on.`,
+        `commit_transaction {"id":"${transaction.id}"} keeps the work that follows.`,
         `rollback_transaction {"id":"${transaction.id}"} takes it all back.`,
       ],
       data: { transaction: shown(transaction) },
@@ -119,9 +119,9 @@ const rollback = defineTool({
   name: "rollback_transaction",
   title: "Roll a transaction back",
   description:
-    "Takes back all that a transaction's actions changed; work of others, and what no action did, stays, and what does not merge with it is " +
-    "kept as a conflict. Nothing is lost: what is there now is recorded first, and redo brings the " +
-    "transaction's work again.",
+    "Takes back all changes of a transaction's actions. Other changes stay; where they cannot be merged, a conflict is " +
+    "recorded. Nothing is lost: the present state is recorded first, and redo brings the " +
+    "transaction's work back.",
   input: z.strictObject({ id: transactionId }),
   output: { transaction: output.transaction, undo: z.looseObject(output.wentBack) },
   effect: "changes",

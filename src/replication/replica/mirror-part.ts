@@ -335,8 +335,8 @@ async function follow(history: HistoryContext, events: readonly SealedEvent[]): 
 }
 
 function damagedMirror(cause: ChronicleError): ChronicleError {
-  return new ChronicleError("LOG_DAMAGED", `what this replica holds of the origin's log is damaged: ${cause.message}`, {
-    hint: "move the replica's folder `upstream` away and connect again: it is fetched anew",
+  return new ChronicleError("LOG_DAMAGED", `this replica's copy of the origin's log is damaged: ${cause.message}`, {
+    hint: "move the replica's folder `upstream` away and connect again: it is then fetched again",
     data: cause.data,
     cause,
   });

@@ -95,9 +95,9 @@ async function readChain(log: EventLog): Promise<{ readonly hashes: Hash[]; read
 function damaged(seq: number, detail: string): ChronicleError {
   return new ChronicleError(
     "LOG_DAMAGED",
-    `what this replica holds of the origin's log is damaged at event ${seq}: ${detail}`,
+    `this replica's copy of the origin's log is damaged at event ${seq}: ${detail}`,
     {
-      hint: "move the replica's upstream.wal away and connect again: it is fetched anew",
+      hint: "move the replica's upstream.wal away and connect again: it is then fetched again",
       data: { seq },
     },
   );

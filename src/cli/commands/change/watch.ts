@@ -27,7 +27,7 @@ export async function watch(context: CommandContext): Promise<number> {
   const workspace = await context.workspace({ create: true });
   const recording = await workspace.watch({
     ...context.progress(),
-    onSettings: () => context.say("what is tracked was changed: it holds here from now on"),
+    onSettings: () => context.say("the settings of what is tracked have changed, and apply here from now on"),
     onCapture: (changes) => {
       if (changes > 0 && !context.json)
         context.say(`${new Date(context.io.now()).toISOString()}  ${counted(changes, "change")}`);

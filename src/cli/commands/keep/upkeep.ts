@@ -16,12 +16,14 @@ export async function gc(context: CommandContext): Promise<number> {
     if (result.pending_blobs > 0) {
       const what = `${counted(result.pending_blobs, "blob")} (${formatBytes(result.pending_bytes)})`;
       context.print(
-        `${what} no longer needed, but in packs of which most is needed, or that are in use: gc frees them once neither is so`,
+        `${what} no longer needed, but their packs are in use, or most of their packs is still needed: gc frees them later`,
       );
     }
   }
   for (const { workspace, detail } of result.damaged ?? [])
-    context.say(`the forgotten history ${workspace} is damaged, and what it still names was kept: ${detail}`);
+    context.say(
+      `the forgotten history ${workspace} is damaged, so the contents that it still names were kept: ${detail}`,
+    );
   return EXIT.done;
 }
 

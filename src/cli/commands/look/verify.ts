@@ -95,15 +95,15 @@ const SIGNATURE = {
  */
 function anchorLines({ ok, anchored_to: anchor, expected, problems }: VerifyShape): string[] {
   const lines: string[] = [];
-  if (ok && anchor !== null) lines.push(`held to the signed head at seq ${anchor}`);
-  else if (ok) lines.push("no signed head was found to hold the log to");
+  if (ok && anchor !== null) lines.push(`compared with the signed head at seq ${anchor}`);
+  else if (ok) lines.push("no signed head was found to compare the log with");
   if (expected === null) return lines;
   const head = `the head you gave (seq ${expected.seq})`;
   const signature = SIGNATURE[expected.signature];
   const isOthers = problems.some(({ kind }) => kind === "wrong-workspace");
-  if (isOthers) lines.push(`not held to ${head}: it is another workspace's`);
-  else if (!expected.ok) lines.push(`not held to ${head}: ${signature}`);
-  else lines.push(ok ? `held to ${head}: ${signature}` : `${head} is in the log: ${signature}`);
+  if (isOthers) lines.push(`not compared with ${head}: it belongs to another workspace`);
+  else if (!expected.ok) lines.push(`not compared with ${head}: ${signature}`);
+  else lines.push(ok ? `compared with ${head}: ${signature}` : `${head} is in the log: ${signature}`);
   return lines;
 }
 
@@ -167,9 +167,9 @@ async function accept(context: CommandContext): Promise<number> {
 
 function linesOf({ accepted, seq, log, head: old, kept_as: keptAs }: AcceptedHeadShape): string[] {
   if (!accepted) return [`nothing to accept: this history is signed, and agrees with its head (seq ${seq})`];
-  const was = old === null ? "no head that could be read was kept" : `the head until now was of event ${old.seq}`;
+  const was = old === null ? "no readable head was kept" : `the head until now was of event ${old.seq}`;
   return [
-    `accepted: goes on from event ${log?.seq ?? 0}, as event ${seq} says`,
+    `accepted: the history continues from event ${log?.seq ?? 0}, as event ${seq} says`,
     keptAs === null ? was : `${was}; its note is kept as heads/${keptAs}`,
   ];
 }

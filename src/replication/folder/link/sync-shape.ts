@@ -176,33 +176,33 @@ export function haltedBecause({ reason, detail }: ReplicaHalt): string {
 /** Returns the ways in which a person can end a halt, in words. */
 export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
   if (reason === "nested" && isStopped)
-    return "it is on no list any more once its history is given up: chronicle forget ID";
+    return "it stays on the list until its history is given up: chronicle forget ID";
   return HINTS[reason] ?? "remove the reason, then resume the sync";
 }
 
 const LOST =
-  "if that is meant, resume with --accept-deletions; if not, with --restore-files; if it is back by now, just resume";
+  "if the files are gone on purpose, resume with --accept-deletions; if not, with --restore-files; if they are back, just resume";
 
 const HINTS: Readonly<Record<string, string>> = {
   not_found:
-    "check the address, the workspace (#NAME or #ID after the address, or --workspace: `chronicle workspaces` lists them there) and what the token is for, and start it again with the right ones; if the server there was started without --replication, start it with `serve --replication`, then resume",
+    "check the address, the workspace (#NAME or #ID after the address, or --workspace: `chronicle workspaces` lists them at the origin) and the purpose of the token, and start the sync again with the right ones; if the origin's server was started without --replication, start it with `serve --replication`, then resume",
   ambiguous: "start it again with the workspace's whole id or name (#NAME after the address, or --workspace NAME)",
   unauthenticated:
     "start it again with another token (--token-file FILE): on the origin's machine, `token create --role agent` makes one",
   forbidden:
-    "start it again with another token (--token-file FILE): on the origin's machine, `token list` says what each is for",
+    "start it again with another token (--token-file FILE): on the origin's machine, `token list` shows the purpose of each",
   format_unsupported: "once both sides have the same version of chronicle, resume",
   "root-vanished":
-    "mount it, or put it back, then resume; if it was moved for good, start the sync again with where it is now; or stop it",
+    "mount it, or put it back, then resume; if it was moved for good, start the sync again with its new place; or stop the sync",
   "root-replaced":
     "if the folder was put back, resume with --restore-files; if its present content is right, with --accept-deletions",
   "root-emptied": LOST,
-  "mass-deletion": `${LOST}. Files that may always go, as a tool can make them again: name them in .gitignore, or keep them from the origin with --filter-from`,
+  "mass-deletion": `${LOST}. To let a tool always delete files that it can make again: list them in .gitignore, or exclude them from the sync with --filter-from`,
   nested: "stop the sync, and choose a folder that lies beside both: chronicle sync stop",
   forked:
     "`chronicle sync adopt-as-new` continues as a new replica: this folder's files are proposed to the origin, the origin's files come here, and nothing is deleted",
   diverged:
-    "`chronicle sync rejoin` continues with the origin as it is: the changes that it has lost are kept here and proposed to it, by a three-way merge, and nothing is deleted; or, once it has its history back, `chronicle sync resume`",
+    "`chronicle sync rejoin` continues with the origin as it is: the changes that the origin has lost are kept here and proposed to it, by a three-way merge, and nothing is deleted; or, once the origin has its history back, `chronicle sync resume`",
 };
 
 function degradedBecause(facts: SyncFacts): string | undefined {
@@ -216,7 +216,7 @@ function degradedBecause(facts: SyncFacts): string | undefined {
   if (record.stopped === true) return undefined;
   if (originAwaySince !== undefined) {
     const since = new Date(originAwaySince).toISOString();
-    return `the origin's folder is not there since ${since} (removed, moved, not mounted?): what is changed meanwhile waits`;
+    return `the origin's folder has been missing since ${since} (removed, moved, not mounted?): changes wait until it is back`;
   }
   if (failure !== undefined) {
     const hint = failure.hint === undefined ? "" : ` (${failure.hint})`;
@@ -231,7 +231,7 @@ function degradedBecause(facts: SyncFacts): string | undefined {
   return undefined;
 }
 
-const READ_ONLY = "the token may only read: what is changed in this folder stays here";
+const READ_ONLY = "the token may only read, so changes in this folder stay here";
 
 function changes(count: number): string {
   return count === 1 ? "1 change" : `${count} changes`;
@@ -261,7 +261,7 @@ const BLOCKS: Readonly<Record<string, Kind>> = { "no-space": "disk-full", "not-p
 const TOKEN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden"]);
 
 const NEXT: Readonly<Record<Kind, string>> = {
-  "disk-full": "free some space on the disk of the folder, and of the store; it goes on by itself within seconds",
+  "disk-full": "free some space on the disk of the folder, and of the store; the sync then continues within seconds",
   "no-permission":
     "let this user write there (`ls -ld` shows who may), or mount the file system for writing; Chronicle tries again by itself, at once: chronicle sync flush",
   unreachable: "is the origin running, and reachable from here? Chronicle tries again by itself, every few seconds",

@@ -30,19 +30,19 @@ const RESUME = "then `chronicle sync resume` sends it again";
 
 const WORDS: Readonly<Partial<Record<WriteBackReason, Words>>> = {
   path: {
-    why: "it cannot be written at the origin: its name is not taken there, something is in its way, its folder may not be looked into, or it is git's own",
+    why: "it cannot be written at the origin: its name is not accepted there, something else is in its place, its folder cannot be read, or it belongs to git",
     hint: `move or rename it here; or remove the obstacle in the origin's folder, ${RESUME}`,
   },
   filtered: {
-    why: "a filter of the origin keeps it out",
+    why: "a filter of the origin excludes it",
     hint: "to have it there as well, change the rules of the origin",
   },
   "read-only": {
-    why: "the origin's history is only read now, or the token may only read",
-    hint: "see `chronicle status` there: once that is over, it is sent again by itself after some time, and at once by `chronicle sync resume`; or start the sync again with another token",
+    why: "the origin's history can only be read at present, or the token may only read",
+    hint: "see `chronicle status` there: once it can be written again, the change is sent again after some time, or at once by `chronicle sync resume`; or start the sync again with another token",
   },
   "too-large": {
-    why: "it is longer than the origin takes",
+    why: "it is larger than the origin accepts",
     hint: `raise the limit at the origin (\`chronicle config maxFileSize\` there), ${RESUME}`,
   },
   "hash-mismatch": {
