@@ -1,6 +1,6 @@
 import { DirectionalFilter, SANDBOX_POLICY } from "../src/core/filter/directional-filter.ts";
 import { FilterPattern } from "../src/core/filter/filter-pattern.ts";
-import type { Bench } from "./lib/bench.ts";
+import { amountFor, type Bench } from "./lib/bench.ts";
 import type { Ratio, Row } from "./lib/result.ts";
 
 const DECISIONS = 2_000_000;
@@ -24,10 +24,11 @@ export const filterSpeed: Bench = {
     "a replication filter decides 5 million times a second or more on exact, prefix, suffix and contains patterns",
   run(context) {
     const { options } = context;
+    const decisions = amountFor(context, DECISIONS);
     const paths = somePaths();
     const ratios: Ratio[] = Object.entries(FAST).map(([form, pattern]) => {
       const filter = new DirectionalFilter().addPattern(new FilterPattern(pattern));
-      const samples = rounds(options.rounds, filter, paths);
+      const samples = rounds(options.rounds, filter, { paths, decisions });
       context.say(`${form}: ${samples.map((sample) => sample.toFixed(1)).join(", ")} M/s`);
       return { what: `${form} (${pattern})`, unit: "M/s", samples, target: { kind: "at-least", value: PROMISE } };
     });
@@ -37,12 +38,12 @@ export const filterSpeed: Bench = {
     ].map(([what, filter]) => ({
       what: what as string,
       unit: "M/s",
-      samples: rounds(options.rounds, filter as DirectionalFilter, paths),
+      samples: rounds(options.rounds, filter as DirectionalFilter, { paths, decisions }),
     }));
     return {
       rows,
       ratios,
-      notes: [`each round has ${DECISIONS / 1e6} million decisions about ${paths.length} paths, in one thread`],
+      notes: [`each round has ${decisions / 1e6} million decisions about ${paths.length} paths, in one thread`],
     };
   },
 };
@@ -53,23 +54,29 @@ function filterOf(patterns: readonly string[]): DirectionalFilter {
   return filter;
 }
 
+interface Load {
+  readonly paths: readonly string[];
+  /** The number of decisions in a round. */
+  readonly decisions: number;
+}
+
 /** Returns the speed of each round in million decisions a second, after a round that is not counted. */
-function rounds(count: number, filter: DirectionalFilter, paths: readonly string[]): number[] {
-  measure(filter, paths);
-  return Array.from({ length: count }, () => measure(filter, paths));
+function rounds(count: number, filter: DirectionalFilter, load: Load): number[] {
+  measure(filter, load);
+  return Array.from({ length: count }, () => measure(filter, load));
 }
 
 /** Returns the speed of one round in million decisions a second. */
-function measure(filter: DirectionalFilter, paths: readonly string[]): number {
+function measure(filter: DirectionalFilter, { paths, decisions }: Load): number {
   let passed = 0;
   const started = performance.now();
-  for (let done = 0; done < DECISIONS; done += paths.length) {
+  for (let done = 0; done < decisions; done += paths.length) {
     for (const path of paths) if (filter.passesPath(path, false, "from-replica")) passed += 1;
   }
   const seconds = (performance.now() - started) / 1000;
   // `passed` must be used, because the compiler could otherwise leave the work out.
-  if (passed > DECISIONS * 2) throw new Error("more paths passed than were tested");
-  return DECISIONS / seconds / 1e6;
+  if (passed > decisions * 2) throw new Error("more paths passed than were tested");
+  return decisions / seconds / 1e6;
 }
 
 /**

@@ -30,7 +30,7 @@ export const serveRead: Bench = {
     const others = [plain, ...(nginx === undefined ? [] : [nginx])];
     const url = `${server.url}/v1/workspaces/bench/files/${PATH}`;
     const git = timeGitReads(context, PATH, TEXT);
-    const seconds = amountFor(context, SECONDS, 2);
+    const seconds = amountFor(context, SECONDS);
     return reportOf(await inTurn(context, { url, token: server.token }, others), others, { git, seconds });
   },
 };
@@ -52,7 +52,7 @@ async function inTurn(context: BenchContext, ours: Asked, others: readonly Stati
       const load = await readLoad({
         ...side,
         connections: CONNECTIONS,
-        seconds: amountFor(context, SECONDS, 2),
+        seconds: amountFor(context, SECONDS),
         expect: TEXT,
       });
       loads[i]?.push(load);

@@ -79,7 +79,7 @@ async function edited(context: BenchContext, peer: SyncPeer) {
   await firstSync(pair);
   const edits = await editLatency(pair, {
     edits: amountFor(context, EDITS, 10) * context.options.rounds,
-    budgetMs: BUDGET_MS,
+    budgetMs: amountFor(context, BUDGET_MS, 8_000),
   });
   context.say(`${peer.name}: ${percentile(edits, 0.5).toFixed(1)} ms`);
   return peer === chroniclePeer ? { edits, writes: await written(context, pair) } : { edits };
@@ -105,7 +105,11 @@ async function written(context: BenchContext, pair: SyncPair, name?: string): Pr
     const found = (await client.store.workspaces()).find((one) => (one.name ?? undefined) === name);
     const workspace = await client.store.openById(found?.id ?? "");
     const write = async (path: string, content: string) => void (await workspace.putFile(path, Buffer.from(content)));
-    const plan = { edits: amountFor(context, WRITES, 10) * context.options.rounds, budgetMs: BUDGET_MS, write };
+    const plan = {
+      edits: amountFor(context, WRITES, 10) * context.options.rounds,
+      budgetMs: amountFor(context, BUDGET_MS, 8_000),
+      write,
+    };
     const samples = await editLatency(pair, plan);
     context.say(
       `writes through the API${name === undefined ? "" : `, ${name}`}: ${percentile(samples, 0.5).toFixed(1)} ms`,
