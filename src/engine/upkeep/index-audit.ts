@@ -7,7 +7,7 @@ import type { LogEvent } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { displayPath, type WorkspacePath } from "../../core/values/path.ts";
 import { noteRemoteWork, remoteWorkIn, type RemoteWorkRow } from "../../core/records/remote-work.ts";
-import type { EventRow, IndexHead, IndexStore, IterationRow, TreeRow } from "../../storage/index-store.ts";
+import type { CommitRow, EventRow, IndexHead, IndexStore, IterationRow, TreeRow } from "../../storage/index-store.ts";
 import { yieldToEventLoop, Breather, withBreaths } from "../../util/yield-to-event-loop.ts";
 import { addAll, leastOf } from "../../util/long-lists.ts";
 import { eventRow, iterationsOf, type PlacedEvent } from "../log/project.ts";
@@ -34,6 +34,8 @@ export class IndexAudit {
   /** The first event that was compared. Rows before it came from a base. */
   #first: number | undefined;
   #count = 0;
+  /** The last commit that was read, and the event that it was read for. */
+  #commit: { readonly from: number; readonly row: CommitRow } | undefined;
   /** True if the index and the log begin at different compactions. In that case, nothing is reported. */
   #isElsewhere = false;
 
@@ -192,13 +194,22 @@ export class IndexAudit {
   }
 
   async #compareCommit(event: LogEvent): Promise<void> {
-    const row = await this.#index.commitFrom(event.seq);
+    const row = await this.#commitOf(event.seq);
     const mark = markOf(event);
     const isSame =
       mark === undefined
         ? row?.last !== event.seq
         : row?.last === event.seq && row.first === mark.first && row.isRooted === (mark.root !== undefined);
     if (!isSame) this.#tell(`the commit that ends at event ${event.seq}`);
+  }
+
+  /** Returns the index's first commit that ends at or after the event. All events of a commit have the same answer. */
+  async #commitOf(seq: number): Promise<CommitRow | undefined> {
+    const known = this.#commit;
+    if (known !== undefined && seq > known.from && seq <= known.row.last) return known.row;
+    const row = await this.#index.commitFrom(seq);
+    this.#commit = row === undefined ? undefined : { from: seq, row };
+    return row;
   }
 
   #compareEvents(placed: readonly PlacedEvent[], rows: readonly EventRow[]): void {

@@ -175,6 +175,7 @@ class EventTable {
   readonly #sql: Statements;
   readonly #known = new KnownRecords();
   #jumps: readonly ClockJump[] | undefined;
+  #openIds: Set<string> | undefined;
 
   constructor(sql: Statements) {
     this.#sql = sql;
@@ -184,23 +185,32 @@ class EventTable {
   forget(): void {
     this.#known.forget();
     this.#jumps = undefined;
+    this.#openIds = undefined;
   }
 
   /** Adds rows, in event order. Requires a transaction. */
   addAll(events: readonly EventRow[]): void {
     for (const { recordId } of events) this.#known.forgetRecord(recordId);
     this.#addJumps(events);
-    const inserts = new RowInserts(this.#sql, "events", 8);
+    const [inserts, openIds] = [new RowInserts(this.#sql, "events", 8), this.#openIdsNow()];
     for (const { seq, ts, op, recordId, hash, offset, length, open } of events) {
       const id = Buffer.from(recordId);
-      // File records are never open, so their frequent events need no update.
-      if (!recordId.startsWith("file")) {
+      if (openIds.delete(recordId)) {
         inserts.finish();
         this.#sql.run("UPDATE events SET open = 0 WHERE record_id = ? AND open = 1", id);
       }
+      if (open) openIds.add(recordId);
       inserts.add(seq, ts, op, id, hashToBytes(hash), offset, length, open ? 1 : 0);
     }
     inserts.finish();
+  }
+
+  /** Returns the ids of the open records. Most events are not of an open record, and need no update of earlier rows. */
+  #openIdsNow(): Set<string> {
+    this.#openIds ??= new Set(
+      this.#sql.all("SELECT record_id FROM events WHERE open = 1").map((row) => bytesAt(row, 0).toString("utf8")),
+    );
+    return this.#openIds;
   }
 
   #addJumps(events: readonly EventRow[]): void {
