@@ -84,7 +84,7 @@ describe("a run in a transaction", () => {
     await sh("rm .env; echo B > b.txt");
     expect(isThere(".env")).toBe(false);
     const { undo } = await workspace.rollbackTransaction(id);
-    expect(undo.notes.join()).toContain("was put back: .env");
+    expect(undo.notes.join()).toContain("were put back: .env");
     expect([project.read(".env"), project.read("b.txt")]).toEqual(["KEY=1", "b"]);
     expect((await workspace.undo()).changes).toMatchObject([{ path: "new.txt" }]);
   });

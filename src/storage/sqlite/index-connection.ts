@@ -170,6 +170,9 @@ function eventRow(row: Row): EventRow {
   };
 }
 
+/** The ids of the open records are read for this number of events or more. For fewer events, reading them costs more. */
+const MANY_EVENTS = 200;
+
 /** Record ids are stored as bytes, so that text with a NUL survives and the order is bytewise. */
 class EventTable {
   readonly #sql: Statements;
@@ -192,20 +195,22 @@ class EventTable {
   addAll(events: readonly EventRow[]): void {
     for (const { recordId } of events) this.#known.forgetRecord(recordId);
     this.#addJumps(events);
-    const [inserts, openIds] = [new RowInserts(this.#sql, "events", 8), this.#openIdsNow()];
+    const inserts = new RowInserts(this.#sql, "events", 8);
+    const openIds = events.length < MANY_EVENTS ? this.#openIds : this.#openIdsNow();
     for (const { seq, ts, op, recordId, hash, offset, length, open } of events) {
       const id = Buffer.from(recordId);
-      if (openIds.delete(recordId)) {
+      // File records are never open, so their frequent events need no update.
+      if (openIds?.delete(recordId) ?? !recordId.startsWith("file")) {
         inserts.finish();
         this.#sql.run("UPDATE events SET open = 0 WHERE record_id = ? AND open = 1", id);
       }
-      if (open) openIds.add(recordId);
+      if (open) openIds?.add(recordId);
       inserts.add(seq, ts, op, id, hashToBytes(hash), offset, length, open ? 1 : 0);
     }
     inserts.finish();
   }
 
-  /** Returns the ids of the open records. Most events are not of an open record, and need no update of earlier rows. */
+  /** Returns the ids of the open records. Other records have no earlier row that must be updated. */
   #openIdsNow(): Set<string> {
     this.#openIds ??= new Set(
       this.#sql.all("SELECT record_id FROM events WHERE open = 1").map((row) => bytesAt(row, 0).toString("utf8")),

@@ -7,6 +7,7 @@ const MOST_ROWS = 100;
 /**
  * Answers of queries by record id. Most operations ask for the same few records, which seldom change. The owner forgets
  * the answers about a record when it adds an event of the record, and all answers when the index has changed otherwise.
+ * Ids with lone surrogates are not remembered, because the database cannot tell such ids apart.
  */
 export class KnownRecords {
   readonly #last = new Map<string, EventRow | undefined>();
@@ -16,6 +17,7 @@ export class KnownRecords {
   last(recordId: string, find: () => EventRow | undefined): EventRow | undefined {
     if (this.#last.has(recordId)) return this.#last.get(recordId);
     const found = find();
+    if (!recordId.isWellFormed()) return found;
     if (this.#last.size === MOST_ANSWERS) this.#last.clear();
     this.#last.set(recordId, found);
     return found;
@@ -27,7 +29,7 @@ export class KnownRecords {
     const known = this.#groups.get(key);
     if (known !== undefined) return known.rows;
     const rows = find();
-    if (rows.length > MOST_ROWS) return rows;
+    if (rows.length > MOST_ROWS || !prefix.isWellFormed()) return rows;
     if (this.#groups.size === MOST_ANSWERS) this.#groups.clear();
     this.#groups.set(key, { prefix, rows });
     return rows;

@@ -139,6 +139,51 @@ describe("SqliteIndexStore on disk", () => {
     await other.close();
   });
 
+  test("a check finds open flags that were damaged since they were read", async () => {
+    const path = freshPath();
+    const store = openSqliteIndexStore(path, disk);
+    await store.apply(batchTo(2, { events: [eventAt(1, "action:a"), eventAt(2, "action:b")] }));
+    expect(await store.openRecords("")).toEqual([]);
+    await nextTurn();
+    execute(path, "UPDATE events SET open = 1 WHERE seq = 2");
+    expect(await store.check()).toEqual([]);
+    expect((await store.openRecords("")).map(({ seq }) => seq)).toEqual([2]);
+    await store.close();
+  });
+
+  test("a damaged note about the log's damage is found when it is read, and breaks nothing else", async () => {
+    const path = freshPath();
+    const store = openSqliteIndexStore(path, disk);
+    await store.apply(batchTo(1));
+    execute(path, "UPDATE state SET damaged_seq = 'x'");
+    await nextTurn();
+    await store.apply(batchTo(2));
+    expect((await store.head()).seq).toBe(2);
+    await expect(store.damagedSeq()).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
+    await store.reset();
+    expect(await store.damagedSeq()).toBe(0);
+    await store.close();
+  });
+
+  test.each([1, 300])("records that are no longer open count as closed, with %i events at once", async (count) => {
+    const path = freshPath();
+    const [one, other] = [openSqliteIndexStore(path, disk), openSqliteIndexStore(path, disk)];
+    const begun = [1, 2].map((seq) => ({ ...eventAt(seq, `action:${seq}`), open: true }));
+    await one.apply(batchTo(2, { events: begun }));
+    const filling = Array.from({ length: count - 1 }, (_, i) => eventAt(3 + i, `user:${i}`));
+    const last = count + 2;
+    await other.apply(batchTo(last, { events: [...filling, eventAt(last, "action:1")] }));
+    await nextTurn();
+    for (const store of [one, other]) {
+      expect((await store.openRecords("")).map(({ seq }) => seq)).toEqual([2]);
+    }
+    await one.apply(batchTo(last + 1, { events: [eventAt(last + 1, "action:2")] }));
+    await nextTurn();
+    for (const store of [one, other]) expect(await store.openRecords("")).toEqual([]);
+    await one.close();
+    await other.close();
+  });
+
   test("a reset in the middle of a long read fails the read, instead of giving other rows", async () => {
     const path = await filled();
     const one = openSqliteIndexStore(path, disk);

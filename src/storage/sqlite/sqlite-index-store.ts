@@ -59,7 +59,8 @@ export class SqliteIndexStore implements IndexStore {
   #generation = -1;
   /** The seq that the cached rows reflect. The caches are dropped if the head is found at another seq. */
   #ownSeq = -1;
-  #damagedSeq = 0;
+  /** The cell `damaged_seq` of the state. Only `damagedSeq` needs its value. */
+  #damagedSeq: Row = [];
   /** The head in the read transaction that is open until the end of this turn of the event loop. */
   #seen: IndexHead | undefined;
   /** The head that was read last. Most reads find the same row, and need not parse it. */
@@ -249,7 +250,7 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   async damagedSeq(): Promise<number> {
-    return this.#read(() => this.#damagedSeq);
+    return this.#read(() => numberAt(this.#damagedSeq, 0));
   }
 
   async noteDamaged(seq: number): Promise<void> {
@@ -287,6 +288,8 @@ export class SqliteIndexStore implements IndexStore {
 
   async check(): Promise<readonly string[]> {
     return this.#read(() => {
+      // What is remembered would hide rows that were damaged since.
+      this.#forgetRows();
       const rows = this.#on.sql.all("PRAGMA integrity_check(20)").map((row) => textAt(row, 0));
       const found = rows.length === 1 && rows[0] === "ok" ? [] : rows;
       return this.#on.folders.hasTop() ? found : [...found, "the row of the top folder is missing or wrong"];
@@ -350,7 +353,7 @@ export class SqliteIndexStore implements IndexStore {
     const seq = numberAt(row, 0);
     if (seq !== this.#ownSeq) this.#forgetRows();
     this.#ownSeq = seq;
-    this.#damagedSeq = numberAt(row, 5);
+    this.#damagedSeq = row.slice(5);
     const last = this.#lastHead;
     if (last?.row.every((cell, i) => cell === row[i]) === true) return last.head;
     const head = headOf(row);

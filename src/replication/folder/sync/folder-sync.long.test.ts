@@ -331,7 +331,7 @@ describe("P11: much is gone at once", () => {
     await expect(rig.during(desk.sync.resume())).rejects.toMatchObject({
       code: "REFUSED",
       message: expect.stringMatching(/halted: 116 of 122 entries were deleted here/) as string,
-      hint: expect.stringContaining("--restore-files; if it is back by now, just resume") as string,
+      hint: expect.stringContaining("--restore-files; if they are back, just resume") as string,
     });
     expect(desk.sync.shape.state).toBe("halted");
     for (const [name, text] of Object.entries(MANY)) writeSim(desk.disk, `${FOLDER}/${name}`, text);
