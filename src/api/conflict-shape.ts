@@ -9,7 +9,7 @@ export interface ConflictShape {
   id: string;
   /**
    * `sync`: the conflict is between a folder (`current`) and the upstream that the folder follows (`undo`). Absent: an
-   * undo caused the conflict.
+   * undo or a redo caused the conflict.
    */
   cause?: "sync";
   path: string;
@@ -32,9 +32,10 @@ export interface ConflictShape {
    * - `kind`: the sides have different kinds (file, link, folder).
    * - `deleted`: the path was deleted after the change that the undo inverts. In a sync: the path was deleted in the
    *   folder and edited upstream.
-   * - `edited`: the path was edited after that change. In a sync: the path was edited in the folder and deleted
-   *   upstream.
-   * - `created`: the path was created after that change. In a sync: the path was created on both sides.
+   * - `edited`: the path was edited after the change that the undo inverts. In a sync: the path was edited in the
+   *   folder and deleted upstream.
+   * - `created`: the path was created after the change that the undo inverts. In a sync: the path was created on both
+   *   sides.
    * - `folder`: what should be a folder is now something else.
    * - `blocked` (only in a sync): the upstream's side cannot be written.
    * - `collision` (only in a sync): the folder's disk does not distinguish the name from another path's name.

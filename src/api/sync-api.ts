@@ -45,8 +45,8 @@ export interface SyncSettings {
   readonly withProtected?: boolean;
   /**
    * The time in milliseconds for which a file in the folder must be unchanged before it is recorded. Default: the
-   * sync's present setting, or 50 for a new sync. A file that keeps changing is recorded after 20 times this time, but
-   * not before 5 s.
+   * sync's present setting, or 50 for a new sync. A file that keeps changing is recorded after 20 times this
+   * time, or after 5 s if that is longer.
    */
   readonly debounceMs?: number;
 }
@@ -62,7 +62,7 @@ export interface SyncStart extends SyncSettings {
    * started; if there is none, the origin's only workspace.
    */
   readonly workspace?: string;
-  /** The absolute folder. A missing folder is created. If the folder has no history, a history is begun. */
+  /** The absolute path of the folder. A missing folder is created. If the folder has no history, a history is begun. */
   readonly folder: string;
   /**
    * A bearer token, for an upstream on a port. It is stored in a file in the configuration folder (mode 0600), and
@@ -133,7 +133,7 @@ export interface SyncTroubleShape {
 export interface SyncShape {
   /** The id of the folder's own workspace. */
   id: string;
-  /** The absolute folder. */
+  /** The absolute path of the folder. */
   folder: string;
   /** The origin's address, without a token. */
   upstream: string;
@@ -163,7 +163,7 @@ export interface SyncShape {
   reason?: string;
   /** The next step for a person. */
   hint?: string;
-  /** The origin's address; `null` until the process that runs the sync has reached the origin. */
+  /** The same address as `upstream` once the process that runs the sync has reached the origin; `null` until then. */
   peer: string | null;
   /**
    * Present if the origin can be reached, but its own folder is missing: the time since which the folder has been
@@ -195,8 +195,8 @@ export interface SyncShape {
   left_out_paths?: LeftOutPathShape[];
   /**
    * The number of the `kept_back` paths that are the state of git repositories. Such a path is named `.git` (or has a
-   * name that some disk treats as `.git`), or is a folder in which a repository on the folder's disk keeps its state.
-   * Paths beneath it are not counted. A history may contain such paths, but they are never replicated.
+   * name that some disk treats as `.git`), or is a folder in which a git repository beside the synced files keeps its
+   * state. Paths beneath it are not counted. A history may contain such paths, but they are never replicated.
    */
   git_left_out?: number;
   /** The first twenty of the `git_left_out` paths, in path order. */
@@ -335,8 +335,8 @@ export interface SyncApi {
   /**
    * Starts a sync, or continues the sync of this folder. Resolves once the sync has started, even if the origin cannot
    * be reached. If the origin refuses the sync, throws the error with which the origin refused it, and changes nothing.
-   * Throws `REFUSED` for a folder that follows another workspace, `UNSAFE` for system folders and for the folders that
-   * `init` refuses, and `USAGE` for invalid options.
+   * Throws `REFUSED` for a folder that follows another workspace, `UNSAFE` for the folders that `init` refuses and,
+   * unless `force` is set, for system folders, and `USAGE` for invalid options.
    */
   start(options: SyncStart): Promise<SyncShape>;
   /** Returns all syncs of the store, including stopped ones. */

@@ -3,7 +3,7 @@ import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
 import { asObject, type HookInput, neededText, objectAt, safeId, textAt } from "./hook-input.ts";
 import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
-/** The tools of Gemini CLI, by their names in its hooks (recorded from version 0.61). */
+/** The tools of Gemini CLI, by their names in its hooks (as seen in version 0.61). */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   write_file: writes("file_path"),
   replace: writes("file_path"),

@@ -129,7 +129,7 @@ interface Refusal {
 
 const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
 
-/** Admits a request only if it is for `/mcp`, has the token, and follows the rules of `strangerOf` (host, origin). */
+/** Admits a request only if it is for `/mcp`, has the token, and its head is accepted by `strangerOf`. */
 class LoopbackAdmission {
   readonly #served: ServedAddresses;
   readonly #token: Buffer;

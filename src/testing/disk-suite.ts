@@ -8,7 +8,7 @@ export interface DiskUnderTest {
   readonly disk: Disk;
   /** The absolute path of a folder that is empty, except for `fifo`. No component of the path is a link. */
   readonly folder: string;
-  /** A FIFO in that folder, if the backend can have one. */
+  /** The name of a FIFO in that folder; absent if the disk cannot have one. */
   readonly fifo?: string;
   /** True if `/proc/self/fd` works: on Linux, and in the simulation. */
   readonly anchors: boolean;

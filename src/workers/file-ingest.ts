@@ -68,7 +68,7 @@ class FileIngestRun implements IngestRun {
   readonly #given: IngestOptions;
   /**
    * The caller's `onResult`. The `onResult` of `#given` passes results on to this function, but holds back the results
-   * of databases until the databases are sorted (`LiveUnits`).
+   * of databases until it is decided which databases are read again as units (`LiveUnits`).
    */
   readonly #onResult: IngestOptions["onResult"];
   readonly #units: LiveUnits;
@@ -218,7 +218,10 @@ class FileIngestRun implements IngestRun {
     return this.#given.erased?.has(hash) === true || this.#options.intake.isSound(hash);
   }
 
-  /** True if worker threads may read the files. If worker threads cannot store contents, they may only hash them. */
+  /**
+   * True if worker threads may read the files. If they cannot store contents, this holds only for a run that only
+   * hashes.
+   */
   get #mayUsePool(): boolean {
     const { threads, intake } = this.#options;
     return threads && (this.#given.hashOnly === true || intake.openThreadSinks !== undefined);
@@ -340,8 +343,9 @@ class LiveUnits {
    * True if the database must be read as a unit.
    *
    * - If the database was read already, it must be read again in three cases: it was unstable, it was modified so
-   *   shortly before that its times may hide a later write, or it has companion files.
-   * - If only companion files were added, the database must be read if its path is `known` and still holds a database.
+   *   recently that a later write may not change its times, or it has companion files.
+   * - If the scan reported only companion files, the database must be read if the history has it (`known`) and the file
+   *   is still a database.
    */
   #isUnit(database: WorkspacePath, read: FileRead | undefined): boolean {
     const { fs, path } = this.#placeOf(database);

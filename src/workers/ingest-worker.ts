@@ -39,7 +39,7 @@ export type IngestReply =
     };
 
 const port = parentPort;
-if (port === null) throw new Error("this file is a worker thread");
+if (port === null) throw new Error("this file must be run as a worker thread");
 
 const { roots, grant, erased } = workerData as IngestWorkerData;
 const disk = new NodeDisk();

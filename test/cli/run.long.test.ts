@@ -41,8 +41,8 @@ describe("run", () => {
     const folder = join(box.project, "src");
     expect(first.stderr).toBe(
       `chronicle: new history for ${folder} (2 paths; not covered: .env)\n` +
-        `chronicle: that is a part of the git repository ${box.project}: what is elsewhere in it is not recorded; ` +
-        "for all of it: chronicle -C .. …\n" +
+        `chronicle: this folder is only a part of the git repository ${box.project}; the rest of it is not recorded; ` +
+        "to record all of it: chronicle -C .. …\n" +
         "chronicle: nothing tracked changed\n" +
         "chronicle: 1 path that the rules leave out was removed; undo brings it back: .env\n",
     );

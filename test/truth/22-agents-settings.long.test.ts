@@ -103,7 +103,7 @@ describe("Truth 22: agents' settings, installing", () => {
       const file = put(box, fileOf("claude"), text);
       const ran = await box.call(["agents", what, "claude"]);
       expect(ran.code).not.toBe(0);
-      expect(ran.stderr).toContain('"hooks" stands there twice, in lines 1 and 2');
+      expect(ran.stderr).toContain('"hooks" occurs more than once in one object, in lines 1 and 2');
       expect(readFileSync(file, "utf8")).toBe(text);
     }
   });

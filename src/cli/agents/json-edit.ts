@@ -75,7 +75,7 @@ function refuseTwice(text: string, tree: Node, path: JsonPath): void {
     const named = (object.children ?? []).filter((property) => property.children?.[0]?.value === key);
     if (named.length < 2) return;
     const lines = named.map(({ offset }) => lineAt(text, offset)).join(" and ");
-    throw malformed(`${JSON.stringify(key)} stands there twice, in lines ${lines}`);
+    throw malformed(`${JSON.stringify(key)} occurs more than once in one object, in lines ${lines}`);
   });
 }
 

@@ -14,7 +14,7 @@ export type Shape =
       /** Present: a value that is no list is ignored; absent: it is refused. */ readonly orElse?: "passed over";
     }
   | ObjectShape
-  /** An object that has one of several shapes. The string in the object's field `by` selects the shape. */
+  /** An object that has one of several shapes. `by`: the name of the field whose string selects the shape. */
   | { readonly is: "variant"; readonly by: string; readonly cases: Readonly<Record<string, ObjectShape>> }
   | { readonly is: "or null"; readonly shape: Shape };
 
@@ -98,7 +98,7 @@ function inObject(node: Node, shape: ObjectShape, name: string): Found | undefin
       return shape.closed === true ? { what: `${full} is not a setting of this file`, hint, at: keyNode } : undefined;
     }
     if (shape.once === true && seen.has(key))
-      return { what: `${full} stands there twice`, hint: "keep only one of them", at: keyNode };
+      return { what: `${full} occurs twice in one object`, hint: "keep only one of them", at: keyNode };
     seen.add(key);
     return mismatch(value, field, full);
   });

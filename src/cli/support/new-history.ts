@@ -43,16 +43,16 @@ export function surroundingLines(
   const root = printable(nearest.root);
   if (nearest.root === place)
     return [
-      `chronicle: workspace ${nearest.id} already records ${root}, and continues to: from now on commands in it mean the new history; ` +
-        `for the other one: chronicle -w ${nearest.id} …; to remove the new one: chronicle forget ${id}`,
+      `chronicle: workspace ${nearest.id} already records ${root}, and still does; commands there now use the new history; ` +
+        `for the other history: chronicle -w ${nearest.id} …; to remove the new one: chronicle forget ${id}`,
     ];
   const meant =
     place === path
-      ? `from now on commands in ${printable(path)} mean the new history, and those elsewhere in ${root} the other one; ` +
-        `for the other one: chronicle -w ${nearest.id} …`
+      ? `commands in ${printable(path)} now use the new history, and commands elsewhere in ${root} use the other history; ` +
+        `for the other history: chronicle -w ${nearest.id} …`
       : `for the new history of that file alone: chronicle -w ${id} …`;
   return [
-    `chronicle: this folder lies in ${root}, which workspace ${nearest.id} already records, and continues to: ${meant}; ` +
+    `chronicle: this folder lies in ${root}, which workspace ${nearest.id} already records, and still does; ${meant}; ` +
       `to remove the new one: chronicle forget ${id}`,
   ];
 }
@@ -73,8 +73,8 @@ function repositoryLines(folder: string, io: Io): string[] {
     if (!has(at)) continue;
     const whole = shownCommand(["chronicle", "-C", relative(io.cwd(), at) || ".", "…"]).replace("'…'", "…");
     return [
-      `chronicle: that is a part of the git repository ${printable(at)}: what is elsewhere in it is not recorded; ` +
-        `for all of it: ${whole}`,
+      `chronicle: this folder is only a part of the git repository ${printable(at)}; the rest of it is not recorded; ` +
+        `to record all of it: ${whole}`,
     ];
   }
   return [];

@@ -1,6 +1,6 @@
 /**
- * The variable that `run` sets to `agent` for its command. If it has this value, the command line refuses what only a
- * person may do.
+ * The environment variable that `run` sets to `agent` for its command. If it has this value, the command line refuses
+ * what only a person may do.
  */
 export const ROLE_VARIABLE = "CHRONICLE_ROLE";
 
@@ -15,7 +15,7 @@ export interface WorkAround {
 }
 
 /**
- * The kinds of open work whose descendant processes count as processes of an agent. `agents`: agents' sessions and all
- * actions. `agents and runs`: runs, too.
+ * The kinds of open work. The descendants of their processes count as processes of an agent. `agents`: agents' sessions
+ * and all actions. `agents and runs`: runs, too.
  */
 export type Around = "agents" | "agents and runs";

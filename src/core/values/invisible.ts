@@ -14,8 +14,8 @@ const JOINING =
   /[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Mymr}\p{scx=Khmr}\p{scx=Tibt}]/u;
 
 /**
- * Replaces each invisible character by the result of `escape`. Parts of emoji stay, because they have a visible effect.
- * Joiners stay within words of scripts that need them, for the same reason.
+ * Replaces each invisible character by the result of `escape`. Variation selectors and joiners of emoji stay, because
+ * they have a visible effect. Joiners stay within words of scripts that need them, for the same reason.
  */
 export function withVisible(text: string, escape: (char: string) => string): string {
   return text.replace(INVISIBLE, (char: string, at: number) => (isShown(text, char, at) ? char : escape(char)));

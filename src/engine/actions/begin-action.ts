@@ -60,8 +60,8 @@ export function ofEarlierTurns(
 
 /**
  * Returns the events that end actions which are over, and the events that begin this action. The caller appends them
- * after the events of the capture. The action is not begun in two cases: an open action of the same call exists, or its
- * scope is `paths` and there is nothing to keep. An exposed action (`isExposed`) is begun even if nothing is kept.
+ * after the events of the capture. No action is begun if its scope is `paths` and there is nothing to keep, or if an
+ * action of the same call is open. An exposed action (`isExposed`) is begun even if nothing is kept.
  *
  * Throws `REFUSED` if something cannot be kept, unless `onFailure` is `warn`. Throws `NOT_FOUND` if the request names a
  * transaction that is not open.
@@ -152,7 +152,8 @@ function isExcluded({ reason }: Omission): boolean {
 }
 
 /**
- * Returns the omissions without excluded paths that were kept aside, and without excluded folders above the targets.
+ * Returns the omissions, except those of excluded paths that were kept aside, and of excluded folders above the
+ * targets.
  */
 function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAction): Omission[] {
   const kept = new Set(leftOut.kept.map(({ path }) => path));
@@ -246,7 +247,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
 function namedTransaction({ transactions }: Brackets, id: string): string {
   if (transactions.some((one) => one.id === id)) return id;
   throw new ChronicleError("NOT_FOUND", `there is no active transaction ${JSON.stringify(id)}`, {
-    hint: "`chronicle transaction list` shows them; leave out the id to use the innermost one",
+    hint: "`chronicle transaction list` shows the active transactions; leave out the id to use the innermost one",
   });
 }
 
@@ -258,15 +259,15 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
     "REFUSED",
     `the action was stopped, because these paths cannot be kept: ${shown.join(", ")}${more}`,
     {
-      hint: 'make it readable, or raise the limit (`chronicle config`); with onFailure "warn" the tool runs unprotected',
+      hint: 'make these paths readable, or raise the limit that is named (`chronicle config`); with onFailure "warn", the tool runs although their states are not kept',
       data: { coverage: { complete: false, omitted: each.map(omissionShape) } },
     },
   );
 }
 
 /**
- * The number of paths up to which a record lists all of them in `files`. If there are more paths, only the declared
- * ones are listed, however many. The states beneath the declared paths can still be read from the history, as of
+ * The maximum number of paths that a record lists in `files`. If there are more paths, only the declared ones are
+ * listed, however many. The states beneath the declared paths can still be read from the history, as of
  * `from_seq`.
  */
 const MOST_LISTED = 20_000;
@@ -312,8 +313,8 @@ async function listBeneath(
 const NOT_READ = reasonsWith("notRead");
 
 /**
- * Returns the files without those that the capture could not read. An older state of such a file may be recorded, but
- * it is no backup of the present state.
+ * Returns the files, except those that the capture could not read, and except absent files in folders from which it
+ * left out new names. An older state of such a file may be recorded, but it is no backup of the present state.
  */
 function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
   const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
@@ -349,7 +350,7 @@ function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission
 }
 
 /**
- * Returns the omissions at, beneath or above declared paths that are off the record. Such files exist, but nothing of
+ * Returns the off-the-record omissions at, beneath or above declared paths. Such files exist, but nothing of
  * them may be kept.
  */
 function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {

@@ -48,7 +48,7 @@ function excludedPath(path: WorkspacePath, rule: readonly (string | undefined)[]
   const shown = shownPath(path);
   const words = rule.filter((word) => word !== undefined).join(" ");
   return new ChronicleError("NOT_FOUND", `${JSON.stringify(shown)} is excluded and was never recorded: ${words}`, {
-    hint: "excluded files are never recorded or touched; to record one from now on: `chronicle config forceInclude NAME`",
+    hint: "excluded files are not recorded; to record this one from now on, add its name to the list `forceInclude` (`chronicle config forceInclude` shows the list)",
     data: { path: shown, excluded: words },
   });
 }

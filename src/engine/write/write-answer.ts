@@ -45,7 +45,10 @@ export function writeShape(
 
 const STAYS = { reason: "not-empty", detail: "it holds files that are not recorded" };
 
-/** Returns the folders that a move or a deletion has left in place. `seq` is the last event of the write. */
+/**
+ * Returns the folders that a move or a deletion has left in place: the entries at or beneath its path that are still
+ * recorded after it. `seq`: the seq of the last event of the write.
+ */
 export async function stayingFolders({ index }: Context, write: ReadyWrite, seq: number): Promise<WorkspacePath[]> {
   const paths: WorkspacePath[] = [];
   if (write.kind !== "move" && write.kind !== "delete") return paths;
@@ -60,8 +63,8 @@ function shapeAt(path: WorkspacePath, now: PathState): FileShape | null {
 }
 
 /**
- * Returns the answer of a request that was done before; `undefined` if it was not done yet. Throws `USAGE` if another
- * request had the same id.
+ * Returns the answer of a request that was done before, without its conflicts; `undefined` if it was not done yet.
+ * Throws `USAGE` if another request had the same id.
  */
 export async function answerAgain(
   context: Context,

@@ -38,7 +38,7 @@ export class SocketWire implements Wire {
     }
   }
 
-  /** Sends the small frames of one turn of the event loop together, so that the peer receives one piece. */
+  /** Holds small frames back until the present callback has ended, so that they are sent together. */
   #holdForTurn(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
