@@ -274,7 +274,7 @@ function refusedFor(kept: readonly ContentUse[]): ChronicleError {
     hint:
       paths.length === 0
         ? "only contents of files can be erased"
-        : "change or remove it first; or exclude it (`chronicle config excludePatterns NAME`) and name the path",
+        : "change or remove it first; or add it to the list `excludePatterns` (`chronicle config excludePatterns` shows the list) and name the path",
     data: { paths },
   });
 }
