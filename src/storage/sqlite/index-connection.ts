@@ -170,7 +170,10 @@ function eventRow(row: Row): EventRow {
   };
 }
 
-/** The ids of the open records are read for this number of events or more. For fewer events, reading them costs more. */
+/**
+ * From this number of events on, `addAll` reads the ids of all open records, and forgets all answers. For fewer events,
+ * it costs less to update and forget the records one by one.
+ */
 const MANY_EVENTS = 200;
 
 /** Record ids are stored as bytes, so that text with a NUL survives and the order is bytewise. */
@@ -193,10 +196,12 @@ class EventTable {
 
   /** Adds rows, in event order. Requires a transaction. */
   addAll(events: readonly EventRow[]): void {
-    for (const { recordId } of events) this.#known.forgetRecord(recordId);
+    const isBulk = events.length >= MANY_EVENTS;
+    if (isBulk) this.#known.forget();
+    else for (const { recordId } of events) this.#known.forgetRecord(recordId);
     this.#addJumps(events);
     const inserts = new RowInserts(this.#sql, "events", 8);
-    const openIds = events.length < MANY_EVENTS ? this.#openIds : this.#openIdsNow();
+    const openIds = isBulk ? this.#openIdsNow() : this.#openIds;
     for (const { seq, ts, op, recordId, hash, offset, length, open } of events) {
       const id = Buffer.from(recordId);
       // File records are never open, so their frequent events need no update.

@@ -288,7 +288,7 @@ export class SqliteIndexStore implements IndexStore {
 
   async check(): Promise<readonly string[]> {
     return this.#read(() => {
-      // What is remembered would hide rows that were damaged since.
+      // Remembered answers would hide rows that were damaged since.
       this.#forgetRows();
       const rows = this.#on.sql.all("PRAGMA integrity_check(20)").map((row) => textAt(row, 0));
       const found = rows.length === 1 && rows[0] === "ok" ? [] : rows;
