@@ -1,4 +1,4 @@
-/** The library. What is not exported here is not public. */
+/** The library. Only the exports of this file are public. */
 export { open, openRecordStore, openStore, openSyncs, unforget } from "./library.ts";
 export {
   type ConflictResolution,

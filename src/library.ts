@@ -6,8 +6,8 @@ import type { WorkspaceApi } from "./api/workspace-api.ts";
 import * as opening from "./open.ts";
 
 /**
- * The functions with which programs open stores and workspaces. They are those of `open.ts`, but with the types of
- * `api/` alone, so that a program compiles against neither the engine nor a bundled package.
+ * The functions with which programs open stores and workspaces. `open.ts` implements these functions. Their types here
+ * come from `api/` alone. A program therefore compiles without the types of the engine and of bundled packages.
  */
 
 /** Opens a store on this machine. Throws `PLATFORM_UNSUPPORTED` on Windows. */
@@ -29,9 +29,9 @@ export function openRecordStore(options: RecordStoreOptions): Promise<Standalone
 }
 
 /**
- * Runs, in this process, the syncs of a store on this machine. `onError` receives errors that no caller waits for. As
- * on the command line, starting a sync with `withProtected` throws `FORBIDDEN` if this process was started by an agent
- * or within a run. Throws `PLATFORM_UNSUPPORTED` for a store on a server.
+ * Runs, in this process, the syncs of a store on this machine. `onError` receives errors that no caller waits for. In a
+ * process that an agent or a run started, starting a sync with `withProtected` throws `FORBIDDEN`. Throws
+ * `PLATFORM_UNSUPPORTED` for a store on a server.
  */
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncRunner {
   return opening.openSyncs(store, onError);
@@ -39,8 +39,8 @@ export function openSyncs(store: StoreApi, onError: (error: unknown) => void): S
 
 /**
  * Brings back a forgotten history, or a part of a history that was given up, in a store on this machine. `id` names it
- * by its id, a unique prefix of its id, or its name. Throws `NOT_FOUND` if there is none (any more), `AMBIGUOUS` if
- * several match, `UNSAFE` if its folder or its name has another history now.
+ * by its id, a unique prefix of its id, or its name. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several
+ * match, and `UNSAFE` if another history has taken its folder or its name.
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   return opening.unforget(store, id);

@@ -26,8 +26,8 @@ export async function openStore(options: StoreOptions): Promise<StoreApi> {
 }
 
 /**
- * Opens a store for a process that makes one call and then ends. Closing the store leaves its databases as they are for
- * the next process. Acknowledged changes are durable as usual, and signed at the end.
+ * Opens a store for a process that makes one call and then ends. Closing the store may leave its databases open (see
+ * `leftOpen`). Acknowledged changes are durable all the same, and closing signs them.
  */
 export async function openStoreOnce(options: StoreOptions): Promise<StoreApi> {
   return openAt(options, { once: true });
@@ -56,27 +56,27 @@ function refuseWindows(): void {
   throw new ChronicleError("PLATFORM_UNSUPPORTED", "Chronicle does not run on Windows", { hint: "use it inside WSL" });
 }
 
-/** Begins the store if there is none. Throws `PLATFORM_UNSUPPORTED` on Windows. */
+/** Opens a store of records. Begins the store if there is none. Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export async function openRecordStore(options: RecordStoreOptions): Promise<StandaloneRecordStoreApi> {
   refuseWindows();
   return openFileRecordStore(options, nodeBackends());
 }
 
-/** `onError` receives errors on this side of a connection. */
+/** Returns the acceptor of a store's replicas. `onError` receives errors on this side of a connection. */
 export function openReplicaAcceptor(store: StoreApi, onError: (error: unknown) => void): ReplicaAcceptor {
   return openAcceptor(partsOf(store), onError);
 }
 
 /**
- * Runs, in this process, the syncs of a store on this machine. `onError` receives errors that no caller waits for. A
- * start with `withProtected` throws `FORBIDDEN` in a process that an agent or a run started, as on the command line.
- * Throws `PLATFORM_UNSUPPORTED` for a store on a server.
+ * Runs, in this process, the syncs of a store on this machine. `onError` receives errors that no caller waits for. In a
+ * process that an agent or a run started, starting a sync with `withProtected` throws `FORBIDDEN`. Throws
+ * `PLATFORM_UNSUPPORTED` for a store on a server.
  */
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
   return syncsOf(store, { onError, refuseSecrets: () => refuseAgent(store, "withProtected") });
 }
 
-/** Runs the syncs in a server, which itself checks which of its callers may sync protected files. */
+/** Runs the syncs in a server. The server itself decides whether a caller may sync protected files. */
 export function openServedSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
   return syncsOf(store, { onError });
 }
@@ -101,15 +101,15 @@ export function findOrigin(store: StoreApi, workspaceId: string): Promise<KnownO
   return new FileSyncPlaces(store, partsOf(store)).originOf(workspaceId);
 }
 
-/** Returns what `unforget` can bring back: forgotten histories, and parts of histories that were given up. */
+/** Returns the forgotten histories, and the given-up parts of histories, that `unforget` can bring back. */
 export function listForgotten(store: StoreApi): readonly ForgottenShape[] {
   return forgottenIn(partsOf(store));
 }
 
 /**
  * Brings back a forgotten history, or a part of a history that was given up. `id` names it by its id, a unique prefix
- * of its id, or its name. Throws `NOT_FOUND` if there is none (any more), `AMBIGUOUS` if several match, `UNSAFE` if its
- * folder or its name has another history now.
+ * of its id, or its name. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several match, and `UNSAFE` if another
+ * history has taken its folder or its name.
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   return withCode(async () => {
@@ -121,30 +121,27 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
 }
 
 /**
- * Returns the work that has started this process: the work of an agent in this store or, unless `whose` is `agents`, a
- * run in this store. Returns `undefined` if neither has started this process.
+ * Returns the open work in this store that started this process: an agent's session, an action or a run. With `agents`
+ * as `whose`, runs do not count. Returns `undefined` if there is no such work.
  */
 export function startedWithin(store: StoreApi, whose?: Around): Promise<WorkAround | undefined> {
   return workAround(partsOf(store), whose);
 }
 
 /**
- * Returns the id of the workspace that is opened for an absolute folder, without opening it. Returns `undefined` if
- * there is none, and also if its folder was moved or is bind-mounted here.
+ * Returns the id of the workspace that `open` would open for an absolute folder. Returns `undefined` if there is no
+ * such workspace, and also if the workspace's folder was moved or is bind-mounted here.
  */
 export function findAround(store: StoreApi, folder: string): Promise<string | undefined> {
   return workspaceAround(partsOf(store), folder);
 }
 
-/** Also works for a store that cannot be opened. */
+/** Checks the permissions in a store, even in a store that cannot be opened. */
 export function checkAccess(places: Pick<StoreOptions, "home" | "configFolder" | "userHome">): DoctorCheck {
   return accessCheck(nodeDisk, places);
 }
 
-/**
- * Returns where a repair finds good bytes: in the store at the path, or, if no store is there, in the files below the
- * path.
- */
+/** Returns the place at a path from which a repair takes good bytes: a store, or a folder of files. */
 export function repairPlaceAt(path: string): RepairPlace {
   return nodeBackends().isStore(path) ? { store: path } : { folder: path };
 }
@@ -159,7 +156,7 @@ export async function restoreHere(
   return restoreFrom(source, moment, options, nodeBackends());
 }
 
-/** Closing the workspace closes its store. Throws `PLATFORM_UNSUPPORTED` on Windows. */
+/** Opens one workspace. Closing the workspace closes its store. Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export async function open(options: StoreOptions & OpenOptions): Promise<WorkspaceApi> {
   const store = await openStore(options);
   try {

@@ -37,19 +37,19 @@ export interface ActionRequest {
   readonly toolCall?: string;
   /** The depth of the agent in nested agents: 0 (default) for the top agent. */
   readonly depth?: number;
-  /** The transaction to which the action belongs. Default: the innermost active one of the same session. */
+  /** The transaction to which the action belongs. Default: the innermost active transaction of the same session. */
   readonly transaction?: string;
   /** A summary for people. Default: the type and the paths or the command. */
   readonly summary?: string;
   /**
-   * What happens if the state before the action cannot be kept. `block` (default): an error is thrown. `warn`: the
-   * action begins nevertheless, and its coverage lists what was not kept.
+   * The consequence if the state before the action cannot be kept. `block` (default): an error is thrown. `warn`: the
+   * action begins nevertheless, and its coverage lists the omissions.
    */
   readonly onFailure?: "block" | "warn";
   /**
    * True to act off the record: nothing is stored about the action (default: false).
-   * - `action(…)` calls `work` with `null`. Like `offRecord(…)`, it keeps the changes out of the history, and throws
-   *   the same errors.
+   * - `action(…)` calls `work` with `null`, and keeps the changes of `work` out of the history. Throws the errors of
+   *   `offRecord(…)`.
    * - `snapshotAction(…)` only returns `null`. The next capture records the changes, because Chronicle never learns
    *   when the action ends.
    */
@@ -81,9 +81,8 @@ export interface ActionEnd {
   /** The reason for the outcome, for people. */
   readonly reason?: string;
   /**
-   * What happens if the changes of the action cannot be recorded, for example because the disk is full or fails.
-   * `block` (default): an error is thrown, and the action stays open. `warn`: the action is closed, and its coverage
-   * lists what was not recorded.
+   * The consequence if the changes of the action cannot be recorded, for example on a full disk. `block` (default): an
+   * error is thrown, and the action stays open. `warn`: the action is closed, and its coverage lists the omissions.
    */
   readonly onFailure?: "block" | "warn";
 }
@@ -98,9 +97,8 @@ export interface ActionsOf {
   /** Ids of actions that stay open, such as those of a sub-agent that works in the background. */
   readonly except?: readonly string[];
   /**
-   * True if it is unknown whether the actions ran, because they were denied or interrupted. A change that would belong
-   * to such an action then names the action only as a candidate, and an undo of the turn or session does not undo the
-   * change.
+   * True if the actions may never have run, because they were denied or interrupted. Such an action becomes only a
+   * candidate for the changes that would otherwise belong to it. An undo of the turn or session leaves these changes.
    */
   readonly unsure?: boolean;
 }
@@ -122,7 +120,7 @@ export interface Selection {
 }
 
 export interface RollbackOptions {
-  /** True to change nothing, and return what the rollback would do (default: false). */
+  /** True to change nothing, and return the effect of the rollback (default: false). */
   readonly dryRun?: boolean;
   /** True to skip the paths that cannot be restored, and to restore the others. Default: all or nothing. */
   readonly force?: boolean;
@@ -143,9 +141,9 @@ export interface TransactionOptions {
   readonly session?: string;
   /**
    * The changes that belong to the transaction, and that a rollback undoes:
-   * - `folder` (default in the library): the changes of actions and writes. If no `session` is given, also the
-   *   restores, undos and redos in the transaction, and the changes of the folder that no action owns and that are made
-   *   while the transaction is the innermost open work.
+   * - `folder` (default in the library): the changes of actions and writes. Without `session`, two more kinds belong to
+   *   the transaction: the restores, undos and redos in it, and changes of the folder that no action owns while the
+   *   transaction is the innermost open work.
    * - `actions` (default over HTTP): the changes of actions and writes, and the restores, undos and redos of the client
    *   that began the transaction. A rollback leaves all other changes.
    */
@@ -156,9 +154,9 @@ export interface TransactionOptions {
    */
   readonly pid?: number | null;
   /**
-   * What the next change of the workspace does with the transaction if the process `pid` has ended. `rollback`
-   * (default): it rolls the transaction back, or commits it if it cannot be rolled back. `keep`: it commits the
-   * transaction.
+   * The treatment of the transaction once the process `pid` has ended. The next change of the workspace then rolls the
+   * transaction back (`rollback`, the default) or commits it (`keep`). A transaction that cannot be rolled back is
+   * committed.
    */
   readonly onOwnerDeath?: "rollback" | "keep";
 }
@@ -185,9 +183,9 @@ export interface PruneOptions {
   /** The number of newest snapshots and actions (counted together) that are kept. */
   readonly keepLast?: number;
   /**
-   * A number of hours (in UTC). For each of the latest hours that have a snapshot or action, up to this number, the
-   * newest one is kept. Hours without any are not counted. The fields from `keepDaily` to `keepYearly` do the same for
-   * days, weeks, months and years.
+   * A number of hours (in UTC). The newest snapshot or action of each of the latest hours is kept, up to this number of
+   * hours. Hours without a snapshot or action are not counted. `keepDaily` to `keepYearly` do the same for days, weeks,
+   * months and years.
    */
   readonly keepHourly?: number;
   readonly keepDaily?: number;
@@ -196,38 +194,35 @@ export interface PruneOptions {
   readonly keepYearly?: number;
   /** An age in ms. All younger snapshots and actions are kept. */
   readonly keepWithinMs?: number;
-  /** False to let pinned snapshots and actions be pruned, too. Default: true, which keeps them. */
+  /** False to prune pinned snapshots and actions, too. Default: true. */
   readonly keepPinned?: boolean;
-  /** True to prune nothing, and return what would be pruned (default: false). */
+  /** True to prune nothing, and return the effect of the pruning (default: false). */
   readonly dryRun?: boolean;
   /**
-   * True to let `gc` free the contents at once, so that `unforget` cannot bring them back. Then throws `REFUSED` while
-   * somebody is at work in the workspace, and while an earlier pruning can still be withdrawn. Through a client of a
-   * server, throws `USAGE`. Default: false, which keeps the contents for 24 hours.
+   * True to let `gc` free the contents at once. Default: false; `unforget` can bring the contents back for 24 hours.
+   * True throws `REFUSED` while somebody is at work in the workspace, and while an earlier pruning can still be
+   * withdrawn. Through a client of a server, true throws `USAGE`.
    */
   readonly now?: boolean;
 }
 
-/** Options of an erasure. Exactly one of `what` and `match` must be given; it selects the contents. */
+/** Options of an erasure. Exactly one of `what` and `match` must be given. */
 export interface EraseOptions {
   /**
-   * A path, which selects the contents that the path and everything beneath it have or had; or the SHA-256 of a
-   * content.
+   * A path, or the SHA-256 of a content. A path selects all contents that the path or anything beneath it has or had.
    */
   readonly what?: string;
-  /**
-   * A pattern as in a `.gitignore`, which selects the contents of all present and former paths that match the pattern.
-   */
+  /** A pattern as in a `.gitignore`. The pattern selects the contents of all present and former paths that match. */
   readonly match?: string;
   /** The reason; the log keeps it for ever. */
   readonly reason?: string;
   /**
-   * True to remove the bytes from the store at once and for good. Then throws `REFUSED` while somebody is at work in
-   * the workspace. Through a client of a server, throws `USAGE`. Default: false; the first `gc` after 24 hours removes
-   * the bytes.
+   * True to remove the bytes from the store at once and for good. Default: false; the first `gc` after 24 hours removes
+   * the bytes. True throws `REFUSED` while somebody is at work in the workspace. Through a client of a server, true
+   * throws `USAGE`.
    */
   readonly now?: boolean;
-  /** True to erase nothing, and return what would be erased (default: false). */
+  /** True to erase nothing, and return the effect of the erasure (default: false). */
   readonly dryRun?: boolean;
 }
 
@@ -260,8 +255,7 @@ export interface ActionApi {
    * needed:
    * - The tool only reads.
    * - The action is off the record.
-   * - The action touches only the paths that it names, and there is no state to keep. This is so if the tool only
-   *   deletes, and none of the paths exists.
+   * - The action only deletes the paths that it names, and none of these paths exists.
    *
    * If this method throws, the tool must not run. Throws `REFUSED` if a path of the action cannot be kept, for example
    * because it is unreadable or too large. Throws `LIMIT_EXCEEDED` if the store is full, and `IO` if the disk is full
@@ -273,8 +267,8 @@ export interface ActionApi {
    * Records the changes of an action, and ends the action. An action that ends as `denied` has no changes. Throws
    * `NOT_FOUND` for an unknown id.
    *
-   * If the action has ended before, the state of the action does not change, with two exceptions. An `abandoned` action
-   * is finished. A `denied` action is finished if the outcome is now `done` or `failed`, because it has run after all.
+   * The state of an action that has already ended does not change, with two exceptions. An `abandoned` action is
+   * finished. A `denied` action is finished if the outcome is now `done` or `failed`, because it has run after all.
    */
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
   /**
@@ -332,9 +326,9 @@ export interface ActionApi {
    * Begins a transaction. First captures the present state, so that only later changes belong to the transaction.
    *
    * The new transaction is a savepoint of the innermost active transaction that has the same session and scope, and the
-   * same owner or no owner. If there is no such transaction, it is no savepoint. Within a run with `rollbackOnFailure`,
-   * only transactions that began after the run's own transaction are considered. If there is none, the new transaction
-   * is a savepoint of the run's own transaction.
+   * same owner or no owner. Without such a transaction, the new transaction is no savepoint. Within a run with
+   * `rollbackOnFailure`, only transactions that began after the run's own transaction count. Without one, the new
+   * transaction is a savepoint of the run's own transaction.
    */
   beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
   /**
@@ -345,8 +339,8 @@ export interface ActionApi {
   commitTransaction(id: string): Promise<TransactionShape>;
   /**
    * Undoes exactly the changes of a transaction and its savepoints, and keeps later work. `redo` redoes the changes.
-   * Throws the errors of `commitTransaction`. Without `force`, also throws `REFUSED` if a path cannot be changed;
-   * nothing is then changed, and the transaction stays active. With `force`, such a path is skipped.
+   * Throws the errors of `commitTransaction`. Without `force`, also throws `REFUSED` if a path cannot be changed. In
+   * that case, nothing is changed, and the transaction stays active. With `force`, such a path is skipped.
    */
   rollbackTransaction(id: string, options?: { readonly force?: boolean }): Promise<TransactionRollbackShape>;
   /**
@@ -386,10 +380,9 @@ export interface ActionApi {
    */
   versions(options?: VersionsOptions): Promise<VersionShape[]>;
   /**
-   * Makes a version the state of its path. First captures the present state. `id` is the id of the version; the
-   * replica's id in it may be shortened to a prefix. Throws `NOT_FOUND` if no version matches, `AMBIGUOUS` if several
-   * match, `REFUSED` if something at or above the path is in the way, and `ERASED`, `PRUNED` or `BLOB_MISSING` if the
-   * content is gone.
+   * Makes a version the state of its path. First captures the present state. `id` is the id of the version. A prefix of
+   * the replica's id is enough in it. Throws `NOT_FOUND` if no version matches, `AMBIGUOUS` if several match, `REFUSED`
+   * if something at or above the path is in the way, and `ERASED`, `PRUNED` or `BLOB_MISSING` if the content is gone.
    */
   restoreVersion(id: string): Promise<VersionRestoreShape>;
 

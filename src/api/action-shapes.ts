@@ -45,7 +45,7 @@ export interface ActionShape {
   tool_call: string | null;
   recursion_depth: number;
   /**
-   * `seq`: the event that records the action's snapshot. `from_seq`: the event after which the files had the state
+   * `seq`: the event that records the action's snapshot. `from_seq`: the event after which the files were in the state
    * before the action.
    */
   seq: number;
@@ -80,7 +80,7 @@ export interface ActionEndShape {
 export interface ActionDiffShape {
   /** The action's id. */
   from: string;
-  /** Always empty, which stands for the present state. */
+  /** Always empty. An empty text means the present state. */
   to: string;
   /** The time of the comparison. */
   timestamp: string;
@@ -114,8 +114,8 @@ export interface ChangesShape {
    */
   ambiguous: string[];
   /**
-   * Notes for people. They are about a part of this work that a compaction removed, changes that could not be recorded,
-   * and listed paths whose earlier state is unknown. Absent if there are none.
+   * Notes for people, on work that a compaction removed, on changes that could not be recorded, and on listed paths
+   * whose earlier state is unknown. Absent if there are none.
    */
   notes?: string[];
 }
@@ -136,8 +136,8 @@ export interface TransactionShape {
   actor: string;
   session?: string;
   /**
-   * Present if only the following changes belong to the transaction: those of actions and writes, and the restores,
-   * undos and redos of the client that began it. A rollback leaves all other changes of the folder.
+   * Present if only these changes belong to the transaction: the changes of actions and writes, and the restores, undos
+   * and redos of the client that began the transaction. A rollback leaves all other changes of the folder.
    */
   scope?: "actions";
   /** True if the process that owns the transaction is gone and the transaction is still active. */
@@ -190,10 +190,7 @@ export interface VersionShape {
   session?: string;
   turn?: string;
   action?: string;
-  /**
-   * The origin's event that recorded the state on which the version was based; 0 if the replica knew no state of the
-   * path.
-   */
+  /** The origin's event with the state on which the version was based; 0 if the replica knew no state of the path. */
   based_on: number;
   /**
    * The path's last event when the version arrived, and the iteration of that event; both are 0 if there was no event.
@@ -225,13 +222,13 @@ export interface PruneShape {
   floor_seq: number;
   /**
    * `pruned_actions`: the ids of the actions that can no longer be rolled back. `pruned_snapshots`: the numbers of the
-   * snapshots that can no longer be restored. In a dry run: those that a pruning would give up.
+   * snapshots that can no longer be restored. In a dry run: the actions and snapshots that a pruning would give up.
    */
   pruned_actions: string[];
   pruned_snapshots: number[];
   kept_actions: number;
   kept_snapshots: number;
-  /** The number of actions and snapshots that are kept only because they are younger than `min_age_hours`. */
+  /** The number of actions and snapshots that only `min_age_hours` keeps from being pruned. */
   too_young: number;
   /**
    * The number and the size of the contents that this workspace no longer needs. After the grace period, `gc` frees
@@ -246,12 +243,11 @@ export interface ErasedContentShape {
   hash: string;
   bytes: number;
   /**
-   * `paths`: the first of the paths that have or had the content, in path order. `total_paths`: the number of all these
-   * paths.
+   * `paths`: the first paths, in path order, that have or had the content. `total_paths`: the number of all such paths.
    */
   paths: string[];
   total_paths: number;
-  /** The first of the paths that have the content now, in path order. */
+  /** The first paths, in path order, that have the content now. */
   now_in: string[];
 }
 
@@ -294,8 +290,8 @@ export interface EraseShape {
   /** Other places that may hold the same contents and were not erased, in words. */
   not_reached: string[];
   /**
-   * `freed`: with `now`, true if the bytes have left the store, else false. Without `now`, `null`, because the bytes
-   * leave the store later. `not_freed`: if `freed` is false, the reason; else `null`.
+   * `freed`: true if the bytes have left the store. `null` without `now`, because the bytes then leave the store later.
+   * `not_freed`: the reason if `freed` is false, else `null`.
    */
   freed: boolean | null;
   not_freed: string | null;

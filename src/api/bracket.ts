@@ -38,24 +38,23 @@ export class ActionBracket {
   }
 
   /**
-   * Finishes an action. Never rejects. Returns `undefined` if `finishAction` succeeded. Otherwise, tries once more and,
-   * if need be, ends the action without its changes; returns the first error in both cases. If no end can be recorded,
-   * keeps the end in `#unrecorded`.
+   * Finishes an action. Never rejects. Returns `undefined` if `finishAction` succeeded. Otherwise, closes the action as
+   * `#close` does, and returns the first error. If the action cannot be closed either, keeps its end in `#unrecorded`.
    */
   async #finish(id: string, end: ActionEnd): Promise<unknown> {
     try {
       await this.#workspace.finishAction(id, end);
       return undefined;
     } catch (trouble) {
-      // An error of `#close` is dropped, because the first error already tells the caller what is wrong.
+      // Drop an error of `#close`, because the first error already tells the caller about the problem.
       await this.#close(id, end).catch(() => this.#unrecorded.set(id, end));
       return trouble;
     }
   }
 
   /**
-   * Closes an action. If its changes cannot be recorded, the action is closed, and its `reason` says so. Ignores an
-   * action that does not exist. Removes the action from `#unrecorded`.
+   * Closes an action even if its changes cannot be recorded. In that case, the `reason` of the action says so. Ignores
+   * an action that does not exist. Removes the action from `#unrecorded`.
    */
   async #close(id: string, end: ActionEnd): Promise<void> {
     try {
@@ -87,7 +86,7 @@ export class TransactionBracket {
   readonly #workspace: ActionApi;
   /**
    * The sessions of transactions that could not be ended, by the transaction's id. Such a transaction must be ended
-   * before the next transaction of its session begins, because the next one would become its savepoint.
+   * before the next one of its session begins. Otherwise, the next one would become its savepoint.
    */
   readonly #unended = new Map<string, string | undefined>();
 
@@ -96,10 +95,10 @@ export class TransactionBracket {
   }
 
   /**
-   * Begins a transaction, calls `work`, commits the transaction, and returns the result of `work`. Rolls the
-   * transaction back if `work` throws, or if the commit fails twice. If the rollback fails, throws an error that names
-   * the transaction, which stays active. First rolls back the transactions that earlier calls with the same session
-   * left active, and throws if that fails.
+   * First rolls back the transactions that earlier calls with the same session left active, and throws if that fails.
+   * Then begins a transaction, calls `work`, commits the transaction, and returns the result of `work`. Rolls the
+   * transaction back if `work` throws, or if the commit fails twice. If the rollback fails, the transaction stays
+   * active, and the thrown error names it.
    */
   async run<T>(work: (transaction: TransactionShape) => Promise<T> | T, options: TransactionOptions = {}): Promise<T> {
     await this.#endEarlier(options.session);
@@ -179,7 +178,7 @@ export class TransactionBracket {
   }
 }
 
-/** Returns the status with which a transaction had already ended, if the error says so; otherwise `undefined`. */
+/** Returns the status in the error of a transaction that had already ended; `undefined` for any other error. */
 function endOf(error: unknown): unknown {
   return error instanceof ChronicleError && error.code === "REFUSED" ? error.data["status"] : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * A conflict: a path at which an undo or redo did not merge with later work, or a path that was changed differently in
- * a folder and in its upstream. The contents of both sides are kept.
+ * A conflict: a path at which an undo or redo did not merge with later work, or a path that a folder and its upstream
+ * changed differently. The contents of both sides are kept.
  *
  * In the names of the fields, `current` is the state that the path has, and `undo` is the side that the undo or redo
  * would have written. In a sync, `current` is the folder's side, and `undo` is the upstream's side.
@@ -36,7 +36,7 @@ export interface ConflictShape {
    *   folder and deleted upstream.
    * - `created`: the path was created after the change that the undo inverts. In a sync: the path was created on both
    *   sides.
-   * - `folder`: what should be a folder is now something else.
+   * - `folder`: the path should be a folder, and is now something else.
    * - `blocked` (only in a sync): the upstream's side cannot be written.
    * - `collision` (only in a sync): the folder's disk does not distinguish the name from another path's name.
    */
@@ -57,7 +57,7 @@ export interface ConflictShape {
   undo_id: string;
   /**
    * `current_hash`: the hash of the content at the time of the conflict. `undo_hash`: the hash of the content that the
-   * undo would have written. An empty hash means that the side has no content.
+   * undo would have written. A hash is empty if the side has no content.
    */
   current_hash: string;
   undo_hash: string;

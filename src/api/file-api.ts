@@ -42,7 +42,9 @@ export interface ListFilesOptions {
   readonly at?: string;
   /** The maximum number of results. Default: all. */
   readonly limit?: number;
-  /** Continues after this path. Give `next` of the previous page. Default: begins with the first path. */
+  /**
+   * The path after which the page begins: `next` of the previous page. Default: the page begins with the first path.
+   */
   readonly after?: string;
 }
 
@@ -55,12 +57,12 @@ export interface Classed {
   readonly class?: "protected";
 }
 
-/** A file's state and its content, which is read in pieces. */
+/** A file's state and content. The content is read in pieces. */
 export interface FileContent extends FileShape, Classed {
   /**
-   * Yields the bytes from `start` to `end` (exclusive). Default: all bytes. Throws `BLOB_CORRUPT` before the last byte
-   * of a content that does not have its hash. Before a range is yielded, the whole content is compared with its hash.
-   * For a large content, a process does this once, as long as the stored file does not change.
+   * Yields the bytes from `start` to `end` (exclusive). Default: all bytes. If the content does not have its hash,
+   * throws `BLOB_CORRUPT` before the last byte. A range is yielded only after the whole content was compared with its
+   * hash. A process compares a large content once, as long as the stored file does not change.
    */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
@@ -94,9 +96,9 @@ export interface WriteBy {
   readonly actor?: string;
   readonly session?: string;
   /**
-   * An id that identifies the request. If the log of the workspace shows that a request with this id was already done,
-   * the request is not done again, and the same answer is returned. Throws `USAGE` if the id was used for a different
-   * request. At most 200 characters; through a client, at most 128 in percent-encoded form.
+   * An id that identifies the request. A request whose id is already in the log of the workspace is not done again, and
+   * gets the same answer as before. Throws `USAGE` if the id was used for a different request. At most 200 characters;
+   * through a client, at most 128 in percent-encoded form.
    */
   readonly requestId?: string;
 }
@@ -152,15 +154,15 @@ export interface EventsOptions {
 /**
  * Listing, reading, writing and following files.
  *
- * Reads show the recorded state. An edit on disk is visible to them once it is captured (see `follow`, `watch`,
- * `snapshot`, `record`).
+ * Reads show the recorded state. They show an edit on disk once it is captured (see `follow`, `watch`, `snapshot`,
+ * `record`).
  *
  * In a workspace with a folder, a write first captures the present state of its path. Missing parent folders are
  * created. A write is durable when its promise resolves, and is one operation for `undo`. Concurrent writes of several
  * callers share one sync to disk.
  *
- * Before the promise of a write resolves, the caller must not change an array that was passed as the content. The
- * reason is that an array of more than 1 MiB is not copied.
+ * The caller must not change an array that it passed as the content until the promise of the write resolves, because an
+ * array of more than 1 MiB is not copied.
  */
 export interface FileApi {
   /** Returns a page of the paths of a moment, with their states. */

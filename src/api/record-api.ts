@@ -62,8 +62,8 @@ export interface UnverifiedImportShape {
   checkpoint?: { file_sha256: string; seq: number; records: number };
   /**
    * The first line that fails verification. `line`: the number of the line. `byte`: the offset at which the line
-   * begins. `bytes` and `lines`: how much was left out from this line on. `reason`: why the line fails. Absent if all
-   * lines were imported.
+   * begins. `bytes` and `lines`: the size and the number of the lines that were left out, from this line on. `reason`:
+   * the reason why the line fails. Absent if all lines were imported.
    */
   tear?: { line: number; byte: number; bytes: number; lines: number; reason: string };
 }
@@ -72,8 +72,8 @@ export interface UnverifiedImportShape {
 export interface RecordImportShape {
   source: "chronomemory";
   /**
-   * The number of events of the original that were verified. Each became one event of this log. Records from a
-   * checkpoint are not counted.
+   * The number of verified events of the original log. Each became one event of this log. Records from a checkpoint are
+   * not counted.
    */
   events: number;
   /** The number of imported records that are live. */
@@ -93,8 +93,8 @@ export interface RecordImportShape {
  * removed. The promise of a change resolves when the event of the change is durable.
  *
  * An id is any well-formed text of 1 to 1,024 bytes in UTF-8. A record is a JSON object of plain values: finite
- * numbers, well-formed texts, no key `__proto__`, no instances of classes. Returned records are copies, which the
- * caller may change.
+ * numbers, well-formed texts, no key `__proto__`, no instances of classes. Returned records are copies: the caller may
+ * change them.
  *
  * Calls that change something run one after another, under the lock of the log. If another process holds the lock, a
  * call waits for it, and throws `LOCKED` if it waits too long. A call throws `USAGE` for an invalid id or record, and
@@ -121,17 +121,17 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
    */
   migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number>;
   /**
-   * Copies the log and the records into a new folder beneath `folder`, which must be absolute. Returns the path of the
-   * new folder. The copy of a standalone store is a standalone store, too. The copy of a workspace cannot be opened. It
-   * has the lines of the workspace's log, without the contents of files, and the records in `records.ndjson`, as
-   * `export` yields them.
+   * Copies the log and the records into a new folder beneath the absolute path `folder`. Returns the path of the new
+   * folder. The copy of a standalone store is a standalone store, too. The copy of a workspace cannot be opened. It has
+   * the lines of the workspace's log, without the contents of files, and the records in `records.ndjson`, as `export`
+   * yields them.
    */
   backup(folder: string): Promise<string>;
   /** Yields the records that are not deleted, as lines of canonical JSON `{"id":…,"record":…}` without a newline. */
   export(): AsyncIterable<string>;
   /** Moves the log into the archive. Returns the number of moved events. */
   compact(): Promise<number>;
-  /** Verifies like `verify`, and returns whether there is no problem. */
+  /** Verifies like `verify`, and returns true if there is no problem. */
   chainValid(): Promise<boolean>;
   /**
    * Recomputes the whole chain and returns every problem. For the records of a workspace, this is a `quick`
@@ -143,14 +143,14 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
    * their order and their recursion depth. One `import:` event before the records has the times and the head of the
    * original, and the SHA-256 of the file.
    *
-   * First verifies every line. If a line does not match its hash, throws `INTEGRITY_VIOLATION` with the number of the
-   * line, and imports nothing, unless `upToTear` is set. Throws `REFUSED` for a compacted log if `checkpoint` is
-   * missing. `unverified` of the result describes what was imported without proof, and what was left out.
+   * First verifies every line. If a line does not match its hash, and `upToTear` is not set, imports nothing and throws
+   * `INTEGRITY_VIOLATION` with the number of the line. Throws `REFUSED` for a compacted log if `checkpoint` is missing.
+   * `unverified` of the result describes the parts that were imported without proof or left out.
    */
   importChronomemory(log: Uint8Array, options?: ImportOptions): Promise<RecordImportShape>;
   /**
-   * Closes a standalone store. The next call opens the store again. For the records of a workspace, does nothing,
-   * because the workspace itself is closed instead.
+   * Closes a standalone store. The next call opens the store again. Does nothing for the records of a workspace,
+   * because they are closed with the workspace.
    */
   close(): Promise<void>;
 }
@@ -162,8 +162,8 @@ export interface RecordStoreOptions {
   /** The maximum time to wait for the lock, in ms (default 30,000). */
   readonly waitMs?: number;
   /**
-   * True to write nothing (default: false). A folder without a store then throws `NOT_FOUND`, and every call that would
-   * change something throws `READ_ONLY`.
+   * True to write nothing (default: false). With `readOnly`, a folder without a store throws `NOT_FOUND`, and every
+   * call that would change something throws `READ_ONLY`.
    */
   readonly readOnly?: boolean;
 }
@@ -172,8 +172,8 @@ export interface RecordStoreOptions {
 export interface StandaloneRecordStoreApi extends RecordStoreApi {
   readonly folder: string;
   /**
-   * Returns notes, for people, on what was found when the store was opened: a torn tail that was moved away, a
-   * checkpoint that was discarded, or damage.
+   * Returns notes for people about the opening of the store: on a torn tail that was moved away, a discarded
+   * checkpoint, or damage.
    */
   notes(): Promise<readonly string[]>;
 }

@@ -5,8 +5,8 @@ import type { WorkspaceApi } from "./workspace-api.ts";
 // caller. The implementation of `ReplicaAcceptor` exchanges the messages with the replica.
 
 /**
- * The members of `WebSocket` (of the package `ws`) that Chronicle uses. They are declared here instead of being
- * imported, because these types are published, and `ws` is bundled and so not installed with them.
+ * The members of `WebSocket` (of the package `ws`) that Chronicle uses. They are declared here and not imported,
+ * because these types are published, and the bundled package `ws` is not installed with them.
  */
 export interface OpenWebSocket {
   readonly readyState: number;
@@ -27,7 +27,7 @@ export interface OpenWebSocket {
   terminate(): void;
 }
 
-/** An admitted connection, from which nothing has been read yet. */
+/** An admitted connection. Nothing has been read from it yet. */
 export type ReplicaConnection =
   | { readonly kind: "socket"; readonly socket: Socket }
   | { readonly kind: "web-socket"; readonly socket: OpenWebSocket };
@@ -65,8 +65,8 @@ export interface ReplicaAdmission {
   /** True if the replica may not write back. */
   readonly readOnly: boolean;
   /**
-   * The actor that replaces a reserved name (one that stands for people or for Chronicle, such as `human` or
-   * `chronicle`) as the actor of a change that the replica sends. Absent: changes keep the actor that they name.
+   * The actor in place of a reserved name in the replica's changes. Reserved are the names for people and for
+   * Chronicle, such as `human` and `chronicle`. Absent: all changes keep their actors.
    */
   readonly actor?: string;
 }
@@ -82,7 +82,7 @@ export interface ReplicaLoad {
 /** The origin's side of replication: exchanges messages with replicas. */
 export interface ReplicaAcceptor {
   /**
-   * Serves one connection. Must be called in the turn of the event loop in which the connection was opened; otherwise,
+   * Serves one connection. Must be called in the turn of the event loop in which the connection was opened. Otherwise,
    * the first messages may be lost. Resolves when the connection has ended. Never rejects, because errors that a
    * replica causes are reported to that replica.
    */

@@ -26,14 +26,14 @@ export interface OmittedChangeShape {
   reason: string;
   detail?: string;
   /**
-   * True if `undo` can invert the change. For this purpose, a content is kept aside for seven days: the path's earlier
-   * content or, for a created path, the new content, which would otherwise be lost when `undo` removes the path. If the content is erased, `undo`
-   * can no longer invert the change.
+   * True if `undo` can invert the change. For this purpose, the path's earlier content is kept aside for seven days.
+   * For a created path, the new content is kept aside, because `undo` removes the path. If this content is erased,
+   * `undo` can no longer invert the change.
    */
   kept: boolean;
   /**
-   * True if the path's earlier content is gone for good. Not set for a file that has only grown, and for an overwritten
-   * file that a person excluded: such a file is named, but is no failure of the run.
+   * True if the path's earlier content is gone for good. False for a file that has only grown, and for an overwritten
+   * file that a person excluded. Such a file is reported, but is no failure of the run.
    */
   lost: boolean;
   /**
@@ -108,7 +108,7 @@ export interface ChangeShape {
   protected?: true;
   /** If a patch was requested: true if one of the contents was erased, so that there is no patch. */
   erased?: true;
-  /** True if a patch of a selection's changes was requested, but a content that it needs was pruned. */
+  /** True if a patch of a selection's changes was requested, but one of the contents was pruned. */
   pruned?: true;
 }
 
@@ -203,12 +203,12 @@ export interface SigningShape {
    * - `signed`: the head is signed, or will be in a moment.
    * - `unsigned`: changes are still recorded, but the history proves nothing.
    * - `read-only`: the log is damaged, or contradicts the kept head. Nothing is recorded.
-   * - `copy`: the workspace is a copy of an origin's history, which the origin signs.
+   * - `copy`: the workspace is a copy of an origin's history. The origin signs it.
    */
   state: "signed" | "unsigned" | "read-only" | "copy";
   /** The reason, if `state` is `unsigned`; else `null`. */
   reason: SigningReason | null;
-  /** `detail`: a description of the problem for people. `hint`: what to do about it. */
+  /** `detail`: a description of the problem for people. `hint`: the next step for a person. */
   detail: string | null;
   hint: string | null;
   /** `key`: the verifier key of the signer that the log names. `since`: the event that names it. */
@@ -303,8 +303,8 @@ export interface RestoreShape {
   /** The folder that was filled, for a restore with `to`. */
   to?: string;
   /**
-   * For a rollback of paths outside of the workspace: the id of the action as which the rollback was recorded. A
-   * `rollback` of this action with the same `outside` undoes the rollback. Absent if nothing was changed.
+   * For a rollback of paths outside of the workspace: the id of the action that records the rollback. A `rollback` of
+   * this action with the same `outside` undoes the rollback. Absent if nothing was changed.
    */
   rollback_id?: string;
   /** For a rollback: notes for people on the omitted paths that were (or would be) put back. */
@@ -313,7 +313,7 @@ export interface RestoreShape {
 
 /**
  * The effect that an operation would have with `force`. If a dry run without `force` is refused, `data.forced` of the
- * error has this shape; it is `null` if the operation would be refused with `force`, too. `changes` and `skipped` have
+ * error has this shape. It is `null` if the operation would be refused with `force`, too. `changes` and `skipped` have
  * only the first hundred items. `total_changes` and `total_skipped` are the numbers of all items.
  */
 export interface ForcedShape {
@@ -324,24 +324,20 @@ export interface ForcedShape {
 }
 
 /**
- * The result of an undo or redo. If `finished` is not empty, the call has only finished (or would only finish)
- * interrupted operations, and has undone or redone nothing else. `changes` and `undo_id` then describe these
- * interrupted operations.
+ * The result of an undo or redo. If `finished` is not empty, the call has finished (or would finish) interrupted
+ * operations, and has undone or redone nothing. `changes` and `undo_id` then describe the interrupted operations.
  */
 export interface UndoShape extends RestoreShape {
   /** The operation that was (or would be) undone or redone. */
   operation: OperationShape | null;
-  /** The direction of what was (or would be) done. The undo of an undo has the direction `redo`. */
+  /** The direction of the operation. The undo of an undo has the direction `redo`. */
   direction: "undo" | "redo";
   /**
    * Present for an undo of a selection, and for the redo of such an undo: the selection, such as `turn 3f2a…`. For the
    * undo, `operation` is `null`. For the redo, `operation` is the undo.
    */
   selection?: string;
-  /**
-   * Further notes for people. For example, a note names the iterations that have the edits which `force` has
-   * overwritten.
-   */
+  /** Further notes for people, such as the iterations with the edits that `force` has overwritten. */
   notes: string[];
   /**
    * The changes that did not merge with later work and became (or would become) conflicts. Their paths keep their
@@ -392,7 +388,7 @@ export interface SessionShape {
    */
   started: string;
   ended: string | null;
-  /** The command line, in which secrets are masked. */
+  /** The command line. Secrets in it are masked. */
   command: string[];
   tracked_paths: string[];
   exit_code: number | null;
@@ -564,16 +560,16 @@ export interface ExplainShape {
   path: string;
   tracked: boolean;
   /**
-   * True if the path is recorded. A recorded path stays tracked until it is deleted, even if a rule would leave it out
-   * if it were new.
+   * True if the path is recorded. A recorded path stays tracked until it is deleted, even if a rule leaves out new
+   * paths of this name.
    */
   recorded: boolean;
   rule: string;
   pattern?: string;
   source?: string;
   /**
-   * Present if the path is left out although the rules include it: the reason, such as too large, unreadable, over a
-   * limit, or a special file.
+   * The reason why a path is left out that the rules include, such as too large, unreadable, over a limit, or a special
+   * file. Absent for any other path.
    */
   omitted?: { reason: string; detail: string };
 }
@@ -602,7 +598,7 @@ export interface DuShape {
   groups?: DuGroupShape[];
 }
 
-/** A group of contents: those first recorded by one session, at one path or in one period. */
+/** A group of contents that were first recorded by one session, at one path or in one period. */
 export interface DuGroupShape {
   name: string;
   count: number;
@@ -712,8 +708,8 @@ export interface RunShape {
    */
   notes?: string[];
   /**
-   * The created paths in `changes` that existed, or may have existed, before the run: the rules left them, or a folder
-   * above them, out until then. An undo of the run does not remove them. Absent if there are none.
+   * The created paths in `changes` that may have existed before the run, because the rules left out the path or a
+   * folder above it until then. An undo of the run does not remove these paths. Absent if there are none.
    */
   newly_recorded?: string[];
   coverage: CoverageShape;
@@ -740,9 +736,9 @@ export interface RunShape {
    * Present if the command of `--rollback-on-failure` succeeded, but its transaction was not committed. There are two
    * possible reasons:
    * - Somebody has rolled the transaction back.
-   * - The commit could not be recorded, for example because the disk is full. The transaction is then still active.
-   *   Once the process that ran the command has ended, the next change of the workspace rolls the transaction back,
-   *   unless the command in `hint` has committed it.
+   * - The commit could not be recorded, for example because the disk is full. The transaction is then still active. The
+   *   command in `hint` commits it. Otherwise, once the process that ran the command has ended, the next change of the
+   *   workspace rolls the transaction back.
    */
   not_committed?: NotCommittedShape;
   skipped: SkippedShape[];
@@ -768,8 +764,8 @@ export interface ConfigShape {
   keepAside: boolean;
   /**
    * Names of files that are secrets, in addition to the names that Chronicle knows. `*` and `?` are wildcards. `!`
-   * before a name means that files with this name are no secrets. The setting also applies to everything that was
-   * recorded earlier.
+   * before a name means that files with this name are no secrets. The setting also applies to files that were recorded
+   * earlier.
    */
   protectedNames: string[];
 }

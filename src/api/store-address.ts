@@ -19,7 +19,7 @@ export function storeScheme(address: string): StoreScheme | undefined {
   return scheme;
 }
 
-/** Returns the scheme of an address in lower case, whether it is known or not; `undefined` if the address has none. */
+/** Returns the scheme of an address in lower case, known or unknown; `undefined` if there is none. */
 function writtenScheme(address: string): string | undefined {
   return /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
 }
@@ -27,18 +27,14 @@ function writtenScheme(address: string): string | undefined {
 /** The schemes of stores that end with the process that opened them. */
 const ENDS_WITH_PROCESS: ReadonlySet<string> = new Set<StoreScheme>(["memory"]);
 
-/** False if a store of this address ends with the process that opened it. Checks only the address's scheme. */
+/** True if a store of this address does not end with the process that opened it. Looks only at the scheme. */
 export function outlivesProcess(address: string): boolean {
   return !ENDS_WITH_PROCESS.has(writtenScheme(address) ?? "");
 }
 
-/**
- * Returns the folder that a `file:` address names. Throws `USAGE` unless the address names an absolute path on this
- * machine.
- */
+/** Returns the folder in a `file:` address. Throws `USAGE` if the address has no absolute path on this machine. */
 export function folderOfAddress(address: string): string {
-  // An address with # or ? is refused, because a URL's path ends there: the address would name a different folder than
-  // the user meant.
+  // Refuse `#` and `?`. The path of a URL ends there, so the address would name another folder than the user meant.
   if (!/^file:\/\/(?:localhost)?\/[^?#]*$/i.test(address)) throw noStorage(address);
   try {
     return fileURLToPath(address);

@@ -27,13 +27,13 @@ export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, 
 }
 
 /**
- * Options of `create`, which begins a workspace without a folder. The files of such a workspace are only in its log and
- * in the contents of the store.
+ * Options of `create`: of a workspace without a folder. The files of such a workspace are only in its log and in the
+ * contents of the store.
  */
 export interface CreateOptions extends ProgressOptions {
   /**
    * A name that is unique in the store, such as a session's id. It has 1 to 128 of the characters `A-Z a-z 0-9 . _ : @
-   * -`, begins with a letter, a digit, `_` or `@`, and must not be the id of another workspace. Default: no name.
+   * -`, and begins with a letter, a digit, `_` or `@`. It must not be the id of another workspace. Default: no name.
    */
   readonly name?: string;
   /**
@@ -53,9 +53,9 @@ export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "rea
 
 export interface ForgetOptions {
   /**
-   * True to remove the history at once and for good. Then throws `REFUSED` while a run, a watch, an agent or a
-   * transaction is at work in the workspace. Only for a store of this machine. Default: false; `unforget` can bring the
-   * history back for 24 hours.
+   * True to remove the history at once and for good. Default: false; `unforget` can bring the history back for 24
+   * hours. True throws `REFUSED` while a run, a watch, an agent or a transaction is at work in the workspace. Only for
+   * a store of this machine.
    */
   readonly now?: boolean;
 }
@@ -73,13 +73,13 @@ export interface InitShape {
 
 export interface OpenOptions extends ProgressOptions {
   /**
-   * An absolute folder. Opens the workspace that tracks this folder, or else the workspace that tracks its nearest
-   * parent folder.
+   * An absolute folder. Opens the workspace that tracks this folder. If there is none, opens the one that tracks the
+   * nearest parent folder.
    */
   readonly folder: string;
   /**
-   * True to begin a workspace in the folder, with a baseline, if no workspace tracks the folder or a parent folder.
-   * Default: false; `NOT_FOUND` is thrown in this case.
+   * If no workspace tracks the folder or a parent folder: true to begin a workspace in the folder, with a baseline;
+   * false (default) to throw `NOT_FOUND`.
    */
   readonly create?: boolean;
   /** With `create`: see `InitOptions.force`. */
@@ -127,8 +127,8 @@ export interface StoreApi {
   /** Creates a workspace or opens the existing one. Captures a baseline if the workspace has none. */
   init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
   /**
-   * Opens the workspace of a folder. Throws `NOT_FOUND` if no workspace tracks the folder or a parent folder, unless
-   * `create` is set.
+   * Opens the workspace of a folder. Without `create`, throws `NOT_FOUND` if no workspace tracks the folder or a parent
+   * folder.
    */
   open(options: OpenOptions): Promise<WorkspaceApi>;
   /** Begins a workspace without a folder. Throws `REFUSED` if the name is taken. */
@@ -139,8 +139,8 @@ export interface StoreApi {
    */
   openById(id: string, options?: OpenByIdOptions): Promise<WorkspaceApi>;
   /**
-   * Archives a workspace (`archived`: true, the default), or unarchives it (`archived`: false). An archived workspace can
-   * only be read, and changes throw `READ_ONLY`.
+   * Archives a workspace (`archived`: true, the default), or unarchives it (`archived`: false). An archived workspace
+   * can only be read: changes throw `READ_ONLY`.
    */
   archive(id: string, archived?: boolean): Promise<WorkspaceShape>;
   workspaces(): Promise<WorkspaceShape[]>;
@@ -151,7 +151,7 @@ export interface StoreApi {
   forget(id: string, options?: ForgetOptions): Promise<WorkspaceShape>;
   /** Frees contents that no workspace of the store needs, and forgotten histories whose 24 hours are over. */
   gc(): Promise<GcShape>;
-  /** Returns how much space the store takes. */
+  /** Returns the disk usage of the store. */
   du(): Promise<DuShape>;
   /** Checks the machine, the store and the key, and returns each check with its result. */
   doctor(): Promise<DoctorShape>;
@@ -160,7 +160,7 @@ export interface StoreApi {
 
 /**
  * A notice that the history of a workspace is recorded without signatures. `reason`: a code for programs. `detail`: the
- * reason in words. `hint`: what to do about it.
+ * reason in words. `hint`: the next step for a person.
  */
 export interface UnsignedShape {
   workspace: string;
@@ -200,8 +200,8 @@ export interface StoreOptions {
   /** Called after each commit that this store object makes in any workspace, with the number of events. */
   readonly onCommit?: (commit: { readonly events: number }) => void;
   /**
-   * The limits on what is kept. A limit that is absent here is taken from `config.yaml` or, if it is absent there, too,
-   * from the defaults (`docs/library.md`).
+   * The limits on the history that is kept. A limit that is absent here comes from `config.yaml`, and else from the
+   * defaults (`docs/library.md`).
    */
   readonly retention?: Partial<RetentionShape>;
   /** Defaults that replace the built-in ones. They apply to limits that neither `retention` nor `config.yaml` sets. */

@@ -24,8 +24,8 @@ export interface SyncSettings {
    */
   readonly filterFrom?: readonly string[];
   /**
-   * A named filter, which is applied before the patterns of `filterTo` and `filterFrom`. Default: the sync's present
-   * named filter, or none.
+   * A named filter. It is applied before the patterns of `filterTo` and `filterFrom`. Default: the sync's present named
+   * filter, or none.
    */
   readonly policy?: "sandbox";
   /**
@@ -38,9 +38,9 @@ export interface SyncSettings {
    * True if files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) are synced, too. False: each such file
    * stays on the side on which it was made. Default: the sync's present setting, or false for a new sync.
    *
-   * With true, the origin refuses the replica (`FORBIDDEN`) unless the sync uses a person's token or the owner's
-   * socket. If the setting is turned on later, the files that were kept back until then are sent. Turning it off
-   * deletes nothing.
+   * With true, the sync needs a person's token or the owner's socket. Otherwise, the origin refuses the replica
+   * (`FORBIDDEN`). Turning the setting on later sends the files that were kept back until then. Turning it off deletes
+   * nothing.
    */
   readonly withProtected?: boolean;
   /**
@@ -59,7 +59,7 @@ export interface SyncStart extends SyncSettings {
   readonly upstream: string;
   /**
    * The id or name of the origin's workspace. Default: the workspace of the folder in which the origin's server was
-   * started; if there is none, the origin's only workspace.
+   * started, or else the origin's only workspace.
    */
   readonly workspace?: string;
   /** The absolute path of the folder. A missing folder is created. If the folder has no history, a history is begun. */
@@ -82,14 +82,14 @@ export interface RefusedPathShape {
   path_b64?: string;
   /** A code for programs: `path`, `filtered`, `too-large` … (docs/protocol.md). */
   reason: string;
-  /** `why`: the reason in words. `hint`: what to do about it. */
+  /** `why`: the reason in words. `hint`: the next step for a person. */
   why: string;
   hint: string;
 }
 
 /**
- * A path that is not synced and stays on its side, such as a file that an editor or a desktop makes for itself, or the
- * state of a git repository.
+ * A path that is not synced and stays on its side: a file that an editor or a desktop makes for itself, or the state of
+ * a git repository, for example.
  */
 export interface LeftOutPathShape {
   path: string;
@@ -112,7 +112,7 @@ export interface SyncProgressShape {
   bytes?: { done: number; total: number };
 }
 
-/** A problem that keeps a sync from its work, and what to do about it. */
+/** A problem that keeps a sync from its work, and the next step for a person. */
 export interface SyncTroubleShape {
   /**
    * A code for programs:
@@ -124,7 +124,7 @@ export interface SyncTroubleShape {
    * - `starting`: the origin's server runs, but does not serve the workspace yet.
    */
   kind: "disk-full" | "no-permission" | "unreachable" | "token-refused" | "starting";
-  /** `message`: the problem in words. `next`: what to do about it. */
+  /** `message`: the problem in words. `next`: the next step for a person. */
   message: string;
   next: string;
 }
@@ -166,8 +166,8 @@ export interface SyncShape {
   /** The same address as `upstream` once the process that runs the sync has reached the origin; `null` until then. */
   peer: string | null;
   /**
-   * Present if the origin can be reached, but its own folder is missing: the time since which the folder has been
-   * missing (ISO-8601, by the origin's clock).
+   * The time since which the origin's own folder has been missing (ISO-8601, by the origin's clock). Absent if the
+   * folder exists or the origin cannot be reached.
    */
   origin_away_since?: string;
   /** The number of the origin's events that are not yet applied to the folder. */
@@ -177,14 +177,14 @@ export interface SyncShape {
   /** The number of open conflicts. */
   conflicts: number;
   /**
-   * The number of paths on which the sides differ and will continue to differ, because the origin has refused the last
-   * change or because the path is not synced.
+   * The number of paths at which the sides will continue to differ: the origin has refused the last change, or the path
+   * is not synced.
    */
   kept_back?: number;
   /**
    * The first twenty paths whose last change the origin has refused, in path order. Absent if the token may only read,
-   * because every change is then refused for this same reason. The answer to a `flush` names more paths, even with such
-   * a token.
+   * because the origin then refuses every change for this reason. The answer to a `flush` names more paths, even with
+   * such a token.
    */
   refused?: RefusedPathShape[];
   /**
@@ -196,7 +196,7 @@ export interface SyncShape {
   /**
    * The number of the `kept_back` paths that are the state of git repositories. Such a path is named `.git` (or has a
    * name that some disk treats as `.git`), or is a folder in which a git repository beside the synced files keeps its
-   * state. Paths beneath it are not counted. A history may contain such paths, but they are never replicated.
+   * state. Paths beneath such a path are not counted. A history may contain such paths, but they are never replicated.
    */
   git_left_out?: number;
   /** The first twenty of the `git_left_out` paths, in path order. */
@@ -221,7 +221,7 @@ export interface SyncShape {
   erased_paths?: LeftOutPathShape[];
   /**
    * True if the mode is a two-way mode, but the token may only read. No change of the folder is then sent to the
-   * origin. Absent in the one-way modes, which never send changes.
+   * origin. Absent in the one-way modes, because they never send changes.
    */
   read_only?: true;
   /**
@@ -239,8 +239,8 @@ export interface SyncShape {
    */
   joined?: number;
   /**
-   * Only in the answer to a `start` without `withProtected`: the folder's files that are not synced, because they are
-   * secrets by their names. Absent if there are none.
+   * Only in the answer to a `start` without `withProtected`: the files in the folder that are secrets by their names,
+   * and are therefore not synced. Absent if there are none.
    */
   protected?: ProtectedShape;
   /**
@@ -267,8 +267,7 @@ export interface SyncResolution {
   readonly content?: Uint8Array;
   /**
    * The hashes of both sides on which the decision is based, as `conflicts` returned them. If a side has changed since
-   * then, `resolve` throws `REFUSED`. Without `from`, the decision applies to the present sides, even if they have
-   * changed.
+   * then, `resolve` throws `REFUSED`. Without `from`, the decision applies to the present sides.
    */
   readonly from?: Pick<ConflictShape, "current_hash" | "undo_hash">;
 }
@@ -282,7 +281,7 @@ export interface SyncResolvedShape {
   conflicts: number;
   /**
    * Present if this conflict is still open: the reason in words. This happens if the decision removes a folder that has
-   * to stay for now. Everything else that the decision requires was done.
+   * to stay for now. The rest of the decision was carried out.
    */
   still_open?: string;
 }
@@ -302,8 +301,8 @@ export type SyncEventShape = { seq: number; id: string; timestamp: string } & (
   | { kind: "applied"; from: number; to: number; paths: number }
   /**
    * `accepted` and `rejected`: the numbers of accepted and of rejected changes. `refused`: the number of the rejected
-   * changes that the origin has refused for good; the folder keeps these changes. The other rejected changes were
-   * overtaken by changes of the origin, and are reconciled again.
+   * changes that the origin has refused for good. The folder keeps these changes. Changes of the origin overtook the
+   * other rejected changes. The sync reconciles these again.
    */
   | { kind: "pushed"; accepted: number; rejected: number; refused?: number }
   | { kind: "conflict"; path: string; state: "open" | "settled" }
@@ -334,9 +333,9 @@ export type SyncDecision = "deletions" | "restore" | "as-new" | "rejoin";
 export interface SyncApi {
   /**
    * Starts a sync, or continues the sync of this folder. Resolves once the sync has started, even if the origin cannot
-   * be reached. If the origin refuses the sync, throws the error with which the origin refused it, and changes nothing.
-   * Throws `REFUSED` for a folder that follows another workspace, `UNSAFE` for the folders that `init` refuses and,
-   * unless `force` is set, for system folders, and `USAGE` for invalid options.
+   * be reached. If the origin refuses the sync, throws the origin's error, and changes nothing. Throws `REFUSED` for a
+   * folder that follows another workspace, and `USAGE` for invalid options. Throws `UNSAFE` for the folders that `init`
+   * refuses and, without `force`, for system folders.
    */
   start(options: SyncStart): Promise<SyncShape>;
   /** Returns all syncs of the store, including stopped ones. */
@@ -364,8 +363,8 @@ export interface SyncApi {
    *   origin has lost. They are reconciled and proposed to the origin. Nothing is deleted on either side. With this
    *   decision, `resume` rejects if the origin cannot be reached.
    *
-   * If the halt needs a decision and none is given, `resume` scans the folder again, because deleted files may be back.
-   * It throws `REFUSED` if the sync then halts again.
+   * If the halt needs a decision and `accept` is absent, `resume` scans the folder again, because deleted files may be
+   * back. If the sync halts again, `resume` throws `REFUSED`.
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**

@@ -52,8 +52,8 @@ export interface SnapshotOptions extends ProgressOptions {
    */
   readonly acceptDeletions?: boolean;
   /**
-   * Paths at or beneath which changes that were made off the record are included in the history. The present states of
-   * the changed paths are then recorded. Through a client of a server, throws `USAGE`. Default: none.
+   * Paths that enter the history again, with everything beneath them, after changes off the record. The present states
+   * of the changed paths are recorded. Through a client of a server, throws `USAGE`. Default: none.
    */
   readonly onRecord?: readonly string[];
 }
@@ -74,7 +74,7 @@ export interface RestoreOptions extends ProgressOptions {
    * were requested.
    */
   readonly to?: string;
-  /** True to change nothing, and return what the restore would do (default: false). */
+  /** True to change nothing, and return the effect of the restore (default: false). */
   readonly dryRun?: boolean;
   /** True to give files their recorded modification times (default: false). */
   readonly keepMtime?: boolean;
@@ -99,7 +99,7 @@ export interface UndoOptions extends ProgressOptions, Selection {
    * operation that was undone.
    */
   readonly operation?: string;
-  /** True to change nothing, and return what the undo or redo would do (default: false). */
+  /** True to change nothing, and return the effect of the undo or redo (default: false). */
   readonly dryRun?: boolean;
   /**
    * True to also change paths that were edited since the operation (default: false). These edits are captured first, so
@@ -110,13 +110,13 @@ export interface UndoOptions extends ProgressOptions, Selection {
 
 export interface VerifyOptions extends ProgressOptions {
   /**
-   * True to read no contents (default: false). Then only the following is checked: the log, its hash links, its root,
-   * the heads, the index, and whether the store has all needed contents.
+   * True to read no contents (default: false). Only these are then checked: the log, its hash links, its root, the
+   * heads, the index, and the presence of all needed contents in the store.
    */
   readonly quick?: boolean;
   /**
-   * An earlier output of `head` or `head --json`. The log is compared with this head. If the log was truncated,
-   * replaced or rolled back since then, this is a problem of the result.
+   * An earlier output of `head` or `head --json`. The log is compared with this head. A log that was truncated,
+   * replaced or rolled back since then is a problem in the result.
    */
   readonly expect?: string;
   /**
@@ -131,7 +131,7 @@ export interface VerifyOptions extends ProgressOptions {
  * A place in which `verify` searches for contents:
  * - `folder`: the files beneath this absolute folder.
  * - `store`: the contents of another store. This store is only read, and may itself be damaged.
- * - `workspace`: the contents of an open workspace, which may be a workspace of a server.
+ * - `workspace`: the contents of an open workspace, even of a workspace on a server.
  */
 export type RepairPlace =
   | { readonly folder: string }
@@ -217,7 +217,7 @@ export interface RunOptions extends ProgressOptions {
   readonly rollbackOnFailure?: boolean;
   /**
    * The id of the run or action within which this run begins. A command finds the id of its own run in the variable
-   * `CHRONICLE_RUN`. Default: this run or action is found from the ancestors of the process and from the enclosing
+   * `CHRONICLE_RUN`. Default: the run or action is found through the ancestors of the process and the enclosing
    * `action(…)`.
    */
   readonly within?: string;
@@ -232,13 +232,13 @@ export interface RunOptions extends ProgressOptions {
   /** Called after each capture while the command runs. */
   readonly onCapture?: (changes: number) => void;
   /**
-   * Another process that starts the command, so that other operations of this workspace do not wait for the command.
+   * Another process that starts the command. Other operations of this workspace then do not wait for the command.
    * Default: this process starts the command.
    */
   readonly runner?: CommandRunner;
   /**
-   * The end of the command of an open run, with the id of the run's session. If it is given, `run` starts no command,
-   * and only records this end.
+   * The end of the command of an open run, with the id of the run's session. With `ended`, `run` starts no command, and
+   * only records this end.
    */
   readonly ended?: CommandEnd & { readonly session: string };
 }
@@ -246,10 +246,7 @@ export interface RunOptions extends ProgressOptions {
 export interface WatchOptions extends ProgressOptions {
   /** Called after each capture that found changes. */
   readonly onCapture?: (changes: number) => void;
-  /**
-   * Called when another process has changed the settings of the workspace that decide what is tracked, and this watch
-   * has applied them.
-   */
+  /** Called after this watch has applied a change of the tracking rules that another process made. */
   readonly onSettings?: () => void;
 }
 
@@ -325,7 +322,7 @@ export interface RecentItem {
  *
  * Moments are text (`core/values/moment.ts`): `12`, `seq:40`, an id or its prefix, a name, `latest`, `baseline`, `10m`,
  * ISO-8601, `X~2`; `now` is the disk. Paths are relative to the workspace's first root (`@<root id>:path` for other
- * roots). The errors of Chronicle that the methods throw are `ChronicleError`s.
+ * roots). All errors of Chronicle itself are `ChronicleError`s.
  */
 export interface WorkspaceApi extends ActionApi, FileApi {
   readonly id: string;
@@ -364,19 +361,18 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   explain(path: string): Promise<ExplainShape>;
   run(options: RunOptions): Promise<RunShape>;
   /**
-   * Calls `work` off the record, and returns its result. Nothing is stored of what `work` does. The changes of `work`
-   * stay out of the history until somebody else changes the same paths, or includes them again
-   * (`SnapshotOptions.onRecord`). While `work` runs, only two kinds of changes are recorded: changes that tools make to
-   * their declared paths, and writes through this API (such as `putFile`). Throws `REFUSED` in a workspace without a
-   * folder.
+   * Calls `work` off the record, and returns its result. Nothing about `work` is stored. The changes of `work` stay out
+   * of the history until somebody else changes the same paths, or includes them again (`SnapshotOptions.onRecord`).
+   * While `work` runs, only two kinds of changes are recorded: changes that tools make to their declared paths, and
+   * writes through this API (such as `putFile`). Throws `REFUSED` in a workspace without a folder.
    */
   offRecord<T>(work: () => Promise<T> | T): Promise<T>;
   /** Records changes until the returned recording is stopped. */
   watch(options?: WatchOptions): Promise<Recording>;
   /**
-   * Runs a watcher while the workspace is open. On Linux, the watcher knows whether it has missed a change. While it
-   * has missed none, captures of the whole workspace scan only the paths that may have changed. Such a scan does not
-   * find writes through a memory map, or through a hard link outside of the workspace. The next scan by another process
+   * Runs a watcher while the workspace is open. On Linux, the watcher detects when it has missed a change. As long as
+   * it has missed none, captures of the whole workspace scan only the paths that may have changed. Such a scan misses
+   * writes through a memory map, or through a hard link outside of the workspace. The next scan by another process
    * finds these writes.
    */
   follow(options?: FollowOptions): Promise<void>;
@@ -384,7 +380,7 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   rebuild(options?: ProgressOptions): Promise<RebuildShape>;
   /** Returns the signed head. Throws `REFUSED` if the history is not signed. */
   head(): Promise<HeadShape>;
-  /** Returns whether the history is signed and, if it is not, the reason and what to do about it. */
+  /** Returns the state of the history's signature. For an unsigned history, the answer has a reason and a hint. */
   signing(): Promise<SigningShape>;
   /**
    * Accepts the present log, if the history is not signed or contradicts its kept head. This is a person's decision. An
@@ -425,8 +421,8 @@ export interface WorkspaceApi extends ActionApi, FileApi {
    */
   owners?(): Promise<readonly number[]>;
   /**
-   * Signs and keeps the head at once. Without this call, this happens within two seconds after a change, and when the
-   * workspace is closed. A workspace of a client has no such method.
+   * Signs and keeps the head at once. Without this call, the head is signed within two seconds after a change, and when
+   * the workspace is closed. A workspace of a client has no such method.
    */
   keepHead?(): Promise<void>;
   /**
@@ -450,9 +446,9 @@ export interface ActingAs {
   readonly client?: string;
   /**
    * An id that identifies the request that is made with this view. It applies to `snapshot`, `restore` (in place),
-   * `undo`, `redo`, `rollback`, `run` and writes of files. If such a request was already done under this id, it is not
-   * done again, and the answer describes what was done at that time. A caller can therefore repeat a request whose
-   * answer was lost, even in a crash. A request that found nothing to do is not remembered.
+   * `undo`, `redo`, `rollback`, `run` and writes of files. A request that was already done under this id is not done
+   * again. The answer describes the result of that time. A caller can therefore repeat a request whose answer was lost,
+   * even in a crash. A request that found nothing to do is not remembered.
    *
    * At most 200 characters; through a client, at most 128 in percent-encoded form. Throws `USAGE` if the id was used
    * for a different request. Default: the request has no id.

@@ -25,10 +25,7 @@ import { NODE_TIMERS } from "../util/timers.ts";
 import { newUlid } from "../util/ulid.ts";
 import { hasWorkers } from "../workers/worker-file.ts";
 
-/**
- * This module is the registry of backends: no other module names concrete backends. It chooses the backends of a store.
- * See docs/backends.md.
- */
+/** This module chooses the backends of a store. No other module names concrete backends. See docs/backends.md. */
 
 export const nodeDisk: Disk = new NodeDisk();
 
@@ -43,7 +40,10 @@ const filesAndSqlite: FileBackendsOptions = {
   lock: (path) => new SqliteLock(nodeDisk, path),
 };
 
-/** The options for a process that answers one call and ends without closing its databases (`leftOpen`). */
+/**
+ * The options for a process that answers one call and ends. Such a process does not close its databases (see
+ * `leftOpen`).
+ */
 const filesAndSqliteOnce: FileBackendsOptions = {
   ...filesAndSqlite,
   openIndex: (path, tell) => leftOpen(nodeDisk, path, openIndexFile(path, tell)),
@@ -64,9 +64,9 @@ export interface StorePlace extends Pick<StoreOptions, "home" | "configFolder"> 
 }
 
 /**
- * Returns the place of a store by its address: an absolute path, a `file:` URL, or `memory:` for a new store in the
- * memory of this process. A store in memory has its small files, its key and its heads in a temporary folder, which
- * `end` removes. Throws `USAGE` for any other address.
+ * Returns the place of the store with an address. An address is an absolute path, a `file:` URL, or `memory:` for a new
+ * store in the memory of this process. The small files, the key and the heads of a store in memory are in a temporary
+ * folder. `end` removes this folder. Throws `USAGE` for any other address.
  */
 export function storePlace(
   given: Pick<StoreOptions, "home" | "configFolder">,
@@ -100,7 +100,7 @@ function memoryPlace(): StorePlace {
 }
 
 /**
- * Returns the backends of a store on this machine. `once`: true for a process that answers one call and ends without
+ * Returns the backends of a store on this machine. `once` is for a process that answers one call and ends without
  * closing its databases. Acknowledged changes are durable even then.
  */
 export function nodeBackends({ once = false }: { readonly once?: boolean } = {}): Backends {
@@ -117,9 +117,9 @@ export function nodeBackends({ once = false }: { readonly once?: boolean } = {})
 }
 
 /**
- * Opens an index. A damaged index is discarded and rebuilt, because it is derived from the log. If the disk is full or
- * read-only, if this user may not write the file, or if SQLite fails with another error (`IO`), the index is built in
- * memory, so that reading and verifying still work. In that case, `tell` receives a note with the reason.
+ * Opens an index. A damaged index is discarded and rebuilt, because it is derived from the log. If the file cannot be
+ * written (a full or read-only disk, no permission) or SQLite fails otherwise (`IO`), the index is built in memory, so
+ * that reading and verifying still work. In these cases, `tell` receives a note with the reason.
  */
 function openIndexFile(path: string, tell?: (note: string) => void): IndexStore {
   const onTemporary = (why: unknown): void => tell?.(withoutIndexFile(why));

@@ -19,8 +19,8 @@ const USED = ["crypto", "os", "perf_hooks", "timers/promises", "zlib"];
 
 /**
  * Builds the hook's image, a startup snapshot of Node. `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`
- * runs this function. It loads `hook.cjs` and compiles all functions of the hook, because an image contains only code
- * that is already compiled.
+ * runs this function. The function loads `hook.cjs` and compiles all functions of the hook, because an image contains
+ * only code that is already compiled.
  */
 function makeImage(): void {
   for (const name of USED) process.getBuiltinModule(`node:${name}`);

@@ -32,8 +32,8 @@ async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
 }
 
 /**
- * Ends the process at once. The engine is not closed first, because that would take a tenth of the hook's time and have
- * no benefit.
+ * Ends the process at once. The engine is not closed first, because closing it would take a tenth of the hook's time
+ * and have no benefit.
  */
 function end(code: number): void {
   // oxlint-disable-next-line unicorn/no-process-exit
@@ -55,8 +55,8 @@ export function markOfImage(): string {
 
 /**
  * Runs the hook in a process that was started from an image. If the program has changed since the image was made, exits
- * with `STALE_EXIT`. With the argument `IS_CURRENT`, only exits with 0. `mark`: the mark of the program when the image
- * was made.
+ * with `STALE_EXIT`. With the argument `IS_CURRENT`, exits with 0 instead of running the hook. `mark`: the mark of the
+ * program when the image was made.
  */
 export function startImage(mark: string): void {
   if (markOfImage() !== mark) end(STALE_EXIT);

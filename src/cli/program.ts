@@ -70,8 +70,8 @@ function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly stri
 }
 
 /**
- * Returns a handler that replaces an error of commander by `USAGE`, with the hints that `instead` returns. An error
- * that only means that help or the version was printed is thrown unchanged.
+ * Returns a handler that replaces an error of commander by `USAGE`, with the hints that `instead` returns. Commander
+ * also throws an error after it has printed help or the version. The handler throws this error unchanged.
  */
 function onExit(
   usage: string,

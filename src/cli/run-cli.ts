@@ -19,7 +19,7 @@ function argvBeforeDashes(argv: readonly string[]): readonly string[] {
   return at < 0 ? argv : argv.slice(0, at);
 }
 
-/** Returns the name of the command in a command line that may not parse: the first word that is no global option. */
+/** Returns the name of the command in a command line that may be invalid: the first word that is no global option. */
 function commandWord(words: readonly string[]): string | undefined {
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? "";
@@ -74,7 +74,7 @@ function refuseServed({ served, env }: Io, input: Input, command: string | undef
   if (reason !== undefined) throw served?.needsClient(reason);
 }
 
-/** Runs the command line. Resolves to the exit code. Never rejects: errors are reported. */
+/** Runs the command line. Resolves to the exit code. Never rejects, because it reports errors. */
 export async function runCli(io: Io): Promise<number> {
   const early = argvBeforeDashes(io.argv);
   let isRun = commandWord(early) === "run";

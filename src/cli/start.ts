@@ -139,8 +139,8 @@ function isOfMachine(error: unknown): boolean {
 }
 
 /**
- * Ends this process by a signal. If the process ignores the signal, as a background job of a shell does, it ends with
- * its exit code instead.
+ * Ends this process by a signal. A process that ignores the signal, such as a background job of a shell, ends with its
+ * exit code instead.
  */
 function endSelf(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);

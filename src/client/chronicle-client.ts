@@ -31,8 +31,8 @@ export class ChronicleClient {
   /** The operations on the server's store and its workspaces: list, create, fork, archive and so on. */
   readonly store: StoreApi;
   /**
-   * The operations on folders of the server's machine that follow other stores. Only the server's owner may use them,
-   * over the Unix socket.
+   * The operations on syncs: folders of the server's machine that follow origins. Only the server's owner may use these
+   * operations, over the Unix socket.
    */
   readonly syncs: SyncApi;
   readonly #wire: Wire;
@@ -66,12 +66,12 @@ export class ChronicleClient {
     return readingOf(reply, openAt(requests, path), this.#wire.retry);
   }
 
-  /** Returns a workspace, which has all other operations. Sends no request; its first operation does. */
+  /** Returns a workspace, for all other operations. Sends no request: a wrong id shows only at the first operation. */
   workspace(id: string): WorkspaceApi {
     return new RemoteWorkspace(this.#wire, id);
   }
 
-  /** Returns what the server knows about this caller: its role, name and workspaces. */
+  /** Returns this caller as the server knows it: its role, name and workspaces. */
   me(): Promise<MeShape> {
     return new Requests(this.#wire).one(calls.me);
   }
@@ -92,7 +92,7 @@ function openAt(requests: Requests, path: string): (iteration: number) => OpenCo
 
 /**
  * The store of a server. `init` throws `USAGE`, because only a program on the server's machine can begin to track a
- * folder there.
+ * folder.
  */
 class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
   /** The server's address. */
@@ -113,8 +113,8 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
   }
 
   /**
-   * Opens the workspace that has the nearest root at or above `folder`. All paths are those of the server's machine.
-   * Throws `USAGE` for `upstream`, and if a workspace would have to be created.
+   * Opens the workspace with the nearest root at or above `folder`. All paths are those of the server's machine. If no
+   * workspace has such a root, throws `NOT_FOUND`, or `USAGE` with `create`. Also throws `USAGE` with `upstream`.
    */
   async open({ folder, create = false, ...options }: api.OpenOptions): Promise<WorkspaceApi> {
     const around = (await this.workspaces()).flatMap((shape) =>
@@ -182,8 +182,8 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
 
   #opened(shape: shapes.WorkspaceShape, options: Omit<api.OpenByIdOptions, "exact">): WorkspaceApi {
     const { role, actor, client, readOnly = false, upstream = false } = options;
-    // A workspace that is reached through a server shows only its own history. Without this error, the caller would
-    // mistake the files of that history for the files of the mirror.
+    // A server gives no access to mirrors. Without this error, the caller would mistake the workspace's own files for
+    // those of the mirror.
     if (upstream) throw elsewhere("open the mirror of an origin's history");
     const acting = {
       ...optional({ role, actor, client }),
@@ -214,7 +214,7 @@ const SYNC_REQUESTS = {
   resolve: syncCalls.resolveSync,
 };
 
-/** The syncs that a server runs. Each `id` may also be a folder of the server's machine. */
+/** The syncs of a server. Each `id` may also be a folder of the server's machine. */
 class RemoteSyncs extends requesting(SYNC_REQUESTS) implements SyncApi {
   readonly #requests: Requests;
 

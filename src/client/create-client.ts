@@ -23,23 +23,24 @@ export interface ClientOptions {
   /** A token of the server. The server's owner needs no token on the Unix socket. */
   readonly token?: string;
   /**
-   * The function that is used instead of the global `fetch`. The client of Node uses it instead of `node:http`, and
+   * A function in place of the global `fetch`. The client of Node uses this function instead of `node:http`, and
    * ignores it for a Unix socket.
    */
   readonly fetch?: Fetch;
   /**
-   * The person or agent on whose behalf requests are made. The server decides whether this caller may choose the actor.
+   * The person or agent for whom the client makes its requests. The server decides whether this caller may name an
+   * actor.
    */
   readonly acting?: ActingAs;
   /**
-   * True if hints of errors may name commands of `chronicle`, because the user can run them. Default: such hints are
-   * left out.
+   * True if the user can run the commands of `chronicle`, so that the hints of errors may name them. Default: hints
+   * with commands are left out.
    */
   readonly commandHints?: boolean;
   /**
    * The rules for retrying requests that are safe to repeat. Default: at most 5 tries within about 20 s. The waits
-   * begin at about 0.1 s and double, up to 5 s. If the server asks for a longer wait of up to 5 s, the client waits
-   * that long. If the server asks for more than 5 s, the request fails at once.
+   * begin at about 0.1 s and double, up to 5 s. The client also waits as long as the server asks, up to 5 s. If the
+   * server asks for more, the request fails at once.
    */
   readonly retry?: RetryRule;
 }
@@ -64,7 +65,7 @@ export function parseServerUrl(text: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
 
-/** Throws `USAGE` if the address is missing. This check is for programs in plain JavaScript, which have no compiler. */
+/** Throws `USAGE` if the address is missing. The check is for programs in plain JavaScript: no compiler checks them. */
 export function mustHaveUrl(url: unknown): void {
   if (typeof url === "string") return;
   throw new ChronicleError("USAGE", "url is missing", {

@@ -10,7 +10,7 @@ import { Wire } from "./wire.ts";
 
 /**
  * Creates a client of a server, by its URL or its Unix socket (`unix:/path`). Does not send a request. Waits for
- * replies without a time limit, unless `fetch` is given and has a limit. Throws `USAGE` for an invalid address.
+ * replies without a time limit. A given `fetch` may have a limit of its own. Throws `USAGE` for an invalid address.
  */
 export function createClient({ url, fetch, ...options }: ClientOptions): ChronicleClient {
   mustHaveUrl(url);
@@ -25,8 +25,8 @@ export function createClient({ url, fetch, ...options }: ClientOptions): Chronic
 }
 
 /**
- * The options of connection agents. The operating system's keep-alive probes begin after 30 s, and detect a server that
- * has vanished.
+ * The options of connection agents. After 30 s, the operating system begins to send keep-alive probes. They detect a
+ * vanished server.
  */
 const AGENT = { keepAlive: true, keepAliveInitialDelay: 30_000 };
 
@@ -38,15 +38,15 @@ interface Way {
 interface Place {
   /** The address that errors show. */
   readonly where: string;
-  /** The path in the server's URL, which precedes the target of each request. */
+  /** The path in the server's URL. It precedes the target of each request. */
   readonly prefix: string;
   readonly to: RequestOptions;
   readonly way: () => Promise<Way>;
 }
 
 /**
- * Sends requests with `node:http`, over a Unix socket or to a port. Node's `fetch` is not used, because it gives up
- * after five minutes, and the verification of a large history may take longer.
+ * Sends requests with `node:http`, over a Unix socket or to a port. Node's `fetch` would give up after five minutes.
+ * The verification of a large history may take longer.
  */
 class NodeTransport implements Transport {
   readonly #place: Place;
@@ -61,7 +61,7 @@ class NodeTransport implements Transport {
     return new NodeTransport({ where: path, prefix: "", to, way: plainly });
   }
 
-  /** `base`: the URL, without a slash at its end, to which a request's target is appended. */
+  /** `base` is a URL without a slash at its end. Requests append their targets to it. */
   static toPort(base: string): NodeTransport {
     const { protocol, hostname, port, pathname } = new URL(base);
     const host = hostname.replace(/^\[(.*)\]$/, "$1");
@@ -88,7 +88,7 @@ class NodeTransport implements Transport {
       });
       sent.once("response", resolve).once("error", reject);
       const upload = this.#upload(sent, body);
-      // The upload is not awaited, because a server may refuse a request before it has read the whole body.
+      // Do not await the upload, because a server may refuse a request before it has read the whole body.
       upload.catch(reject);
       return this.#replyOf(await promise);
     } catch (cause) {
@@ -124,8 +124,8 @@ class NodeTransport implements Transport {
 }
 
 /**
- * Returns the first error if all addresses of a host name failed, because the message of Node's `AggregateError` has no
- * reason. Returns any other error unchanged.
+ * If all addresses of a host name failed, returns the first error, because the message of Node's `AggregateError` gives
+ * no reason. Returns any other error unchanged.
  */
 function firstOf(cause: unknown): unknown {
   const [first]: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [];
@@ -136,7 +136,7 @@ function plainly(): Promise<Way> {
   return Promise.resolve({ request, agent: new Agent(AGENT) });
 }
 
-/** Loads TLS only when it is needed, because most commands use a socket. */
+/** Loads TLS when it is needed. Most commands use a socket and need no TLS. */
 async function encrypted(): Promise<Way> {
   const https = await import("node:https");
   return { request: https.request, agent: new https.Agent(AGENT) };

@@ -8,7 +8,7 @@ export class FetchTransport implements Transport {
   readonly #base: string;
   readonly #fetch: Fetch;
 
-  /** `base`: the URL, without a slash at its end, to which a request's target is appended. */
+  /** `base` is a URL without a slash at its end. Requests append their targets to it. */
   constructor(base: string, fetch: Fetch = (...args) => globalThis.fetch(...args)) {
     this.#base = base;
     this.#fetch = fetch;
@@ -22,8 +22,8 @@ export class FetchTransport implements Transport {
         headers: { ...headers },
         ...(await bodyOf(body)),
         ...optional({ signal }),
-        // With `"error"`, `fetch` would fail without saying that the server redirects. With `"manual"`, `Wire` gets the
-        // redirect and refuses it.
+        // With `"manual"`, `Wire` receives a redirect and can report it. With `"error"`, `fetch` would fail without
+        // this reason.
         redirect: "manual",
         credentials: "omit",
         cache: "no-store",
@@ -44,17 +44,14 @@ export class FetchTransport implements Transport {
       header: (name) => response.headers.get(name) ?? undefined,
       body: piecesOf(response, this.#base),
       discard: async () => {
-        // Errors of the body are ignored, because the body is not read any further.
+        // Ignore errors of the body, because nobody reads it any further.
         await response.body?.cancel().catch(() => undefined);
       },
     };
   }
 }
 
-/**
- * Returns the status of a response. For a redirect that is not followed, a browser hides the status, and the result is
- * 302.
- */
+/** Returns the status of a response. Returns 302 for any redirect in a browser, because browsers hide its status. */
 function statusOf({ type, status }: Response): number {
   return type === "opaqueredirect" ? 302 : status;
 }
@@ -84,8 +81,8 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>, base: strin
 }
 
 /**
- * True if request bodies are streamed. In a browser, a body is collected in a blob instead, because some browsers
- * cannot stream a body and others can do so only over certain connections.
+ * True if request bodies are streamed. False in a browser, because not all browsers can stream a body over all
+ * connections. There, a body is collected first.
  */
 const STREAMS = !("document" in globalThis || "WorkerGlobalScope" in globalThis);
 

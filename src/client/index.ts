@@ -1,4 +1,4 @@
-/** This file has the exports of the client for browsers and Node. All other modules are private. */
+/** The exports of the client for browsers and Node. All other modules are private. */
 export { ChronicleClient } from "./chronicle-client.ts";
 export type { ClientOptions } from "./create-client.ts";
 export { createClient } from "./create-client.ts";

@@ -1,7 +1,4 @@
-/**
- * This file has the exports of the client for Node. Unlike the client of `index.ts`, this client can also use Unix
- * sockets.
- */
+/** The exports of the client for Node. Unlike the client of `index.ts`, this client can also use Unix sockets. */
 export { ChronicleClient } from "./chronicle-client.ts";
 export type { ClientOptions } from "./create-client.ts";
 export { createClient } from "./create-node-client.ts";

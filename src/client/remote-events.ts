@@ -10,8 +10,8 @@ import type { Wire } from "./wire.ts";
 const SILENCE_MS = 45_000;
 
 /**
- * The longest wait in ms before a new connection. It is longer than for other requests, because the server may be
- * restarting.
+ * The longest wait in ms before a new connection. Other requests wait less, but events may have to wait until a server
+ * has restarted.
  */
 const LONGEST_WAIT = 30_000;
 
@@ -39,7 +39,7 @@ export async function* remoteEvents(
       if (signal.aborted) return;
       if (!place.reached || !isPassing(error)) throw error;
     }
-    // A long connection without events does not count as a failed try, because the workspace may have had no events.
+    // A long connection without events is no failed try, because the workspace may have had no events.
     if (Date.now() - begun > LONGEST_WAIT) fruitless = 0;
     await pause(waitOf(Math.max(fruitless, 1), rule), signal);
   }
@@ -64,7 +64,7 @@ async function* oneConnection(
     silence.begin();
     const reply = await wire.open({ call: followEvents, asking: { ...asking, params } });
     place.reached = true;
-    // Before the first event, the server sends an id without an event. This id is the seq after which the events begin.
+    // Before the first event, the server sends an id without an event: the seq after which the events begin.
     const onId = (id: string): void => {
       if (place.after === undefined && /^\d+$/.test(id)) place.after = Number(id);
     };
@@ -83,7 +83,7 @@ async function* oneConnection(
 }
 
 /**
- * Yields the server-sent events of a body. `onId` is called with each id when it arrives, even if it belongs to no
+ * Yields the server-sent events of a body. Calls `onId` with each arriving id, even with an id that belongs to no
  * event.
  */
 export async function* sentEvents(
@@ -104,7 +104,7 @@ function withAfter(options: EventsOptions, after: number | undefined): EventsOpt
   return after === undefined ? others : { ...others, after };
 }
 
-/** Aborts its signal once the reader has waited for data for `SILENCE_MS`. */
+/** Aborts its signal after `SILENCE_MS` of waiting for data. */
 class Silence {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -115,7 +115,7 @@ class Silence {
 
   async *watched(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const piece of body) {
-      // Stops the timer while the consumer works, because nothing is read during that time.
+      // Stop the timer while the consumer works, because nothing is read during that time.
       this.end();
       yield piece;
       this.begin();

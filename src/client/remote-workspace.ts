@@ -91,9 +91,9 @@ const REQUESTS = {
 };
 
 /**
- * A workspace of a server. `requesting` makes most methods from `REQUESTS`; the class body has the methods that do more
- * than send one request. No operation reports progress. Operations that run or watch something on the caller's machine,
- * or that name folders or processes of that machine, throw `USAGE`, because the server may be on another machine.
+ * A workspace of a server. `requesting` makes most methods from `REQUESTS`. The class body has the methods that do more
+ * than send one request. No operation reports progress. Operations that involve commands, processes or folders of the
+ * caller's machine throw `USAGE`, because the server may be on another machine.
  */
 export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceApi {
   readonly id: string;
@@ -121,7 +121,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
     return to === undefined ? this.diffAction(from) : this.#requests.one(history.diff, from, to, options);
   }
 
-  /** Collects all pages of the list. Later pages show the state at the seq of the first page. */
+  /** Collects all pages of the list. All pages show the state at the seq of the first page. */
   async files(options: ListFilesOptions = {}): Promise<FileListShape> {
     const most = options.limit ?? Number.POSITIVE_INFINITY;
     let list = await this.#requests.one(file.listFiles, { ...options, limit: Math.min(most, MAX_PAGE) });
@@ -230,7 +230,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
 
 const RECORD_REQUESTS = { verify: calls.verifyRecords, importChronomemory: calls.importRecords };
 
-/** The records of users in a workspace of a server. The type casts are safe, because the records arrive as JSON. */
+/** The records of users in a workspace of a server. Records arrive as JSON, so the type casts are safe. */
 class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreApi {
   readonly #requests: Requests;
 
@@ -263,7 +263,7 @@ class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreAp
 
   /**
    * Reads all records, changes them in this process, and writes them in one request. Throws `PRECONDITION_FAILED` if
-   * another caller has written a record after it was read. A record that was deleted after it was read stays deleted.
+   * another caller has written a record in the meantime. A record that was deleted in the meantime stays deleted.
    */
   async migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number> {
     const rewrites = (await this.all()).map(([id, before]) => ({
@@ -313,7 +313,7 @@ interface Range {
   readonly end: number;
 }
 
-/** A function that requests an immutable content, or a range of the bytes of such a content. */
+/** A function that requests an immutable content, or a range of its bytes. */
 export type OpenContent = (range?: Range) => Promise<WireReply>;
 
 /**
@@ -358,15 +358,15 @@ export interface ReadFile extends FileContent {
 }
 
 /**
- * The maximum size, in bytes, of a content that is read from the reply. A larger content is requested again when the
- * caller asks for it.
+ * The maximum size, in bytes, of a content that is read together with its file. A larger content is requested once the
+ * caller reads it.
  */
 const AT_ONCE = 1024 * 1024;
 
 /**
- * Returns the file of a reply. If the content is larger than `AT_ONCE`, discards the content and requests it again when
- * the caller reads it. `open` returns the function that requests the content of an iteration. Throws `UNAVAILABLE` if
- * the reply does not have the headers of a file.
+ * Returns the file of a reply. Discards a content that is larger than `AT_ONCE`, and requests it again once the caller
+ * reads it. `open` returns the function that requests the content of an iteration. Throws `UNAVAILABLE` if the reply
+ * does not have the headers of a file.
  */
 export async function readingOf(
   reply: WireReply,

@@ -17,8 +17,8 @@ type ContentCall<Args extends readonly unknown[]> = Call<Args, object, unknown, 
 type PlainCall = OneCall<never, OneReply> | PageCall<never, keyof ReplyShapes>;
 
 /**
- * The type of the method for a call. The method takes the arguments of `ask`, and resolves to the answer, or to all
- * items of a list.
+ * The type of the method for a call. The method takes the arguments of the call's `ask`. It resolves to the answer or,
+ * for a list in pages, to all items.
  */
 type MethodOf<C> =
   C extends Call<infer Args, infer _Query, infer _Body, infer Reply>
@@ -26,8 +26,8 @@ type MethodOf<C> =
     : never;
 
 /**
- * Returns a base class that has a method for each entry of a table of calls. The method has the entry's name and the
- * types of the call.
+ * Returns a base class with a method for each entry of a table of calls. The method has the entry's name and the call's
+ * types.
  */
 export function requesting<const Table extends Readonly<Record<string, PlainCall>>>(
   table: Table,
@@ -42,7 +42,7 @@ export function requesting<const Table extends Readonly<Record<string, PlainCall
   } as never;
 }
 
-/** Sends calls, until it is closed. `params` are added to the parameters of every call. */
+/** Sends calls until it is closed. Adds `params` to the parameters of every call. */
 export class Requests {
   readonly wire: Wire;
   readonly #params: Readonly<Record<string, string>>;
@@ -94,7 +94,7 @@ export class Requests {
     }
   }
 
-  /** Resolves to the reply, whose body is not read yet. */
+  /** Resolves to the reply. The caller reads its body. */
   content<Args extends readonly unknown[]>(
     call: ContentCall<Args>,
     args: Args,

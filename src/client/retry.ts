@@ -4,25 +4,22 @@ import { ChronicleError } from "../core/values/errors.ts";
 export interface RetryRule {
   /** The maximum number of tries, including the first. */
   readonly tries: number;
-  /** The longest wait before the second try. It doubles with each further try, up to `longestWait`. */
+  /** The longest wait before the second try. The wait doubles with each further try, up to `longestWait`. */
   readonly firstWait: number;
   /** The longest wait before a try. If the server asks for a longer wait, no further try is made. */
   readonly longestWait: number;
-  /** The time since the first try after which no further try is made (default: 20 s). */
+  /** The time after the first try within which further tries begin (default: 20 s). */
   readonly longestInAll?: number;
 }
 
 export const RETRY: RetryRule = { tries: 5, firstWait: 100, longestWait: 5_000 };
 
-/**
- * The default of `longestInAll`. Without this limit, the tries could take very long, because the server can wait for a
- * lock in each try.
- */
+/** The default of `longestInAll`. The limit is needed, because a server can wait long for a lock in each try. */
 const LONG_ENOUGH_MS = 20_000;
 
 /**
- * The codes of temporary failures: no answer, too many requests, a lock. A repetition is safe, because either nothing
- * was done or the idempotency key prevents a second execution.
+ * The codes of temporary failures: no answer, too many requests, a lock. A repetition is safe: either nothing was done,
+ * or the idempotency key prevents a second execution.
  */
 const PASSING: readonly string[] = ["UNAVAILABLE", "RATE_LIMITED", "LOCKED"];
 
@@ -32,8 +29,8 @@ export function isPassing(error: unknown): boolean {
 }
 
 /**
- * Returns the wait in ms before the next try. The wait doubles with each try, and has a random part so that clients do
- * not retry at the same time.
+ * Returns the wait in ms before the next try. The wait doubles with each try. A random part keeps clients from retrying
+ * at the same time.
  */
 export function waitOf(tried: number, { firstWait, longestWait }: RetryRule): number {
   return Math.min(firstWait * 2 ** (tried - 1), longestWait) * (0.5 + Math.random() / 2);
@@ -48,13 +45,13 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.addEventListener("abort", stop, { once: true });
   await promise;
   clearTimeout(timer);
-  // Removes the listener, because a client that follows events for months would otherwise collect listeners.
+  // Remove the listener. Otherwise, a client that follows events for months would collect listeners.
   signal?.removeEventListener("abort", stop);
 }
 
 /**
- * Repeats `work` while its failure is temporary and the rule allows another try. `after` returns the wait in ms that
- * the server has asked for. Throws the error if that wait is longer than the rule's longest wait.
+ * Repeats `work` while its failure is temporary and the rule allows another try. `after` returns the wait in ms for
+ * which the server has asked. If this is longer than the rule's longest wait, throws the error.
  */
 export async function retrying<T>(
   work: () => Promise<T>,

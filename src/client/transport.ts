@@ -11,7 +11,9 @@ export interface WireRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A reply, possibly a redirect, which is not followed. Its body must be either read or discarded. */
+/**
+ * A reply. It may be a redirect, because the transport follows none. The caller must either read or discard the body.
+ */
 export interface WireReply {
   readonly status: number;
   /** Returns the value of a header. `name` is in lower case. */
@@ -24,7 +26,7 @@ export interface WireReply {
 export interface Transport {
   /** Sends a request. Throws `UNAVAILABLE` when no server answers, and when `signal` aborts it. */
   send(request: WireRequest): Promise<WireReply>;
-  /** Closes all connections, including those that are in use. A transport over `fetch` does nothing. */
+  /** Closes all connections, including those that are in use. Does nothing in a transport over `fetch`. */
   close(): Promise<void>;
 }
 
@@ -40,8 +42,8 @@ export function isBytes(content: Content | undefined): content is Uint8Array {
 
 /**
  * Returns the error for a server that does not answer or has stopped answering. The error has `data.lasting` if a retry
- * would not help. This is the case if the server does not speak TLS, or if its certificate is untrusted, for another
- * name, expired or not yet valid.
+ * would not help. A retry would not help if the server does not speak TLS, or if its certificate is untrusted, not
+ * valid now, or for another name.
  */
 export function unavailable(where: string, cause: unknown): ChronicleError {
   const code = codeOf(cause);
@@ -71,7 +73,7 @@ export function unavailable(where: string, cause: unknown): ChronicleError {
   });
 }
 
-/** Maps OpenSSL's error codes for a certificate that is not valid now to the last words of the message. */
+/** The last words of the message for a certificate that is not valid now, by OpenSSL's error code. */
 const OUT_OF_TIME: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "has expired",
   CERT_NOT_YET_VALID: "is not valid yet",
@@ -86,7 +88,7 @@ const NO_TLS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The statuses of redirects. Redirects are never followed, so that a token is only sent to the server for which it is
+ * The statuses of redirects. The client follows no redirect, so that a token reaches only the server for which it is
  * meant.
  */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -105,8 +107,8 @@ function lasting(message: string, cause: unknown, { hint }: { readonly hint: str
 }
 
 /**
- * Returns the cause of an error, because an error of `fetch` itself gives no reason. Returns an error without a cause
- * unchanged.
+ * Returns the cause of an error, or the error itself if it has no cause. Errors of `fetch` give their reason only in
+ * the cause.
  */
 function behind(cause: unknown): unknown {
   return cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
@@ -121,6 +123,6 @@ function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause === "string" ? cause : "";
   const error = behind(cause);
   const told = error instanceof Error && error.message !== "" ? error.message : cause.message;
-  // Removes the advice that Node appends to the message.
+  // Remove the advice that Node appends to the message.
   return told.split(/[;\n]/, 1)[0] ?? "";
 }

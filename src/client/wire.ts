@@ -60,7 +60,7 @@ export class Wire {
     }
   }
 
-  /** Resolves to the reply, whose body is not read yet. */
+  /** Resolves to the reply. The caller reads its body. */
   open(ask: Ask): Promise<WireReply> {
     return this.#send(ask, (reply) => Promise.resolve(reply));
   }
@@ -96,7 +96,7 @@ export class Wire {
         waitFor = secondsOf(reply.header("retry-after"));
         throw problemError(reply.status, await textOf(reply.body));
       } catch (error) {
-        // If the caller's content threw an error, that error is the reason why the request failed.
+        // If the caller's content threw an error, the request failed because of that error.
         throw failure() ?? error;
       }
     };
@@ -125,7 +125,7 @@ export class Wire {
             ? undefined
             : "application/json"
           : "application/octet-stream",
-      // All tries of the request have the same key, because the key identifies the request.
+      // The key identifies the request, so all tries have the same key.
       "idempotency-key": call.method === "GET" ? undefined : keyOf(asking.requestId ?? acting.requestId ?? newKey()),
       "if-match": ifMatch === undefined || ifMatch === "none" ? undefined : matching(ifMatch),
       "if-none-match": ifMatch === "none" ? "*" : undefined,
@@ -164,8 +164,8 @@ function keyOf(requestId: string): string {
 }
 
 /**
- * Returns the text if it matches `pattern` and can therefore be sent in a header. Throws `USAGE` otherwise, because the
- * error of the transport would look like a fault of the server.
+ * Returns a text for a header. Throws `USAGE` if the text does not match `pattern`. Otherwise, the transport would
+ * throw an error that looks like a fault of the server.
  */
 function fit(text: string, pattern: RegExp, message: string): string {
   if (pattern.test(text)) return text;
@@ -222,8 +222,8 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 /**
- * The error codes for replies that have no known code. Such a reply comes from another server (such as a proxy) or from
- * a newer version of Chronicle.
+ * The error codes by status, for replies without a known code. Such a reply comes from a proxy, for example, or from a
+ * newer version of Chronicle.
  */
 const CODE_OF: Readonly<Record<number, ErrorCode>> = {
   401: "UNAUTHENTICATED",
@@ -240,7 +240,10 @@ const CODE_OF: Readonly<Record<number, ErrorCode>> = {
   504: "UNAVAILABLE",
 };
 
-/** Returns the error for a reply with an error status. It has the code, hint and data of the problem (RFC 9457). */
+/**
+ * Returns the error for a reply with an error status. The error has the code, hint and data of the problem (RFC 9457)
+ * in the reply.
+ */
 function problemError(status: number, text: string): ChronicleError {
   const problem = parsed(text);
   const { code, detail, title, hint, data } = problem;
@@ -281,8 +284,8 @@ function makeTarget(pattern: string, params: Readonly<Record<string, string>>, q
 }
 
 /**
- * Encodes one component of a path. Throws `USAGE` for an empty component, and for `.` and `..`, which would be resolved
- * as relative paths.
+ * Encodes one component of a path. Throws `USAGE` for an empty component, and for `.` and `..`, because they would be
+ * resolved as relative paths.
  */
 function component(name: string, value: string): string {
   if (value === "" || value === "." || value === "..") {
@@ -300,9 +303,9 @@ function inUrl(name: string, value: string): string {
 const ROOT_MARK = /^@[a-z0-9-]+:/;
 
 /**
- * Encodes a path of a workspace for a URL: each component is percent-encoded. A path with a component that has a
- * meaning in URLs (`.`, `..` or an empty component) is sent as `base64:<bytes>`, so that no proxy resolves the
- * component. The server then reports the path as invalid. Throws `PATH_INVALID` for text that is not well-formed.
+ * Encodes a path of a workspace for a URL: each component is percent-encoded. A path with an empty component, `.` or
+ * `..` becomes `base64:<bytes>`, so that no proxy resolves the component. The server then reports the path as invalid.
+ * Throws `PATH_INVALID` for text that is not well-formed.
  */
 export function urlPath(given: string): string {
   if (!given.isWellFormed()) {
@@ -314,8 +317,8 @@ export function urlPath(given: string): string {
   if (path.startsWith("base64:")) return encoded(mark + path.replaceAll("+", "-").replaceAll("/", "_"));
   const trimmed = path.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
   const plain = trimmed === "." ? "" : trimmed;
-  // Without its `./`, a plain name such as `./base64:x` or `./@root:x` would look like one of the special forms of
-  // paths. Such a name is sent as bytes, so that the server takes it literally.
+  // Without its `./`, a name such as `./base64:x` or `./@root:x` would look like a special form of a path. The name is
+  // sent as bytes, so that the server takes it literally.
   const parts = plain.split("/");
   const stepping = parts.some((part) => part === "" || part === "." || part === "..");
   const marked = plain.startsWith("base64:") || (mark === "" && ROOT_MARK.test(plain));

@@ -26,8 +26,8 @@ export function checkName(name: string): void {
 }
 
 /**
- * Makes a workspace without a folder, and returns its id. The workspace is built under another name and then renamed,
- * so that after a crash it is either whole or missing. Throws `REFUSED` if the name is taken.
+ * Makes a workspace without a folder, and returns its id. Builds the workspace under another name and then renames it,
+ * so that a crash leaves a whole workspace or none. Throws `REFUSED` if the name is taken.
  */
 export async function createWorkspace(parts: StoreParts, cache: RootsCache, wanted: NewWorkspace): Promise<string> {
   const { backends, layout } = parts;
@@ -73,7 +73,7 @@ function seedOf(source: ForkSource | undefined): Seed {
   return { entries, erasures, message: `forked from ${origin.workspace} at ${label}` };
 }
 
-/** Builds the workspace in a folder that no other process reads. Uses a temporary index, which is then discarded. */
+/** Builds the workspace in a folder that no other process reads. The index is temporary and in memory. */
 async function build(parts: StoreParts, id: string, record: WorkspaceRecord, seed: Seed): Promise<void> {
   const { backends, layout } = parts;
   const aside: StoreParts = {
@@ -96,9 +96,9 @@ async function build(parts: StoreParts, id: string, record: WorkspaceRecord, see
 const BEFORE_ALL = /^(?:workspace\.json|stat\.cache|whereabouts\.json|(?:index|lock)\.db(?:-wal|-shm|-journal)?)$/;
 
 /**
- * Removes the folders that interrupted `init` commands have left, if nothing was ever recorded in them and they are
- * older than the grace period. A workspace that has lost its log is kept. Unlike those folders, it has a signed head,
- * an index with events, or other files.
+ * Removes the folders of interrupted `init` commands once they are older than the grace period. Nothing was ever
+ * recorded in such a folder. Keeps a workspace that has lost its log: it has a signed head, an index with events, or
+ * other files.
  */
 export async function clearUnbegun(parts: StoreParts): Promise<void> {
   for (const id of workspaceIds(parts)) {
@@ -110,15 +110,15 @@ export async function clearUnbegun(parts: StoreParts): Promise<void> {
 async function isUnbegun(parts: StoreParts, id: string): Promise<boolean> {
   const { backends, layout } = parts;
   const { folder, workspaceJson } = layout.workspace(id);
-  // The modification time of this file is the time at which the workspace was begun, because this file is written first
-  // and never again. The folder itself changes whenever a process opens the workspace.
+  // The workspace was begun at the modification time of this file, because the file is written first and never again.
+  // The time of the folder changes whenever a process opens the workspace.
   const begun = backends.disk.lstat(workspaceJson) ?? backends.disk.lstat(folder);
   if (begun === undefined || !isGraceOver(Number(begun.mtimeNs / 1_000_000n), backends.now())) return false;
   return holdsNothing(parts, id);
 }
 
 /**
- * True if nothing was ever recorded in a workspace, because its `init` is still at work or was interrupted. False for a
+ * True if nothing was ever recorded in a workspace: its `init` is still running or was interrupted. False for a
  * workspace that has lost its log.
  */
 export async function holdsNothing({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
@@ -136,7 +136,7 @@ export async function holdsNothing({ backends, layout, heads }: StoreParts, id: 
 
 /**
  * Removes an unbegun workspace. The caller must hold the lock of names. After a crash, the next holder of this lock
- * removes what is left.
+ * finishes the removal.
  */
 async function clear(parts: StoreParts, id: string): Promise<void> {
   const { backends, layout } = parts;
@@ -150,7 +150,7 @@ async function clear(parts: StoreParts, id: string): Promise<void> {
     disk.syncFolder(layout.workspaces);
     backends.removeFolder(aside);
   } catch (error) {
-    // `LOCKED`: another process uses the workspace, so it is kept.
+    // Keep the workspace if another process uses it (`LOCKED`).
     if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
   } finally {
     lock.close();

@@ -76,8 +76,8 @@ function privacy(disk: Disk, name: string, path: string): DoctorCheck {
 }
 
 /**
- * Reports a store on a file system that other machines reach, because locks and databases protect a store only from
- * processes of one machine.
+ * Reports a store on a shared file system, because locks and databases protect a store only from processes of one
+ * machine.
  */
 function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
   const { kind } = disk.fileSystemOf(home);
@@ -87,7 +87,7 @@ function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
 
 /**
  * Checks the key. A missing key is a fault if the configuration folder has signed heads, or if a history needs the key.
- * Otherwise, no key has been made yet.
+ * In other cases, no key has been made yet.
  */
 function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): DoctorCheck {
   const file = `${folder}/key.pem`;
@@ -128,7 +128,7 @@ async function watcherCheck(): Promise<DoctorCheck> {
   }
 }
 
-/** Checks the mirrors of all syncs, including stopped syncs. Reports only the first mirror that has a contradiction. */
+/** Checks the mirrors of all syncs, including stopped syncs. Reports only the first contradiction. */
 function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] {
   const ids = disk.lstat(layout.workspaces) === undefined ? [] : disk.list(layout.workspaces);
   const copies = ids
@@ -171,8 +171,8 @@ async function blobCheck({ isReadOnly }: StoreParts): Promise<DoctorCheck> {
 }
 
 /**
- * True if the store that is noted beside a head contains the head's history, even if the history is forgotten. Several
- * stores can keep their heads in the same folder.
+ * True if the store that is noted beside a head contains the head's history or has forgotten it. This may be another
+ * store, because several stores can keep their heads in one folder.
  */
 function isInOtherStore({ backends: { disk }, configFolder }: StoreParts, id: string): boolean {
   const home = storeOfHead(disk, configFolder, id);
@@ -198,7 +198,7 @@ const HEAD = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Reports the first of these that exists:
- * - a forgotten history that is gone from the store although it was not freed
+ * - a forgotten history that was not freed, but is gone from the store
  * - signed heads whose histories are missing
  * - forgotten histories, or parts of histories, that can be brought back
  */
@@ -234,8 +234,8 @@ async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
 }
 
 /**
- * Returns nothing for a workspace that cannot be opened (`historyFaults` reports it, unless it is only locked), or
- * whose traits cannot be read (no check reports that).
+ * Returns nothing for a workspace that cannot be opened, because `historyFaults` reports it (except a locked one).
+ * Returns nothing if the traits cannot be read. No check reports this.
  */
 async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
@@ -268,8 +268,8 @@ async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorChec
 const MOST_NAMED = 3;
 
 /**
- * Reports recorded files that the rules leave out now, and that still have contents to erase. Each workspace with such
- * files has one check.
+ * Reports recorded files that the rules leave out by now and whose contents could be erased. Returns one check for each
+ * workspace with such files.
  */
 async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
@@ -278,8 +278,8 @@ async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
 }
 
 /**
- * Returns nothing for a workspace that cannot be opened (`historyFaults` reports it, unless it is only locked), or
- * whose folder cannot be read (no check reports that).
+ * Returns nothing for a workspace that cannot be opened, because `historyFaults` reports it (except a locked one).
+ * Returns nothing if the folder cannot be read. No check reports this.
  */
 async function leftOutChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
@@ -309,13 +309,10 @@ function leftOutCheck(id: string, found: readonly string[]): DoctorCheck {
   };
 }
 
-/**
- * A report that a history cannot be opened or written, that its events are not signed, or that nothing is recorded in
- * it yet.
- */
+/** A report on a history that cannot be opened or written, is not signed, or has no event yet. */
 interface HistoryFault {
   readonly check: DoctorCheck;
-  /** The reason why the history is not signed; `null` if something else is reported. */
+  /** The reason why the history is not signed; `null` for any other fault. */
   readonly reason: SigningReason | null;
 }
 
@@ -336,8 +333,7 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
       const { state, reason, detail, hint } = await answer(context, async ({ damage }) =>
         signingShape(context, damage ?? (await findDamage(context))),
       );
-      // Reading the off-record notes throws if they are damaged. Damaged notes are a fault, because they stop every
-      // change.
+      // Throws if the off-record notes are damaged. Such notes are a fault, because they prevent every change.
       context.offRecord.read();
       if (state !== "read-only" && state !== "unsigned") return undefined;
       return { check: historyCheck(id, detail ?? state, hint), reason };
@@ -347,7 +343,7 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
   } catch (error) {
     const known = codedError(error);
     if (!(known instanceof ChronicleError)) throw error;
-    // `LOCKED` means that another process holds the lock. The error says nothing about the history.
+    // `LOCKED` means that another process holds the lock. It says nothing about the history.
     if (known.code === "LOCKED") return undefined;
     return (await isUnbegun(parts, { id, known }))
       ? { check: unbegunCheck(id), reason: null }
@@ -356,8 +352,8 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
 }
 
 /**
- * True if the workspace cannot be opened because nothing was ever recorded in it. `known`: the error with which the
- * workspace could not be opened.
+ * True if the workspace cannot be opened because nothing was ever recorded in it. `known` is the error of the attempt
+ * to open it.
  */
 async function isUnbegun(
   parts: StoreParts,

@@ -32,10 +32,7 @@ class FolderRecordStore extends RecordStore implements StandaloneRecordStoreApi 
 
 export type RecordBackends = Pick<Backends, "disk" | "openLog" | "openLock" | "hasLog" | "now" | "newId">;
 
-/**
- * Opens a record store. Makes the store and its folder if they are missing. With `readOnly`, throws `NOT_FOUND`
- * instead.
- */
+/** Opens a record store. Makes a missing store and its folder or, with `readOnly`, throws `NOT_FOUND`. */
 export function openFileRecordStore(
   options: RecordStoreOptions,
   backends: RecordBackends,

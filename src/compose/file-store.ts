@@ -80,7 +80,7 @@ class FileStore implements StoreApi {
     this.#checkWritable();
     const roots = rootsFrom(this.#parts.backends.disk, options);
     for (const { folder, only } of roots) {
-      // A single file can lie in any personal folder, because the caller has named exactly that file.
+      // A single file may lie in a personal folder, because the caller has named exactly this file.
       const force = options.force === true || only !== undefined;
       refuseUnsafe(this.#parts.backends.disk, folder, { ...this.#options, force });
     }
@@ -95,7 +95,7 @@ class FileStore implements StoreApi {
 
   /**
    * Returns the workspace that `init` continues: the workspace to adopt, or else the existing workspace of the first
-   * root. Returns `undefined` if there is none. Throws an error unless that workspace tracks all the roots.
+   * root. Returns `undefined` if there is none. Throws an error if that workspace does not track all the roots.
    */
   async #existing(
     roots: readonly RootRecord[],
@@ -187,8 +187,7 @@ class FileStore implements StoreApi {
       this.#checkWritable();
       const { id: whole } = await this.#byId(id);
       await this.#refuseAgent(archived ? "archive" : "unarchive", (one) => one === whole);
-      // The cache entry is dropped before the log changes. A process that lists workspaces in the meantime, or after a
-      // crash, then reads the log.
+      // Drop the cache entry before the log changes. Other processes, and this store after a crash, then read the log.
       this.#cache.drop(whole);
       await this.#with(whole, ({ context }) => setArchived(context, archived));
       return (await this.#shape(await this.#byId(whole, true))) ?? this.#notFound(whole);
@@ -307,7 +306,7 @@ class FileStore implements StoreApi {
     how: HowToOpen & { readonly role: OpenOptions["role"] | undefined },
   ): Promise<OpenedContext> {
     const { role = this.#options.role, ...rest } = how;
-    // The names that a person has protected here also hide contents of the origin's history from agents.
+    // Names that a person has protected in this workspace also hide contents of the origin's history from agents.
     const ownNames = (): Promise<readonly string[]> =>
       this.#with(id, ({ context }) => answer(context, () => addedNames(context)));
     const secretNames = role === "agent" ? await ownNames() : undefined;
@@ -318,8 +317,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Returns the API of an opened workspace: an agent's view of it if the caller or the whole store has the role of an
-   * agent.
+   * Returns the API of an opened workspace. If the caller or the whole store has the role of an agent, returns an
+   * agent's view.
    */
   #workspace(opened: OpenedContext, role: OpenOptions["role"]): WorkspaceApi {
     const queue = openQueue(opened.context, async () => {
@@ -334,8 +333,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Throws `FORBIDDEN` if an agent asks for an operation that only a person may do. Records the attempt in each
-   * workspace that it concerns.
+   * Throws `FORBIDDEN` if an agent asks for an operation that is reserved for people. Records the attempt in each
+   * workspace for which `concerned` is true.
    */
   async #refuseAgent(what: string, concerned: (id: string) => boolean): Promise<void> {
     if (this.#options.role !== "agent") return;
@@ -415,8 +414,8 @@ class FileStore implements StoreApi {
 
   /**
    * Carries out `init --adopt`. Throws `REFUSED` if the workspace has no folder. Throws `UNSAFE` if the new folder has
-   * a history of its own, or if the old folder still exists. `force` permits an old folder that still exists, and a new
-   * folder whose history began elsewhere, before the folder was moved.
+   * a history of its own, or if the old folder still exists. `force` permits an old folder that still exists. It also
+   * permits a new folder whose own history began at another place.
    */
   async #takeOver(found: ListedWorkspace, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
     const folder = placeOfRoot(root);
@@ -463,8 +462,8 @@ class FileStore implements StoreApi {
 }
 
 /**
- * Throws `USAGE` if a path is not absolute, or if the actor is invalid. Throws `FORBIDDEN` if an agent gives a name
- * that belongs to people or to Chronicle.
+ * Throws `USAGE` if a path is not absolute, or if the actor is invalid. Throws `FORBIDDEN` if an agent claims the name
+ * of a person or of Chronicle.
  */
 function checked(options: StoreOptions): StoreOptions {
   const { userHome, actor, role } = options;
@@ -478,9 +477,7 @@ function checked(options: StoreOptions): StoreOptions {
   };
 }
 
-/**
- * Opens a store. Makes its folders (0700) if they are missing, unless they would belong to another user than the store.
- */
+/** Opens a store. Makes its missing folders (0700), unless these would belong to another user than the store. */
 export function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
   return withCode(async () => {
     const whole = checked(options);

@@ -45,13 +45,10 @@ import { SyncTokens } from "../store/sync-tokens.ts";
 import { watchLog } from "../store/watch-log.ts";
 import { optional } from "../util/optional.ts";
 
-/** The origin of a replica, as the replica's own record names it, and the token for it. */
+/** The origin in a replica's own record, and the token for this origin. */
 export interface KnownOrigin {
   readonly url: string;
-  /**
-   * The id of the origin's workspace. Until the origin has answered, this is the requested name, or `undefined` if no
-   * name was requested.
-   */
+  /** The id of the origin's workspace. Until the origin has answered, this is the requested name, if there is one. */
   readonly workspace: string | undefined;
   readonly token: string | undefined;
 }
@@ -81,8 +78,7 @@ export class FileSyncPlaces implements SyncPlaces {
     refuseProcessPath(this.#disk, folder);
     const { layout, configFolder } = this.#parts;
     refuseOwnFolders(this.#disk, folder, "a sync", [layout.home, configFolder]);
-    // The given path is checked before anything is made. The path to which its links lead is checked once the folder
-    // exists.
+    // Check the given path before anything is made. The target of its links can be checked only once the folder exists.
     if (!force) refuseSystemFolder(folder);
     if (follows !== undefined) await this.#refuseWithin(folder, follows);
     makeWithFolders(this.#disk, folder);
@@ -102,7 +98,7 @@ export class FileSyncPlaces implements SyncPlaces {
   /**
    * Throws `UNSAFE` if the folder and the origin's folder are nested, or if the folder lies within another folder that
    * follows the same origin. The origin's folder is known only if the origin is a workspace of this store. Without this
-   * check, the session would replicate files before it halts such a sync.
+   * check, such a sync would replicate files until its session halts it.
    */
   async #refuseWithin(
     folder: string,
@@ -154,8 +150,8 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Returns the check that a folder is not nested with its origin's folder, or with the folder of another replica of
-   * the origin. Once the check has passed, later calls of it return at once.
+   * Returns a function that checks that a folder is nested neither with its origin's folder nor with the folder of
+   * another replica of the origin. Once the check has passed, the function returns at once.
    */
   #apart(id: string, folder: string): NonNullable<OpenSyncPlace["parts"]["apart"]> {
     let isApart = false;
@@ -201,8 +197,8 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Returns the sync of a workspace; `undefined` if the workspace does not exist any more, or cannot be read.
-   * `chronicle workspaces` tells why it cannot be read.
+   * Returns the sync of a workspace; `undefined` if the workspace is gone or cannot be read. `chronicle workspaces`
+   * reports the reason.
    */
   async #look(id: string): Promise<SyncPlace | undefined> {
     try {
@@ -236,8 +232,8 @@ export class FileSyncPlaces implements SyncPlaces {
 }
 
 /**
- * True if other folders that follow the same origin must not be nested with this sync's folder. False for a stopped
- * sync, and for a sync that is halted as nested.
+ * True if no other replica of the same origin may be nested with this sync's folder. False for a stopped sync, and for
+ * a sync that is halted as nested.
  */
 function isBarring({ stopped, halted }: ReplicaRecord): boolean {
   return stopped !== true && halted?.reason !== "nested";
@@ -271,13 +267,13 @@ function namesIn(disk: Disk, folder: string): string[] {
   }
 }
 
-/** Returns the path of a folder that may not exist yet, with the links on the way resolved. */
+/** Returns the path of a folder with its links resolved. The folder may not exist yet. */
 function placeOf(disk: Disk, folder: string): string {
   if (disk.lstat(folder) !== undefined) return disk.realpath(folder);
   return join(placeOf(disk, join(folder, "..")), basename(folder));
 }
 
-/** Makes a user's folder and the missing folders above it, with the mode that other programs use. */
+/** Makes a user's folder and the missing folders above it, with the usual mode for users' folders. */
 function makeWithFolders(disk: Disk, folder: string): void {
   if (disk.lstat(folder) !== undefined) return;
   makeWithFolders(disk, join(folder, ".."));
@@ -293,11 +289,11 @@ interface Placed {
 }
 
 /**
- * Returns a halt for a folder that would contain copies of itself without end. Such a folder is nested with the folder
- * of its origin, or with another folder that follows the same origin. The origin's folder is the folder that the
- * origin's history records. It is checked only if both of these conditions hold:
+ * Returns a halt for a folder that is nested with the folder of its origin, or with another folder that follows the
+ * same origin. Such a folder would contain copies of itself without end. The origin's folder is the one in the origin's
+ * history. It is checked only if both of these conditions hold:
  * - The origin is in this store, or its address is a socket or a loopback address.
- * - The folder at the recorded path is still the folder that was recorded.
+ * - The recorded path still leads to the recorded folder.
  */
 async function checkNesting(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
   const { folder, beside } = placed;
@@ -341,7 +337,7 @@ function nested(folder: string, other: string, what: string): ReplicaHalt {
   return { reason: "nested", detail: `${folder} ${how} ${what} (${other}), and would hold itself without end` };
 }
 
-/** Returns the origin's own folder if it is on this machine and is still the recorded folder; else `undefined`. */
+/** Returns the origin's folder; `undefined` if it may be on another machine, or is not the recorded folder any more. */
 async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
   const { disk } = parts.backends;
   const { workspaceId, record } = await recordOfOrigin(parts, id);
@@ -363,8 +359,8 @@ async function recordOfOrigin(
 }
 
 /**
- * True if the address is a socket or a loopback address. Such an address can be the end of a tunnel to another machine.
- * The caller must therefore compare the folder with the recorded folder.
+ * True if the address is a socket or a loopback address. The caller must still compare the folder with the recorded
+ * one, because such an address can be the end of a tunnel to another machine.
  */
 function isHere(url: string): boolean {
   if (url.startsWith("unix:")) return true;
@@ -373,8 +369,8 @@ function isHere(url: string): boolean {
 }
 
 /**
- * An open workspace that follows an origin. Until it is disposed of, no other process can follow the origin for this
- * workspace.
+ * An open workspace that follows an origin. No other process can follow the origin for this workspace until the hold is
+ * disposed of.
  */
 export interface ReplicaHold extends AsyncDisposable {
   readonly context: Context;
@@ -413,7 +409,7 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
   };
 }
 
-/** Opens the mirror. If it is damaged, the hint of the error says how to have the whole mirror fetched again. */
+/** Opens the mirror. For a damaged mirror, the hint of the error names the steps to fetch the whole mirror again. */
 async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise<LogMirror> {
   try {
     return await LogMirror.open(new FileMirrorPlaces(parts, layout));
@@ -429,8 +425,8 @@ async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise
 const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
 
 /**
- * The minimum amount of work if there are no worker threads, as in the simulation. Without threads, every file is
- * written early, so that the simulation tests early writes.
+ * The minimum amount of work without worker threads, as in the simulation. Every file is then written early, so that
+ * the simulation tests early writes.
  */
 const ANY = { files: 1, bytes: 1 };
 
@@ -438,8 +434,8 @@ const ANY = { files: 1, bytes: 1 };
  * Returns the writer that stages a first sync's files while their contents arrive. Clears the stage of an earlier
  * process. Returns `undefined` in these cases:
  * - The worktree has no stage.
- * - The disk folds names, so that it is unknown which files exist.
- * - The disk cannot hold every entry and permission. The later apply of the sync reports this.
+ * - The disk folds names. Two names may then be one file.
+ * - The disk cannot hold every kind of entry or every permission. The later apply of the sync reports this.
  */
 function earlyFilesOf(
   disk: Disk,

@@ -8,16 +8,10 @@ import { isPresent } from "./workspace-shape.ts";
 
 // This module finds the workspace of a folder.
 
-/**
- * A workspace found for a folder. `movedTo` is the folder in which the workspace is opened, if its log records another
- * folder.
- */
+/** A workspace found for a folder. `movedTo` is the present folder, if the workspace's log records another one. */
 export type FoundWorkspace = ListedWorkspace & { readonly movedTo?: string };
 
-/**
- * Returns the workspace whose folder was moved here. If the workspace records a single file, this file must have kept
- * its name.
- */
+/** Returns the workspace whose folder was moved to this root. A single file must have kept its name. */
 export function movedTo(
   parts: StoreParts,
   root: RootRecord,
@@ -29,7 +23,9 @@ export function movedTo(
   return all.find((one) => isLike(one) && isFolderOf(disk, root.folder, one) && !isPresent(parts, one));
 }
 
-/** Returns the workspace whose folder is bind-mounted here. Its recorded place stays the same. */
+/**
+ * Returns the workspace whose folder is bind-mounted at this root. The recorded place of the workspace stays the same.
+ */
 export function boundTo(
   { backends: { disk } }: StoreParts,
   { folder, only }: RootRecord,
@@ -46,17 +42,14 @@ export function boundTo(
   return bound === undefined ? undefined : { ...bound, movedTo: folder };
 }
 
-/**
- * Returns the workspace that tracks this place as a further root. If there are several such workspaces, returns the
- * oldest.
- */
+/** Returns the oldest workspace that tracks this place as one of its roots after the first. */
 export function trackedFurther(place: string, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
   const tracking = all.filter(({ folders }) => folders.slice(1).includes(place));
   return tracking.sort((a, b) => (a.created < b.created ? -1 : 1))[0];
 }
 
 /**
- * Calls `of` for `folder` and for the folders above it, until it returns a workspace. `folder` is absolute and has no
+ * Calls `of` for `folder` and for each folder above it, until `of` returns a workspace. `folder` is absolute and has no
  * links.
  */
 export async function nearestAround(
@@ -72,9 +65,9 @@ export async function nearestAround(
 }
 
 /**
- * Returns the id of the workspace that is opened for a folder, without opening it. Returns `undefined` if there is
- * none. Also returns `undefined` for a folder that was moved or is bind-mounted here, because such a case is decided
- * only when the workspace is opened. `folder` is absolute.
+ * Returns the id of the workspace that would be opened for a folder; `undefined` if there is none. Also returns
+ * `undefined` for a folder that was moved or is bind-mounted, because only opening decides these cases. `folder` is
+ * absolute.
  */
 export async function workspaceAround(parts: StoreParts, folder: string): Promise<string | undefined> {
   const all = await parts.roots.list();

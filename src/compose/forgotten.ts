@@ -18,8 +18,8 @@ import { endedName, moveWorkspace, withNames } from "../store/workspace-file.ts"
 import { optional } from "../util/optional.ts";
 
 /**
- * Brings back a part of a history and removes its note. For a pruning, also removes the notes of all other prunings
- * that are withdrawn together with it. Returns the id of the workspace.
+ * Brings back a part of a history and removes its note. Withdrawing a pruning can withdraw other prunings with it. In
+ * that case, also removes their notes. Returns the id of the workspace.
  */
 async function unforgetPart(
   parts: StoreParts,
@@ -54,14 +54,14 @@ export interface ForgottenShape {
   /** The time at which the history or part was given up; `null` if unknown. */
   forgotten: string | null;
   /**
-   * The first `gc` after this time frees the history or part. `null` if the note is lost. No `gc` frees such a history.
+   * The first `gc` after this time frees the history or part. `null` if the note is lost: no `gc` frees such a history.
    */
   until: string | null;
 }
 
 /**
- * Forgets a workspace: moves its whole folder to the forgotten histories, and writes a note beside the key. With `now`,
- * the history is freed at once, for good.
+ * Forgets a workspace: writes a note beside the key, and moves the workspace's folder to the forgotten histories. With
+ * `now`, also frees the history at once, for good.
  */
 export async function forgetWorkspace(
   parts: StoreParts,
@@ -77,7 +77,8 @@ export async function forgetWorkspace(
     makeFolders(parts.backends.disk, layout.forgotten);
     const to = `${layout.forgotten}/${id}`;
     const before = async (): Promise<void> => {
-      // Checks again with the lock held, because another process may have begun to work in the workspace since.
+      // Check again under the lock, because another process may have begun to work in the workspace since the first
+      // check.
       if (how.now) await refuseWhileOpen(parts, id);
       stones.put(stone);
     };
@@ -89,7 +90,7 @@ export async function forgetWorkspace(
 /**
  * Brings back a forgotten history, or a given-up part of a history, by its id, its name, or a unique prefix of its id.
  * Returns the id of the workspace. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several match, and `UNSAFE` if
- * a workspace has taken the id, name or folder of the history since.
+ * another workspace has the id, name or folder of the history now.
  */
 export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<string> {
   refuseOthersStore(parts.backends.disk, { home: parts.layout.home, configFolder: parts.configFolder });
@@ -114,7 +115,7 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
 }
 
 /**
- * Returns the folder and the name of a history from its own record, because its note may be lost. Returns nothing if
+ * Returns the folder and the name in a history's own record, because the history's note may be lost. Returns nothing if
  * the record cannot be read.
  */
 async function ownNames(
@@ -176,8 +177,8 @@ function forgottenIds({ backends: { disk }, layout }: StoreParts): string[] {
 export async function freeForgotten(parts: StoreParts): Promise<void> {
   const stones = new Tombstones(parts);
   const isOver = ({ until }: Tombstone): boolean => Date.parse(until) <= parts.backends.now();
-  // For a pruning, only the note is removed here. The collection frees the pruned contents once the pruning's event is
-  // old enough.
+  // Remove only the note of a pruning here. A collection frees the pruned contents once the pruning's event is old
+  // enough.
   for (const one of partsGivenUp(parts, stones)) if (one.part?.kind === "pruning" && isOver(one)) stones.remove(one.id);
   const over = (): Tombstone[] =>
     forgottenIds(parts)
@@ -191,7 +192,7 @@ export async function freeForgotten(parts: StoreParts): Promise<void> {
 
 /**
  * Frees a forgotten history. The caller must hold the lock of names. After a crash, the next holder of this lock
- * removes what is left.
+ * finishes the removal.
  */
 function free(parts: StoreParts, stones: Tombstones, stone: Tombstone): void {
   const { backends, layout, configFolder } = parts;

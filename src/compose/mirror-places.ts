@@ -15,9 +15,7 @@ export class FileMirrorPlaces implements MirrorPlaces {
   readonly #parts: StoreParts;
   readonly #layout: UpstreamLayout;
 
-  /**
-   * Makes the folder if it is missing. Removes parts without an anchor, because a crash has interrupted their `begin`.
-   */
+  /** Makes the folder if it is missing. Removes parts without an anchor: a crash has interrupted their `begin`. */
   constructor(parts: StoreParts, layout: UpstreamLayout) {
     this.#parts = parts;
     this.#layout = layout;
@@ -49,8 +47,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
     const { disk } = backends;
     const start = anchor?.seq ?? 0;
     const { folder, log, index } = this.#layout.mirror(start);
-    // The index is discarded before the lines. An index that has more lines than the log would be taken as proof that
-    // the mirror was truncated.
+    // Discard the index before the lines. An index with more lines than the log would look like proof that the mirror
+    // was truncated.
     backends.discardIndex(index);
     disk.syncFolder(folder);
     if (backends.hasLog(log)) {
@@ -59,7 +57,7 @@ export class FileMirrorPlaces implements MirrorPlaces {
       disk.syncFolder(this.#layout.former);
       disk.syncFolder(folder);
     }
-    // Keep the folder of the first part, which also holds the other parts.
+    // Keep the folder of the first part, because it also holds the other parts.
     if (anchor !== undefined) backends.removeFolder(folder);
   }
 
@@ -69,8 +67,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
 }
 
 /**
- * Returns a path at which no given-up copy is yet. A copy with the same first and last seq may have been given up
- * before, if the origin was restored to an older state and then recorded other events under the same numbers.
+ * Returns a free path for a given-up part. The usual path may be taken: an origin that was restored to an older state
+ * records other events with the same numbers.
  */
 function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
   for (let count = 1; ; count += 1) {
@@ -80,8 +78,8 @@ function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
 }
 
 /**
- * Returns the anchor of each part of a mirror, oldest first. A part that begins at event 1 has no anchor (`undefined`).
- * The last part is in force. Returns an empty list if this workspace has never followed an origin.
+ * Returns the anchor of each part of a mirror, oldest first; `undefined` for a part that begins at event 1. The last
+ * part is in force. Returns an empty list if this workspace has never followed an origin.
  */
 export function mirrorParts(
   { disk, hasLog }: Pick<Backends, "disk" | "hasLog">,
@@ -94,8 +92,8 @@ export function mirrorParts(
 }
 
 /**
- * Returns the starts of the parts that begin after event 1, in ascending order. The anchor of such a part is missing if
- * its `begin` was interrupted.
+ * Returns the starts of the parts that begin after event 1, in ascending order. If the `begin` of such a part was
+ * interrupted, its anchor is missing.
  */
 function startsIn(disk: Disk, layout: UpstreamLayout): number[] {
   const starts = disk.list(layout.folder).flatMap(({ name }) => mirrorStart(name.toString()) ?? []);

@@ -7,7 +7,7 @@ import { optional } from "../util/optional.ts";
 interface HowGivenUp {
   /** The time for which the history or part is kept, in milliseconds. */
   readonly grace: number;
-  /** The part that is given up, if not the whole history. */
+  /** The part that is given up. Absent for a whole history. */
   readonly part?: GivenUpPart;
 }
 

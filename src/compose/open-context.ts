@@ -56,7 +56,7 @@ export interface StoreParts extends OpenedBlobs {
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
   /**
-   * Receives a note for each index that is kept in memory because its file cannot be written. Passes equal notes to
+   * Receives a note for each index whose file cannot be written. Such an index is kept in memory. Passes equal notes to
    * `onNote` only once.
    */
   readonly tellOfIndexes: (note: string) => void;
@@ -87,9 +87,9 @@ export interface AnnouncedInStore extends AnnouncedContent {
   readonly workspaceId: string;
 }
 
-/** An engine's access to the files of its workspace: on a disk, or in the history only. */
+/** An engine's access to the files of its workspace. The files of a hosted workspace are in its history only. */
 interface WorkspaceFiles extends Pick<Context, "worktree" | "outside" | "ingest"> {
-  /** The parts that write the files of a first sync while their contents arrive. Absent in a hosted workspace. */
+  /** The parts for writing the files of a first sync while their contents arrive. Absent in a hosted workspace. */
   readonly early?: { readonly worktree: DiskWorktree; readonly pools: KeptStagePool | undefined };
 }
 
@@ -203,8 +203,8 @@ function recordedSignal(parts: StoreParts, workspaceId: string): Signal<Recorded
 }
 
 /**
- * Updates the list of workspaces if the events change the workspace's own record. Each process does this for its own
- * commits.
+ * Updates the list of workspaces if the events change the workspace's own record. Each process updates the list after
+ * its own commits.
  */
 function noteRecord({ backends, layout }: StoreParts, id: string, events: Recorded["events"]): void {
   const last = events.findLast(({ recordId }) => recordId === `workspace:${id}`);
@@ -237,7 +237,8 @@ function folderFiles(
   const { disk, threads } = backends;
   const files = layout.workspace(workspaceId);
   const pools = threads ? new KeptStagePool(layout.home) : undefined;
-  // Each path is used both as given and with its links resolved, because a configuration folder is often a link.
+  // Exclude each folder under both its given path and its resolved path, because a configuration folder is often a
+  // link.
   const own = [layout.home, parts.configFolder].flatMap((folder) => [folder, ...realFolder(disk, folder)]);
   const worktree = new DiskWorktree({
     disk,
@@ -263,7 +264,9 @@ function folderFiles(
   return { worktree, outside, ingest, early: { worktree, pools } };
 }
 
-/** Returns a function that determines the traits of a folder. With `readOnly`, it writes nothing to the disk. */
+/**
+ * Returns a function that determines the traits of a folder. With `readOnly`, this function writes nothing to the disk.
+ */
 export function traitsOf(
   { backends, layout }: Pick<StoreParts, "backends" | "layout">,
   readOnly: boolean,
@@ -275,8 +278,8 @@ export function traitsOf(
 }
 
 /**
- * Returns where the user's git configuration is: beside Chronicle's configuration folder if that folder is named
- * `chronicle`, and otherwise in `~/.config`.
+ * Returns the place of the user's git configuration. It is beside Chronicle's configuration folder if that folder is
+ * named `chronicle`, and otherwise in `~/.config`.
  */
 function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   const beside = configFolder.endsWith("/chronicle") ? configFolder.slice(0, -"/chronicle".length) : undefined;
@@ -289,8 +292,7 @@ function gitUser({ userHome, configFolder }: StoreParts): GitUser {
 }
 
 /**
- * Returns the threads that write files of a restore. If the result is `undefined`, the restoring thread writes all
- * files.
+ * Returns the threads that write the files of a restore; `undefined` if the restoring thread writes all files itself.
  */
 export function restoreWorkers(
   { backends, layout, placesOf }: StoreParts,

@@ -17,7 +17,7 @@ import { retentionOf } from "../store/retention-files.ts";
 
 /**
  * Opens a workspace's mirror of its origin's history for reading. The mirror is opened like a hosted workspace, with
- * the id of the origin's workspace. A process that follows the origin is not disturbed. Throws `NOT_FOUND` if the
+ * the id of the origin's workspace. Meanwhile, another process may follow the origin. Throws `NOT_FOUND` if the
  * workspace follows no origin, or has received nothing yet.
  */
 export async function openMirror(
@@ -49,7 +49,7 @@ function nothingThere(what: string): ChronicleError {
   });
 }
 
-/** Returns the origin's roots without their folders, which may be on another machine. */
+/** Returns the origin's roots without their folders, because the folders may be on another machine. */
 async function hostedRoots(history: HistoryContext): Promise<readonly RootRecord[]> {
   const { roots } = await answer(history, ({ damage }) =>
     workspaceRecord(history).catch((error: unknown) => {
@@ -60,8 +60,7 @@ async function hostedRoots(history: HistoryContext): Promise<readonly RootRecord
 }
 
 /**
- * Returns the tasks that differ for a mirror. A contradiction that the witness has noted is reported as a fault of the
- * mirror.
+ * Returns the tasks that differ for a mirror. A contradiction in the witness's note counts as a fault of the mirror.
  */
 function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Partial<StoreTasks> {
   const { witness, withheld } = layout.workspace(id).upstream;
@@ -92,7 +91,7 @@ export interface MarkedHistory {
 
 export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   const files = parts.layout.workspace(id);
-  // Throws for a history of another format, because the contents that it needs are unknown, so nothing may be freed.
+  // Throws for a history of another format. Nothing may be freed then, because the needed contents are unknown.
   refuseOtherWorkspace(parts.backends.disk, files.workspaceJson);
   const own: MarkedHistory = {
     key: id,
@@ -105,7 +104,8 @@ export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
 }
 
 /**
- * Returns the parts of a mirror. No heads are kept outside of their logs, because the origin sends missing lines again.
+ * Returns the parts of a mirror. A mirror needs no heads outside of its logs, because the origin sends missing lines
+ * again.
  */
 function mirrorsOf({ backends }: StoreParts, { upstream }: WorkspaceLayout, id: string): MarkedHistory[] {
   return mirrorParts(backends, upstream).map((anchor) => ({

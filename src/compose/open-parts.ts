@@ -25,7 +25,8 @@ function refuseNoFolder(disk: Disk, home: string): void {
 }
 
 /**
- * Makes a folder and those above it. If the disk takes no writes, does nothing, because each later write reports this.
+ * Makes a folder and the missing folders above it. Does nothing if the disk takes no writes, because each later write
+ * reports this.
  */
 function makeWherePermitted(disk: Disk, folder: string): void {
   try {
@@ -36,7 +37,7 @@ function makeWherePermitted(disk: Disk, folder: string): void {
 }
 
 /**
- * Returns a function that passes each note to `tell` only once. All indexes of a store are on one disk, and send the
+ * Returns a function that passes equal notes to `tell` only once. All indexes of a store are on one disk, and send the
  * same note.
  */
 function eachOnce(tell: ((note: string) => void) | undefined): (note: string) => void {
@@ -49,8 +50,8 @@ function eachOnce(tell: ((note: string) => void) | undefined): (note: string) =>
 }
 
 /**
- * Opens the parts that the workspaces of a store share. Makes the store's folders (0700) if they are missing, unless
- * they would belong to another user than the store.
+ * Opens the parts that the workspaces of a store share. Makes the store's missing folders (0700), unless these would
+ * belong to another user than the store.
  */
 export async function openParts(options: StoreOptions, backends: Backends): Promise<StoreParts> {
   const { disk, now, processes } = backends;
@@ -90,7 +91,7 @@ export function notePartsOf(store: StoreApi, parts: StoreParts): void {
   PARTS.set(store, parts);
 }
 
-/** Returns the parts of a store. Throws `PLATFORM_UNSUPPORTED` if the store is reached through a server's client. */
+/** Returns the parts of a store. Throws `PLATFORM_UNSUPPORTED` for a store on a server. */
 export function partsOf(store: StoreApi): StoreParts {
   const parts = PARTS.get(store);
   if (parts !== undefined) return parts;

@@ -44,11 +44,11 @@ import { watchLog } from "../store/watch-log.ts";
 import { groupedDigits } from "../util/grouped-digits.ts";
 
 /**
- * A session's lease of a workspace that replicas follow. All sessions share the workspace, which is open in this
- * process. Disposal ends the lease.
+ * A session's lease of a workspace that replicas follow. All sessions in this process share the open workspace.
+ * Disposal ends the lease.
  */
 export interface OriginLease extends Disposable {
-  /** The context of the engine that decides what replicas write back. */
+  /** The context of the engine that decides about the write-backs of replicas. */
   readonly context: Context;
   readonly options: Pick<
     OriginOptions,
@@ -73,7 +73,7 @@ interface OriginsOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** The time in ms for which a workspace stays open after its last session, because most replicas soon connect again. */
+/** The time in ms for which a workspace stays open after its last session. Most replicas soon connect again. */
 const IDLE_MS = 10_000;
 
 /** The maximum time, in ms, to wait for other writers before the end of the log is read. */
@@ -93,7 +93,7 @@ interface OpenedOrigin extends Pick<OriginLease, "context" | "options"> {
   close(): Promise<void>;
 }
 
-/** The open workspaces of a store that replicas follow. All sessions of a workspace share one open workspace. */
+/** The open workspaces of a store that replicas follow. Each workspace is open once for all its sessions. */
 export class Origins implements AsyncDisposable {
   readonly #parts: StoreParts;
   readonly #how: Required<OriginsOptions>;
@@ -165,7 +165,7 @@ export class Origins implements AsyncDisposable {
     if (this.#places.get(id) === place) this.#places.delete(id);
     const ending = place.opened.then(async (one) => one.close());
     this.#ending.add(ending);
-    // A failed close stays in the set, so that disposal throws its error, too.
+    // Keep a failed close in the set, so that disposal throws its error, too.
     ending.then(
       () => this.#ending.delete(ending),
       () => undefined,
@@ -270,8 +270,8 @@ async function recordFolder(context: Context, onError: (error: unknown) => void)
 }
 
 /**
- * Takes the lock that excludes all writers, and then moves a torn end of the log away. A torn end must not be sent to a
- * replica, because it would be cut off later.
+ * Takes the lock that excludes all writers, and then moves a torn end of the log away. A replica must not receive a
+ * torn end, because the end would be cut off later.
  */
 async function holdOff(context: Context): Promise<HeldLock> {
   const held = await context.lock.exclusive(HOLD_OFF_MS);
@@ -279,7 +279,7 @@ async function holdOff(context: Context): Promise<HeldLock> {
     await catchUp(context, { recover: true });
     return held;
   } catch (error) {
-    // The sound lines before the damage are still sent.
+    // Still send the sound lines before the damage.
     if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return held;
     held[Symbol.dispose]();
     throw error;
@@ -296,8 +296,8 @@ export interface OpenWriteBack extends AsyncDisposable {
 }
 
 /**
- * Opens the engine that decides what replicas write back. No other operation queue of this process may use `context`.
- * Disposal waits for the engine's work.
+ * Opens the engine that decides about the write-backs of replicas. No other operation queue of this process may use
+ * `context`. Disposal waits for the engine's work.
  */
 export function openWriteBack(
   context: Context,

@@ -9,7 +9,9 @@ import { OriginAcceptor } from "../replication/origin/origin-acceptor.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Origins } from "./origins.ts";
 
-/** `onError` receives the errors that the operator of the origin's server should know. */
+/**
+ * Returns the acceptor of replicas. `onError` receives the errors that the operator of the origin's server should know.
+ */
 export function openAcceptor(parts: StoreParts, onError: (error: unknown) => void): ReplicaAcceptor {
   const origins = new Origins(parts, { onError });
   const acceptor = new OriginAcceptor({
@@ -36,8 +38,8 @@ export function openAcceptor(parts: StoreParts, onError: (error: unknown) => voi
 
 /**
  * Returns a target that enforces an admission. The target refuses all writes of a read-only replica. If the admission
- * names an actor, that name replaces the names of people and of Chronicle in the entries that the replica sends. The
- * name `ambiguous` is replaced, too, because it would keep an agent's work out of every selection by actor or session.
+ * names an actor, that name replaces the names of people and of Chronicle in the replica's entries. It also replaces
+ * the name `ambiguous`, because no selection by actor or session would find such work of an agent.
  */
 function admittedWrites(
   target: WriteBackTarget,
@@ -57,11 +59,11 @@ function admittedWrites(
 }
 
 /**
- * Throws `FORBIDDEN` unless this presenter may present the replica. The first presenter becomes the holder of the
- * replica. The check is needed because anybody can read the replica's id in the history. Another presenter of the id
- * would get the replica's answers, and could settle entries that the replica has not sent. A presenter whose token
- * names the replica becomes its new holder. An operator may also present a replica that has another holder, and the
- * holder stays the same.
+ * Throws `FORBIDDEN` if this presenter must not present the replica. The first presenter becomes the holder of the
+ * replica. Later, a presenter whose token names the replica becomes its new holder. An operator may also present a
+ * replica of another holder, and the holder stays the same. The check is needed because anybody can read the replica's
+ * id in the history. Another presenter of this id would get the replica's answers, and could settle entries that the
+ * replica has not sent.
  */
 function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator, replicas }: ReplicaPresenter): void {
   const holder = cursors.holder(replica);

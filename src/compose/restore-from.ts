@@ -28,10 +28,10 @@ const SMALL = 256 * 1024;
 export type Source = Pick<FileApi, "files" | "blob">;
 
 /**
- * Fills an empty folder of this machine (`options.to`) with the files that a workspace elsewhere had at a moment.
- * Checks every content against its hash while it is written. Leaves out protected files whose bytes the caller must not
- * have. Throws `NOT_FOUND` if a requested path did not exist at that moment, `REFUSED` if the folder is not empty, and
- * `FORBIDDEN` if protected files are left out and no other file is to be restored.
+ * Fills an empty folder of this machine (`options.to`) with the files of a workspace elsewhere, as of a moment. Checks
+ * every content against its hash during the write. Leaves out protected files whose bytes the caller must not have.
+ * Throws `NOT_FOUND` if a requested path did not exist at that moment, and `REFUSED` if the folder is not empty. Throws
+ * `FORBIDDEN` if all requested files are left out as protected.
  */
 export async function restoreFrom(
   source: Source,
@@ -76,7 +76,7 @@ async function withheldBy(source: Source, secrets: readonly Entry[]): Promise<Wo
 }
 
 /**
- * True if the source refuses to give out the bytes of a content. Only reading bytes shows this, because `blob` itself
+ * True if the source refuses to give out the bytes of a content. Reads some bytes to find out, because `blob` itself
  * refuses nobody.
  */
 async function isWithheld(source: Source, hash: Hash): Promise<boolean> {
@@ -89,7 +89,7 @@ async function isWithheld(source: Source, hash: Hash): Promise<boolean> {
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
     if (error.code === "FORBIDDEN") return true;
-    // A content that is gone is not withheld. The fetch will report it as missing.
+    // A content that is gone is not withheld: the fetch will report it as missing.
     if (GONE.has(error.code)) return false;
     throw error;
   }

@@ -11,7 +11,7 @@ import { checkBlocks, toBlockBatch, type BlockBatch, type BlockColumns, type Blo
 import type { KeptStagePool, StagePool } from "../workers/stage-pool.ts";
 import { statOfStaged } from "../workers/stage-job.ts";
 
-/** The bits of a mode that are never set on disk: setuid, setgid and sticky. */
+/** The bits of a mode that Chronicle never sets on disk: setuid, setgid and sticky. */
 const NEVER_SET = 0o7000;
 
 export interface StagedEarlyFilesOptions {
@@ -20,8 +20,7 @@ export interface StagedEarlyFilesOptions {
   /** The threads that write. Without them, this thread writes. */
   readonly pools: KeptStagePool | undefined;
   /**
-   * The least number of files, and the least total size in bytes, for which files are written early. One of the two is
-   * enough.
+   * The least number of files, and the least total size in bytes. Files are written early if one of the two is reached.
    */
   readonly least: { readonly files: number; readonly bytes: number };
 }
@@ -44,8 +43,8 @@ interface Place {
 
 /**
  * Writes the files of a first sync into an `EarlyStage` while their contents arrive ("early"). The thread that verifies
- * a block also writes the files whose contents are in the block. If any write fails, nothing more is written, and all
- * early files are removed. In that case, the later apply stages all files itself.
+ * a block also writes the files whose contents are in the block. After a failed write, removes all early files and
+ * writes nothing more. The later apply then stages all files itself.
  */
 export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #options: StagedEarlyFilesOptions;
@@ -113,7 +112,7 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
     const { stage, least } = this.#options;
     const files = entries.filter(({ kind }) => kind === "file");
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
-    // The contents are also written to the store at the same time, so there must be room for both.
+    // There must be room for two copies, because the contents are also written to the store at the same time.
     return (files.length >= least.files || bytes >= least.bytes) && stage.freeBytes > 2 * bytes;
   }
 
@@ -148,7 +147,7 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
       using fs = new ConfinedFs(this.#options.disk, base);
       return checkBlocks(fs, batch);
     } catch {
-      // The result is the same as for a failed thread. The caller then checks the blocks itself, and finds any fault.
+      // The caller then checks the blocks itself, as after a failed thread, and finds any fault.
       return undefined;
     }
   }

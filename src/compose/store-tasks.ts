@@ -88,15 +88,14 @@ interface Unproved {
 
 /**
  * Returns the reason why a history proves nothing; `undefined` if there is none. Also returns `undefined` for a
- * workspace that is gone or cannot be opened, because a collection throws later if it cannot read the log of such a
- * workspace.
+ * workspace that is gone or cannot be opened. If the log of such a workspace cannot be read, a collection throws later.
  */
 async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | undefined> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
       return await answer(context, async ({ head, damage }) => {
-        // Damage does not count if the log has no event, because there is nothing that a person could accept.
+        // Damage of a log without events does not count, because there is nothing that a person could accept.
         if (damage !== undefined) return head.seq === 0 ? undefined : { damage };
         const fault = await signingFault(context);
         return fault === undefined ? undefined : { fault };
@@ -126,7 +125,7 @@ export async function refuseToForget(parts: StoreParts, id: string): Promise<voi
   });
 }
 
-/** Throws if any history proves nothing, because a freed content could be the only proof of the recorded state. */
+/** Throws if any history proves nothing, because the contents could then be the only proof of the recorded state. */
 async function refuseUnproved(parts: StoreParts): Promise<void> {
   for (const id of workspaceIds(parts)) {
     const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
@@ -138,8 +137,8 @@ async function refuseUnproved(parts: StoreParts): Promise<void> {
 /**
  * Frees the contents that no history needs. Marks the needed contents twice: first without a lock, and then with the
  * collector's lock held. The second pass reads only the lines that were appended since the first. Throws and frees
- * nothing if a history cannot be read, or is shorter than it was. Keeps everything that a damaged forgotten history
- * still names.
+ * nothing if a history cannot be read or has become shorter. Keeps all contents that a damaged forgotten history still
+ * names.
  */
 export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
   await refuseUnproved(parts);
@@ -170,16 +169,13 @@ interface Marker {
   readonly mark: () => Promise<void>;
 }
 
-/**
- * The position up to which a history is marked. `begins` is the seq of the line that was the oldest line of the history
- * when the history was marked.
- */
+/** The position up to which a history is marked. `begins` is the seq of the oldest line at that time. */
 interface MarkedTo extends NonNullable<AliveOptions["from"]> {
   readonly begins: number;
 }
 
 /**
- * Returns an object that marks the contents that the histories of the store need. Each further call of `mark` reads
+ * Returns an object that marks the needed contents of all histories of the store. Each further call of `mark` reads
  * only the lines that were appended since the last call.
  */
 function marker(parts: StoreParts): Marker {
@@ -197,8 +193,8 @@ function marker(parts: StoreParts): Marker {
       if (workspaceId === undefined) return;
       const begins = await oldestSeq(log);
       const end = ends.get(key);
-      // The whole history is read again if lines were dropped with an archive since the last mark. It is also read
-      // again if a pruning or an erasure was withdrawn, because the contents that were given up are needed again.
+      // Read the whole history again if lines were dropped with an archive since the last mark. Also read all of it
+      // again if a pruning or an erasure was withdrawn, because its contents are needed again.
       const isSame = end?.begins === begins && !(await isSomeWithdrawnIn(log, workspaceId, end.position));
       const from = isSame ? end : undefined;
       const anchors = from === undefined ? await history.known() : [];
@@ -225,7 +221,7 @@ function marker(parts: StoreParts): Marker {
       try {
         for (const history of historiesOf(at, id)) await markOne(history);
       } catch (error) {
-        // A workspace that was forgotten or unforgotten during the mark is marked at its new place.
+        // If the workspace was forgotten or unforgotten meanwhile, another pass marks it at its new place.
         if (!isThere(at, id)) continue;
         if (at === parts) throw blockedBy(id, error);
         if (!(error instanceof ChronicleError) || !DAMAGE.includes(error.code)) throw blockedByForgotten(id, error);
@@ -237,7 +233,7 @@ function marker(parts: StoreParts): Marker {
   const mark = async (): Promise<void> => {
     await markIn(parts);
     await markIn(ofForgotten(parts));
-    // Neither of these two passes finds a history that is brought back between them. So the first pass is repeated.
+    // Repeat the first pass, because both passes miss a history that is brought back between them.
     await markIn(parts);
   };
   return { alive, damaged, erasures, mark };
@@ -257,18 +253,20 @@ async function isSomeWithdrawnIn(log: EventLog, workspaceId: string, from: LogPo
 interface AskedNeeds {
   readonly hashes: ReadonlySet<Hash>;
   /**
-   * True if erased contents are still needed until the grace period of the erasure is over. False if they are not
-   * needed from the erasure on.
+   * True if erased contents are needed until the grace period of the erasure is over. False if they are not needed any
+   * more after the erasure.
    */
   readonly due: boolean;
 }
 
-/** Returns the asked contents that other histories of the store need, and those that the workspace's mirror needs. */
+/**
+ * Returns the asked contents that other histories of the store need, and the ones that the workspace's mirror needs.
+ */
 async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds): Promise<NeededElsewhere> {
   const found = new Map<string, Set<Hash>>();
   let upstream: readonly Hash[] | undefined;
   const read = new Set<string>();
-  // The third pass finds a history that was brought back while the first two were made.
+  // The third pass finds a history that was brought back during the first two passes.
   for (const [pass, at] of [parts, ofForgotten(parts), parts].entries()) {
     for (const id of workspaceIds(at)) {
       if (pass === 2 && read.has(id)) continue;
@@ -285,7 +283,7 @@ async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds
 
 /**
  * Returns the asked contents that the histories of one workspace need, except for the history `own`. Returns
- * `undefined` if the workspace has no history but `own`. `isForgotten`: true if the workspace is forgotten.
+ * `undefined` if the workspace has no history but `own`.
  */
 async function neededBy(
   parts: StoreParts,
@@ -336,8 +334,8 @@ function ofForgotten(parts: StoreParts): StoreParts {
 }
 
 /**
- * Sets damaged files of the blob store aside. A file stays in place if it has the only copy of a damaged content that a
- * history needs. If a history cannot be read, all contents count as needed.
+ * Sets damaged files of the blob store aside. A file with the only copy of a damaged content stays in place if a
+ * history needs the content. If a history cannot be read, all contents count as needed.
  */
 async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<readonly string[]> {
   const { alive, mark } = marker(parts);
@@ -361,10 +359,12 @@ async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<
   return aside;
 }
 
-/** The errors whose own hint is shown: another format, an unsigned history, a contradicted head. */
+/** The codes of errors that keep their own hint: another format, an unsigned history, a contradicted head. */
 const WITH_OWN_HINT: readonly string[] = ["FORMAT_UNSUPPORTED", "REFUSED", "ROLLBACK_DETECTED"];
 
-/** Returns the error for a collection. Contents are shared, so one unreadable history blocks the whole store. */
+/**
+ * Returns the error for a collection. One unreadable history blocks the whole store, because histories share contents.
+ */
 function blockedBy(id: string, error: unknown): unknown {
   return unreadable(error, { id, what: `nothing was freed, because of workspace ${id}`, hint: hintFor(id, error) });
 }
@@ -373,8 +373,7 @@ function blockedBy(id: string, error: unknown): unknown {
 const DAMAGE: readonly string[] = ["LOG_DAMAGED", "ROLLBACK_DETECTED", "BLOB_MISSING", "INTEGRITY_VIOLATION"];
 
 /**
- * Returns the error for a collection. A forgotten history that cannot be read can need any content, so nothing is
- * freed.
+ * Returns the error for a collection. Nothing is freed, because an unreadable forgotten history may need any content.
  */
 function blockedByForgotten(id: string, error: unknown): unknown {
   const what = `nothing was freed, because of the forgotten history ${id}`;
@@ -406,10 +405,7 @@ function hintForForgotten(id: string): string {
   return `\`chronicle unforget\` says until when it is kept; to give it up earlier: \`chronicle unforget ${id}\`, then \`chronicle forget ${id} --now\``;
 }
 
-/**
- * True if the store has a folder of this id. The folder of a half-removed workspace, or of a half-made hosted
- * workspace, has another name.
- */
+/** True if the store has a folder of this id. Folders that are still being made or removed have other names. */
 export function isThere({ backends, layout }: StoreParts, id: string): boolean {
   return backends.disk.lstat(layout.workspace(id).folder) !== undefined;
 }
@@ -430,7 +426,7 @@ export async function storeUsage(parts: StoreParts): Promise<DuShape> {
     contents.content_bytes += blob.size;
     contents.stored_bytes += blob.storedBytes;
   }
-  // The sum is rounded, because a blob's share of its block is a fraction.
+  // Round the sum, because a blob's share of its block is a fraction.
   contents.stored_bytes = Math.round(contents.stored_bytes);
   const places = workspaceIds(parts).map((id) => layout.workspace(id));
   const mirrors = places.flatMap(({ upstream }) =>

@@ -13,8 +13,8 @@ import { optional } from "../util/optional.ts";
 export type LookInto = <T>(id: string, work: (opened: OpenedContext) => Promise<T>) => Promise<T>;
 
 /**
- * True if the folder of a workspace still exists and is the recorded folder. Programs replace a single file when they
- * save it, so for a single file the folder that holds it is compared. A hosted workspace has no folder, and is always
+ * True if the folder of a workspace still exists and is the recorded folder. For a single file, compares the folder
+ * around it, because programs replace a file when they save it. A hosted workspace has no folder, and is always
  * present.
  */
 export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspace): boolean {
@@ -26,9 +26,9 @@ export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspa
 }
 
 /**
- * For a workspace that is not present: true if its folder was removed and made again at the same place. Commands in the
- * new folder concern this workspace. A folder on another file system does not count as made again, because the recorded
- * file system may merely be unmounted.
+ * True if the folder of a workspace that is not present was removed and made again at the same place. Commands in the
+ * new folder concern this workspace. A folder on another file system does not count, because the recorded file system
+ * may merely be unmounted.
  */
 function isMadeAgain(
   { backends: { disk } }: StoreParts,
@@ -39,7 +39,7 @@ function isMadeAgain(
   return stat?.kind === "dir" && String(stat.dev) === device;
 }
 
-/** Returns the result of `look`; true if the disk fails, because the folder may be there. */
+/** Returns the result of `look`. Returns true if the disk fails, because the folder may be there. */
 function orUnseen(look: () => boolean): boolean {
   try {
     return look();
@@ -50,9 +50,9 @@ function orUnseen(look: () => boolean): boolean {
 }
 
 /**
- * Returns a workspace as programs see it in a list. Reads the last bytes of the log, and opens the workspace only if
- * the log's last event is not in these bytes. A workspace that cannot be opened is listed with its problem, so that it
- * can be forgotten. Returns `undefined` if the workspace has been forgotten since it was listed.
+ * Returns the shape of a workspace for a list. Reads the last bytes of the log. Opens the workspace only if the last
+ * event is not in these bytes. A workspace that cannot be opened is listed with its problem, so that it can be
+ * forgotten. Returns `undefined` if the workspace has been forgotten since it was listed.
  */
 export async function workspaceShape(
   parts: StoreParts,

@@ -32,8 +32,8 @@ export function processAt(disk: Disk, pid: number): { readonly name: string; rea
 }
 
 /**
- * Returns true for a process between the agent and its hook. A script has a name of its own, so the program that runs
- * it is checked, too: a script that runs in a shell is a wrapper of the hook.
+ * Returns true for a process between the agent and its hook. A script that runs in a shell is a wrapper of the hook. A
+ * script has a name of its own, so the program that runs the script is checked, too.
  */
 function isBetween(disk: Disk, pid: number, name: string): boolean {
   if (BETWEEN.test(name)) return true;
@@ -45,7 +45,8 @@ function isBetween(disk: Disk, pid: number, name: string): boolean {
 const PIECE_BYTES = 4 * 1024;
 
 /**
- * Reads a file of /proc to its end, because its size is unknown in advance. Returns `undefined` if it cannot be read.
+ * Reads a file of /proc to its end, because /proc does not report the sizes of its files. Returns `undefined` if the
+ * file cannot be read.
  */
 export function procText(disk: Disk, path: string): string | undefined {
   return orNothing(() => {

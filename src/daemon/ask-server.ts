@@ -75,9 +75,7 @@ function decoded(text: string): string {
 const HEALTH_MS = 2_000;
 
 export interface LivingServer {
-  /**
-   * True if the process was started to stay. Otherwise it leaves when it is idle, like a server that a hook started.
-   */
+  /** True if the process stays even when it is idle. A server that a hook started leaves when it is idle. */
   readonly stays: boolean;
   /** The process id; 0 if the process does not report it. */
   readonly pid: number;
@@ -85,7 +83,7 @@ export interface LivingServer {
 
 /**
  * Resolves to the server that answers at `address`; `undefined` if none does within `answerMs` milliseconds (default
- * 2,000). If the server is older than `version`, it leaves, and the result is `undefined`.
+ * 2,000). A server that is older than `version` leaves, and the result is `undefined`.
  */
 export async function whoAnswers(
   address: string,

@@ -19,8 +19,8 @@ export const COMMAND_ENDED_PATH = "/command/ended";
 
 /**
  * The environment variable that passes the outcome of the request (`Asked`) to the whole program. A command line first
- * runs only the code that sends the request (`ask-main.ts`). It then starts the whole program, if the long-lived
- * process has not carried out the command.
+ * runs only the code that sends the request (`ask-main.ts`). If the long-lived process has not carried out the command,
+ * the command line then starts the whole program.
  */
 export const ASKED_VARIABLE = "CHRONICLE_ASKED";
 
@@ -168,7 +168,7 @@ export interface RunReport {
 
 /**
  * The answer to a command line.
- * - `direct`: the reason why the command line must carry out the command itself. In this case, nothing was printed.
+ * - `direct`: the reason why the command line must carry out the command itself. Nothing was printed.
  * - `isBegun`: true if the process may have begun the command and changed something. If so, the command line must carry
  *   out the command with the same request id.
  */
@@ -177,8 +177,8 @@ export type CommandAnswer =
   | (Outcome & { readonly output: readonly OutputPart[] });
 
 /**
- * The exit code, or the command that the command line must start. `endBy`: the signal by which the command line must
- * end itself, instead of exiting with the code.
+ * The exit code, or the command that the command line must start. With `endBy`, the command line must end itself by
+ * this signal, and not exit with the code.
  */
 type Outcome = { readonly code: number; readonly endBy?: string } | { readonly run: RunOrder };
 

@@ -49,9 +49,9 @@ function isFull(disk: Disk, path: string): boolean {
 }
 
 /**
- * Renames the full file to `.1`. Another process may rename the file at the same moment. Therefore, the file is first
- * moved to a name of this process, and is examined there. If the moved file is not full, the other process has begun it
- * after its own rename. In this case, the moved file is put back, and the full file stays at `.1`.
+ * Renames the full file to `.1`. Another process may rename the file at the same moment. Therefore, this process first
+ * moves the file to a name of its own, and examines it there. If the moved file is not full, it is a new file that the
+ * other process has begun. The moved file is then put back, and the full file stays at `.1`.
  */
 function beginAnew(disk: Disk, path: string): void {
   const taken = `${path}.${process.pid}`;

@@ -6,8 +6,8 @@ import type { KeptReply, IdempotencyStore, Standing } from "../server/answers/id
 import { readSmall } from "./run-folder.ts";
 
 /**
- * The size in bytes above which the file is rewritten, so that it has only the keys that are still remembered. If these
- * keys need more than half of this size, the limit is twice the size of the file after the last rewrite.
+ * Above this size in bytes, the file is rewritten with only the keys that are still remembered. If the rewritten file
+ * has more than half of this size, the next limit is twice the size of that file.
  */
 const MOST_BYTES = 16 * 1024 ** 2;
 
@@ -26,8 +26,8 @@ interface Line {
 
 /**
  * Stores the replies to changes, by their idempotency keys, in a file of JSON lines. The line for the beginning of a
- * change is synced before the change is made. The line for its end need not be synced: if it is lost, the change is
- * still known as begun and is not made again.
+ * change is synced before the change is made. The line for the end of the change need not be synced. If this line is
+ * lost, the change is still known as begun, and is not made again.
  */
 export class FileIdempotencyStore implements IdempotencyStore {
   readonly #disk: Disk;
@@ -141,8 +141,8 @@ function withReply(reply: KeptReply | undefined): { readonly reply?: KeptReply }
 }
 
 /**
- * Parses a line. Returns `undefined` for a torn line, which can only be the last one. If it was the beginning of a
- * change, the change was never made. If it was the end, the change is known as begun.
+ * Parses a line. Returns `undefined` for a torn line, which can only be the last one. If the torn line has the
+ * beginning of a change, the change was never made. If it has the end of a change, the change is known as begun.
  */
 function lineIn(text: string): Line | undefined {
   try {

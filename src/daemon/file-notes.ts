@@ -57,8 +57,8 @@ interface KeptNote {
 }
 
 /**
- * Keeps notes in memory. Writes a note to its file when a part changes that the log does not have, because another
- * process needs this part after the end of this process. If this process answers a hook too late, another process
+ * Keeps notes in memory. Writes a note to its file when a part of the note changes that the log does not have. After
+ * the end of this process, another process needs this part. If this process answers a hook too late, another process
  * answers the hook and writes the file. The file then replaces the note in memory.
  */
 export class KeptNotes implements SessionNotes {
@@ -82,7 +82,7 @@ export class KeptNotes implements SessionNotes {
   put(session: string, note: SessionNote): void {
     const durable = durableOf(note);
     const known = this.#known.get(session);
-    // The file is not written if only the calls of a single agent have changed, because these can be found in the log.
+    // If only the calls of a single agent have changed, the file is not written, because the log has these calls.
     if (known?.durable === durable) {
       this.#known.set(session, { ...known, note });
       return;
@@ -99,8 +99,8 @@ export class KeptNotes implements SessionNotes {
 
 /**
  * Returns the part of a note that must be durable. If the session has several agents (`hasLanes`), the part includes
- * the open calls. The log does not record which agent began a call, but the calls of one agent must be ended without
- * ending the calls of the other agents.
+ * the open calls. The log does not record which agent began a call. The calls of one agent must be ended without ending
+ * the calls of the other agents.
  */
 function durableOf({ workspace, turn, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
   return JSON.stringify({

@@ -44,8 +44,8 @@ interface HookRun {
 
 /**
  * Answers one call of an agent's hook. If the long-lived process answers, its answer is used. Otherwise, this process
- * answers the call directly on the store, and starts the long-lived process for later calls, unless `direct` is set or
- * the call is the end of a session. If the store cannot be used, answers without it and starts nothing. On stdout,
+ * answers the call directly on the store. It also starts the long-lived process for later calls, unless `direct` is set
+ * or the call is the end of a session. If the store cannot be used, answers without it and starts nothing. On stdout,
  * prints only what the agent expects. Resolves to the exit code 0. Rejects if no answer can be given.
  */
 export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
@@ -66,8 +66,8 @@ export async function hookCommand(io: HookIo, words: HookWords): Promise<number>
 }
 
 /**
- * Writes the error for people, and returns the exit code. After 2, the agent does not run its tool; after any other
- * code, it does.
+ * Writes the error for people, and returns the exit code. After exit code 2, the agent does not run its tool. After any
+ * other exit code, the agent runs its tool.
  */
 export function failedHook(
   error: unknown,
@@ -90,8 +90,8 @@ function goOn(io: HookIo, adapter: HookAdapter): number {
 }
 
 /**
- * Answers a call when the store cannot be used. `answerHook` gets an `open` that rejects with `error`, so that
- * `answerHook` treats the call like one for a workspace that cannot be opened.
+ * Answers a call when the store cannot be used. `answerHook` gets an `open` that rejects with `error`. The answer is
+ * therefore the one for a workspace that cannot be opened.
  */
 function withoutStore({ words, adapter, input }: HookRun, places: KeptPlaces, error: unknown): Promise<HookAnswer> {
   const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };

@@ -4,8 +4,8 @@ import type { Disk } from "../disk/disk.ts";
 import { hookEntryPath } from "./program-paths.ts";
 
 /**
- * The exit code of a process that was started from an image, if Node or the hook has changed since the image was made
- * (EX_TEMPFAIL of sysexits(3)). The process has then read nothing from stdin.
+ * The exit code of a process whose image does not match the present Node and hook (EX_TEMPFAIL of sysexits(3)). Such a
+ * process has read nothing from stdin.
  */
 export const STALE_EXIT = 75;
 
@@ -32,8 +32,8 @@ export function hookImagePath(home: string): string {
 
 /**
  * Returns a mark of the files from which an image was made. The mark changes when Node or the hook is replaced. It
- * includes the inode and the ctime of the hook, because packages are unpacked with the same modification times in every
- * version. It does not include the ctime of Node's file, because new hard links change that time, and because Node
+ * includes the inode and the ctime of the hook, because the files of every version are unpacked with the same
+ * modification times. It does not include the ctime of Node's file, because a new hard link changes the ctime. Node
  * itself compares its version with the version in the image.
  */
 export function programMark(disk: Disk): string {

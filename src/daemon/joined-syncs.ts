@@ -22,8 +22,8 @@ export interface OtherProcess extends AsyncDisposable {
 export type FindOther = (id: string) => Promise<OtherProcess | undefined>;
 
 /**
- * The maximum number of events that are buffered for a slow reader. If there are more, the oldest are dropped. The
- * reader still learns the present state from a later state event.
+ * The maximum number of events that are buffered for a slow reader. Beyond this number, the oldest events are dropped.
+ * The reader still learns the present state from a later state event.
  */
 const MOST_WAITING = 1_000;
 
@@ -97,8 +97,8 @@ export class JoinedSyncs implements SyncRunner {
   }
 
   /**
-   * Yields the events of syncs. If another process runs a sync when this method is called, the events of that sync are
-   * read from that process. After the end of that process, the events are read from this process.
+   * Yields the events of syncs. If another process runs a sync at the time of the call, the events of that sync are
+   * read from that process. Once that process has ended, they are read from this process.
    */
   async *events(asked?: string, signal?: AbortSignal): AsyncGenerator<SyncEventShape, void> {
     const shapes = asked === undefined ? await this.#own.list() : [await this.#own.status(asked)];

@@ -21,8 +21,8 @@ function fileOf(folder: string, agent: string): string {
 export const MADE_UP_SESSION = "chronicle-test-";
 
 /**
- * Returns true for a call that an agent itself made. A test call, or a call that was not understood, does not show that
- * the agent runs its hooks.
+ * Returns true for a call that an agent itself made. Returns false for a call of `agents test`, and for a call that was
+ * not understood.
  */
 export function isOwnCall(call: HookCall | undefined): call is HookCall {
   return call !== undefined && !call.session.startsWith(MADE_UP_SESSION);

@@ -37,8 +37,8 @@ export function ownUid(): number {
 
 /**
  * Returns the run folder of a store. The socket is in `$XDG_RUNTIME_DIR/chronicle` if `$XDG_RUNTIME_DIR` belongs to
- * this user, nobody else can write to it, and the path is short enough. Otherwise it is in `<store>/run` if that path
- * is short enough, and else in `/tmp/chronicle-<uid>`.
+ * this user, nobody else can write to it, and the path is short enough. Otherwise the socket is in `<store>/run` if
+ * that path is short enough, or else in `/tmp/chronicle-<uid>`.
  */
 export function runFolder(disk: Disk, inputs: RunInputs): RunFolder {
   return runFolderNamed(disk, inputs, { name: "serve.sock", key: inputs.home });
@@ -67,8 +67,8 @@ function runFolderNamed(
 }
 
 function fits(path: string): boolean {
-  // Nine bytes are left free, but nothing needs them. In particular, the temporary name `.<process id>` under which
-  // `openSocket` first creates the socket is shorter than the final name.
+  // The nine free bytes have no use. The temporary name (`.<process id>`) under which `openSocket` creates the socket
+  // is shorter than the final name.
   return Buffer.byteLength(path) + 9 <= LONGEST_SOCKET_PATH;
 }
 
@@ -78,8 +78,8 @@ function isOwn(disk: Disk, folder: string, uid: number): boolean {
 }
 
 /**
- * Creates the folder if it is missing. Throws `UNSAFE` if it belongs to another user or others can enter it, because it
- * could contain another user's socket.
+ * Creates the folder if it is missing. Throws `UNSAFE` if the folder belongs to another user or others can enter it,
+ * because a socket in it could be another user's.
  */
 export function ownFolder(disk: Disk, folder: string, uid: number): void {
   try {

@@ -18,7 +18,7 @@ export interface PortPlan {
   readonly place: PortPlace;
   readonly hosts: readonly string[];
   readonly sharedWith: readonly string[];
-  /** True to ignore a failure to listen, because the machine may lack the address (the loopback address of IPv6). */
+  /** True if a failure to listen is ignored. The machine may lack the address, such as the loopback address of IPv6. */
   readonly optional?: true;
 }
 

@@ -144,8 +144,8 @@ export class StoreServer {
       this.#socket?.release();
       await this.#http.close();
       this.#runs.giveUp();
-      // The syncs are counted after the last requests, because these may have started some. They are counted before
-      // they are closed, because closed syncs cannot be counted.
+      // The syncs are counted after the last requests, because a request may have started a sync. They are counted
+      // before `close`, because closed syncs cannot be counted.
       this.#leavesSyncs = this.#runsSyncs;
       await this.#syncs?.close();
       this.#hosted?.close();
@@ -419,8 +419,8 @@ export class StoreServer {
   #commandRoutes(): readonly ServerRoute[] {
     const { disk, version, perform } = this.#options;
     if (perform === undefined) return [];
-    // The mark is computed for each call, because it can change although the program does not. A new hard link to the
-    // hook's file, which changes the file's ctime, is enough.
+    // The mark is computed for each call, because it can change while the program stays the same. A new hard link to
+    // the hook's file changes the file's ctime, for instance.
     const program = (): string => (this.#isCodeChanged() ? "" : programMark(disk));
     const runs = this.#runs;
     const progress = new Map<string, string>();

@@ -6,7 +6,7 @@ import { addDiagnostic } from "./diagnostics.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { writeSmall } from "./run-folder.ts";
 
-/** The default of `againMs`. If the process cannot run, this pause keeps hooks from starting it at every call. */
+/** The default of `againMs`. Without this pause, each call of a hook would again start a process that cannot run. */
 const AGAIN_MS = 15_000;
 /** The time without requests after which the process leaves, in seconds. */
 const IDLE_SECONDS = 900;
@@ -28,7 +28,7 @@ export function startServer(disk: Disk, { run, home, launcher, env, againMs = AG
   const mark = join(run.folder, "starting");
   const tried = disk.lstat(mark)?.mtimeNs;
   const sinceMs = tried === undefined ? Infinity : Date.now() - Number(tried / 1_000_000n);
-  // A mark with a time in the future is ignored, because the clock was set back after it was written.
+  // A mark with a time in the future is ignored, because the clock was set back since.
   if (sinceMs >= 0 && sinceMs < againMs) return false;
   writeSmall(disk, mark, String(process.pid));
   const args = [launcher, "serve", "--store", home, "--idle", String(IDLE_SECONDS), "--quiet"];

@@ -9,8 +9,8 @@ const LITTLE_SPACE = 1024 * 1024;
 /** The time for which the result of a test write is used again, in milliseconds. */
 const HOLDS_MS = 1_000;
 /**
- * Some errors end only when the log is opened anew. Such an error is reported for this time, in milliseconds. By the
- * end of the time, an unused workspace has been closed, and the next use opens its log anew.
+ * Some errors end only when the log is opened anew. They are reported for this time, in milliseconds. In this time, an
+ * unused workspace is closed, and its next use opens the log anew.
  */
 const STAYS_MS = 150_000;
 

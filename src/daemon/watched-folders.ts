@@ -15,14 +15,14 @@ const BUSY_FACTOR = 20;
 
 /**
  * The age in milliseconds from which the modification time of `<store>/workspaces` is relied on. A second change within
- * one tick of the file system's clock may leave the modification time of a folder unchanged, and no file system has a
+ * one tick of the file system's clock may leave the modification time of a folder unchanged. No file system has a
  * longer tick than this.
  */
 const TICK_MS = 2_000;
 
 /**
- * The store's list can lack a workspace whose log exists. Such a workspace makes new listings due, until its log has
- * been unchanged for this number of milliseconds.
+ * The store's list can lack a workspace whose log exists. Such a workspace makes new listings due, until nothing was
+ * written to its log for this time, in milliseconds.
  */
 const NEW_MS = 60_000;
 
@@ -136,7 +136,7 @@ export class WatchedFolders {
   }
 
   /**
-   * Returns true if the store must be listed now. That is so on the first call, when a new workspace exists, and when
+   * Returns true if the store must be listed now: on the first call, when a new workspace exists, and when
    * `#isSomeBack` returns true. Returns false before `#listAgainAt`, and while `most` workspaces are watched. A new
    * folder counts only once it has a log, because the log is created after the folder. Updates `#ids` and `#mark`.
    */
@@ -170,9 +170,9 @@ export class WatchedFolders {
   }
 
   /**
-   * Returns a text that stands for the reason why a workspace cannot be watched. When the text changes, the workspace
-   * can perhaps be watched. If the workspace is archived or has a problem, the text is the mark of its log. Otherwise,
-   * the text has the device and the inode of the workspace's folder, and is empty if the folder is missing.
+   * Returns a text that stands for the reason why a workspace cannot be watched. A changed text means that the
+   * workspace can perhaps be watched. If the workspace is archived or has a problem, the text is the mark of its log.
+   * Otherwise, the text has the device and the inode of the workspace's folder, and is empty if the folder is missing.
    */
   #hindranceOf({ id, path, archived, problem }: WorkspaceShape): string {
     const { disk, store } = this.#options;
@@ -205,7 +205,8 @@ export class WatchedFolders {
     this.#isChosen = true;
     for (const { id } of chosen) {
       if (this.#isClosed) return;
-      // If the workspace was opened while it was archived, its folder is not followed. `letGo` lets `#watch` reopen it.
+      // If the workspace was opened while it was archived, its folder is not followed. After `letGo`, `#watch` opens
+      // the workspace anew.
       if (readAlone.has(id)) this.#options.workspaces.letGo(id);
       await this.#watch(id);
     }
@@ -380,8 +381,8 @@ export class HostedFolder {
       this.#settle({ id, mark, notBefore: 0 });
       return;
     }
-    // If the workspace was opened while it was archived, its folder is not followed. So the workspace is closed and
-    // opened again.
+    // If the workspace was opened while it was archived, its folder is not followed. The workspace is therefore closed
+    // and opened again.
     if (lost.mark !== undefined) workspaces.letGo(id);
     const lease = await workspaces.openKey(id);
     // `close` was called while the workspace was being opened.

@@ -211,8 +211,8 @@ export interface WatchUse {
 }
 
 /**
- * `name` is `undefined` if unknown. `listed`: true if the name was added, removed or replaced; false if its content or
- * mode was changed.
+ * Receives an event on a name in a folder. `name` is `undefined` if unknown. `listed`: true if the name was added,
+ * removed or replaced; false if its content or mode was changed.
  */
 export type OnFolderEvent = (name: Buffer | undefined, listed: boolean) => void;
 

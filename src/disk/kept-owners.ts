@@ -84,7 +84,7 @@ let hasDescriptorPaths: boolean | undefined;
  * `make` also gets that user as the owner to whom it must give the result. Otherwise, a command that was run as root
  * once (`sudo -E`, `su -m`) would leave files in a user's store that this user can neither read nor replace.
  *
- * In this case, `make` gets a path through the descriptor of the folder. Thus the file is made in exactly the folder
+ * With an owner, `make` gets a path through the descriptor of the folder. Thus the file is made in exactly the folder
  * whose owner was read. With the plain path, the owner could replace the folder by a link to one of root's own folders
  * between two lookups. Without descriptor paths (not on Linux), nothing is given away.
  *
@@ -124,8 +124,8 @@ export function giveTo(fd: number, owner: Owner): void {
 }
 
 /**
- * Does the same as `giveTo` for a folder, if the folder is empty. A folder with contents can be another folder of root,
- * which has taken this name since.
+ * Does the same as `giveTo` for a folder, if the folder is empty. A folder with contents may be another folder of
+ * root's that has taken this name meanwhile.
  */
 export function giveFolderTo(fd: number, owner: Owner): void {
   if (fs.readdirSync(`/proc/self/fd/${fd}`).length === 0) giveTo(fd, owner);

@@ -45,8 +45,8 @@ const FLAGS: Readonly<Record<OpenHow, number>> = {
 };
 
 /**
- * Linux's `O_PATH`, which Node does not name. A descriptor that is opened with it only stands for the file, so the
- * file's mode does not matter.
+ * Linux's `O_PATH`, which Node does not name. A descriptor with this flag only stands for the file, so the file's mode
+ * does not matter.
  */
 const PATH_ONLY = 0o10000000;
 
@@ -75,8 +75,8 @@ const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV"
  * Gaps of the platform:
  * - Node has no `syncfs`, so `syncAll` runs a program.
  * - Node takes a time as a double of seconds, so `setMtime` runs a program for times that a double cannot hold. Without
- *   that program, the stored time is up to a microsecond later than requested. It is never earlier, so whole
- *   milliseconds are read back as given.
+ *   that program, the stored time is up to a microsecond later than requested. The stored time is never earlier, so
+ *   whole milliseconds are read back as given.
  * - A clone has the mode of its source.
  *
  * Files and folders that root makes in a folder of another user belong to that user: see `makeForFolderOwner`. Symbolic
@@ -449,8 +449,9 @@ let touch: { readonly path: string | undefined } | undefined;
 
 /**
  * Sets the modification time of an open file or folder. Node passes a time as a double of seconds, which is up to 240
- * ns off today, so GNU's `touch` sets what a double cannot hold. That takes 2 ms. `touch` gets the open descriptor as
- * its output, which `-` names. Therefore, it changes this file even if the file's name now leads to another file.
+ * ns off today, so GNU's `touch` sets times that a double cannot hold. Each call of `touch` takes 2 ms. `touch` gets
+ * the open descriptor as its output, which `-` names. Therefore, it changes this file even if the file's name now leads
+ * to another file.
  */
 function setTime(fd: number, mtimeNs: bigint): void {
   const seconds = Number(mtimeNs) / 1e9;
@@ -458,7 +459,7 @@ function setTime(fd: number, mtimeNs: bigint): void {
   fs.futimesSync(fd, String(seconds), String(seconds));
   const off = offBy(fd, mtimeNs);
   if (off === 0n) return;
-  // A larger difference is the step of the file system's times, which `touch` cannot refine.
+  // A larger difference comes from the file system, which stores only coarser times. `touch` cannot refine these.
   if (off < DOUBLE_NS && touched(fd, mtimeNs)) return;
   // The stored time must not be in an earlier millisecond than the recorded time. The added amount exceeds the rounding
   // error.
@@ -466,7 +467,7 @@ function setTime(fd: number, mtimeNs: bigint): void {
   fs.futimesSync(fd, nudged, nudged);
 }
 
-/** The step between two times that are doubles of seconds is at most 2 µs before 2262. */
+/** Before 2262, two neighbouring doubles of seconds are at most 2 µs apart. */
 const DOUBLE_NS = 2_000n;
 
 const NS_PER_S = 1_000_000_000n;

@@ -25,7 +25,7 @@ export function processPath(disk: Disk, absolute: string): string | undefined {
       continue;
     }
     const next = posix.join(at, name);
-    // In such a folder, links are not read, because the path already decides.
+    // A link in `/proc` or `/dev/fd` is not read, because the result is known already.
     const target = OF_PROCESSES.test(next) ? undefined : targetOf(disk, next);
     if (target === undefined) at = next;
     else {

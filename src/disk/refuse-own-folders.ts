@@ -46,7 +46,7 @@ function leadsTo(disk: Disk, path: string, hops: { left: number }): string {
   try {
     return disk.realpath(path);
   } catch (error) {
-    // The path is missing or cannot be examined. If it cannot be examined, it cannot be written to either, and the
+    // The path is missing or cannot be examined. A path that cannot be examined cannot be written to either, and the
     // writer reports that.
     if (errnoOf(error) === undefined) throw error;
   }

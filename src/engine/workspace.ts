@@ -68,8 +68,8 @@ interface Shared {
 }
 
 /**
- * A workspace whose engine runs in this process. Changes, and reads that look at the files, run one after another in
- * the order of the calls. Other reads run at once. After `close`, operations throw `USAGE`.
+ * A workspace whose engine runs in this process. Changes and reads of the files on disk run one after another, in the
+ * order of the calls. Other reads begin at once. After `close`, operations throw `USAGE`.
  */
 export class Workspace implements api.WorkspaceApi {
   readonly #context: Context;
@@ -132,8 +132,8 @@ export class Workspace implements api.WorkspaceApi {
   ): Promise<shapes.DiffShape | done.ActionDiffShape> {
     if (to === undefined) return this.diffAction(from);
     const found = await this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
-    // Later changes do not wait for the patches. A change records the contents that it replaces, so they can still be
-    // read.
+    // Later changes do not wait for the patches, because the contents that they replace can still be read from the
+    // history.
     return options.patch === true ? this.#queue.whileOpen(() => withPatches(this.#context, found)) : found.shape;
   }
 
@@ -266,7 +266,7 @@ export class Workspace implements api.WorkspaceApi {
     try {
       result = await work();
     } catch (error) {
-      // The caller needs the error of the work, not that of `end`. `status` reports changes that were not noted.
+      // The caller needs the error of the work, not that of `end`. `status` reports changes that `end` could not note.
       await end().catch(() => undefined);
       throw error;
     }
@@ -475,8 +475,8 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   /**
-   * If the call was done before under the caller's request id, returns the earlier answer instead of doing it again.
-   * Always does the work if the caller gave no request id, or in a dry run.
+   * Does the work. If the caller already made this call under the same request id, returns the earlier answer instead.
+   * Always does the work if the call has no request id, or is a dry run.
    */
   async #once<T>(
     call: AskedCall & { readonly options: { readonly dryRun?: boolean } },
@@ -489,11 +489,11 @@ export class Workspace implements api.WorkspaceApi {
     const asked = { ...context, caller: { ...context.caller, request } };
     const attempt = (): Promise<T> =>
       this.#queue.changeAfter(async (before) => (await doneBefore(context, request)) ?? work(asked, before));
-    // Another process may have carried out or begun the same request since it was looked up.
+    // Another process may have begun or carried out the same request since the lookup.
     return attempt().catch(async (error: unknown) => {
       if (error instanceof RequestMeanwhile) return attempt();
       // The attempt may have failed after its intent was written. `change` finishes such an operation, and the request
-      // is then found. If the request cannot be looked up, the first error says more.
+      // is then found. If this lookup fails, the first error is thrown, because it says more.
       const known = await this.#queue.change(() => doneBefore(context, request)).catch(() => undefined);
       if (known === undefined) throw error;
       return known;

@@ -6,7 +6,7 @@ import type { HookAdapter } from "./hook-call.ts";
 
 const HOOK_ADAPTERS: readonly HookAdapter[] = [claude, codex, gemini];
 
-/** Throws `USAGE` if no agent has this name. */
+/** Returns the adapter of an agent. Throws `USAGE` if no agent has this name. */
 export function hookAdapter(name: string): HookAdapter {
   const found = HOOK_ADAPTERS.find((one) => one.name === name);
   if (found !== undefined) return found;

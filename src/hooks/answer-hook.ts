@@ -9,10 +9,7 @@ export interface HookAnswer {
   readonly stdout: string;
   /** True if the answer keeps the tool from running. */
   readonly blocked: boolean;
-  /**
-   * A text for stderr and the diagnostics: the failure, the refusal, or a warning of a call that succeeded. Absent if
-   * there is none.
-   */
+  /** A text for stderr and the diagnostics: the failure, the refusal, or a warning of a call that succeeded. */
   readonly problem?: string;
   /** Undefined if the input was not understood. */
   readonly call?: HookCall;
@@ -22,15 +19,15 @@ export interface HookRequest extends HookParts {
   readonly adapter: HookAdapter;
   readonly input: string;
   /**
-   * If true, a failure of the hook before a tool call keeps the tool from running. So does an input that is not
-   * understood, because it may be about a tool call.
+   * If true, a failure of the hook before a tool call keeps the tool from running. An input that is not understood also
+   * keeps the tool from running, because the input may be about a tool call.
    */
   readonly strict: boolean;
   /** Called as soon as the input is understood, before any work. */
   readonly onCall?: (call: HookCall) => void;
 }
 
-/** Answers a call of a hook. Never throws: errors go to the agent in the form that it expects. */
+/** Answers a call of a hook. Never throws: the answer reports errors in the agent's form. */
 export async function answerHook(request: HookRequest): Promise<HookAnswer> {
   const { adapter } = request;
   let call: HookCall | undefined;

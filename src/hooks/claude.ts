@@ -3,8 +3,8 @@ import { asObject, neededText, safeId, textAt } from "./hook-input.ts";
 import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /**
- * The tools of Claude Code 2, by their names in its hooks. The whole workspace is captured before and after a call of a
- * tool that is not listed, unless the tool is Chronicle's own.
+ * The tools of Claude Code 2, by their names in its hooks. For any other tool that is not Chronicle's own, the whole
+ * workspace is captured before and after each call.
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Write: writes("file_path"),
@@ -34,7 +34,10 @@ const KINDS: Readonly<Record<string, HookKind>> = {
   PostToolUseFailure: "after",
 };
 
-/** Reads the input of a hook, in the form of Claude Code's hooks reference and of inputs recorded from version 2.1. */
+/**
+ * Reads the input of a hook, in the form of Claude Code's hooks. The sources are Claude Code's hooks reference and
+ * recorded inputs of version 2.1.
+ */
 export function readClaudeStyle(value: unknown, tools: Readonly<Record<string, ToolReader>>): HookCall {
   const input = asObject(value);
   const event = neededText(input, "hook_event_name");
@@ -62,8 +65,8 @@ export const claude: HookAdapter = {
   title: "Claude Code",
   sequential: true,
   read: (input) => readClaudeStyle(input, TOOLS),
-  // Without a message, the output is empty, because the model would read any output of a hook at the start of a session
-  // or with a prompt.
+  // Without a message, the output is empty, because the model reads any output of a hook at the start of a session and
+  // of a turn.
   goOn: (message) => (message === undefined ? "" : JSON.stringify({ systemMessage: message })),
   block: (reason) =>
     JSON.stringify({

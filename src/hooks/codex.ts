@@ -3,9 +3,9 @@ import { claude, readClaudeStyle } from "./claude.ts";
 import type { HookAdapter } from "./hook-call.ts";
 
 /**
- * Returns a reader of shell lines. Codex itself carries out a line that only passes a patch to `apply_patch`, and
- * reports no end of such a call. The hook's input lacks the command's `workdir`, so the paths of the patch are
- * uncertain.
+ * Returns a reader of shell lines. If a line only passes a patch to `apply_patch`, Codex applies the patch itself, and
+ * reports no end of the call. The paths of the patch are uncertain, because the hook's input lacks the command's
+ * `workdir`.
  */
 function runsOrPatches(key: string): ToolReader {
   const reader = runs(key);
@@ -20,8 +20,8 @@ function runsOrPatches(key: string): ToolReader {
 }
 
 /**
- * The tools of Codex, by their names in its hooks. In version 0.169, every shell tool is named `Bash`, and the input of
- * `apply_patch` has the patch in `command`.
+ * The tools of Codex, by their names in its hooks. In version 0.169, every shell tool is named `Bash`, and
+ * `apply_patch` has the patch under the key `command`.
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Bash: runsOrPatches("command"),

@@ -31,8 +31,8 @@ const KINDS: Readonly<Record<string, HookKind>> = {
 };
 
 /**
- * Makes an id for a call, because Gemini gives none. The id depends on the tool and its input, which are the same at
- * the beginning and at the end of the call.
+ * Makes an id for a call, because Gemini gives none. The id depends on the tool and its input, because both are the
+ * same at the beginning and at the end of the call.
  */
 function callId(tool: string, input: HookInput): string {
   const digest = createHash("sha256").update(JSON.stringify(input)).digest("hex");
@@ -40,8 +40,8 @@ function callId(tool: string, input: HookInput): string {
 }
 
 /**
- * Returns the reason of the failure, or `undefined` if the call did not fail. A shell command's failure is only
- * described in text. Other tools have an `error`.
+ * Returns the reason of the failure, or `undefined` if the call did not fail. The failure of a shell command appears
+ * only in text. Other tools have an `error`.
  */
 function failureOf(response: HookInput): string | undefined {
   const { message } = objectAt(response, "error");
@@ -72,7 +72,7 @@ function turnAt(session: string, input: HookInput): Pick<HookCall, "startsTurn">
   return began === undefined ? {} : { startsTurn: safeId(`${session.slice(0, 8)}-${began}`) };
 }
 
-/** Gemini CLI expects JSON, and nothing else, on the stdout of a hook. */
+/** The hooks of Gemini CLI. Gemini CLI expects nothing but JSON on the stdout of a hook. */
 export const gemini: HookAdapter = {
   name: "gemini",
   title: "Gemini CLI",

@@ -8,10 +8,7 @@ export interface HookCall {
   readonly kind: HookKind;
   /** The agent's own id of the session. Consists of letters, digits, `.`, `_` and `-`. */
   readonly session: string;
-  /**
-   * The agent's own id of the turn, if the agent gives one. Otherwise, the call belongs to the turn that the session's
-   * last prompt began.
-   */
+  /** The agent's own id of the turn. Without an id, the call belongs to the session's latest turn. */
   readonly turn?: string;
   /** The agent's working folder, absolute. */
   readonly cwd: string;
@@ -23,15 +20,13 @@ export interface HookCall {
    * For `before` and `after`: the agent's own id of the tool call, or an id made from data that identifies the call.
    */
   readonly toolCall?: string;
-  /** For `before`: what the tool is about to do. */
+  /** For `before`: the call that the tool is about to make. */
   readonly action?: HookAction;
-  /** For `after`: how the call ended. */
+  /** For `after`: the outcome of the call. */
   readonly outcome?: "done" | "failed";
   /** The reason of a failed call, if the agent gives one. */
   readonly reason?: string;
-  /**
-   * For `turn-start`: the id of the turn that begins, if the agent gives no turn ids. Later calls belong to this turn.
-   */
+  /** For `turn-start` of an agent without turn ids: an id for the turn that begins. Later calls belong to this turn. */
   readonly startsTurn?: string;
 }
 
@@ -42,8 +37,8 @@ export interface HookAction {
   /** A summary for people, if the type alone does not say enough. */
   readonly summary?: string;
   /**
-   * True if the agent sometimes carries out such a call itself instead of running the shell. If it does, it never
-   * reports the end of the call.
+   * True if the agent may carry out the call itself, without the shell. In that case, the agent never reports the end
+   * of the call.
    */
   readonly unsaid?: true;
 }
@@ -55,8 +50,8 @@ export interface HookAdapter {
   /** The agent's name for people, such as `Claude Code`. */
   readonly title: string;
   /**
-   * True if the agent's tool calls usually do not overlap. If so, the beginning of a call is a sign that the agent's
-   * previous call has ended.
+   * True if the agent's tool calls usually do not overlap. If so, the beginning of a call means that the previous call
+   * has ended.
    */
   readonly sequential: boolean;
   /** Throws `USAGE` if the value does not have the form of the agent's inputs. */

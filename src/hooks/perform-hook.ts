@@ -6,7 +6,7 @@ import type { HookAdapter, HookCall } from "./hook-call.ts";
 import type { Guarded } from "./refuse-persons-commands.ts";
 import { optional } from "../util/optional.ts";
 
-/** The note of the agent's session, and the workspace that it names. */
+/** The note of the agent's session, and the workspace in the note. */
 interface Workplace {
   readonly note: SessionNote;
   readonly workspace: WorkspaceApi;
@@ -14,10 +14,7 @@ interface Workplace {
 
 export interface HookParts {
   readonly notes: SessionNotes;
-  /**
-   * The agent's process id, or `null` if unknown. Actions that are still open when this process has ended are
-   * abandoned.
-   */
+  /** The agent's process id, or `null` if unknown. Once this process has ended, its open actions are abandoned. */
   readonly owner: number | null;
   /**
    * Opens the nearest workspace around a folder. If there is none, creates a workspace in the folder (`create`) or
@@ -80,9 +77,9 @@ async function unsignedIn(folder: string, { open }: HookParts): Promise<readonly
 }
 
 /**
- * Starts or continues the session, and returns its workspace's folder. An agent reports the start of a running session
- * again after it has resumed the session or compacted its context, perhaps from another folder. The session then keeps
- * its workspace, its turn and its open actions.
+ * Starts or continues the session, and returns its workspace's folder. After a resume or a compaction of its context,
+ * an agent reports the start of a running session again, perhaps from another folder. The session then keeps its
+ * workspace, its turn and its open actions.
  */
 async function startSession(work: CallWork): Promise<string> {
   const present = await presentWorkplace(work, (error) => isForgotten(error) || isMissing(error));
@@ -105,8 +102,8 @@ async function beginSession(work: CallWork): Promise<Workplace> {
 }
 
 /**
- * Returns the session's workplace. If there is none, begins the session now. There is none if the hooks were installed
- * while the session ran, if the session's note was lost, or if its workspace was forgotten.
+ * Returns the session's workplace. If there is none, begins the session now. The workplace is missing if the hooks were
+ * installed during the session, the note was lost, or the workspace was forgotten.
  */
 async function workplace(work: CallWork): Promise<Workplace> {
   return (await presentWorkplace(work, isForgotten)) ?? (await beginSession(work));
@@ -135,8 +132,8 @@ function isForgotten(error: unknown): boolean {
 }
 
 /**
- * True if the workspace's folder is missing. If so, only `startSession` gives the session another workspace. At any
- * other hook, the session keeps its workspace, because a tool call may have just removed the folder.
+ * True if the workspace's folder is missing. Only `startSession` then gives the session another workspace. At any other
+ * hook, the session keeps its workspace, because a tool call may have removed the folder just now.
  */
 function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
@@ -150,8 +147,8 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
   // Store the note even if abandoning the open calls fails, because the turn has begun in any case.
   try {
-    // If the end of the previous turn was not reported, that turn and its sub-agents were interrupted. In that case, a
-    // call that is still open was either denied at a prompt or stopped, and no hook reports which of the two.
+    // If no hook reported the end of the previous turn, that turn and its sub-agents were interrupted. A call that is
+    // still open was then either denied at a prompt or stopped. No hook distinguishes these two cases.
     const all = note.isIdle !== true;
     await abandon({ note, workspace }, call, { reason: "the next turn began", all, unsure: true });
     note.isIdle = false;
@@ -162,8 +159,8 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
 }
 
 /**
- * Abandons the open actions of the calling agent. With `all`, abandons those of all agents of the session. `unsure`
- * means that the tools may never have run.
+ * Abandons the open actions of the calling agent or, with `all`, of all agents of the session. `unsure` means that the
+ * tools may never have run.
  */
 async function abandon(
   { note, workspace }: Workplace,
@@ -177,8 +174,8 @@ async function abandon(
 }
 
 /**
- * Makes a turn's id from the session's id and the seq of the newest event, for an agent that gives none. Two turns of a
- * session have the same id only if nothing was recorded between their beginnings.
+ * Makes the id of a turn from the session's id and the seq of the newest event, for an agent without turn ids. Two
+ * turns of a session have the same id only if nothing was recorded between their beginnings.
  */
 async function newTurn(workspace: WorkspaceApi, { session }: HookCall): Promise<string> {
   const [last] = await workspace.log({ reverse: true, limit: 1 });
@@ -193,8 +190,8 @@ async function beforeTool(work: CallWork): Promise<readonly string[]> {
   const { adapter, call, notes } = work;
   const { note, workspace } = await workplace(work);
   const key = keyOf(call);
-  // Hooks may be installed several times: by the user, by the project and by a plugin. The first hook that runs records
-  // the call, and the others find it in the note.
+  // Hooks may be installed several times: by the user, by the project and by a plugin. The first hook records the call
+  // in the note, and the other hooks find the call there.
   if (note.open[key] !== undefined && note.ends?.[key] === undefined) return [];
   if (call.lane !== "") note.hasLanes = true;
   try {
@@ -238,8 +235,8 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
   const { note, workspace } = await workplace(work);
   const key = keyOf(call);
   const id = note.open[key] ?? note.doubted?.[key] ?? (await findUnfinished(workspace, call));
-  // No unfinished action: another hook has already recorded the end, or the beginning was not recorded (the hooks were
-  // installed while the call ran, for example).
+  // Another hook has already recorded the end, or no hook recorded the beginning, for example because the hooks were
+  // installed during the call.
   if (id === undefined) return [];
   const { outcome = "done", reason } = call;
   try {
@@ -251,7 +248,7 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
 }
 
 /**
- * Searches the log, because the note does not name the call's action. Abandoned actions count, because an abandoned
+ * Searches the log for the action of a call that is not in the note. Also finds an abandoned action, because such an
  * action can still be finished.
  */
 async function findUnfinished(workspace: WorkspaceApi, { session, toolCall }: HookCall): Promise<string | undefined> {
@@ -291,18 +288,18 @@ async function endSession({ call, notes, open }: CallWork): Promise<readonly str
 }
 
 /**
- * The codes of errors which mean that the files around a tool call could not be stored. Other codes are faults of
- * Chronicle itself.
+ * The codes of errors about files around a tool call that could not be stored. Other codes are faults of Chronicle
+ * itself.
  */
 const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE", "PATH_INVALID", "FORBIDDEN"];
 
 /**
- * Records the end of a call. Throws the error if this fails. Before that:
+ * Records the end of a call. If this fails, handles the failure and throws the error again:
  *
  * - If files could not be stored (`NOT_KEPT`), the action is closed all the same.
  * - If the history has no such action, the call is forgotten.
- * - After any other error, the end stays in the note and is recorded at the next hook. If the end were lost, the action
- *   would stay open and compete with all later actions until the turn ends.
+ * - After any other error, the end stays in the note and is recorded at the next hook. Without its end, the action
+ *   would stay open, and would be a candidate for the changes of all later actions of the turn.
  */
 async function endCall(
   { note, workspace }: Workplace,
@@ -316,8 +313,7 @@ async function endCall(
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
     if (NOT_KEPT.includes(error.code)) {
-      // The action is closed with a note in its coverage, because the call has ended. The error is thrown, so that the
-      // user is told.
+      // Close the action with a note in its coverage, because the call has ended. The thrown error tells the user.
       await workspace.finishAction(id, { ...end, onFailure: "warn" });
       forgetCall(note, key);
     }
@@ -344,8 +340,8 @@ function forgetCall(note: SessionNote, key: string): void {
 }
 
 /**
- * Records the ends of open calls that were reported or can be inferred. If `lane` is given, this agent begins a call
- * now, so its earlier calls have ended. Returns a message for each end that could not be recorded (see `troubleOf`).
+ * Records the ends of open calls, if these ends were reported or can be inferred. `lane` is the agent that begins a
+ * call now: its earlier calls have ended. Returns a message for each end that could not be recorded (see `troubleOf`).
  */
 async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]> {
   const { note } = workplace;
@@ -373,12 +369,13 @@ async function endOf(
   { note, workspace }: Workplace,
   { key, id, lane }: { readonly key: string; readonly id: string; readonly lane: string | undefined },
 ): Promise<ActionEnd | undefined> {
-  // The agent begins another call without having reported the end of this call. So this call was denied or never ran.
-  // If its end is reported later after all, the agent ran both calls in parallel.
+  // The agent begins another call and has not reported the end of this call. Probably, this call was denied or never
+  // ran. If the agent still reports its end later, both calls ran in parallel.
   if (lane !== undefined && key.startsWith(`${lane} `)) {
     return { outcome: "denied", reason: "the agent went on without it" };
   }
-  // The end of a patch in a shell line is never reported. The call has ended once the files of the patch have changed.
+  // Codex never reports the end of a patch in a shell line. The call has ended once the files of the patch have
+  // changed.
   if (note.unsaid?.includes(key) !== true) return undefined;
   const { changes } = await workspace.diffAction(id);
   return changes.length === 0 ? undefined : {};

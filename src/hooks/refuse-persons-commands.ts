@@ -27,8 +27,8 @@ export function guardedOf({ home, configFolder, userHome }: KeptPlaces): Guarded
 }
 
 /**
- * Returns why a tool must not run: its shell command is reserved for people, or removes or writes something in
- * Chronicle's folders. Returns `undefined` for any other call.
+ * Returns the reason to refuse a tool call. A tool must not run shell commands that are reserved for people, and must
+ * not remove or write anything in Chronicle's folders. Returns `undefined` for any other call.
  */
 export function refusePersonsCommand({ kind, action, cwd }: HookCall, guarded: Guarded): string | undefined {
   const line = action?.payload.command;

@@ -9,11 +9,11 @@ export interface SessionNote {
   readonly workspace: string;
   /** The current turn, for agents that do not give it with each call. */
   turn?: string;
-  /** True if the main agent has ended its turn. If so, further work is done by sub-agents in the background. */
+  /** True if the main agent has ended its turn. From then on, only sub-agents work, in the background. */
   isIdle?: boolean;
   /**
    * True if sub-agents have worked in the session. The open calls are then stored durably, because the log does not
-   * record which agent began a call.
+   * name the sub-agent of a call.
    */
   hasLanes?: boolean;
   /** The ids of the open actions, by lane and tool call: `<lane> <call>`. */
@@ -21,11 +21,11 @@ export interface SessionNote {
   /** The keys of open actions whose end may never be reported. */
   unsaid?: readonly string[];
   /**
-   * The ids of actions that were recorded as denied because the agent began another call, by keys of the same form as
-   * in `open`. The agent may still be running these calls in parallel.
+   * The ids of actions that were recorded as denied, because the agent began another call. The agent may still be
+   * running these calls in parallel. The keys are as in `open`.
    */
   doubted?: Record<string, string>;
-  /** The ends of actions that are reported or inferred but not recorded yet, by keys of the same form as in `open`. */
+  /** The ends of actions that are reported or inferred, but not recorded yet. The keys are as in `open`. */
   ends?: Record<string, ActionEnd>;
 }
 

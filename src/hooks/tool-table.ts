@@ -32,7 +32,7 @@ export function runs(key: string, folder = "workdir"): ToolReader {
   };
 }
 
-/** A list such as `["bash", "-lc", "rm x"]` becomes `rm x`. The words of any other list are joined by spaces. */
+/** Returns a list of words as a shell line: `["bash", "-lc", "rm x"]` → `rm x`, `["rm", "x"]` → `rm x`. */
 function shellWords(words: readonly unknown[]): string {
   const texts = words.filter((word) => typeof word === "string");
   const [shell = "", flag = "", line] = texts;
@@ -56,7 +56,7 @@ export function patches(key: string): ToolReader {
   };
 }
 
-/** Matches the tools of Chronicle's own MCP server, which record their changes themselves. */
+/** Matches the tools of Chronicle's own MCP server. These tools record their changes themselves. */
 const OWN_TOOL = /^mcp__(plugin_chronicle_)?chronicle__|^mcp_chronicle_|^chronicle__/;
 
 /**
@@ -74,13 +74,14 @@ function actionOf(
   return reader(input, cwd);
 }
 
-/** `/proc/self/cwd` and `/proc/self/root` are the working folder and the root of the process that opens the path. */
+/**
+ * Matches `/proc/self/cwd` and `/proc/self/root`: the working folder and the root of the process that opens the path.
+ */
 const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cwd|root)(?=\/|$)/;
 
 /**
  * Makes the path of an agent's tool absolute. `/proc/self/cwd` becomes the agent's folder, and `/proc/self/root`
- * becomes `/`, because in this process, these two paths would mean other folders. Other paths in `/proc` are not
- * translated.
+ * becomes `/`, because both would be other folders in this process. Other paths in `/proc` stay.
  */
 export function agentPath(cwd: string, path: string): string {
   const [own = "", which] = OWN.exec(path) ?? [];
@@ -91,11 +92,11 @@ export function agentPath(cwd: string, path: string): string {
 /** A header in a patch for `apply_patch` (codex-rs/apply-patch), such as `*** Update File: src/a.ts`. */
 const HEADER = /^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\r?$/gm;
 
-/** A command line that consists only of `apply_patch` with a here-document. Codex carries out such a line itself. */
+/** A command line that consists only of `apply_patch` with a here-document. Codex applies such a patch itself. */
 const HEREDOC = /^\s*apply_?patch\s+<<-?\s*(['"]?)(\w+)\1[ \t]*\n(?<patch>[^]*?)\n\2\s*$/;
 
 /**
- * `cd DIR &&` before such a command line, where `DIR` is a single literal word. Codex carries out this form itself,
+ * `cd DIR &&` before such a command line. `DIR` is a single literal word. Codex applies a patch in this form itself,
  * too.
  */
 const FOLDER = /^\s*cd\s+(?:'([^'\n]+)'|"([^"\n$`\\]+)"|([^\s'"$`\\;&|<>()*?~{}[\]]+))\s*&&/;
@@ -129,8 +130,8 @@ interface ToolCallStyle {
 }
 
 /**
- * Adds the tool to a call of the kind `before` or `after`, from `tool_name` and `tool_input`. The kind becomes `none`
- * if the tool makes no action to record. Throws `USAGE` if the tool's name is missing.
+ * Returns a call with the tool in `tool_name` and `tool_input`, if the kind is `before` or `after`. The kind becomes
+ * `none` if there is no action to record. Throws `USAGE` if the tool's name is missing.
  */
 export function readToolCall(
   base: Omit<HookCall, "kind">,

@@ -11,14 +11,14 @@ export interface Asked {
 export type OpenWorkspace = (asked: Asked) => Promise<WorkspaceApi>;
 
 /**
- * The maximum number of client names that get a workspace of their own. All further clients of a server over HTTP share
- * one workspace without a name.
+ * The maximum number of client names that get a workspace of their own. All further clients share one workspace, which
+ * is opened for the empty name.
  */
 const MAX_CLIENTS = 8;
 
 /**
- * The workspaces of an MCP server, by client name. Each is opened at the first call that needs it. The client therefore
- * gets its list of tools at once, and a person can begin to record the folder while the server runs.
+ * The workspaces of an MCP server, by client name. A workspace is opened at the first call that needs it. A client
+ * therefore gets the list of tools at once, and a person can begin to record the folder while the server runs.
  */
 export class LazyWorkspace {
   readonly #open: OpenWorkspace;
@@ -90,7 +90,10 @@ interface Opened {
   readonly settings: string;
 }
 
-/** Returns the workspace's present configuration as JSON; `undefined` if its folder was moved after it was opened. */
+/**
+ * Returns the workspace's present configuration as JSON; `undefined` if the folder was moved after the workspace was
+ * opened.
+ */
 async function settingsInForce(workspace: WorkspaceApi): Promise<string | undefined> {
   try {
     return await settingsOf(workspace);

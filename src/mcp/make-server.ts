@@ -91,7 +91,8 @@ export function makeServer(parts: ServerParts): Server {
 }
 
 /**
- * Since revision 2026-07-28, each request contains the client's name. In earlier revisions, only the handshake does.
+ * Returns the client's name. Since revision 2026-07-28, each request contains the name. In earlier revisions, only the
+ * handshake contains it.
  */
 function nameOf(server: Server, { mcpReq }: ServerContext): string {
   const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
@@ -108,7 +109,7 @@ function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** The maximum time for which the client's answer about its folders is awaited, in milliseconds. */
+/** The maximum time to wait for the client's answer about its folders, in milliseconds. */
 const WAIT_MS = 3_000;
 
 /** The first protocol revision in which a server sends no requests to its client. */
@@ -131,7 +132,10 @@ async function clientFolders(server: Server, report: (message: string) => void):
   }
 }
 
-/** Only tools that change files are destructive, and nothing leaves the machine. */
+/**
+ * Returns the annotations of a tool. Only tools that change files are destructive. No tool interacts with the outside
+ * world.
+ */
 export function annotationsOf({ title, effect, idempotent }: Tool): ToolAnnotations {
   return {
     title,

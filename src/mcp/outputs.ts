@@ -28,7 +28,7 @@ export const changes = {
   total_changes: count.describe("how many there are"),
 } as const;
 
-/** Says what was not recorded. */
+/** The paths that were not recorded. */
 export const coverage = z.looseObject({
   complete: flag,
   omitted: z.array(z.looseObject({ path: text, reason: text })).describe("the first of them"),

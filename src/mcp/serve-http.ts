@@ -129,7 +129,7 @@ interface Refusal {
 
 const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
 
-/** Admits a request only if it is for `/mcp`, has the token, and its head is accepted by `strangerOf`. */
+/** Admits a request only if it is for `/mcp`, if it has the token, and if `strangerOf` accepts its head. */
 class LoopbackAdmission {
   readonly #served: ServedAddresses;
   readonly #token: Buffer;
@@ -140,7 +140,7 @@ class LoopbackAdmission {
     this.#token = digestOf(token);
   }
 
-  /** Returns why a request is refused; `undefined` if it is admitted. Needs only the head of the request. */
+  /** Returns the refusal of a request; `undefined` if the request is admitted. Needs only the head of the request. */
   refusalOf(head: RequestHead): Refusal | undefined {
     const stranger = strangerOf(head, this.#served);
     if (stranger !== undefined) return { status: stranger.status, message: stranger.detail };

@@ -28,7 +28,10 @@ export function serveStdio(parts: ServerParts, input: Readable, output: Writable
 /** The maximum size of a message, in bytes. A longer message is refused, and the connection stays open. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
-/** The number of bytes at the beginning, and at the end, of a too long message that are searched for its id. */
+/**
+ * The number of bytes, at the beginning and at the end of a message that is too long, in which the message's id is
+ * searched for.
+ */
 const EDGE = 4_096;
 
 const NEWLINE = 0x0a;

@@ -14,7 +14,7 @@ export interface Answer {
   readonly next?: readonly string[];
   /** The engine's result for programs, with its lists cut to a maximum length (`show.ts`). */
   readonly data: Readonly<Record<string, unknown>>;
-  /** True if the tool did not do what was asked. If so, clients see the answer as an error. Default: false. */
+  /** True if the tool did not do the requested work. Clients then see the answer as an error. Default: false. */
   readonly failed?: boolean;
 }
 
@@ -41,8 +41,8 @@ export interface ErrorHow {
   /** The tool's hints, by error code. Default: none. */
   readonly hints?: Readonly<Record<string, string>> | undefined;
   /**
-   * The names of the tool's arguments, for `hintInTools`. If it is `undefined`, the error's hint stays as it is: no
-   * workspace is open yet, or the tool is unknown.
+   * The names of the tool's arguments, for `hintInTools`; `undefined` if no workspace is open yet, or if the tool is
+   * unknown. If `undefined`, the error's hint stays as it is.
    */
   readonly args?: ReadonlySet<string> | undefined;
 }

@@ -29,7 +29,9 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The home folder; empty if it is unknown (see `ownHome`). */
   readonly userHome: string;
-  /** The descriptors and texts from this process's parent. A command that replaces this process must inherit them, too. */
+  /**
+   * The descriptors and texts from this process's parent. A command that replaces this process must inherit them, too.
+   */
   readonly inherited: Inheritance;
   readonly version: string;
   readonly out: Sink;
@@ -56,7 +58,10 @@ export interface Io {
     readonly changing: () => void;
     readonly progress: (text: string) => void;
   };
-  /** The id of this command, if the store's process was asked for it. A change is made only once for each id. */
+  /**
+   * The id of this command. Set if the store's process may have begun the command before. A change is made only once
+   * for each id.
+   */
   readonly request?: string;
   /** Starts the command of a run in the client process for which this process carries out `chronicle run`. */
   readonly runner?: CommandRunner;

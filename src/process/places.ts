@@ -30,7 +30,7 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
  * - `home`, the folder of the store: `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else
  *   `~/.local/state/chronicle`.
  * - `configFolder`, the folder of the key and the heads: `$XDG_CONFIG_HOME/chronicle`, else `~/.config/chronicle`.
- * - `userHome`, the home folder, if it is known. The other two need it only if no option or variable names them.
+ * - `userHome`, the home folder, if it is known. The other two depend on it only if no option or variable names them.
  *
  * Throws `USAGE` if the value of a variable is not an absolute path, because a user who sets a variable means a certain
  * place. Throws `USAGE` if the home folder is needed but unknown. Checks `CHRONICLE_HOME` even if `--store` is given,

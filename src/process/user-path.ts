@@ -62,7 +62,8 @@ interface Root {
 
 /**
  * Returns the path relative to the root's folder; `undefined` if the path is not in the root. A root that is a single
- * file contains only this file, and the files that form one unit with it if it is a database (`unitOf`).
+ * file contains only this file. If the file is a database, the root also contains the other files of its unit
+ * (`unitOf`).
  */
 function beneathRoot({ path: folder, only }: Root, path: string): string | undefined {
   const inner = beneath(folder, path);
@@ -97,8 +98,8 @@ function asGiven(root: string | undefined, inner: string): string {
 export class UserPaths {
   readonly #workspace: PathOwner;
   /**
-   * True if the workspace is on a server. Links in typed paths are then not resolved, because they would be links on the
-   * server's machine.
+   * True if the workspace is on a server. Links in typed paths are then not resolved, because they would be links on
+   * the server's machine.
    */
   readonly #isRemote: boolean;
   /** The folder to which typed paths are relative: the user's current folder, or the workspace's. */
@@ -134,8 +135,8 @@ export class UserPaths {
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
     if (this.#workspace.path === "" || inner !== undefined) return asGiven(undefined, inner ?? absolute);
-    // Resolve the links in the typed path before it is compared with the folders of the roots, because these are
-    // recorded as paths without links.
+    // Links in the typed path are resolved before the comparison with the folders of the roots, because these folders
+    // are recorded as paths without links.
     const real = this.#isRemote ? absolute : withRealFolder(absolute);
     const within = beneath(this.#root, real);
     return within === undefined ? this.#inFurtherRoot(absolute, real) : asGiven(undefined, within);

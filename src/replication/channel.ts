@@ -2,7 +2,7 @@ import { ChronicleError, errnoOf, type ErrorCode } from "../core/values/errors.t
 import type { Message } from "./protocol/messages.ts";
 
 export interface ChannelEnd {
-  /** Which side ended the channel; `transport` if the connection broke. */
+  /** The side that ended the channel; `transport` if the connection broke. */
   readonly by: "us" | "peer" | "transport";
   /** `undefined` if the channel ended normally. */
   readonly error: ChronicleError | undefined;
@@ -11,15 +11,15 @@ export interface ChannelEnd {
 /**
  * A connection to one peer that carries messages in both directions, each at most once.
  *
- * Flow control is by credit, in bytes. *Credited* messages are those that carry lines, contents or listings. Each side
- * may send as many bytes of credited messages as the other side has granted. A side grants more as it consumes
- * messages, so it never buffers more than its own window.
+ * Flow control is by credit, in bytes. A *credited* message carries lines, contents or listings. Each side may send as
+ * many bytes of credited messages as the other side has granted. A side grants more only as it consumes messages, and
+ * therefore buffers a limited number of bytes.
  *
  * All other messages are small and need no credit. They overtake credited messages that wait, so that an answer, a
  * heartbeat or an error gets through a full channel.
  *
- * Credited messages arrive in the order of their `send` calls, and so do uncredited messages. An uncredited message can
- * arrive before a credited message that was sent earlier, but a credited message never overtakes an uncredited one.
+ * Credited messages arrive in the order of their `send` calls, and so do uncredited messages. Uncredited messages can
+ * overtake credited ones, but never the other way round.
  */
 export interface Channel {
   /**
@@ -27,7 +27,8 @@ export interface Channel {
    * on its way to the peer. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would
    * refuse; the channel stays open. Rejects with `UNAVAILABLE` once the channel has ended.
    *
-   * The loop that receives must not await the sending of a credited message: if both peers did, they would deadlock.
+   * The receiving loop must not await the sending of a credited message, because two peers that both wait would
+   * deadlock.
    */
   send(message: Message): Promise<void>;
 
@@ -39,8 +40,8 @@ export interface Channel {
   receive(): AsyncIterable<Message>;
 
   /**
-   * The bytes that have arrived, consumed or not, including those of an incomplete frame. While the number grows, the
-   * peer is alive, even if one frame takes long.
+   * The number of bytes that have arrived, consumed or not. The bytes of an incomplete frame count, too. Therefore, the
+   * number also grows while one long frame arrives.
    */
   readonly arrived: number;
 
@@ -61,8 +62,8 @@ export interface Channel {
 export interface Wire {
   /**
    * Takes one frame. Resolves when there is room for the next one. Rejects when this side has closed or the connection
-   * broke. If the peer has closed normally, the wire can drop the frame without an error, so that the bytes that the
-   * peer sent earlier can still be read.
+   * broke. If the peer has closed normally, the wire may drop the frame without an error. An error would end the
+   * channel before the peer's earlier bytes are read.
    */
   write(frame: Uint8Array): Promise<void>;
 
@@ -80,7 +81,7 @@ export interface Wire {
 }
 
 /**
- * Returns the error with which a channel ends: an error that is not a `ChronicleError` becomes `IO`, with its errno.
+ * Returns the error with which a channel ends. An error that is not a `ChronicleError` becomes `IO`, with its errno.
  */
 export function asFatal(error: unknown): ChronicleError {
   if (error instanceof ChronicleError) return error;

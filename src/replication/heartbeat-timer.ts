@@ -3,22 +3,22 @@ import type { Timers } from "../util/timers.ts";
 
 /**
  * The number of silent heartbeats in succession after which the other side counts as gone. The timer counts heartbeats,
- * not milliseconds. If this process was busy or its machine slept, the late heartbeat counts only once, and the bytes
- * that arrived in that time are read before the next heartbeat.
+ * not milliseconds. After this process was busy or its machine slept, the late heartbeat counts only once. The bytes
+ * that arrived meanwhile are read before the next heartbeat.
  */
 const SILENT_BEATS = 3;
 
 /** The callbacks of the timer. None of them may throw. */
 interface HeartbeatActions {
   /**
-   * The number of bytes that have arrived. While the number grows, the other side is alive, even if their processing
-   * takes long.
+   * The number of bytes that have arrived. While the number grows, the other side is alive, even if this side processes
+   * the bytes slowly.
    */
   readonly arrived: () => number;
   readonly beat: () => void;
   /**
-   * Called once nothing has arrived for `SILENT_BEATS` heartbeats. `silentMs` is the duration of these heartbeats in
-   * ms. The silence has lasted at least this long. No heartbeat follows.
+   * Called once nothing has arrived for `SILENT_BEATS` heartbeats. The silence has lasted at least `silentMs`
+   * milliseconds. No heartbeat follows.
    */
   readonly gone: (silentMs: number) => void;
 }

@@ -42,8 +42,8 @@ import { optional } from "../util/optional.ts";
 export interface Answering extends StoreParts {
   readonly version: string;
   /**
-   * Returns the id of the workspace of the folder in which the server was started; `null` if there is none or it is not
-   * known yet.
+   * Returns the id of the workspace of the folder in which the server was started; `null` if there is none, or if the
+   * workspace is not known yet.
    */
   readonly defaultWorkspace: () => string | null;
   /** True while the default workspace is not known yet. If `isStarting` is absent, the default workspace is known. */
@@ -68,7 +68,7 @@ export interface Answering extends StoreParts {
 /** Shared by all requests of a server. */
 export interface Shared extends Answering {
   readonly refusals: Refusals;
-  /** Limits the event streams of each caller. */
+  /** Limits the number of event streams of each caller. */
   readonly streams: ConcurrencyLimit;
   /** The queues of heavy requests, by the kind of the request. */
   readonly heavy: Readonly<Record<Heavy, HeavyReads>>;
@@ -170,8 +170,8 @@ export class RequestAnswer {
   /**
    * Rejects with `FORBIDDEN`. Before that, records an agent's attempt, unless the agent has had too many refusals (see
    * `Refusals`). The record is in the log of the workspace that the call names, or in the diagnostics if the call names
-   * no workspace. If the workspace cannot be opened or the record cannot be written, rejects with that error instead,
-   * such as `NOT_FOUND` for a workspace that the agent may not see.
+   * no workspace. Rejects with another error if the workspace cannot be opened, or if the record cannot be written. For
+   * example, a workspace that the agent may not see gives `NOT_FOUND`.
    */
   async #refuse(role: Role): Promise<never> {
     const { caller } = this.#visit;
@@ -194,8 +194,8 @@ export class RequestAnswer {
 
   /**
    * Returns the role that is checked: the caller's role, but at most `agent` for a call on behalf of an agent. A call
-   * on a workspace is always checked with the caller's role, because the engine itself refuses what an agent may not
-   * do, and records the refusal.
+   * on a workspace is always checked with the caller's role. There, the engine itself refuses an agent's attempt, and
+   * records the refusal.
    */
   #roleFor({ on }: Route): Role {
     const { role } = this.#visit.caller;
@@ -210,7 +210,7 @@ export class RequestAnswer {
   async send(reply: FastifyReply): Promise<void> {
     clearTimeout(this.#timer);
     const { raw: response } = reply;
-    // A signal that can abort is expensive to make, so only event streams get one.
+    // Only event streams get a signal that can abort, because such a signal is expensive to make.
     const signal = "events" in this.#row.reply ? this.#whileConnected(response) : NEVER;
     try {
       const before = this.#replyBefore();
@@ -310,8 +310,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Calls `work`. If the row needs the role `operator`, the next request checks the workspace's settings again, because
-   * this request may have changed them.
+   * Calls `work`. A row for operators may change the workspace's settings. The next request then checks the settings
+   * again.
    */
   async #answered(work: () => Promise<Answer>, id: string): Promise<Answer> {
     try {
@@ -591,7 +591,7 @@ const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "sour
 /**
  * Removes folders of the server's machine, for a caller who must not learn them. Absolute paths in `PATH_FIELDS` become
  * empty, and `…` replaces the `hidden` folders in all other texts. If the row has no `namesFolders`, only the coverage
- * is changed. The row of the log has none, because a caller could not verify the hash of a changed event.
+ * is changed. The row of the log has no `namesFolders`, because a caller could not verify the hash of a changed event.
  */
 function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
   if (answer.kind !== "json") return answer;
@@ -600,8 +600,8 @@ function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonl
 }
 
 /**
- * Cleans the coverage of an answer, or of each item of a page, because a coverage names the files with ignore rules.
- * These files may lie outside of the workspace. Everything else, such as the text of a patch, must stay unchanged.
+ * Cleans the coverage of an answer, or of each item of a page. A coverage names the files with ignore rules, and these
+ * may lie outside of the workspace. Everything else, such as the text of a patch, must stay unchanged.
  */
 function cleanedCoverage(value: unknown, hidden: readonly string[]): unknown {
   if (typeof value !== "object" || value === null) return value;

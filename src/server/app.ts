@@ -52,8 +52,8 @@ function heavyReads({ heavyReads: most }: ServerLimits): Readonly<Record<Heavy, 
 }
 
 /**
- * Makes the app, which answers all requests that are not for quick routes. It registers the rows of the table as routes
- * of Fastify.
+ * Makes the app, which answers all requests that are not for quick routes. The rows of the table become routes of
+ * Fastify.
  */
 export async function makeApp(options: AppOptions): Promise<ServerApp> {
   const shared = {
@@ -68,7 +68,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     bodyLimit: options.limits.jsonBytes,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: options.limits.headerBytes },
-    // Do not load Fastify's compilers of JSON schemas: the rows have zod schemas.
+    // Do not load Fastify's compilers of JSON schemas, because the rows have zod schemas.
     schemaController: { compilersFactory: { buildValidator: () => noCompiler, buildSerializer: () => noCompiler } },
     frameworkErrors: onError,
     onProtoPoisoning: "error",
@@ -92,7 +92,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     for (const route of routes) if (route.row.bytes === undefined) mount(scope, route, shared);
   });
   await app.register(async (scope) => {
-    // The bodies of these rows are never parsed, but read as bytes.
+    // The bodies of these rows are read as bytes, and never parsed.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
     for (const route of routes) if (route.row.bytes !== undefined) mount(scope, route, shared);
@@ -122,8 +122,8 @@ const NOWHERE = "*";
 
 /**
  * True if a request target is a path. False for a whole URL, which is only for proxies, and for a target with a
- * fragment, which is not allowed (RFC 9112 §3.2). The router would ignore the host or the fragment: a write to `a#b`
- * would change `a`.
+ * fragment, which is not allowed (RFC 9112 §3.2). The router would ignore the host or the fragment. For example, a
+ * write to `a#b` would change `a`.
  */
 function isPath(url = ""): boolean {
   return url.startsWith("/") && !(url.includes("#") && /^[^?]*#/.test(url));
@@ -156,9 +156,9 @@ function mount(scope: FastifyInstance, route: MountedRoute, shared: Shared & Pic
   scope.route({
     method: method === "GET" ? ["GET", "HEAD"] : method,
     url,
-    // If several rows share the URL, validate later: only the workspace can tell which row is requested.
+    // If several rows share the URL, validate later, because only the workspace can tell which row is requested.
     ...(others.length > 0 ? {} : { schema: { querystring: query, ...optional({ body }) } }),
-    // Fastify must not refuse an invalid request: `RequestAnswer` does, after the target is found.
+    // Fastify must not refuse an invalid request. `RequestAnswer` refuses it once the target is found.
     attachValidation: true,
     // Runs before the body is read, so that the body of a refused request is never read.
     onRequest: (request, reply, done) => {

@@ -25,8 +25,8 @@ export interface ServerApp {
 }
 
 /**
- * `head` has the bytes after the request that were received together with it. They belong to the protocol to which the
- * connection is upgraded.
+ * `head` has the bytes that were received together with the request, and follow it. These bytes belong to the protocol
+ * to which the connection is upgraded.
  */
 export interface AdmittedUpgrade extends AdmittedRequest {
   readonly head: Buffer;
@@ -92,7 +92,8 @@ export class HttpServer {
     this.#sniffReplicas(server);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    // `listen` creates the socket synchronously. So the socket has the right mode before any client can connect.
+    // `listen` creates the socket synchronously. Therefore, the socket has the right mode before any client can
+    // connect.
     const before = process.umask(0o177);
     try {
       server.listen(socket, resolve);
@@ -180,7 +181,8 @@ export class HttpServer {
     const { limits } = this.#options;
     return {
       headersTimeout: limits.headersMs,
-      // No limit: an upload may take any time as long as it makes progress. Bodies have their own limits.
+      // There is no limit, because an upload may take any time as long as it makes progress. Bodies have their own
+      // limits.
       requestTimeout: 0,
       keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: Math.min(1_000, limits.headersMs),
@@ -206,8 +208,8 @@ export class HttpServer {
       void this.#serve(request, response, listener);
     };
     server.on("request", serve);
-    // Serve requests with any other `Expect` than `100-continue`, too: Node would answer 417 before the caller is
-    // checked.
+    // Serve requests with any other `Expect` than `100-continue`, too. Otherwise, Node would answer 417 before the
+    // caller is checked.
     server.on("checkExpectation", serve);
     server.on("upgrade", (request, socket, head) => {
       const leave = connections?.busy(request.socket);
@@ -279,7 +281,7 @@ export class HttpServer {
 
   /**
    * Returns the admitted request, or a refusal. An admitted request takes a slot of the concurrency limit until its
-   * answer is sent or, after an upgrade, its connection is closed.
+   * answer is sent. After an upgrade, the slot is taken until the connection is closed.
    */
   async #admit(
     request: IncomingMessage,
@@ -302,7 +304,7 @@ export class HttpServer {
     if (this.#app !== undefined) return this.#app;
     const loading = this.#options.app(this.#stopping.signal);
     this.#app = loading;
-    // The failure (a full disk, too many open files) may be temporary, so the next request tries again.
+    // The next request tries again, because the failure (a full disk, too many open files) may be temporary.
     loading.catch(() => {
       if (this.#app === loading) this.#app = undefined;
     });
@@ -332,8 +334,8 @@ function isAnswered({ open, forOperators }: ServerRoute, { isOwner, role, worksp
  */
 function cutOffWhoTakesNothing(response: ServerResponse, ms: number): void {
   response.once("prefinish", () => response.setTimeout(ms));
-  // End the timeout: the next answer on the connection may take any time. This listener must run first, because a
-  // later listener of Node sets the idle timeout of the connection.
+  // End the timeout, because the next answer on the connection may take any time. This listener must run first, because
+  // a later listener of Node sets the idle timeout of the connection.
   response.prependOnceListener("finish", () => response.setTimeout(0));
 }
 
@@ -364,7 +366,9 @@ function sendRefusal(response: ServerResponse, { status, code, detail, headers }
   sendProblem(response, makeProblem(status, code, detail), headers);
 }
 
-/** The first bytes of a frame of the replication protocol (docs/protocol.md). No HTTP method begins with them. */
+/**
+ * The first bytes of a frame of the replication protocol (docs/protocol.md). No HTTP method begins with these bytes.
+ */
 const MARK = Buffer.from("CHR");
 
 interface SniffOptions {
@@ -375,7 +379,7 @@ interface SniffOptions {
 }
 
 /**
- * Detects by the first bytes of a connection whether it uses HTTP or replication: one Unix socket serves both. Returns
+ * Detects by the first bytes of a connection whether it uses HTTP or replication. One Unix socket serves both. Returns
  * a function that closes the connections whose protocol is not known yet.
  */
 function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => void {

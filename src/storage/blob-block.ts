@@ -7,9 +7,8 @@ import { decodeBlockHead, decompress, isStoredWhole, unpackBlock, type BlockEntr
 import { decodeLargeHeader, decodePieceHead, LARGE_HEADER_BYTES, PIECE_HEAD_BYTES } from "./large-format.ts";
 
 /**
- * Contents in the form in which a store keeps them (docs/format.md, "Packs"): a block of a pack, or the container of a
- * content over 8 MiB. Stores pass blocks and containers to each other unchanged, so that no content is compressed a
- * second time.
+ * Contents as a store keeps them: a block of a pack, or the container of one content over 8 MiB (docs/format.md,
+ * "Packs"). Stores pass blocks and containers to each other unchanged, so that no content is compressed a second time.
  */
 export interface BlobBlock {
   readonly bytes: Uint8Array;
@@ -22,8 +21,8 @@ export interface BlobBlock {
 }
 
 /**
- * A container is not passed on if its content is longer than this, because the receiver unpacks a container without a
- * pause.
+ * The maximum length of a content that a store passes on in a container, in bytes. Longer contents would block the
+ * receiver, which unpacks a container without a pause.
  */
 export const MAX_CONTAINER_CONTENT_BYTES = 64 * 1024 * 1024;
 

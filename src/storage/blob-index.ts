@@ -10,7 +10,7 @@ import type { BlobRows } from "./blob-rows.ts";
  * Contract
  * - All methods are synchronous. `apply` is atomic, even for other processes. A change is durable only if `durable` is
  *   set. After a crash, the index can be in an earlier state, but never in a torn one.
- * - The id of a pack is never used again in one index.
+ * - An index never reuses the id of a pack.
  */
 export interface BlobIndex {
   has(hash: Hash): boolean;

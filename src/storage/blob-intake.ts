@@ -3,16 +3,16 @@ import type { LargeRow, PackState } from "./blob-index.ts";
 import type { BlobRows } from "./blob-rows.ts";
 
 /**
- * Bulk writing of contents, beside the batches of a `BlobStore`. It is synchronous, for a capture that reads, hashes
+ * Bulk writing of contents, beside the batches of a `BlobStore`. Puts are synchronous, because a capture reads, hashes
  * and stores one file after the other, in this thread or in worker threads.
  *
  * Backends: `FileIntake` (a lane of packs for each sink) and `MemoryIntake`.
  *
  * Contract
- * - The contents of a sink are durable and visible once its `finish` (of a thread sink: `publish`) has resolved, and
- *   not before.
- * - The user of an intake holds a lease of the store, from before the first sink until the events that name the
- *   contents are durable.
+ * - The contents of a sink become visible when its `finish` resolves, and those of thread sinks when `publish`
+ *   resolves. They are durable by then.
+ * - The user of an intake takes a lease of the store before it opens the first sink. It holds the lease until the
+ *   events that name the contents are durable.
  * - `abandon` and `release` are idempotent.
  */
 export interface BlobIntake {
@@ -56,7 +56,7 @@ export interface ThreadSinks {
 export interface SinkGrant {
   readonly home: string;
   readonly lane: LaneGrant;
-  /** The memory of `CheckedBlocks`, shared by all threads. `undefined` if the store is empty. */
+  /** The memory in which all threads note the blocks that they found sound. `undefined` if the store is empty. */
   readonly known: SharedArrayBuffer | undefined;
 }
 

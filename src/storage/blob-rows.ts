@@ -68,7 +68,7 @@ export class BlobRowsBuilder {
   }
 }
 
-/** Returns a view of the row's 32 bytes. */
+/** Returns a view of the 32 bytes of the row's hash. */
 export function rowHashBytes(rows: BlobRows, i: number): Uint8Array {
   return rows.hashes.subarray(i * 32, i * 32 + 32);
 }
@@ -84,8 +84,8 @@ export function rowAt(rows: BlobRows, i: number): BlobRow {
 }
 
 /**
- * Returns the positions of the rows, in the order of the first 52 bits of their hashes, because a B-tree is filled
- * fastest in the order of its keys. Rows with equal 52 bits may come in any order.
+ * Returns the positions of the rows, sorted by the first 52 bits of their hashes. Rows with the same 52 bits come in
+ * any order. The rows are sorted because a B-tree is filled fastest in the order of its keys.
  */
 export function rowsByHash(rows: BlobRows): Uint32Array {
   const view = new DataView(rows.hashes.buffer, rows.hashes.byteOffset, rows.hashes.byteLength);

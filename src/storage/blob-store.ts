@@ -8,16 +8,17 @@ import type { HeldLock } from "./lock.ts";
  * Backends: `MemoryBlobStore`, `FileBlobStore` (packs).
  *
  * Contract
- * - Contents are durable before they are visible: `has`, `get` and `list` know a content only once the `commit` of a
- *   batch with it has resolved. A batch that is abandoned, or ends in a crash, leaves nothing visible.
+ * - Contents are durable before they are visible. `has`, `get` and `list` know a content only after the `commit` of its
+ *   batch has resolved. A batch that is abandoned, or ends in a crash, leaves nothing visible.
  * - Putting a content that is already stored takes no space (except with `putBlock`). The stored bytes are read first,
  *   once per process. If they are damaged, the good bytes replace them.
  * - A read of a whole content throws `BLOB_CORRUPT` if the bytes do not have the content's hash. A stream is checked at
- *   its end, so a consumer must not act on its bytes before it has ended without an error. For ranges, see `pieces`.
+ *   its end. Until the stream has ended without an error, a consumer must not act on its bytes. For ranges, see
+ *   `pieces`.
  * - A missing content is `undefined`. Concurrent batches are safe, also in several processes.
- * - After a failed sync the store is poisoned. Every write throws `POISONED` until the disk takes a write and a sync of
- *   another file, and the batches that failed have ended. The contents of these batches are not stored. A sync is never
- *   retried.
+ * - After a failed sync the store is poisoned. Every write throws `POISONED` until two conditions hold: the disk takes
+ *   a write and a sync of another file, and the failed batches have ended. The contents of the failed batches are not
+ *   stored. A sync is never retried.
  */
 export interface BlobStore {
   /** Returns the hashes whose contents are stored durably. */
@@ -25,8 +26,9 @@ export interface BlobStore {
   /** Returns the hashes whose contents are stored durably and not damaged. Reads the stored bytes, once per process. */
   sound(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /**
-   * Takes a lease, which keeps the collector from freeing anything. Take it before the first `has` on whose answer an
-   * event depends, and hold it until that event is durable. Many leases may be held at once; each batch holds one.
+   * Takes a lease, which keeps the collector from freeing anything. A caller that relies on `has` for an event takes
+   * the lease before it calls `has`, and holds the lease until the event is durable. Many leases may be held at once;
+   * each batch holds one.
    */
   lease(): Promise<HeldLock>;
   /**
@@ -47,10 +49,9 @@ export interface BlobStore {
   readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /**
    * Yields contents as blocks, in storage order, for `putBlock` of another store. Each block is at most `mostBytes`
-   * long and has only requested contents. A requested content whose stored block also has contents that are not
-   * requested is packed anew. Contents that are missing, too long or found damaged are left out. A content may be
-   * yielded twice. Of a stored block or container, only the checksums are checked, so the receiver must check the
-   * hashes.
+   * long and has only requested contents. If a stored block also has other contents, its requested contents are packed
+   * into a new block. Contents that are missing, too long or found damaged are left out. A content may be yielded
+   * twice. Only the checksums of stored blocks and containers are checked, so the receiver must check the hashes.
    */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
   /** Yields all stored contents, in any order. */
@@ -58,16 +59,16 @@ export interface BlobStore {
   /** Reads every stored byte from the files, and yields the faults. Changes nothing. */
   verify(options?: BlobVerifyOptions): AsyncIterable<BlobProblem>;
   /**
-   * Removes every content for which `keep` is false. Rewrites the packs in which too small a share of the bytes is
-   * kept, so that their space is freed. Takes the collector's lock: waits for batches and leases, and throws `LOCKED`
-   * if they do not end in time. New batches and leases wait for the lock. `keep` is called only under the lock. A crash
-   * at any time does no harm.
+   * Removes every content for which `keep` is false. If too small a share of a pack's bytes is kept, rewrites the pack
+   * to free its space. Takes the collector's lock: waits for batches and leases, and throws `LOCKED` if they do not end
+   * in time. New batches and leases wait for the lock. `keep` is called only under the lock. A crash at any time does
+   * no harm.
    */
   collect(keep: (hash: Hash) => boolean, options?: CollectOptions): Promise<CollectReport>;
   /**
    * Stores the readable contents of the damaged files anew. Moves the files into quarantine, where they stay until the
-   * next `collect`. Resolves to the moved files. A file is not moved if it has the only copy of a content that is
-   * damaged but must be kept. Takes the collector's lock as `collect` does. A crash at any time does no harm.
+   * next `collect`. Resolves to the moved files. A file stays in place if it has the only copy of a damaged content
+   * that must be kept. Takes the collector's lock as `collect` does. A crash at any time does no harm.
    */
   setAside(wish: SetAsideWish): Promise<readonly string[]>;
   /** Abandons unfinished batches, and closes files and locks. Idempotent. */
@@ -84,8 +85,8 @@ export interface BlobBatch {
   /**
    * Checks a block of another store (`checkBlock`), and takes it unchanged. If the check fails, throws
    * `INTEGRITY_VIOLATION` and takes nothing of the block. Contents that are already stored can take up space twice. The
-   * bytes must not be changed before the batch has ended. `checked`: resolves when another thread has checked the
-   * block; rejects if its check failed.
+   * caller must not change the bytes before the batch has ended. `checked`: resolves when another thread has checked
+   * the block; rejects if its check failed.
    */
   putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void>;
   /** Makes the contents of the batch durable, then visible. */
@@ -102,7 +103,7 @@ export interface CommitOptions {
   readonly beside?: boolean;
 }
 
-/** Commits the batch after the work. If the work or the commit fails, the batch is abandoned. */
+/** Runs `work` with a new batch, then commits the batch. If `work` or the commit fails, abandons the batch. */
 export async function withBatch<T>(
   blobs: Pick<BlobStore, "batch">,
   work: (batch: BlobBatch) => Promise<T>,
@@ -132,13 +133,14 @@ export interface BlobReader {
    * Yields the content, or a range of it. If damage is found, throws `BLOB_CORRUPT` before all bytes are yielded. A
    * whole content, and a range of a content in a pack, are checked by the content's hash. A range of a large content is
    * read without the rest, so the hash is not checked. In a compressed file, the checksums of the pieces are checked
-   * instead. An uncompressed file has no checksums. `prove` checks the hash of the content before a range is read.
+   * instead. An uncompressed file has no checksums. To check the hash nevertheless, call `prove` before reading the
+   * range.
    */
   pieces(range?: ByteRange): AsyncIterable<Uint8Array>;
   /**
    * Reads the whole content and compares its hash, unless this process has done so and the file has not changed since.
    * Throws `BLOB_CORRUPT` if the content is damaged. Absent if every read is checked. A reader of `readMany` may lack
-   * `prove` even if not every read is checked.
+   * `prove` in other cases, too.
    */
   prove?(): Promise<void>;
 }
@@ -182,8 +184,8 @@ export interface SetAsideWish extends Pick<CollectOptions, "whenLocked" | "waitM
 
 export interface CollectOptions {
   /**
-   * Called under the collector's lock, before the first call of `keep`. Lets the caller find the contents that events
-   * have named since the caller marked the contents to keep.
+   * Called under the collector's lock, before the first call of `keep`. The caller has marked the contents to keep
+   * before the lock was taken. In this call, it also marks those that newer events name.
    */
   readonly whenLocked?: () => Promise<void>;
   /**
@@ -201,9 +203,9 @@ export interface CollectReport {
   /** The bytes by which the files shrank. */
   readonly freedBytes: number;
   /**
-   * The number of removed contents whose bytes remain in a pack that was not rewritten. A pack is not rewritten if most
-   * of its bytes are kept (unless `thorough` is set), if another process holds its lane, or if a kept content in it is
-   * damaged.
+   * The number of removed contents whose bytes remain in a pack that was not rewritten. A pack is not rewritten if
+   * another process may append to it, or if a kept content in it is damaged. Without `thorough`, a pack is also not
+   * rewritten if most of its bytes are kept.
    */
   readonly pendingBlobs: number;
   /** The space that the contents of `pendingBlobs` take up, in bytes. */

@@ -155,14 +155,15 @@ export function decompress(stored: Uint8Array, rawLength: number): Buffer | unde
     const raw = zstdDecompressSync(stored, { chunkSize, maxOutputLength: Math.max(rawLength, 1) });
     return raw.length === rawLength ? raw : undefined;
   } catch {
-    // zlib throws many different errors for bytes that are not a frame, or too large a frame. All mean damage here.
+    // zlib throws many different errors for bytes that are no frame, and for a frame that is too large. All mean damage
+    // here.
     return undefined;
   }
 }
 
 /**
  * Returns the length of a block's head with its table. `first`: the first 24 bytes of the block. Returns `undefined` if
- * these cannot be a head. Does not check the CRC.
+ * these bytes cannot begin a block. Does not check the CRC.
  */
 export function blockHeadBytes(first: Uint8Array): number | undefined {
   const head = asBuffer(first);
@@ -218,8 +219,8 @@ export function isStoredWhole(head: BlockHead, stored: Uint8Array): boolean {
 }
 
 /**
- * Returns how many of a block's bytes a content of this length takes up: its table entry and its share of the stored
- * bytes.
+ * Returns the number of bytes that a content of this length takes up in a block: its table entry and its share of the
+ * stored bytes.
  */
 export function storedShare(head: Pick<BlockHead, "storedLength" | "rawLength">, length: number): number {
   const body = head.rawLength === 0 ? 0 : Math.round((head.storedLength * length) / head.rawLength);

@@ -15,28 +15,28 @@ import type { Hash } from "../core/values/hash.ts";
  *   the lines cannot be cut off, or if anything else could not be made durable, the log stays poisoned until it is
  *   reopened. A sync is never retried.
  * - `append` checks that `seq` and `prevHash` follow the head, and throws `INTEGRITY_VIOLATION` if they do not. It does
- *   not check hashes, which the code that seals events computes.
+ *   not check hashes. The code that seals events computes them.
  * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see
  *   only whole lines.
- * - All bytes after the last commit are a torn tail: a last line without its newline, and in `FileEventLog` also whole
- *   lines that belong to an unfinished commit or cannot be events. Nothing is appended to a torn tail. `read` still
- *   yields the whole lines of a torn tail.
+ * - All bytes after the last commit are a torn tail. It can be a last line without its newline. In `FileEventLog`, it
+ *   can also contain whole lines: lines of an unfinished commit, and lines that cannot be events. Nothing is appended
+ *   to a torn tail. `read` still yields the whole lines of a torn tail.
  */
 export interface EventLog {
   /** The end of the log, as this object has last read or written it. */
   readonly head: LogEnd;
   /**
-   * The seq of the present log's first line, as of the last `refresh`. It is 1, or the seq of a compaction's sentinel.
-   * In a mirror that starts behind an anchor, it is the seq after the anchor.
+   * The seq of the present log's first line, as of the last `refresh`. It is 1, or the seq of the event with which a
+   * compaction began this log. In a mirror that starts behind an anchor, it is the seq after the anchor.
    */
   readonly firstSeq: number;
   /** Checks whether another process has appended, and moves `head` to the present end. Never writes. */
   refresh(): Promise<LogEnd>;
   append(events: readonly SealedEvent[]): Promise<void>;
   /**
-   * Makes the lines of other processes durable, because these processes may have ended before their sync. Must be
-   * called before anything durable is derived from lines that this object did not append. Does nothing if all lines are
-   * durable.
+   * Makes the lines of other processes durable, because these processes may have ended before their sync. Before a
+   * caller derives anything durable from lines of other processes, it must call this method. Does nothing if all lines
+   * are durable.
    */
   sync(): Promise<void>;
   /**
@@ -47,8 +47,8 @@ export interface EventLog {
    */
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
   /**
-   * Moves all bytes from this position on into quarantine. They are durable there before they are cut off here.
-   * Resolves to the name of the part in quarantine.
+   * Moves all bytes from this position on into quarantine. The bytes are durable in quarantine before they are cut off
+   * from the log. Resolves to the name of the part in quarantine.
    */
   quarantine(from: LogPosition): Promise<string>;
   /** Resolves to the length and the hash of a part in quarantine; `undefined` if there is no part of that name. */
@@ -57,7 +57,7 @@ export interface EventLog {
   rotate(first: SealedEvent): Promise<void>;
   /** Returns the sealed logs, oldest first. */
   archived(): Promise<readonly ArchivedLog[]>;
-  /** Removes the sealed logs, oldest first, each durably before the next. This cannot be undone. */
+  /** Removes the sealed logs, oldest first, each durably before the next. The removal cannot be undone. */
   dropArchive(): Promise<void>;
   close(): Promise<void>;
 }
@@ -103,7 +103,7 @@ export interface ArchivedLog {
 
 /**
  * Throws `INTEGRITY_VIOLATION` if the events do not follow the head, a line contains a newline, or the last event does
- * not end a commit. In a copy the last event need not end a commit (`anyEnd`). Hashes are not recomputed.
+ * not end a commit. `anyEnd`: the last event need not end a commit, as in a copy. Hashes are not recomputed.
  */
 export function checkAppend(head: Head, events: readonly SealedEvent[], anyEnd = false): void {
   let last = head;

@@ -3,9 +3,8 @@ import { ioTrouble } from "./io-trouble.ts";
 import type { HeldLock, Lock } from "./lock.ts";
 
 /**
- * One store object's use of the lock between writers and the collector. The first lease takes the lock in shared mode,
- * and the end of the last lease releases it. So a lease that is taken while another lease is held never waits for a
- * collector.
+ * The leases of one blob store object. The first lease takes the lock between writers and the collector in shared mode.
+ * The end of the last lease releases the lock. While a lease is held, a further lease never waits for a collector.
  */
 export class GcLease {
   readonly #lock: Lock;

@@ -7,14 +7,14 @@ import type { WorkspacePath } from "../core/values/path.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 
 /**
- * Data derived from the log, for fast answers. It is disposable: it can be rebuilt from the log and the blobs, and
- * deleting it changes no answer.
+ * Data derived from the log, for fast answers. Deleting the index changes no answer, because it can be rebuilt from the
+ * log and the blobs.
  *
  * Backends: `MemoryIndexStore`, `SqliteIndexStore`.
  *
  * Contract
- * - `apply` is atomic: either all rows of a call are seen, with the new `head`, or none. Seqs only grow. `apply` throws
- *   `INTEGRITY_VIOLATION` for a seq at or below the head.
+ * - `apply` is atomic: readers see either all rows of a call and the new `head`, or none of them. Seqs only grow.
+ *   `apply` throws `INTEGRITY_VIOLATION` for a seq at or below the head.
  * - The index is not durable by itself. After a crash, the index can be at any earlier head, but never in a torn state.
  * - "At seq N" means after event N. Reads see one consistent state, which can be the state at the beginning of this
  *   turn of the event loop. After `fresh`, and after a change by this object, reads see the current state.
@@ -26,7 +26,8 @@ import { ChronicleError } from "../core/values/errors.ts";
 export interface IndexStore {
   head(): Promise<IndexHead>;
   /**
-   * Makes the next answers current. Call it after taking a lock, before reading what earlier holders of the lock wrote.
+   * Makes the next answers current. Call it after taking a lock, before reading rows that earlier holders of the lock
+   * wrote.
    */
   fresh(): void;
   /** Empties the index. */
@@ -58,8 +59,8 @@ export interface IndexStore {
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
   /**
    * Every entry (no deletions) at or beneath a folder as of a seq, in path order, in batches. Without a folder: the
-   * entries of every root. In that case, the folder of every root but the first counts as one level of `depth`, so its
-   * direct children are at depth 2. A root itself has no entry. Entries outside the page are not visited.
+   * entries of every root. The direct children of the first root then have depth 1, and those of every other root have
+   * depth 2. A root itself has no entry. Entries outside the page are not visited.
    */
   entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
   /** Paths with an event in `after < seq <= upTo`, in path order. */
@@ -133,8 +134,8 @@ export interface IndexBatch {
   readonly head: IndexHead;
   readonly events: readonly EventRow[];
   /**
-   * The iterations from events and from a base. An iteration from a base has the seq of the event that recorded it. It
-   * must be possible to iterate over them twice.
+   * The iterations from events and from a base. An iteration from a base has the seq of the event that recorded it.
+   * `apply` may iterate over them twice.
    */
   readonly iterations: Iterable<IterationRow>;
   /**
@@ -157,7 +158,7 @@ export interface StoredTree {
 /** Merkle hashes of folders; `undefined` for a folder that was removed. */
 export type FolderHashes = readonly (readonly [WorkspacePath, Hash | undefined])[];
 
-/** One event, without its body, which is read from the log at `offset`. */
+/** One event without its body. The body is in the log, at `offset`. */
 export interface EventRow {
   readonly seq: number;
   readonly ts: string;

@@ -130,7 +130,7 @@ export function mirrorStart(name: string): number | undefined {
   return Number.isSafeInteger(start) ? start : undefined;
 }
 
-/** `home`: an absolute path without a slash at its end. */
+/** Returns the paths of the store in `home`, an absolute path without a slash at its end. */
 export function storeLayout(home: string): StoreLayout {
   const workspaces = `${home}/workspaces`;
   return {
@@ -219,7 +219,7 @@ export interface RecordStoreLayout extends Pick<WorkspaceLayout, "folder" | "log
   base(hash: Hash): string;
 }
 
-/** `folder`: an absolute path without a slash at its end. */
+/** Returns the paths of the record store in `folder`, an absolute path without a slash at its end. */
 export function recordStoreLayout(folder: string): RecordStoreLayout {
   const { log, archive, quarantine, lock } = workspaceLayout(folder);
   const bases = `${folder}/bases`;

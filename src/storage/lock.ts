@@ -1,13 +1,14 @@
 /**
  * A lock that is released when its holder dies.
  *
- * Backends: `SqliteLock` (a transaction on a file that is never deleted; the kernel releases the lock when the process
- * ends, also after a crash) and `MemoryLock` (within one process).
+ * Backends: `SqliteLock` (between processes) and `MemoryLock` (within one process). The kernel releases a `SqliteLock`
+ * when its process ends, also after a crash.
  *
  * Contract
  * - `exclusive` waits for every other holder, `shared` only for an exclusive one. The lock is not re-entrant.
  * - Requests of one object are served in their order: `shared` does not overtake an `exclusive` that waits.
- * - Waiting does not block the event loop. After `waitMs`, `LOCKED` is thrown, with the pid of a holder if it is known.
+ * - Waiting does not block the event loop. After `waitMs`, the request throws `LOCKED`, with the pid of a holder if the
+ *   pid is known.
  * - A closed lock throws `IO`.
  * - `release` is idempotent; a lock held with `using` is released at the end of its scope.
  */

@@ -12,13 +12,12 @@ import type { Lock } from "./lock.ts";
  * Opens the parts of one store by their addresses (`StoreLayout`).
  *
  * Implementations: `fileBackends` and `memoryBackends`. `fileBackends` keeps packs and NDJSON in files. The caller of
- * `fileBackends` passes the indexes and the locks. On a real disk, it passes the indexes and locks of SQLite.
- * `src/backends/registry.ts` chooses the implementation by the store's URL. No other module names the implementations,
- * except for tests.
+ * `fileBackends` passes the indexes and the locks: on a real disk, those of SQLite. `src/backends/registry.ts` chooses
+ * the implementation by the store's URL. No other module names the implementations, except for tests.
  *
  * Contract
- * - Each call returns a new object, which must be closed. Two objects of one address behave like those of two
- *   processes: writers exclude one another by the lock, and each sees what the other has made durable.
+ * - Each call returns a new object, which must be closed. Two objects of one address behave as if two processes had
+ *   opened the address: the lock admits one writer at a time, and each object sees the durable changes of the other.
  * - Opening creates only folders, locks and derived files. A log that does not exist is empty, and its first append
  *   creates it.
  * - The small files beside these parts (notes, lists, caches) are on a disk, in the folders of the layout.
@@ -40,7 +39,7 @@ export interface StorageBackends {
   readonly hasLog: (address: string) => boolean;
   /**
    * Returns the last event of a log without checking it. Meant for lists of many logs. Returns `undefined` if the log
-   * is missing. Also returns `undefined` if the end of the log does not show the event, so that the log must be read.
+   * is missing, or if the event cannot be read from the end of the log alone.
    */
   readonly lastEvent: (address: string) => LogGlance | undefined;
   /** Removes the files of an index that nobody has open. */
@@ -56,9 +55,9 @@ export interface StorageBackends {
   /** True if the folder on a disk holds a store that `findContents` can read. */
   readonly isStore: (folder: string) => boolean;
   /**
-   * Finds contents in another store, which may be damaged. Skips what it cannot read, and writes and locks nothing.
-   * `home`: the store's folder on a disk, for which `isStore` is true. Yields each copy of a content, until the caller
-   * removes the content from `wanted`. Backends that keep nothing on a disk still read stores in files.
+   * Finds contents in another store, which may be damaged. Skips unreadable parts. Writes and locks nothing. `home`:
+   * the store's folder on a disk, for which `isStore` is true. Yields each copy of a content, until the caller removes
+   * the content from `wanted`. Backends that keep nothing on a disk still read stores in files.
    */
   readonly findContents: (home: string, wanted: ReadonlyMap<Hash, unknown>) => AsyncIterable<FoundContent>;
 }

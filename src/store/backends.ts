@@ -12,11 +12,11 @@ export interface Backends extends StorageBackends {
   readonly disk: Disk;
   readonly processes: Processes;
   readonly now: () => number;
-  /** Waits for this many ms. Default: does not wait, because time does not pass by itself in a simulation. */
+  /** Waits for this many ms. Simulations leave it out, because their time does not pass by itself. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly newId: () => string;
   /** True if worker threads may read the disk. */
   readonly threads: boolean;
-  /** The timers for delayed work. Default: delayed work is not done. */
+  /** The timers for delayed work. Without timers, delayed work is not done. */
   readonly timers?: HeadTimers;
 }

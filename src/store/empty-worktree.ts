@@ -22,7 +22,7 @@ export function refuseFilled(disk: Disk, given: string): void {
   });
 }
 
-/** Returns a worktree of an empty folder. Makes the folder if it is missing. Throws the errors of `refuseFilled`. */
+/** Returns a worktree on an empty folder. Makes the folder if it is missing. Throws the errors of `refuseFilled`. */
 export function emptyWorktree(
   { disk, now }: Pick<Backends, "disk" | "now">,
   given: string,

@@ -41,7 +41,8 @@ interface HeadPlaces {
 }
 
 /**
- * Returns the folder of the store that holds a head's history; `undefined` if the store was not noted with the head.
+ * Returns the folder of the store that holds the history of a workspace; `undefined` if no store is noted beside the
+ * workspace's head.
  */
 export function storeOfHead(disk: Disk, configFolder: string, workspaceId: string): string | undefined {
   const home = readDerived(disk, `${configFolder}/heads/${workspaceId}${STORE}`) ?? "";
@@ -164,8 +165,7 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   /**
-   * Calls `keep`. Converts an error of the system to an error that names the folder and says how to choose another
-   * folder.
+   * Calls `keep`. Converts an error of the system to an error that names the folder and a way to choose another folder.
    */
   #orNotKept(keep: () => void): void {
     try {
@@ -192,7 +192,7 @@ export class FileHeadKeeper implements HeadKeeper {
     }
   }
 
-  /** Checks the signature only when `valid` is read, because a head that agrees with the log needs no proof. */
+  /** Checks the signature only when `valid` is read, because most heads agree with the log and need no proof. */
   #checkedWhenAsked(workspaceId: string, note: string, content: SignedHeadContent): KeptHead {
     const { seq, hash, logRoot, root, workspace } = content;
     const isSignedBy = (key: string): boolean => workspace === workspaceId && isSigned(note, key);
@@ -368,15 +368,14 @@ export function makeFolders(disk: Disk, folder: string): void {
   } catch (error) {
     if (disk.lstat(folder) === undefined) throw error;
   }
-  // The folder above may be a link, so sync the folder that it leads to.
+  // Sync the target of the folder above, because that folder may be a link.
   disk.syncFolder(disk.realpath(parent));
 }
 
 /**
- * Keeps no heads. It is used for the mirror of an origin's history, because only the origin signs the heads of that
- * history. Origin and mirror have the same id: if both are on one machine, the heads kept under that id belong to the
- * origin. The replica's witness checks the mirror against the heads that the origin signs. All operations that would
- * sign or keep a head throw `READ_ONLY`.
+ * The head keeper of a mirror. A mirror keeps no heads, because only its origin signs heads. The replica's witness
+ * checks the mirror against the origin's heads. A mirror has the same id as its origin, so kept heads with that id
+ * belong to the origin. Signing or keeping a head throws `READ_ONLY`.
  */
 export const NO_HEADS: HeadKeeper = {
   keyFile: "",

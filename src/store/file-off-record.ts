@@ -21,7 +21,7 @@ export class FileOffRecord implements OffRecordFile {
    * unchanged. Throws `LOG_DAMAGED` if the file cannot be decoded.
    */
   read(): OffRecord | undefined {
-    // Usually there is no file. An `lstat` that finds none costs a tenth of an `open` that fails.
+    // Usually there is no file. For a missing file, `lstat` costs a tenth of `open`.
     if (this.#disk.lstat(this.#path) === undefined) return undefined;
     const text = readDiskFile(this.#disk, this.#path)?.toString("utf8");
     if (text === undefined) return undefined;
@@ -29,7 +29,7 @@ export class FileOffRecord implements OffRecordFile {
     return this.#last.value;
   }
 
-  /** Returns why the notes cannot be read, with a remedy; `undefined` if they can be read or there are none. */
+  /** Returns the fault of the file, with a remedy; `undefined` if the file is missing or can be decoded. */
   fault(): string | undefined {
     try {
       this.read();

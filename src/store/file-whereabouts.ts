@@ -20,8 +20,8 @@ export class FileWhereabouts implements WhereaboutsFile {
   }
 
   /**
-   * Reads the noted places. Returns `undefined` if there is no file, if this user is not permitted to read it, or if it
-   * cannot be decoded. The next capture writes the file anew.
+   * Reads the noted places. Returns `undefined` if the file is missing or cannot be decoded, or if this user may not
+   * read it. In these cases, the next capture writes the file anew.
    */
   read(): Whereabouts | undefined {
     try {
@@ -61,7 +61,7 @@ interface Mount {
   readonly source: string;
 }
 
-/** Returns the mounts in the order of `mountinfo`, which lists a mount after the mounts that it hides. */
+/** Returns the mounts in the order of `mountinfo`: a mount comes after the mounts that it hides. */
 function mountsOf(text: string): Mount[] {
   return text.split("\n").flatMap((line): Mount[] => {
     const [before = "", behind = ""] = line.split(" - ");
@@ -72,7 +72,7 @@ function mountsOf(text: string): Mount[] {
   });
 }
 
-/** Decodes spaces and the like, which the kernel writes as three octal digits. */
+/** Decodes characters that the kernel writes as three octal digits, such as spaces. */
 function unescape(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCodePoint(Number.parseInt(digits, 8)));
 }
@@ -91,16 +91,16 @@ function placeOf(disk: Disk, { id, folder }: TrackedRoot, mounts: readonly Mount
 }
 
 /**
- * Returns the inode and birth time of a folder that is itself a mount point. Both change if another file system is
- * mounted there. Returns an empty list for any other folder, because such a folder may be removed and made again.
+ * Returns the inode and birth time of a folder that is itself a mount point. Both differ once another file system is
+ * mounted there. Returns an empty list for any other folder, because users may remove such a folder and make it again.
  */
 function topOf(disk: Disk, folder: string, { point }: Mount, { ino }: { readonly ino: bigint }): string[] {
   return point === folder ? [String(ino), disk.birthOf(folder) ?? "-"] : [];
 }
 
 /**
- * Returns the innermost mount that contains the folder. If several mounts are at one place, returns the last one,
- * because it hides the others.
+ * Returns the innermost mount that contains the folder. Of several mounts at one place, returns the last one, because
+ * the last one hides the others.
  */
 function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
   let found: Mount | undefined;
@@ -115,8 +115,8 @@ function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
 /**
  * Returns a text that differs each time the file system is mounted. The kernel makes a folder in sysfs for each mounted
  * file system, and the text contains the inode number of that folder. Unlike mount ids and device numbers, these inode
- * numbers are not reused. Supports btrfs, ext4, XFS and F2FS. Returns `undefined` for other file systems, and if there
- * is no sysfs.
+ * numbers are not reused. Supports btrfs, ext4, XFS and F2FS. Returns `undefined` for other file systems and without
+ * sysfs.
  */
 function mountingOf(disk: Disk, { device, type, source }: Mount): string | undefined {
   const candidates: string[] = [];

@@ -24,8 +24,8 @@ type KnownFolder = Pick<ListedWorkspace, "device" | "inode" | "born" | "created"
 
 /**
  * True if the folder of a workspace is still at a path. If the device number is the recorded one, decides as
- * `isFolderOf` does. If it differs, inode and birth time decide, because a file system may get another device number
- * when it is mounted again.
+ * `isFolderOf` does. Otherwise, inode and birth time decide, because a file system may get another device number at
+ * each mount.
  */
 export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);
@@ -35,8 +35,9 @@ export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boo
 
 /**
  * True if the folder of a workspace is at a path, even if somebody has moved it there. Device and inode alone do not
- * identify a folder, because a file system may reuse the inode of a removed one. If the record has no birth time, the
- * folder must not be younger than the workspace. If the file system has no birth times, device and inode decide alone.
+ * identify a folder, because a file system may reuse the inode of a removed one. Therefore, the birth times must be
+ * equal. If the record has no birth time, the folder must not be younger than the workspace. On a file system without
+ * birth times, device and inode decide alone.
  */
 export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);
@@ -47,9 +48,9 @@ export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean 
 }
 
 /**
- * Returns a function that tells since when an origin's folder is missing: the time of the first call that did not find
- * the folder, by the origin's clock (epoch milliseconds). The function returns `undefined` if the folder exists or the
- * origin has no folder.
+ * Returns a function for the time since which an origin's folder has been missing: the time of the first call that did
+ * not find it, in epoch milliseconds. The function returns `undefined` if the folder exists or the origin has no
+ * folder.
  */
 export function folderPresence(disk: Disk, folder: string, now: () => number): () => number | undefined {
   let since: number | undefined;

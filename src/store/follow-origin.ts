@@ -2,7 +2,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { UpstreamLayout } from "../storage/layout.ts";
 import type { Backends } from "./backends.ts";
 
-/** The longest time to wait for the lock, in ms. A wait is useful, because the lock's holder may just be stopping. */
+/** The longest time to wait for the lock, in ms. Waiting helps if the lock's holder is just stopping. */
 const WAIT_MS = 2_000;
 
 /**

@@ -13,9 +13,9 @@ interface Needed {
 }
 
 /**
- * Remembers the erasures whose contents a collection has freed, except contents that are needed elsewhere. So the next
- * collection need not search every pack for these contents. The file is derived: if it is lost, the next collection
- * reads every pack again.
+ * Remembers the erasures whose contents a collection has freed, so that the next collection need not search every pack
+ * for these contents. A remembered erasure may have contents that are kept, because other records need them. The file
+ * is derived: if it is lost, the next collection searches every pack again.
  */
 export class FreedErasures {
   readonly #disk: Disk;
@@ -27,8 +27,8 @@ export class FreedErasures {
   }
 
   /**
-   * True if every erasure is remembered, and if the contents of each erasure that are needed elsewhere are still the
-   * ones at the call of `put`. The key of each erasure is a unique name.
+   * True if every erasure is remembered, and if the needed ones of its contents have not changed since `put`. The keys
+   * of `erasures` are unique names.
    */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;
@@ -44,8 +44,8 @@ export class FreedErasures {
 }
 
 /**
- * Returns one line for each erasure. The line contains a hash of the contents that are needed elsewhere, because a
- * later collection can free more bytes once fewer contents are needed.
+ * Returns one line for each erasure. The line contains a hash of the erasure's contents that are still needed. Once
+ * fewer of them are needed, the line differs, and the next collection frees more bytes.
  */
 async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
   const lines: string[] = [];
@@ -57,7 +57,7 @@ async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Nee
   return lines;
 }
 
-/** Returns the contents that the plans in `aside` give for the erased paths. Skips a plan that is no longer needed. */
+/** Returns the contents of the erased paths in the plans in `aside`. Skips a plan that is no longer needed. */
 async function contentsAside({ aside = [] }: LoggedErasure, { alive, blobs }: Needed): Promise<Hash[]> {
   const hashes: (Hash | undefined)[] = [];
   for (const { plan, paths } of aside) {

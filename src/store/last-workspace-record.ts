@@ -15,18 +15,18 @@ interface LastRecord {
   /** The last sound record, and the `seq` of its event. */
   readonly last?: { readonly record: WorkspaceRecord; readonly seq: number };
   readonly problem?: ChronicleError;
-  /** The number of the line with the first fault; `undefined` if the fault does not concern a single line. */
+  /** The number of the line with the problem; `undefined` if the problem does not concern a single line. */
   readonly line?: number;
 }
 
 const OTHER_FORMAT: ErrorCode = "FORMAT_UNSUPPORTED";
-/** The errors that are returned as a `problem`, because they concern only one history. Other errors are thrown. */
+/** The codes of errors that concern only one history. These errors become a `problem`, and others are thrown. */
 const OF_THIS_HISTORY: readonly ErrorCode[] = [OTHER_FORMAT, "LOG_DAMAGED"];
 
 /**
- * Reads the last `workspace:` record in the present log. The sentinel that starts a log after a compaction has such a
- * record, too. If the history is damaged or has another format, the result has a `problem`. Throws all other errors,
- * such as errors of the disk. `last` and `problem` are both missing if the log has no acknowledged event.
+ * Reads the last `workspace:` record in the present log. After a compaction, the sentinel at the start of the log
+ * contains that record. If the history is damaged or has another format, the result has a `problem`. Throws all other
+ * errors, such as errors of the disk. `last` and `problem` are both missing if the log has no acknowledged event.
  */
 export async function lastWorkspaceRecord(
   { disk, openLog }: HistoryBackends,
@@ -52,8 +52,8 @@ async function readRecords(log: EventLog, id: string): Promise<LastRecord> {
   for await (const lines of log.read()) {
     for (const { bytes, offset, lineNumber } of lines) {
       if (!marks.some((mark) => bytes.includes(mark))) continue;
-      // A commit without its end was never acknowledged and may be torn, so damage in it is no fault. A line of another
-      // format is a fault even in such a commit, because that format may end its commits in another way.
+      // Damage in a commit without its end is no fault, because the commit may be torn and was never acknowledged. A
+      // line of another format is a fault even there, because another format may end its commits in another way.
       const isSure = offset < log.head.bytes;
       const problem = faultOf(() => {
         const found = recordIn(bytes);
@@ -90,8 +90,8 @@ export function problemText({ problem, line }: Pick<LastRecord, "problem" | "lin
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` if the history of a workspace has another format. The folder of such a workspace is
- * unknown, and a second history of that folder must not begin.
+ * Throws `FORMAT_UNSUPPORTED` if the history of a workspace has another format. Otherwise, a second history of the same
+ * folder could begin, because the folder of such a workspace is unknown.
  */
 export async function refuseOtherFormat(backends: HistoryBackends, layout: WorkspaceLayout, id: string): Promise<void> {
   const { problem } = await lastWorkspaceRecord(backends, layout, id);

@@ -1,16 +1,16 @@
 import type { Disk } from "../disk/disk.ts";
 
 /**
- * The longest write-ahead log that is left behind, in bytes. The next process must read the whole write-ahead log, so a
- * longer log is checkpointed and removed.
+ * The longest write-ahead log that is left behind, in bytes. A longer log is checkpointed and removed, because the next
+ * process must read the whole log.
  */
 const LONGEST_LEFT = 1024 * 1024;
 
 /**
- * Makes `close` of a store do nothing if the write-ahead log of its SQLite database (at `path`) is short but not empty.
- * Changes `store` and returns it. Only for a process that ends right afterwards. A real close costs four syncs, and
- * removes two files that the next process makes again. Without a real close, the next process reads the write-ahead
- * log, as after a kill.
+ * Replaces `close` of a store, and returns the store. The new `close` does nothing if the write-ahead log of the SQLite
+ * database at `path` is short but not empty. Only for a process that ends right afterwards. The next process then reads
+ * the write-ahead log, as after a kill. A real close costs four syncs, and removes two files that the next process
+ * makes again.
  */
 export function leftOpen<Store extends { close(): void | Promise<void> }>(
   disk: Disk,

@@ -6,8 +6,8 @@ import { removeTree } from "../disk/remove-tree.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
 /**
- * Returns a function that writes files into a new folder. If the folder's name is taken, the function appends a
- * counter. Folders get mode 0700, and files mode 0600.
+ * Returns a function that writes files into a new folder. The function appends a counter to a name that is taken.
+ * Folders get mode 0700, and files mode 0600.
  */
 export function newFolders(disk: Disk): NewFolder {
   return async (given, stem, files) => {

@@ -8,9 +8,9 @@ import type { CommandEnd, CommandSurroundings } from "../api/workspace-api.ts";
 import type { Processes } from "../engine/log/context.ts";
 import { optional } from "../util/optional.ts";
 
-/** Returns the processes of this machine. If the machine has a /proc, it must be on `disk`. */
+/** Returns the processes of this machine. `disk` must contain the machine's /proc, if there is one. */
 export function nodeProcesses(disk: Disk): Processes {
-  // The mark of this process does not change, and is asked for several times in each operation.
+  // Remember the mark of this process, because each operation asks for it several times.
   let ownMark: string | undefined;
   return {
     pid: process.pid,
@@ -23,8 +23,8 @@ export function nodeProcesses(disk: Disk): Processes {
 }
 
 /**
- * Returns the inode of this process's PID namespace, which cannot change (pid_namespaces(7)); `undefined` without
- * /proc.
+ * Returns the inode of this process's PID namespace; `undefined` without /proc. A process never changes its namespace
+ * (pid_namespaces(7)).
  */
 function pidSpaceOf(disk: Disk): string | undefined {
   try {
@@ -38,11 +38,11 @@ function pidSpaceOf(disk: Disk): string | undefined {
 const MARK_DIGITS = 16;
 
 /**
- * Returns a mark of a process: a hash of the machine's boot id, the process's start in ticks since the boot
- * (proc_pid_stat(5), the 22nd field; the 20th after the name), and the pid. Setting a clock changes none of these. The
- * pid is needed because several processes can start in one tick. The mark is a hash because the log goes to other
- * machines. Returns `undefined` if the process is gone or there is no /proc. Also returns `undefined` if the boot id
- * cannot be read, because a process that can read it would compute another mark.
+ * Returns a mark of a process: a hash of the machine's boot id, the process's start time and the pid. Setting a clock
+ * changes none of these. The start time is in ticks since the boot (field 22 in proc_pid_stat(5), the 20th after the
+ * name). The pid is included, because several processes can start in one tick. The mark is a hash, because the log goes
+ * to other machines. Returns `undefined` if the process is gone or there is no /proc. Also returns `undefined` without
+ * a readable boot id, because other processes may be able to read it and would compute another mark.
  */
 function markOf(disk: Disk, pid: number): string | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
@@ -54,7 +54,7 @@ function markOf(disk: Disk, pid: number): string | undefined {
 }
 
 /**
- * The most ancestors that are followed. If pids are reused during the search, the chain of parents may become a cycle.
+ * The most ancestors that are followed. The chain of parents may become a cycle if pids are reused during the search.
  */
 const MOST_ANCESTORS = 1_000;
 
@@ -99,14 +99,14 @@ function isAlive(disk: Disk, pid: number): boolean {
 }
 
 /**
- * The number of bytes that are read from the start of a file in /proc. The fields of a `stat` line up to the start time
- * have fewer bytes, because a name has at most 64 bytes, and a number at most 20.
+ * The number of bytes that are read from the start of a file in /proc. This includes the start time in a `stat` line,
+ * because a name has at most 64 bytes and a number at most 20.
  */
 const STAT_BYTES = 1_024;
 
 /**
- * True if the process is a zombie, to which `kill` still succeeds. In proc_pid_stat(5), the state is the letter after
- * the last `)`.
+ * True if the process is a zombie. `kill` succeeds even for a zombie. In proc_pid_stat(5), the state is the letter
+ * after the last `)`.
  */
 function isZombie(disk: Disk, pid: number): boolean {
   const stat = readStart(disk, `/proc/${pid}/stat`);
@@ -133,7 +133,7 @@ function readStart(disk: Disk, path: string): string | undefined {
 
 async function run(command: readonly string[], options: CommandSurroundings): Promise<CommandEnd> {
   const { cwd, descriptors, bytes, moreEnv } = options;
-  // The environment decides nothing here. It is only passed to the child, which would inherit it anyway.
+  // The environment is only passed to the child, which would inherit it anyway.
   // oxlint-disable-next-line node/no-process-env
   const env = { ...(options.env ?? process.env), ...moreEnv };
   try {

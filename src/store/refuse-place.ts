@@ -15,8 +15,8 @@ export function refuseFurther(found: ListedWorkspace, [, ...further]: readonly R
 }
 
 /**
- * Throws `REFUSED` if the workspace tracks a folder and the root is a single file, or the reverse. Also throws it if
- * both are single files with different names.
+ * Throws `REFUSED` if the workspace tracks a folder and the root is a single file, or the reverse. Also throws
+ * `REFUSED` for two single files with different names.
  */
 export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void {
   const [old = ""] = found.folders;
@@ -32,8 +32,8 @@ export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void 
 }
 
 /**
- * Throws `REFUSED` if the new place of the first root lies in another root of the workspace or contains it, because
- * files would be recorded twice.
+ * Throws `REFUSED` if the new place of the first root overlaps with another root of the workspace, because files in
+ * both would be recorded twice.
  */
 export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
   const place = placeOfRoot(root);
@@ -46,7 +46,7 @@ export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
   );
 }
 
-/** System folders that are refused with everything in them. The last four are on macOS. */
+/** System folders that are refused with everything in them. The folders in the last line are those of macOS. */
 const WHOLE = [
   ...["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys"],
   ...["/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/sbin", "/usr/share"],

@@ -8,7 +8,7 @@ import { wholePath } from "../core/tree/root-place.ts";
 
 /**
  * Returns the source of contents at a place. Throws `NOT_FOUND` if the path is no folder. Throws `USAGE` if the path is
- * not absolute, or if the place is given as a store and is no store.
+ * not absolute or `place.store` is no store.
  */
 export function repairSource(
   { disk, isStore, findContents }: Pick<Backends, "disk" | "isStore" | "findContents">,

@@ -11,7 +11,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { Retention } from "../engine/log/context.ts";
 import { readText } from "./file-head-keeper.ts";
 
-/** The caller's retention limits, and the defaults that replace the built-in defaults. */
+/** The retention limits of a caller, and defaults in place of the built-in ones. */
 export interface RetentionInputs {
   readonly given: Partial<RetentionShape>;
   readonly defaults: Partial<RetentionShape>;
@@ -20,8 +20,8 @@ export interface RetentionInputs {
 /**
  * Returns the retention limits of a workspace. Each limit is taken from the first of these that sets it: the caller,
  * the workspace's `config.yaml`, the user's `config.yaml`, the defaults. Both files are in the configuration folder, so
- * that nothing in the tracked folder changes how long its history is kept. Throws `USAGE` if a limit of the caller or a
- * file is invalid. For a file, the error names the file and the line.
+ * that no file in a tracked folder changes the retention. Throws `USAGE` if a limit of the caller or a file is invalid.
+ * For a file, the error names the file and the line.
  */
 export async function retentionOf(
   disk: Disk,

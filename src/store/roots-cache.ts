@@ -9,7 +9,7 @@ import { type HistoryBackends, lastWorkspaceRecord, problemText } from "./last-w
 import { placeOfRoot } from "../core/tree/root-place.ts";
 import { optional } from "../util/optional.ts";
 
-/** A workspace of the store, as its last `workspace:` record describes it. */
+/** A workspace of the store, from its last `workspace:` record. */
 export interface ListedWorkspace {
   readonly id: string;
   /** The seq of the event with the listed record; 0 if no record could be read. */
@@ -26,8 +26,8 @@ export interface ListedWorkspace {
   readonly created: string;
   readonly archived?: true;
   /**
-   * The first fault in the log of the workspace. Either no record of the workspace can be read, or the listed record
-   * may be out of date. A faulty workspace is never cached, because its log may be put back.
+   * The first fault in the log of the workspace. With a fault, the listed record may be missing or out of date. Such a
+   * workspace is never cached, because a person may restore its log.
    */
   readonly problem?: string;
 }
@@ -40,8 +40,8 @@ interface CacheChange {
 }
 
 /**
- * A cache of the store's workspaces in `cache/roots.json`, derived from the logs. It saves a command from reading every
- * log.
+ * A cache of the store's workspaces in `cache/roots.json`, derived from the logs. With the cache, a command need not
+ * read every log.
  */
 export class RootsCache {
   readonly #backends: HistoryBackends;
@@ -83,16 +83,16 @@ export class RootsCache {
   }
 
   /**
-   * Removes a workspace from the cache, durably. Call this before its record is changed, so that the next `list` reads
-   * the log, even after a power loss.
+   * Removes a workspace from the cache, durably. Must be called before the workspace's record is changed, so that the
+   * next `list` reads the log, even after a power loss.
    */
   drop(id: string): void {
     this.#change({ fresh: [], gone: [id], durably: true });
   }
 
   /**
-   * Changes the cache. Ignores errors of the disk, because missing entries are read from the logs again, and cached
-   * entries are still true.
+   * Changes the cache. Ignores errors of the disk, because the old cache is still true, and `list` reads missing
+   * entries from the logs.
    */
   #tryToChange(change: CacheChange): void {
     try {
@@ -103,8 +103,8 @@ export class RootsCache {
   }
 
   /**
-   * Changes the cache file, and keeps what other processes have written to it. Of two records of a workspace, the later
-   * one is kept.
+   * Changes the cache file, and keeps the entries that other processes have added. Of two records of a workspace, keeps
+   * the later one.
    */
   #change({ fresh, gone, durably = false }: CacheChange): void {
     const all = new Map(this.#load());
@@ -128,8 +128,7 @@ export class RootsCache {
     const [{ last }, problem] = [found, problemText(found)];
     if (problem === undefined) return last === undefined ? undefined : listedWorkspace(id, last.record, last.seq);
     if (last !== undefined) return { ...listedWorkspace(id, last.record, last.seq), problem };
-    // The modification time of `workspace.json` is the time at which the history began, because the file is written
-    // only then.
+    // The history began at the modification time of `workspace.json`, because the file is written only at that time.
     const made = this.#disk.lstat(layout.workspaceJson) ?? this.#disk.lstat(layout.folder);
     const created = new Date(Number((made?.mtimeNs ?? 0n) / 1_000_000n)).toISOString();
     return { id, seq: 0, folders: [], single: false, device: "", inode: "", created, problem };
@@ -182,7 +181,7 @@ function parsed(text: string | undefined): ReadonlyMap<string, ListedWorkspace> 
     const value = JSON.parse(text ?? "[]") as unknown;
     return new Map((Array.isArray(value) ? value : []).filter(isListed).map((one) => [one.id, one]));
   } catch {
-    // A torn cache is read as empty, so that the logs are read again.
+    // Treat a torn cache as empty, so that the logs are read again.
     return new Map();
   }
 }

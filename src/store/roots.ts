@@ -26,10 +26,7 @@ export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
   });
 }
 
-/**
- * Throws `REFUSED` for equal or nested roots, because a file that lies in two roots would be recorded and restored
- * twice.
- */
+/** Throws `REFUSED` for equal or nested roots, because files in two roots would be recorded and restored twice. */
 function refuseNested(disk: Disk, places: readonly Place[]): void {
   for (const [i, inner] of places.entries()) {
     const outer = places.find((one, at) => at !== i && one.only === undefined && isWithin(disk, inner, one.folder));
@@ -103,8 +100,8 @@ function newRootId({ folder, only }: Place, taken: Set<string>): string {
 }
 
 /**
- * Throws `UNSAFE` if the folder belongs to the store. Without `force`, also throws it for a personal place. `folder`
- * must have no links.
+ * Throws `UNSAFE` if the folder belongs to the store. Without `force`, also throws `UNSAFE` for a personal place, such
+ * as a home folder. `folder` must have no links.
  */
 export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & { readonly force: boolean }): void {
   if (ownFolderAround(disk, folder, [options.home, options.configFolder]) !== undefined) {
@@ -132,13 +129,10 @@ const PERSONAL = ["Desktop", "Documents", "Downloads"] as const;
 /** The variables in `user-dirs.dirs` (freedesktop.org) that name these folders in the person's language. */
 const VARIABLES = /^\s*XDG_(?:DESKTOP|DOCUMENTS|DOWNLOAD)_DIR="((?:[^"\\]|\\.)*)"\s*$/gm;
 
-/** The most bytes that are read of `user-dirs.dirs`. The file has a few lines. */
+/** The most bytes that are read of `user-dirs.dirs`. Usually, the file has a few lines. */
 const MOST_BYTES = 64 * 1024;
 
-/**
- * Returns why a folder is a personal place, for people; `undefined` for a folder that may be a project. `folder` must
- * have no links.
- */
+/** Describes a personal place to people. Returns `undefined` for any other folder. `folder` must have no links. */
 function personalPlace(disk: Disk, folder: string, { configFolder, userHome }: StorePlaces): string | undefined {
   if (folder === "/") return "the whole file system";
   if (userHome === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { Disk } from "../disk/disk.ts";
 import { errnoOf } from "../core/values/errors.ts";
 
-/** The age above which a measurement is repeated, in ms. */
+/** The greatest age of a measurement, in ms. An older one is repeated. */
 const LOOK_MS = 5_000;
 
 /** The most bytes that are written before the next measurement. */
@@ -9,7 +9,7 @@ const LOOK_BYTES = 16 * 1024 * 1024;
 
 /**
  * Estimates the size of a store in bytes as the last measurement plus the bytes written since. Measurements are rare,
- * because they look at every file. Writes of other processes are included only from the next measurement on.
+ * because each one looks at every file. Writes of other processes are included only from the next measurement on.
  */
 export class StoreGauge {
   readonly #disk: Disk;
@@ -26,7 +26,7 @@ export class StoreGauge {
     this.#now = now;
   }
 
-  /** Returns the estimated size. `fresh`: measures now. */
+  /** Returns the estimated size. With `fresh`, measures now. */
   takes({ fresh = false }: { readonly fresh?: boolean } = {}): number {
     const now = this.#now();
     const isStale = fresh || this.#at === undefined || Math.abs(now - this.#at) > LOOK_MS || this.#grown > LOOK_BYTES;
@@ -50,8 +50,8 @@ export class StoreGauge {
 }
 
 /**
- * Returns the size of a folder's files in bytes; 0 if there is no such folder. Leaves out files that are removed
- * meanwhile.
+ * Returns the size of a folder's files in bytes; 0 if there is no such folder. Files that disappear meanwhile count as
+ * empty.
  */
 export function treeSize(disk: Disk, folder: string): number {
   if (disk.lstat(folder) === undefined) return 0;

@@ -13,8 +13,8 @@ interface StorePlaces {
 }
 
 /**
- * The folder that is made first in each place. The owner of this folder is the user of the place, because the place
- * itself may be a mount point that belongs to root.
+ * The folder that is made first in each place. Its owner is the user of the place. The owner of the place itself may be
+ * root, because the place may be a mount point.
  */
 const FIRST = { home: "workspaces", configFolder: "heads" } as const;
 
@@ -34,7 +34,7 @@ function placesOf(disk: Disk, given: StorePlaces): Place[] {
 
 /**
  * Returns the owner of a folder. For a missing folder, returns this process's user. If that user is root, returns the
- * owner of the nearest existing folder above instead.
+ * owner of the nearest existing folder above.
  */
 function ownerOf(disk: Disk, folder: string): number {
   const own = effectiveUser();
@@ -57,8 +57,8 @@ function uidOf(disk: Disk, path: string): number | undefined {
 
 /**
  * Makes the user of each place (the store, and the configuration folder) the owner of everything that this process
- * makes in that place. Otherwise, the user could neither read nor replace those files. Returns false if the folders of
- * the store must not be made, because they would not belong to the user of the store.
+ * makes in that place. Otherwise, the user could neither read nor replace those files. Returns false if folders that
+ * this process makes in the store would not belong to the user of the store.
  */
 export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   let mayMake = true;
@@ -83,9 +83,8 @@ export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
 }
 
 /**
- * True if a file that this process makes in the folder belongs to the folder's user anyway, because on some file
- * systems every file belongs to one user. Tries to make a file, which the disk refuses if the file would belong to
- * another user.
+ * True if this process can make a file for the folder's user. On some file systems, every file belongs to one user.
+ * Tries to make a file. The disk refuses a file that would belong to another user.
  */
 function keepsNoOwners(disk: Disk, folder: string): boolean {
   const path = `${folder}/.owner-${process.pid}`;
@@ -103,8 +102,8 @@ function keepsNoOwners(disk: Disk, folder: string): boolean {
 const NAMED = 3;
 
 /**
- * Folders whose contents are not checked: Node's own cache, in which each user has a folder, and the staged files,
- * which have the modes and owners of the workspace's files.
+ * Folders whose contents are not checked. Each user has a folder in Node's cache. Staged files have the modes and
+ * owners of the workspace's files.
  */
 const NOT_OURS = /^(?:cache\/compile|(?:workspaces|forgotten)\/[^/]+\/staging)$/;
 
@@ -122,9 +121,9 @@ interface Places {
 }
 
 /**
- * Checks that the user of the store can read and write each file of the store and of the configuration folder. Files
- * that another user's command left behind would make every later command fail. The user of the store is the user of
- * this process. If that user is root, `userOf` finds the user of the store.
+ * Checks that the user of the store can read and write each file of the store and of the configuration folder. Files of
+ * another user, left by a command of that user, would make every later command fail. The user of the store is the user
+ * of this process or, in a process of root, the result of `userOf`.
  */
 export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
   const name = "access";
@@ -148,8 +147,8 @@ export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places
 }
 
 /**
- * Returns the user of a place, for a process that runs as root. If the place lies in the home folder, this is the owner
- * of the home folder. Otherwise it is the owner of `workspaces` or `heads` in the place, or of the place itself.
+ * Returns the user of a place, for a process that runs as root. For a place in the home folder, returns the owner of
+ * the home folder. Otherwise, returns the owner of `workspaces` or `heads` in the place, or of the place itself.
  */
 function userOf(
   disk: Disk,
@@ -176,8 +175,8 @@ function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
 }
 
 /**
- * Returns why the user cannot read and write a path, for people; `undefined` if the user can. The owner and the mode of
- * a link do not matter.
+ * Describes to people why the user cannot read and write a path. Returns `undefined` if the user can. The owner and the
+ * mode of a link do not matter.
  */
 function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | undefined {
   if (kind === "symlink") return undefined;
@@ -186,7 +185,10 @@ function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | 
   return (mode & needed) === needed ? undefined : `may not be read and written (${mode.toString(8)})`;
 }
 
-/** Returns the names in a folder; none if the folder is gone or unreadable. The caller reports an unreadable folder. */
+/**
+ * Returns the names in a folder; none if the folder is gone or unreadable. `hinderedIn` has already reported an
+ * unreadable folder.
+ */
 function namesIn(disk: Disk, path: string): string[] {
   try {
     return disk.list(path).map(({ name }) => name.toString());

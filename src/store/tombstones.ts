@@ -8,10 +8,7 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 
 const SUFFIX = ".json";
 
-/**
- * Returns the two possible places of the history that a note is about. While the note is valid, the history is in the
- * second place.
- */
+/** Returns the two possible places of a note's history. The history is in the second place while the note is valid. */
 function placesIn(home: string, { id, part }: Tombstone): readonly [string, string] {
   const layout = storeLayout(home);
   const workspace = part?.workspace ?? id;
@@ -27,9 +24,9 @@ interface PlaceOfNotes {
 
 /**
  * The notes on the histories, and parts of histories, that were forgotten in one store. Each note is a file (0600) in
- * `forgotten/` beside the key. Copies of a store may share that folder and have histories with the same id. Therefore,
- * a note of another store is skipped and never overwritten. A note names the path that its store had when the note was
- * written. The store may have been moved since, or may be opened through a link (see `#isOwn`).
+ * `forgotten/` beside the key. Copies of a store may share that folder, and have histories with the same ids.
+ * Therefore, the notes of other stores are skipped and never overwritten. A note names the path of its store at the
+ * time of writing. Later, the store may have another path (see `#isOwn`).
  */
 export class Tombstones {
   readonly #disk: Disk;
@@ -93,10 +90,10 @@ export class Tombstones {
 
   /**
    * True if the note belongs to this store. A note with another path belongs to this store only if this store has the
-   * history, and the other path leads to the same history or to none. The note counts as that of the other store, of
-   * which this store may be a copy, in these cases:
+   * history, and the other path leads to the same folder or to none. The note belongs to another store in these cases,
+   * because this store may be a copy:
    *
-   * - There is a different folder of the history at the other path.
+   * - The other path leads to a different folder with the history.
    * - The other path cannot be inspected.
    * - The note says that the history was freed.
    */
@@ -124,8 +121,8 @@ export class Tombstones {
   }
 
   /**
-   * Returns the two paths at which this store may keep a note. All stores share the first path. If it holds a note of
-   * another store or a damaged note, this store uses the second path, which no other store writes.
+   * Returns the two paths at which this store may keep a note. All stores share the first path. If that path holds a
+   * note of another store or a damaged note, this store uses the second path. No other store writes there.
    */
   #places(id: string): readonly [shared: string, ours: string] {
     const store = sha256(this.#store).slice(0, 16);

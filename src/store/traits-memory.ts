@@ -36,7 +36,7 @@ export class FileTraitsMemory implements TraitsMemory {
       makeFolders(this.#disk, this.#path.slice(0, this.#path.lastIndexOf("/")));
       writeFileDurably(this.#disk, this.#path, Buffer.from(JSON.stringify(kept)), { mark: `.${process.pid}` });
     } catch (error) {
-      // A store that cannot be written is ignored here. The next write of data that is not derived reports the error.
+      // Ignore a store that cannot be written: the next write of data that is not derived reports the error.
       if (errnoOf(error) === undefined) throw error;
     }
   }

@@ -6,10 +6,13 @@ import type { Timers } from "../util/timers.ts";
 
 /** The time in ms between two checks of a log if the system reports no changes of files. */
 const LOOK_MS = 50;
-/** The time in ms between two checks of a log if the system reports changes. A report may be lost. */
+/**
+ * The time in ms between two checks of a log if the system reports changes of files. Checks are needed, because a
+ * report may be lost.
+ */
 const LOOK_AGAIN_MS = 1_000;
 
-/** Calls `onGrown` when any process has appended to the log or replaced it, until the result is disposed of. */
+/** Calls `onGrown` after any process has appended to the log or replaced it. Disposing of the result ends the calls. */
 export function watchLog(disk: Disk, log: string, { timers, onGrown }: WatchLogOptions): Disposable {
   let seen = stateOf(disk, log);
   const look = (): void => {

@@ -73,8 +73,8 @@ export async function withNames<T>({ backends, layout, waitMs }: Place, work: ()
 }
 
 /**
- * Moves a workspace's folder, with its mirror. First calls `before`, with the lock held, to write what must be durable
- * before the move. If `before` throws, nothing is moved. Throws `LOCKED` if another process changes or syncs the
+ * Moves a workspace's folder, with its mirror. First calls `before` under the workspace's lock, so that a durable note
+ * can precede the move. If `before` throws, nothing is moved. Throws `LOCKED` if another process changes or syncs the
  * workspace and does not end in time.
  */
 export async function moveWorkspace(
@@ -90,7 +90,7 @@ export async function moveWorkspace(
     using _held = await lock.exclusive(waitMs);
     await before();
     backends.move(folder, to);
-    // Sync the target first, so that after a crash the folder is in at least one of the two places.
+    // Sync the target first, so that a crash leaves the folder in at least one of the two places.
     disk.syncFolder(to.slice(0, to.lastIndexOf("/")));
     disk.syncFolder(layout.workspaces);
   } finally {

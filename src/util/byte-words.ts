@@ -15,9 +15,9 @@ export interface ByteWords {
 
 /**
  * Node passes arguments only as UTF-8. Therefore, a shell gets the bytes of an encoded word as octal escapes. The shell
- * executes `env`, which sets the variables and executes the command. The shell does not set them itself, because it
- * drops some variables and adds others. Plain words have the prefix `=`, and encoded words have the prefix `%`. The dot
- * preserves final newlines, which `$(...)` would remove.
+ * executes `env`, which sets the variables and executes the command. The shell does not set the variables itself,
+ * because it would drop some of them and add others. Plain words have the prefix `=`, and encoded words have the prefix
+ * `%`. The dot preserves final newlines, which `$(...)` would remove.
  */
 const SCRIPT = `
 for w do

@@ -28,7 +28,7 @@ export interface BlockColumns {
   readonly wrong: readonly (string | undefined)[];
   /** 1 for each file that was written. */
   readonly done: Uint8Array;
-  /** As in `StageColumns`. */
+  /** The stats of the written files, as in `StageColumns`. */
   readonly stats: BigInt64Array;
 }
 
@@ -63,8 +63,8 @@ export function toBlockBatch(
 const FOLDER_MODE = 0o700;
 
 /**
- * Checks the blocks, and writes the files of sound blocks. If a file cannot be written, it is left out, and no part of
- * it remains.
+ * Checks the blocks, and writes the files of sound blocks. Skips a file that cannot be written, and leaves no part of
+ * it.
  */
 export function checkBlocks(fs: ConfinedFs, batch: BlockBatch): BlockColumns {
   const done = new Uint8Array(batch.paths.length);

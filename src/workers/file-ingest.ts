@@ -67,8 +67,8 @@ class FileIngestRun implements IngestRun {
   readonly #folders: readonly ConfinedFs[];
   readonly #given: IngestOptions;
   /**
-   * The caller's `onResult`. The `onResult` of `#given` passes results on to this function, but holds back the results
-   * of databases until it is decided which databases are read again as units (`LiveUnits`).
+   * The caller's `onResult`. The `onResult` of `#given` calls it, but holds back the result of a database until
+   * `LiveUnits` has decided whether to read the database again as a unit.
    */
   readonly #onResult: IngestOptions["onResult"];
   readonly #units: LiveUnits;
@@ -219,8 +219,8 @@ class FileIngestRun implements IngestRun {
   }
 
   /**
-   * True if worker threads may read the files. If they cannot store contents, this holds only for a run that only
-   * hashes.
+   * True if worker threads may read the files. If worker threads cannot store contents, they may read only for a run
+   * that only hashes.
    */
   get #mayUsePool(): boolean {
     const { threads, intake } = this.#options;
@@ -279,9 +279,9 @@ interface UnitPlaces {
 type UnitOptions = Pick<IngestOptions, "known" | "maxFileSize">;
 
 /**
- * The SQLite databases of one capture. The companion files of a database are deferred when they are scanned, and the
- * result of the database is held back. At the end, a database that may be in use is read again, as a unit with its
- * companion files.
+ * The SQLite databases of one capture. The companion files of a database (`-wal`, `-journal`) are deferred when they
+ * are scanned, and the result of the database is held back. At the end, a database that may be in use is read again, as
+ * a unit with its companion files.
  */
 class LiveUnits {
   readonly #places: UnitPlaces;
@@ -342,10 +342,10 @@ class LiveUnits {
   /**
    * True if the database must be read as a unit.
    *
-   * - If the database was read already, it must be read again in three cases: it was unstable, it was modified so
-   *   recently that a later write may not change its times, or it has companion files.
-   * - If the scan reported only companion files, the database must be read if the history has it (`known`) and the file
-   *   is still a database.
+   * - A database that was already read must be read again if it was unstable, if its times may hide a later write
+   *   (`isRacy`), or if it has companion files.
+   * - A database of which the scan reported only companion files must be read if the history has it (`known`) and its
+   *   file is still a database.
    */
   #isUnit(database: WorkspacePath, read: FileRead | undefined): boolean {
     const { fs, path } = this.#placeOf(database);

@@ -68,7 +68,7 @@ export class FileRestoreWorkers implements RestoreWorkers {
     const pool = this.#pools.take(base);
     const middle = Math.ceil(paths.length / 2);
     try {
-      // There are only two batches, because the next batches would be sent only when this thread is idle.
+      // The paths are split into only two batches, because further batches would wait until this thread is idle.
       const done = [paths.slice(0, middle), paths.slice(middle)].map((part) => pool.remove(part));
       return (await Promise.all(done)).every(Boolean);
     } finally {

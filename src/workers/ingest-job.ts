@@ -19,8 +19,8 @@ export interface IngestBatch {
 }
 
 /**
- * The outcome of reading one path. See `StableRead`; `database` and `unstableDatabase` are files that were read and are
- * SQLite databases.
+ * The outcome of reading one path (see `StableRead`). `database` and `unstableDatabase` stand for `read` and `unstable`
+ * if the file is an SQLite database.
  */
 export const OUTCOME = {
   read: 0,

@@ -63,7 +63,7 @@ export class IngestPool {
     }
   }
 
-  /** Resolves when few enough batches wait. Otherwise a fast scan would pile up work for slow readers. */
+  /** Resolves when few enough batches wait, so that a fast scan does not pile up work for slow readers. */
   whenRoom(): Promise<void> {
     return this.#pool.whenRoom(MOST_WAITING);
   }

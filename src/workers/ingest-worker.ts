@@ -11,8 +11,8 @@ import { sqliteBlobIndex } from "../storage/sqlite/sqlite-blob-index.ts";
 import { newUlid } from "../util/ulid.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 
-// This file is the composition root of a worker thread of a large capture. The thread reads files only
-// beneath the roots (`ConfinedFs`), and writes their contents into a pack that only this thread writes.
+// This file is the composition root of a worker thread of a large capture. The thread reads files only beneath the
+// roots (`ConfinedFs`), and writes their contents into a pack of its own.
 
 /** The initial data of a worker. Without a `grant`, the worker only computes hashes. */
 export interface IngestWorkerData {

@@ -76,7 +76,7 @@ export interface StageTools {
   readonly packs: PackReader;
 }
 
-/** Writes the files of a batch. If a file cannot be written, it is left out, and no part of it remains. */
+/** Writes the files of a batch. Skips a file that cannot be written, and leaves no part of it. */
 export function stageBatch(tools: StageTools, batch: StageBatch): StageColumns {
   const count = batch.paths.length;
   const done = new Uint8Array(count);

@@ -119,8 +119,8 @@ export class KeptStagePool {
   }
 
   /**
-   * Takes back a pool, and keeps it. Ends the pool instead, before resolving, if it has failed or is busy, or if
-   * another pool is kept.
+   * Takes back a pool, and keeps it. If the pool has failed or is busy, or if another pool is kept, ends the pool
+   * instead, and resolves afterwards.
    */
   async giveBack(base: string, pool: StagePool): Promise<void> {
     if (!pool.isFree || this.#kept !== undefined) return pool[Symbol.asyncDispose]();

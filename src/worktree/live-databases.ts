@@ -58,7 +58,7 @@ export function dropSharedMemory({ fs, inner }: PlacedFile): void {
   try {
     fs.unlink(path);
   } catch (error) {
-    // The file was just removed, or this process may not remove it. If it stays, it does no harm, because SQLite does
+    // The file was just removed, or this process may not remove it. A file that stays does no harm, because SQLite does
     // not trust a shared-memory file that no process has open.
     if (!["ENOENT", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
   }

@@ -6,13 +6,13 @@ import type { Owner } from "../disk/disk.ts";
 import type { ContentReader } from "./worktree.ts";
 
 /**
- * Files that the workspace does not record and that an agent's tool is about to change: files outside of the
- * workspace's folders, and the own state of git repositories in these folders. Paths are relative to `/`, without the
- * leading slash. Backends: `DiskOutsideFiles`, `MemoryOutsideFiles`, `NoOutsideFiles` (if the workspace has no folder).
+ * Files that an agent's tool is about to change and that the workspace does not record: files outside of its folders,
+ * and git's own state in its folders. Paths are relative to `/`, without the leading slash. Backends:
+ * `DiskOutsideFiles`, `MemoryOutsideFiles`, `NoOutsideFiles` (if the workspace has no folder).
  *
  * Contract
- * - Every path is resolved from `/` without following links, at the time of use. A path above which there is a link is
- *   not read, and is reported as omitted.
+ * - Every path is resolved from `/` without following links, at the time of use. A path beneath a link is not read, and
+ *   is reported as omitted.
  * - Special files, `/proc`, `/sys` and `/dev` are never opened. Chronicle's own store and keys are never read.
  * - `replace` changes one path from `before` to `after`, whole or not at all. A file or link that equals neither
  *   `before` nor `after` is left as it is.
@@ -42,7 +42,7 @@ export interface OutsideFiles {
    * Changes a path to `after`. If `before` equals `after`, only removes files that interrupted calls have set aside. A
    * new file gets the owner and group of the file that it replaces, if that is permitted. Returns `undefined` once the
    * change is durable, or the reason why it was not made. If somebody wrote to the old file at the last moment, the
-   * change is made, the old file is kept beside the path, and a sentence about that is returned.
+   * change is made nevertheless. The old file is then kept beside the path, and the returned sentence says so.
    */
   replace(change: OutsideChange): Promise<string | undefined>;
 }
@@ -53,8 +53,8 @@ export interface OutsideRequest {
   /** With `deep`: true to read nothing if everything together exceeds the limits, because a part would be of no use. */
   readonly whole?: boolean;
   /**
-   * Set for paths in a tracked folder that the history leaves out, because they are git's own state. A caller on
-   * another machine may see such paths, too.
+   * Set for git's own state in a tracked folder, which the history leaves out. A caller on another machine may see such
+   * paths, too.
    */
   readonly isInside?: true;
   /** Takes a content and returns its hash and size. It may store the content or only hash it. */

@@ -9,16 +9,16 @@ import type { LiveDatabase } from "./live-databases.ts";
 
 /**
  * The files of a workspace where people and agents edit them. Backends: `DiskWorktree` (folders on a disk),
- * `MemoryWorktree`, `HostedWorktree` (no folder: the record replaces it).
+ * `MemoryWorktree`, `HostedWorktree` (no folder: the files are only in the record).
  *
  * Contract
  * - Every path is resolved beneath its root without following links, at the time of use. Outside of the roots, no file
  *   of the user is written or removed, and only the files that determine git's rules are read.
  * - The worktree remembers the last known state of the disk (path, stat, entry). A file or link counts as unchanged,
  *   and is not reported, only if kind, mode, size, mtime_ns, ctime_ns, inode and device are equal and the path is not
- *   racily clean. A folder counts as unchanged if its mode is equal.
- * - A tracked path stays tracked until it is gone. A filter leaves out new paths, but no remembered path. An omission
- *   for another reason, such as `too-large`, leaves out the present state of a remembered path.
+ *   racily clean (see `ScanReport.startedAtNs`). A folder counts as unchanged if its mode is equal.
+ * - A tracked path stays tracked until it is gone. A filter leaves out new paths only. Other reasons, such as
+ *   `too-large`, also leave out the present state of a remembered path.
  * - Special files are listed in the omissions and never opened. Folders of other devices are not entered.
  * - `scan` reports a path as gone only if it has seen that nothing is there. Paths beneath an omitted folder are not
  *   reported.
@@ -37,7 +37,7 @@ export interface Worktree {
   traitsOf(path: WorkspacePath): FolderTraits;
   /**
    * Compares the disk with the remembered state. During the scan, passes the paths that must be read to `onChanged`, in
-   * batches. Changes neither the disk nor what is remembered of paths.
+   * batches. Changes neither the disk nor the remembered state of paths.
    */
   scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport>;
   /**
@@ -49,7 +49,7 @@ export interface Worktree {
   forget(paths: readonly WorkspacePath[]): void;
   /** Forgets everything, including the saved state, so that the next scan reads every path. */
   forgetAll(): void;
-  /** Returns what is remembered of a path. */
+  /** Returns the remembered state of a path. */
   recall(path: WorkspacePath): KnownPath | undefined;
   /**
    * True if stats prove that these files and links are on disk as their entries say, so that a scan would find no
@@ -87,7 +87,7 @@ export interface Worktree {
    * content may have changed since the path was last inspected, so the caller must compare the content's hash.
    */
   read(path: WorkspacePath): Promise<Buffer | undefined>;
-  /** Explains why a path would or would not be tracked by the rules on disk now, and whether it can be read. */
+  /** Explains whether the rules on disk now would track a path, and why. Also says whether the path can be read. */
   explain(path: WorkspacePath): Promise<Explanation>;
   /** Explains paths as `explain` does. Reads the rules of each folder only once. */
   explainAll(paths: readonly WorkspacePath[]): Promise<readonly Explanation[]>;
@@ -105,7 +105,8 @@ export interface Worktree {
   /**
    * Returns a function that finds the outermost git folder that is, or contains, a path. The function returns
    * `undefined` if there is no such folder or the folder is recorded. The function recognises git folders by device and
-   * inode, whatever their names. It looks up each folder only once, so `gitTops` must be called again after changes.
+   * inode, whatever their names. The function looks up each folder only once, so `gitTops` must be called again after
+   * changes.
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
   /**
@@ -115,10 +116,10 @@ export interface Worktree {
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
   /**
-   * Returns what an `apply` of these changes would report now. Blocks a path whose state is no longer `before`, a path
-   * whose folder is missing, and a folder to be removed that holds something else. Blocks all paths if there is too
-   * little space. Changes nothing, and reads no contents from the store. Does not find errors that only an attempt to
-   * write reveals. Checks permissions to write only if `permissions` is true.
+   * Predicts the report of an `apply` of these changes. Blocks a path whose state is no longer `before`, a path whose
+   * folder is missing, and a folder to be removed that holds something else. Blocks all paths if there is too little
+   * space. Changes nothing, and reads no contents from the store. Does not find errors that only an attempt to write
+   * reveals. Checks permissions to write only if `permissions` is true.
    */
   check(request: CheckRequest): Promise<CheckReport>;
   /** Changes paths from `before` to `after`. See `ApplyRequest`. */
@@ -182,8 +183,9 @@ export interface ScanRequest {
    */
   readonly alone?: boolean;
   /**
-   * True to scan only the paths of `only` and the paths beneath them. If false, an ignore file among these paths adds
-   * its whole folder, and a new folder above one of these paths adds its other contents. Default: the value of `named`.
+   * True to scan only the paths of `only` and the paths beneath them. If false, the scan adds the whole folder of an
+   * ignore file among these paths, and all contents of a new folder above one of these paths. Default: the value of
+   * `named`.
    */
   readonly exact?: boolean;
   /** With `named`: true to take the folders above a path of `only` even if nothing is at that path. */
@@ -198,10 +200,9 @@ export interface ScanRequest {
    */
   readonly absentRoot?: "removed" | "known";
   /**
-   * The ids of the roots that are now on another device or mount than before. A root whose remembered device differs
-   * counts as such a root even if it is not in the set. If the remembered files of such a root are not recognised in
-   * it, the scan throws `NOT_FOUND`, because a mount may be missing. `accepted`: missing paths count as gone, whatever
-   * the device of a root is.
+   * The ids of the roots that are now on another device or mount than before. The scan adds the roots whose remembered
+   * device differs. If it does not recognise the remembered files in one of these roots, it throws `NOT_FOUND`, because
+   * a mount may be missing. `accepted`: missing paths count as gone, whatever the device of a root is.
    */
   readonly elsewhere?: ReadonlySet<string | undefined> | "accepted";
   /** Called from time to time with the number of paths scanned. */
@@ -215,8 +216,8 @@ export interface ScannedPath {
   /** The target of a link. */
   readonly target?: Buffer;
   /**
-   * The omission to report if the path turns out to form no unit with an SQLite database: a rule excludes the path, or
-   * it lies beside a root that is a single file.
+   * The omission to report unless the path forms one unit with an SQLite database, as its `-wal` does. Set if a rule
+   * excludes the path, or if the path lies beside a root that is a single file.
    */
   readonly unlessInUnit?: Omission;
 }
@@ -225,8 +226,8 @@ export interface ScannedPath {
 export type PathStat = FileStat | undefined | "unknown";
 
 /**
- * A known path on disk: its stat, which was the same before and after its content was read, and the entry that was
- * recorded for it.
+ * A path on disk as it was recorded: the entry, and the stat that the path had both before and after its content was
+ * read.
  */
 export interface KnownPath {
   readonly entry: Entry;
@@ -245,7 +246,7 @@ export interface LinkedFile {
 
 export interface ScanReport {
   /**
-   * False if nothing was remembered (at the first scan, or after a loss of the cache), so that every path was passed to
+   * False if nothing was remembered, as at the first scan or after a loss of the cache. Every path was then passed to
    * `onChanged`.
    */
   readonly remembered: boolean;
@@ -253,13 +254,13 @@ export interface ScanReport {
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
   /**
-   * The names with which the scan has met tracked files that have several hard links. No watcher reports a write
-   * through a hard link outside of the workspace.
+   * The names under which the scan found tracked files with several hard links. No watcher reports a write through a
+   * hard link outside of the workspace.
    */
   readonly linked: readonly LinkedFile[];
   /** The rules that are not applied, and why, as found by the last full scan. */
   readonly unapplied: readonly UnappliedRules[];
-  /** The filter in force, one per root, in the order of `roots`. */
+  /** The current filter of each root, in the order of `roots`. */
   readonly filters: readonly FilterSpec[];
   /**
    * The number of tracked paths on disk now, including new paths that a limit for the whole root leaves out. `bytes` is
@@ -315,26 +316,26 @@ export interface ApplyRequest {
    * - `skip`: the path stays as it is, and is listed in `blocked`.
    * - `skip-changed`: like `skip` for paths that were changed meanwhile, and like `fail` for every other reason.
    *
-   * Whatever the policy, a folder to be removed that still holds unknown files stays and is listed in `blocked`,
-   * because nothing is lost if it stays.
+   * Under every policy, a folder to be removed stays if it still holds unknown files. It is listed in `blocked`, but
+   * prevents no other change, because nothing is lost if it stays.
    */
   readonly onBlocked: OnBlocked;
   /**
    * Sets of paths that change together or not at all: the files of one SQLite database. If one path is blocked, the
-   * other paths of its set are blocked, too. A path of a set whose `after` equals `before` is checked once more, just
-   * before the other paths are put into place.
+   * other paths of its set are blocked, too. A path of a set may have equal `before` and `after`. Such a path is
+   * checked once more, just before the other paths are put into place.
    */
   readonly together?: readonly (readonly WorkspacePath[])[];
   /**
-   * Makes durable what must precede the first visible change, such as the intent. Called once, after all checks, unless
-   * a blocked path prevents all changes. New files may be staged before and during the call, but nothing is put into
-   * place before `begin` resolves. If `begin` throws, its error is rethrown. If `begin` throws or is never called,
-   * nothing was changed, except that a missing tracked folder may have been made.
+   * Makes the intent durable, and anything else that must precede the first visible change. Called once, after all
+   * checks, unless a blocked path prevents all changes. New files may be staged before and during the call, but nothing
+   * is put into place before `begin` resolves. If `begin` throws, its error is rethrown. If `begin` throws or is never
+   * called, nothing was changed, except that a missing tracked folder may have been made.
    */
   readonly begin?: () => Promise<void>;
   /**
-   * True to finish an interrupted apply. In that case, a path is not blocked if that apply may have left the path in
-   * its present state: equal to `after`, absent, or a folder whose mode is not set yet.
+   * True to finish an interrupted apply. A path is then not blocked in a state that the interrupted apply may have
+   * left: equal to `after`, absent, or a folder whose mode is not set yet.
    */
   readonly resume?: boolean;
   /** True to give files their recorded modification times instead of the present time. */
@@ -386,7 +387,7 @@ export interface BlockedPath {
   readonly reason: BlockReason;
   readonly detail: string;
   /**
-   * Present if this path is blocked only because another file of the same database is blocked: the path of that file.
+   * The other file of the same database whose block is the only reason for this block. Absent if there is no such file.
    */
   readonly with?: WorkspacePath;
 }
@@ -401,8 +402,8 @@ export type CheckReport = Pick<ApplyReport, "applied" | "blocked">;
 
 export interface ApplyReport {
   /**
-   * Paths that now equal `after`, durably. They are remembered. Exception: after a failed apply, these are the changes
-   * that it could not undo, and they are not remembered.
+   * Paths that now equal `after`, durably. The worktree remembers them. After a failed apply: the paths whose changes
+   * could not be undone. These are not remembered.
    */
   readonly applied: readonly WorkspacePath[];
   readonly blocked: readonly BlockedPath[];

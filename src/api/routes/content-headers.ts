@@ -1,19 +1,19 @@
 import type { FileShape } from "../file-api.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Request headers that say on whose behalf a request is made. */
+/** The names of the request headers for the actor, the program and the role of a request. */
 export const ACTING = {
-  /** The actor of the request. The server decides whether this caller may name one (see `WorkspaceApi.as`). */
+  /** The actor of the request. The server decides whether this caller may name an actor (see `WorkspaceApi.as`). */
   actor: "chronicle-actor",
-  /** The program on whose behalf the request is made. */
+  /** The name of the program that asks. */
   client: "chronicle-client",
-  /** `agent`: the request has no more rights than an agent. */
+  /** `agent`: the request has at most the rights of an agent. */
   role: "chronicle-role",
 } as const;
 
 /**
- * The header `HINTS_HEADER` has the value `WITH_COMMANDS` if the request comes from the command line. Hints in the
- * answer may then name commands.
+ * Requests of the command line have this header, with the value `WITH_COMMANDS`. Hints in the answer may then name
+ * commands.
  */
 export const HINTS_HEADER = "chronicle-hints";
 export const WITH_COMMANDS = "commands";
@@ -35,7 +35,7 @@ export function contentHeaders(file: FileShape): Record<string, string> {
   };
 }
 
-/** Returns the file that the headers of a reply describe; `undefined` if they have no path or no known kind. */
+/** Returns the file in the headers of a reply; `undefined` if the headers have no path or no known kind. */
 export function fileOfHeaders(header: (name: string) => string | undefined): FileShape | undefined {
   const kind = KINDS.find((one) => one === header("chronicle-kind"));
   const shown = header("chronicle-path");

@@ -47,8 +47,8 @@ export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER 
     .meta({ description: what });
 
 /**
- * Matches a number. A number that begins with 0 must have octal digits only, so that a mistyped octal number is refused
- * and not parsed as decimal.
+ * Matches a number. After a leading 0, matches only octal digits, so that a mistyped octal number is not parsed as
+ * decimal.
  */
 const BITS = /^(?:0[0-7]{0,15}|[1-9]\d{0,15})$/;
 
@@ -72,7 +72,7 @@ export const flag = (what: string) =>
     .pipe(z.boolean())
     .meta({ description: what });
 
-/** A list of texts in a query, in which the key is repeated for each text. */
+/** A list of texts in a query. The query repeats the key for each text. */
 export const many = (what: string, most: number) =>
   z
     .union([
@@ -104,8 +104,8 @@ export const jsonObject = (what: string) =>
     .describe(what);
 
 /**
- * Returns how deep arrays and objects are nested, but at most `MAX_DEPTH` + 1. Does not recurse, because an untrusted
- * value could overflow the stack.
+ * Returns the depth of nested arrays and objects, at most `MAX_DEPTH` + 1. Does not recurse, because an untrusted value
+ * could overflow the stack.
  */
 function depthOf(value: unknown): number {
   let level: unknown[] = [value];

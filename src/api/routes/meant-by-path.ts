@@ -22,7 +22,7 @@ function virtualMeaning(rest: string): FileRequest | undefined {
 
 /**
  * Returns the operation that a path of the form `x/history` or `x/at/3` may request. Returns `undefined` for other
- * paths, which can only request a content.
+ * paths, because they can only request a content.
  */
 function otherMeaning(rest: string): FileRequest | undefined {
   const history = /^(.+)\/history$/s.exec(rest)?.[1];
@@ -39,8 +39,8 @@ function otherMeaning(rest: string): FileRequest | undefined {
  * of `x`. `as` (`content`, `history`, `iteration`) decides. Without `as`, the path requests the content of the file
  * `x/history` only if `x/history` was ever recorded as a file or link and `x` never was.
  *
- * A virtual path requests what `virtualPath` returns, with two exceptions: `as` is `content`, or `as` fits the path's
- * form `x/history` or `x/at/3`.
+ * A virtual path requests the result of `virtualPath`. There are two exceptions: `as` is `content`, or `as` fits the
+ * path's form `x/history` or `x/at/3`.
  */
 export async function meantByPath(on: WorkspaceApi, rest: string, as?: string): Promise<FileRequest> {
   const content: FileRequest = { operation: "readFile", params: { path: rest } };

@@ -12,8 +12,8 @@ export const PAGE = 100;
 export const MAX_PAGE = 1_000;
 
 /**
- * Returns the page of `all` that begins after the item that the cursor identifies; without a cursor, the first page.
- * `key` returns the cursor of an item. Throws `USAGE` if no item has the cursor.
+ * Returns the page of `all` after the item with the cursor or, without a cursor, the first page. `key` returns the
+ * cursor of an item. Throws `USAGE` if no item has the cursor.
  */
 export function pageOf<Item>(all: readonly Item[], paging: Paging, key: (item: Item) => string): Page<Item> {
   const { limit = PAGE, cursor } = paging;
@@ -45,10 +45,10 @@ function strayCursor(): ChronicleError {
 }
 
 /**
- * Returns the seq after which a stream of events begins: the given `after`; without `after`, the seq of the last event.
- * Must be called before anything is streamed, because an error can no longer be sent afterwards. Throws `PRUNED` if a
- * compaction has dropped the event after `after`, and `NOT_FOUND` if event `after` is not recorded yet. `data.after` of
- * the error is a seq after which the caller can continue.
+ * Returns the seq after which a stream of events begins: `after` or, if it is absent, the seq of the last event. Must
+ * be called before the stream begins, because no error can be sent afterwards. Throws `PRUNED` if a compaction has
+ * dropped the event after `after`, and `NOT_FOUND` if event `after` is not recorded yet. The caller can continue after
+ * the seq in `data.after` of the error.
  */
 export async function eventStart(on: WorkspaceApi, after: number | undefined): Promise<number> {
   const [last] = await on.log({ reverse: true, limit: 1 });

@@ -1,13 +1,12 @@
 import type { FileShape } from "../file-api.ts";
 import type { MeShape, Page, ReplyShapes } from "./reply-shapes.ts";
 
-// This file has the types of the table of routes. The server, the client and the OpenAPI document are made from that
-// table.
+// This file has the types of the table of routes. The server, the client and the OpenAPI document use this table.
 //
 // A row has two halves. Its `Call` has the route's path, and turns the arguments of a call into a request. A client
 // needs only this half. The server's half has the required role, the schemas, and the function that answers the
 // request. `workspaceRoute`, `storeRoute` and `syncRoute` (`row.ts`) join the halves. The types ensure that the halves
-// agree: the schema accepts what `ask` makes, and the reply kind describes what `answer` returns.
+// agree: the schema accepts the result of `ask`, and the reply kind describes the result of `answer`.
 
 export type { Role } from "./role.ts";
 
@@ -38,7 +37,7 @@ export type AnswerOf<Reply extends ReplyKind> = Reply extends { readonly json: i
 
 /** A content that was requested by a path or by its hash. */
 export interface ContentReply {
-  /** The content's hash, which becomes the `ETag`. */
+  /** The content's hash. It becomes the `ETag`. */
   readonly hash: string;
   readonly size: number;
   /**
@@ -76,8 +75,7 @@ export interface Asking<Query, Body> {
   /** The condition of the request, as in `WriteCondition`. The client sends it as `If-Match` or `If-None-Match`. */
   readonly ifMatch?: string | readonly string[] | undefined;
   /**
-   * The value for `Idempotency-Key`. If it is absent, the client makes a key, so that a retry does not repeat the
-   * operation.
+   * The value for `Idempotency-Key`. Without it, the client makes a key, so that a retry does not repeat the operation.
    */
   readonly requestId?: string | undefined;
   readonly lastEventId?: number | undefined;
@@ -86,7 +84,7 @@ export interface Asking<Query, Body> {
 
 /** The half of a row that a client needs. */
 export interface Call<Args extends readonly unknown[], Query, Body, Reply extends ReplyKind> {
-  /** The unique name of the operation, which is also its `operationId` in the OpenAPI document. */
+  /** The unique name of the operation: its `operationId` in the OpenAPI document. */
   readonly operation: string;
   readonly method: Method;
   /**

@@ -7,9 +7,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { MeShape } from "./reply-shapes.ts";
 import type * as z from "zod";
 
-// This file describes routes with their schemas. The types that the client needs at run time are in `route.ts`. They
-// are separate, because the package of the schemas is not installed with the published types of
-// the client, which therefore must not import it.
+// This file describes routes with their schemas. The types of the client's half are in `route.ts`, because the client's
+// published types must not import the package of the schemas. This package is not installed with them.
 
 /**
  * A kind of request that takes long. Each kind has its own queue, because the durations differ: seconds for a large
@@ -34,10 +33,7 @@ interface RouteText {
    * route with `heavy` is heavy.
    */
   readonly heavyWith?: string;
-  /**
-   * Present if the reply may name folders of the server's machine. A server hides such folders from callers that are
-   * not operators.
-   */
+  /** Present if the reply may name folders of the server's machine. A server shows such folders only to operators. */
   readonly namesFolders?: true;
 }
 
@@ -59,7 +55,7 @@ interface Row<On> extends RouteText, RouteInput {
   readonly method: Method;
   readonly path: string;
   readonly reply: ReplyKind;
-  /** Performs a request, whose query and body the row's schemas have parsed. Throws `ChronicleError`. */
+  /** Performs a request. The row's schemas have already parsed its query and body. Throws `ChronicleError`. */
   answer(on: On, asked: Asked<unknown, unknown>): Promise<Answer>;
 }
 
@@ -73,7 +69,7 @@ export type WorkspaceRoute = Row<WorkspaceApi> & { readonly on: "workspace" };
 export type StoreRoute = Row<StoreApi> & { readonly on: "store" };
 
 /**
- * A route about folders of the server's machine that follow other stores. Only the server's owner may use it, on the
+ * A route about syncs: folders of the server's machine that follow origins. Only the server's owner may use it, on the
  * Unix socket.
  */
 export type SyncRoute = Row<SyncApi> & { readonly on: "syncs" };
@@ -187,7 +183,7 @@ export function needsWholeStore({ workspaces }: MeShape): void {
 }
 
 /**
- * Throws `FORBIDDEN` unless the caller is an operator of the whole store. Must be called before an operation on paths
+ * Throws `FORBIDDEN` if the caller is no operator of the whole store. Must be called before an operation on paths
  * outside of every workspace.
  */
 export function needsMachine({ role, workspaces }: MeShape): void {

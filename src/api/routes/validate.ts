@@ -3,7 +3,7 @@ import * as z from "zod";
 
 export const NO_QUERY = z.strictObject({});
 
-/** The result of a validation: the parsed value, or the error `USAGE`, which names the invalid field. */
+/** The result of a validation: the parsed value, or the error `USAGE` with the name of the invalid field. */
 export type Validated = { readonly value: unknown } | { readonly error: ChronicleError };
 
 export function validate(schema: z.ZodType, given: unknown, part: "query" | "body"): Validated {
@@ -30,7 +30,7 @@ function shortened(text: string): string {
   return text.length > MAX_COMPLAINT ? `${text.slice(0, MAX_COMPLAINT)}…` : text;
 }
 
-/** Describes an issue for people. Returns the schema's message for an issue of a kind that is not listed here. */
+/** Describes an issue for people. For a kind of issue without a case here, returns the schema's own message. */
 export function complaintOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":

@@ -1,5 +1,5 @@
-// This module describes the configuration files of agents, and how Chronicle's entries in them are read and edited. All
-// functions work on the texts of files, and access no files.
+// This module describes the configuration files of agents and Chronicle's entries in these files. All functions work on
+// the texts of files, and access no files.
 
 import { isObject } from "./json-edit.ts";
 import type { Misfit } from "./json-dialect.ts";
@@ -21,8 +21,8 @@ export interface ConfigFile {
   /** The kinds of Chronicle's entries in this file. */
   readonly holds: "hooks" | "mcp" | "both";
   /**
-   * What the agent does with a file that it does not accept, as the predicate of a sentence: `ignores the whole file`,
-   * `does not start with this file`.
+   * The end of a sentence about an agent and a file that it does not accept: `ignores the whole file`, `does not start
+   * with this file`.
    */
   readonly otherwise: string;
   /** Returns the reason why the agent does not accept a text; `undefined` if the agent accepts it. */
@@ -49,11 +49,11 @@ export interface Found {
   /** True if the user has another MCP server with the name of Chronicle's server. */
   readonly namesake: boolean;
   /**
-   * The events that should have a hook of Chronicle but have none. The list is empty if no event at all has such a
-   * hook, because in that case the hooks are simply not installed.
+   * The events that should have a hook of Chronicle but have none. Empty if no event at all has such a hook, because
+   * Chronicle's hooks are then not installed.
    */
   readonly missing: readonly string[];
-  /** The events at which a hook of Chronicle has `--strict` although the event does not precede a tool. */
+  /** The events at which a hook of Chronicle has `--strict` by mistake: those that do not precede a tool. */
   readonly misplaced: readonly string[];
 }
 
@@ -62,15 +62,15 @@ export interface AgentConfig {
   readonly title: string;
   readonly files: Readonly<Record<Scope, readonly ConfigFile[]>>;
   /**
-   * The environment variable that moves the user's files, and the folder that its value replaces (empty: the home
+   * The environment variable that moves the user's files. Its value replaces the folder `instead` (empty: the home
    * folder). Absent: the user's files cannot be moved.
    */
   readonly moved?: { readonly variable: string; readonly instead: string };
   /** Further steps that a person must do after the installation. */
   readonly notes: Readonly<Record<Scope, readonly string[]>>;
   /**
-   * The path, relative to the user's home folder, of the folder in which the agent writes a `.json` or `.jsonl` file in
-   * each session, perhaps in a subfolder.
+   * The folder of the agent's session files, relative to the user's home folder. A session file is a `.json` or
+   * `.jsonl` file, perhaps in a subfolder.
    */
   readonly traces: string;
 }
@@ -82,8 +82,8 @@ export type Scope = "user" | "project";
 const PROGRAM = /^(?:@chronicle-dev\/chronicle(?:@.*)?|(?:.*[/\\])?chronicle(?:\.(?:[cm]?js|cmd|exe))?)$/;
 
 /**
- * Matches the path of Chronicle's launcher, which is in the entry that `install` adds. An entry with this path belongs
- * to Chronicle, whatever program runs the launcher.
+ * Matches the path of Chronicle's launcher, as `install` writes it into an entry. An entry with this path belongs to
+ * Chronicle, whatever program runs the launcher.
  */
 const LAUNCHER = /[/\\]bin[/\\]chronicle\.js$/;
 

@@ -49,15 +49,15 @@ interface AgentProblem {
 }
 
 /**
- * The maximum time, in milliseconds, by which a session file may be newer than the last call of a hook. An agent may
- * write to a session file a moment after its hooks have run.
+ * If a session file is newer than the last call of a hook by more than this time, in milliseconds, the agent has worked
+ * without its hooks. A smaller difference is normal, because an agent may write to the file after its hooks have run.
  */
 const GRACE_MS = 120_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Checks an agent's configuration, and whether its hooks are called. Throws `USAGE` if the agent's environment variable
- * is no absolute path.
+ * Checks an agent's configuration, and whether its hooks are called. Throws `USAGE` if the value of the agent's
+ * environment variable (`AgentConfig.moved`) is no absolute path.
  */
 export function agentStatus(
   io: Io,
@@ -102,8 +102,8 @@ function isInstalled({ holds, found }: FileState): boolean {
 }
 
 /**
- * Reports a file that the agent does not accept or that cannot be read, unless the file is known to have no entry of
- * Chronicle.
+ * Reports a file that cannot be read or that the agent does not accept. A file that certainly has no entry of Chronicle
+ * is not reported.
  */
 function refusals({ holds, found, refused }: FileState): AgentProblem[] {
   const isOthers = found !== undefined && found.hooks.length === 0 && found.mcp === undefined;
@@ -247,10 +247,10 @@ export function recentTroubles(
 }
 
 /**
- * Returns the events at which Codex skips Chronicle's hook, because nobody has accepted the hook with `/hooks`, or
- * because somebody has switched the hook off there. Codex (0.169) stores both decisions in the user's `config.toml`,
- * under `[hooks.state."<file>:pre_tool_use:<group>:<hook>"]`. A hook that was changed after it was accepted is not
- * detected, because only Codex can compute the hash of the accepted hook.
+ * Returns the events at which Codex skips Chronicle's hook. With `/hooks`, a person accepts a hook or switches it off.
+ * Codex skips a hook that is not accepted or is switched off. Codex (0.169) stores both decisions in the user's
+ * `config.toml`, under `[hooks.state."<file>:pre_tool_use:<group>:<hook>"]`. A change of an accepted hook is not
+ * detected, because only Codex can compute the hash of a hook (`trusted_hash`).
  */
 function unacceptedEvents(hooksFile: string, configFile: string): string[] {
   const text = orNothing(() => readTextIfThere(hooksFile));

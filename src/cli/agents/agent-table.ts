@@ -22,8 +22,8 @@ interface HookStyle {
   /** The timeout of a hook, in the agent's unit. */
   readonly timeout: number;
   /**
-   * The timeout of the hook at the end of a session, for an agent that allows only a short timeout there and warns
-   * about a longer one. Default: `timeout`.
+   * The timeout of the hook at the end of a session, in the agent's unit. Codex allows only a short timeout there, and
+   * warns about a longer one. Default: `timeout`.
    */
   readonly atEnd?: number;
   /** True if each hook gets a `name`. */
@@ -139,9 +139,9 @@ const CODEX_TRUST =
 
 const PLAIN = { comments: false, byteOrderMark: true };
 
-// The following shapes describe which files each client accepts. They were determined by running Claude Code 2.1.197,
-// Codex 0.169 and Gemini CLI 0.61 with a file of each kind. Names that are not listed are ignored, because the clients
-// ignore them. Only a `closed` shape refuses such names. If a later version rejects more files, `agentStatus` reports
+// The following shapes describe the files that each client accepts. They were determined by running Claude Code
+// 2.1.197, Codex 0.169 and Gemini CLI 0.61 with a file of each kind. A shape ignores names that it does not list, as
+// the clients do. Only a `closed` shape refuses them. A later version may reject more files. `agentStatus` then reports
 // that the agent works without calling its hooks.
 
 const STRING = { is: "string" } as const;
@@ -278,8 +278,8 @@ const CODEX_HOOKS_FILE: Shape = {
 const CODEX = clientReader("ignores the whole file", { comments: false, byteOrderMark: false }, CODEX_HOOKS_FILE);
 
 /**
- * Gemini CLI reports errors but still uses the file. The shape therefore covers only `hooks`: a matcher that is no
- * string disables the hooks of its event.
+ * Gemini CLI reports errors in a file but still uses the file. The shape covers only `hooks`, because a matcher that is
+ * no string disables the hooks of its event.
  */
 const GEMINI_SETTINGS: Shape = {
   is: "object",

@@ -20,8 +20,8 @@ const FEW_WATCHES = 8_192;
 
 /**
  * Runs the checks of `doctor` that are not about the store. They check the agents' hooks, the diagnostics of the last
- * day, the private folders, the server's socket and the system's limits on inotify watches. If the system reports no
- * such limits, there is no check of them.
+ * day, the private folders, the server's socket and the system's limits on inotify watches. The check of the limits is
+ * left out if the system reports none.
  */
 export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorCheck[]> {
   const disk = new NodeDisk();
@@ -114,8 +114,8 @@ function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
 }
 
 /**
- * Reports the diagnostics about calls that an agent made without a right to them. There are such diagnostics only for
- * calls that name no workspace. The check does not fail.
+ * Reports the diagnostics about calls that were refused because an agent may not make them. Only calls that name no
+ * workspace are in the diagnostics. The check does not fail.
  */
 function refusalNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
@@ -166,8 +166,8 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
 }
 
 /**
- * Returns the path of the store's socket: the address in the store, or, if the address is a link, the target of the
- * link. If nothing is at the address, returns the path at which the next server creates its socket.
+ * Returns the path of the store's socket. This is the address in the store; if the address is a link, the link's
+ * target. If nothing is at the address, returns the path at which the next server creates its socket.
  */
 function socketOf(disk: Disk, { address, socket }: RunFolder): string {
   const kind = disk.lstat(address)?.kind;

@@ -40,8 +40,8 @@ const ANSWER_SECONDS = 120;
 /**
  * The Perl program that sends the request to the server. If the server gives no valid answer, the program runs the
  * hook's script once more with `CHRONICLE_HOOK_PARENT`, and the script then answers with Node. On Linux, the program
- * loads no Perl module, because loading one takes time. Its arguments are the socket, the path of the request, the
- * version, `C` if LC_ALL was set only for Perl (else empty), and the arguments of the hook.
+ * loads no Perl module, because loading one takes time. The program's arguments are the socket, the path of the
+ * request, the version, `C` if LC_ALL was set only for Perl (else empty), and the arguments of the hook.
  */
 const PERL = `#!perl
 my ($door, $path, $version, $locale, @words) = @ARGV;
@@ -176,11 +176,11 @@ present() {
 /**
  * Returns the text of the installed hook. It is a script for `sh` that asks the server with Perl or curl. If there is
  * no answer, the script answers with Node. Perl is a few milliseconds faster than curl and available nearly everywhere.
- * Both are an order of magnitude faster than starting Node. The arguments of the script are the agent's name,
- * optionally `--strict`, and optionally `--direct`, with which the server is neither asked nor started.
+ * Both are an order of magnitude faster than starting Node. The arguments of the script are the agent's name and,
+ * optionally, `--strict` and `--direct`. With `--direct`, the server is neither asked nor started.
  *
- * `--strict` is only meant for the hook before a tool. With `--strict`, the script exits with code 2 if it fails. After
- * this exit code, no agent runs the tool. The only exception is a failure because Chronicle was uninstalled (see
+ * `--strict` is only meant for the hook before a tool. With `--strict`, a script that fails exits with code 2, and the
+ * agent then does not run the tool. The only exception: a tool still runs if Chronicle was uninstalled (see
  * `lostChecks`).
  */
 export function hookScript({ home, node, entry, image, version, configHome }: HookScript): string {

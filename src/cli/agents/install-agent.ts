@@ -87,10 +87,9 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
 }
 
 /**
- * Returns the changes that `uninstall` must make, file by file. A file that was made only for Chronicle is removed: it
- * is empty without Chronicle's entries and has no backup. If the path of such a file is a link, only Chronicle's
- * entries are removed, because the removal of the link would leave them in the file behind the link. Writes nothing.
- * Throws `REFUSED` if a file cannot be edited.
+ * Returns the changes that `uninstall` must make, file by file. A file that is empty without Chronicle's entries and
+ * has no backup was made only for Chronicle, and is removed. If its path is a link, only the entries are removed,
+ * because they would otherwise stay in the link's target. Writes nothing. Throws `REFUSED` if a file cannot be edited.
  */
 export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   refuseHomeless(base);
@@ -151,9 +150,9 @@ function whyUnreadable(path: string, error: unknown): { readonly what: string; r
 }
 
 /**
- * Returns Chronicle's entries in a text. Returns `undefined` if the text cannot be parsed and the agent does not accept
- * it, either. In that case, `misfit` has the reason. Throws `REFUSED` for a text that cannot be parsed but that the
- * agent accepts.
+ * Returns Chronicle's entries in a text. If the text cannot be parsed, the result depends on the agent. If the agent
+ * does not accept the text, returns `undefined`, and `misfit` has the reason. If the agent accepts the text, throws
+ * `REFUSED`.
  */
 function foundOrNothing(file: ConfigFile, text: string): Found | undefined {
   try {

@@ -93,8 +93,8 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   const groups = groupsAt(text, event);
   const whole = groups.findIndex(isOurs);
   const at = whole >= 0 ? whole : groups.findIndex((one) => isShared(one, group));
-  // The index `at` stays valid, because `dropFrom` removes only groups that have only hooks of Chronicle, and no group
-  // before `at` is such a group.
+  // The index `at` stays valid: `dropFrom` removes only groups for which `isOurs` is true, and no such group is before
+  // `at`.
   const result = dropFrom(text, event, groups, at);
   const path: JsonPath = ["hooks", event];
   if (groups.length === 0) return putAt(result, path, [group]);

@@ -106,8 +106,8 @@ async function look(
 }
 
 /**
- * Returns the result of a failed test, after forgetting the history that the hooks have made for the folder. If the
- * history cannot be forgotten, adds that to the result instead of throwing, because the user must learn of the hook's
+ * Forgets the history that the hooks have made for the folder, and returns the result of the failed test. If the
+ * history cannot be forgotten, adds this to the result. Does not throw, because the user must learn of the hook's
  * failure.
  */
 async function withoutTrace(context: CommandContext, folder: string, failed: AgentTest): Promise<AgentTest> {

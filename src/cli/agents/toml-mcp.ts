@@ -36,8 +36,8 @@ function serverIn(text: string): unknown {
 }
 
 /**
- * Returns the words of the command line of the server `chronicle` if it runs Chronicle, regardless of who has written
- * the entry; else `undefined`.
+ * Returns the words of the command line of the server `chronicle`, even if a person has written its entry. Returns
+ * `undefined` if there is no such server, or if the server does not run Chronicle.
  */
 export function ourTomlServer(text: string): string[] | undefined {
   return ownCommand(serverIn(text));
@@ -68,10 +68,9 @@ export function putTomlServer(text: string, command: readonly string[]): string 
 }
 
 /**
- * Returns the text without the marked server. Removes only the marks and the server's tables, and not everything
- * between the marks, because Codex may add its own tables before the second mark. If the server between the marks does
- * not run Chronicle, only the marks are removed. Throws `REFUSED` if the text is not valid TOML or the server is not
- * written as a table.
+ * Returns the text without the marked server. Removes only the marks and the server's tables. Other tables between the
+ * marks stay, because Codex may have added them. If the server between the marks does not run Chronicle, only the marks
+ * are removed. Throws `REFUSED` if the text is not valid TOML or the server is not written as a table.
  */
 export function dropTomlServer(text: string): string {
   const isOurs = ourTomlServer(text) !== undefined;

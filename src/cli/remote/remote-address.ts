@@ -4,14 +4,16 @@ import type { Io } from "../../process/io.ts";
 import { type CommandSpec, optionName } from "../table/spec.ts";
 import { usageError } from "../../process/usage-error.ts";
 
-/** The address of a server that is used instead of the store, and optionally one of its workspaces. */
+/**
+ * The address of a server that is used instead of the store. The address may also name one of the server's workspaces.
+ */
 export interface RemoteAddress {
   /**
    * `http://127.0.0.1:7420`, `https://…` or `unix:/path/of/the/socket`. `unix:` alone is the socket of this machine's
    * own store.
    */
   readonly url: string;
-  /** The id or name of a workspace, which is the text after `#`. */
+  /** The id or name of a workspace: the text after `#`. */
   readonly workspace: string | undefined;
 }
 

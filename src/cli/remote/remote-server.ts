@@ -68,8 +68,8 @@ export class RemoteServer {
   /**
    * Returns the id or name of the workspace. These are tried in this order: `named` (the value of `--workspace`), the
    * workspace in the address, the workspace of the folder in which the server was started, and the only workspace. If
-   * the server is still opening its folder, tells the user and asks the server again; with `once`, throws
-   * `UNAVAILABLE`. Throws `NOT_FOUND` if there is no workspace, and `AMBIGUOUS` if there are several.
+   * the server is still opening its folder, tells the user and asks the server again. With `once`, throws `UNAVAILABLE`
+   * instead. Throws `NOT_FOUND` if there is no workspace, and `AMBIGUOUS` if there are several.
    */
   async workspace(named: string | undefined): Promise<string> {
     const said = named ?? this.#options.address.workspace ?? (await this.#ownOfServer());
@@ -88,7 +88,7 @@ export class RemoteServer {
   }
 
   /**
-   * Returns what the server knows about this caller. Throws `UNAUTHENTICATED` if the token is not accepted, and
+   * Returns the server's description of this caller. Throws `UNAUTHENTICATED` if the token is not accepted, and
    * `UNAVAILABLE` if the server does not answer.
    */
   me(): Promise<MeShape> {

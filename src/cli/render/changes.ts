@@ -103,8 +103,8 @@ export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyl
 
 /**
  * Returns lines about a coverage. Each path that should have been recorded but was not has its own line, up to
- * `style.most` paths. Paths that were left out on purpose are counted, and the first few are named. Each of the first
- * `MOST_UNAPPLIED` sources of rules that are not applied has its own line.
+ * `style.most` paths. Paths that were left out on purpose are counted, and the first few are named. A source of rules
+ * that are not applied has its own line, up to `MOST_UNAPPLIED` lines.
  */
 export function coverageLines(coverage: CoverageShape, style: ChangesStyle): string[] {
   const missing = missingFrom(coverage);

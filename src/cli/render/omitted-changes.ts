@@ -27,7 +27,7 @@ const LOSSES: readonly Sentence[] = [
   },
 ];
 
-/** The sentences about changes that an undo inverts, because a content was kept aside. */
+/** The sentences about changes that an undo can invert, because a content is kept aside. */
 const KEPT: readonly Sentence[] = [
   {
     isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type === "deleted",
@@ -43,7 +43,7 @@ const KEPT: readonly Sentence[] = [
   },
 ];
 
-/** The sentences about changes that an undo inverts, for a run that was undone. */
+/** The sentences about the changes of `KEPT`, for a run that was undone. */
 const TAKEN_BACK: readonly Sentence[] = [
   {
     isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type !== "created",
@@ -106,7 +106,10 @@ function isByRules({ reason }: OmittedChangeShape): boolean {
   return reason === "excluded";
 }
 
-/** True for a path that is intentionally not captured although no rule of the filter leaves it out, such as a pipe. */
+/**
+ * True for a path that captures leave out on purpose, but not because of a rule or an erased content. A pipe is an
+ * example.
+ */
 function isByOtherReason(change: OmittedChangeShape): boolean {
   return isMeantOmission(change) && !isErased(change) && !isByRules(change);
 }
@@ -133,7 +136,8 @@ export function lossLines(changes: readonly OmittedChangeShape[] = []): string[]
 
 /**
  * Returns lines about a run's changes of omitted paths, without the losses. For created paths, the line says that the
- * run itself has made the rules that leave these paths out, unless the reason of the omission is an erased content.
+ * run itself has made the rules that leave these paths out. It does not say this for a path that is left out because of
+ * an erased content.
  */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT]);
@@ -141,15 +145,15 @@ export function harmlessLines(changes: readonly OmittedChangeShape[] = []): stri
 
 /**
  * Returns lines about an action's changes of omitted paths, without the losses. The lines do not say who has made the
- * rules, because an action may have named the path that it created.
+ * rules, because older rules may leave out a path that the action has declared.
  */
 export function harmlessLinesOfAction(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT], "");
 }
 
 /**
- * Returns lines about the changes of omitted paths by a run that was undone. The paths in `left` are skipped, because
- * they were not undone.
+ * Returns lines about a run's changes of omitted paths, after the run was undone. The paths in `left` are skipped,
+ * because they were not undone.
  */
 export function takenBackLines(changes: readonly OmittedChangeShape[] = [], left: readonly string[] = []): string[] {
   const isTaken = ({ path }: OmittedChangeShape): boolean => !left.includes(path);

@@ -68,7 +68,7 @@ function whyNoText(change: ChangeShape): string[] | undefined {
   return undefined;
 }
 
-/** A content for a side that exists. `patchWithoutText` reads no contents. */
+/** The content of a side that exists. It is empty, because `patchWithoutText` reads no contents. */
 const THERE = new Uint8Array();
 
 function sidesOf(change: ChangeShape): DiffInput {
@@ -119,7 +119,7 @@ function countLines(patch: string): { added: number; removed: number } {
   return counts;
 }
 
-/** Returns in a few words why the lines of a change are not counted. */
+/** Returns the reason, in a few words, why the lines of a change are not counted. */
 function whyNotCounted(change: ChangeShape): string {
   if (change.binary === true) return "binary";
   if (change.too_large === true) return "too large";

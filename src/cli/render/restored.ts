@@ -35,7 +35,7 @@ function headed(
 }
 
 /**
- * Returns lines about contents that others wrote during the operation: where they are kept, and what to do with them.
+ * Returns lines about contents that others wrote during the operation: the paths of the kept copies, and the next step.
  */
 export function copyLines(
   conflicts: RestoreShape["conflicts"],

@@ -27,8 +27,8 @@ export interface SummaryStyle {
    */
   readonly undoTakes?: string | undefined;
   /**
-   * True if the run was within another run. In that case, the hints name this run by its id, because plain `undo` and
-   * `redo` are about the outer run once the outer run has ended.
+   * True if the run was within another run. The hints then name this run by its id, because a plain `undo` or `redo`
+   * means the outer run once that run has ended.
    */
   readonly isNested?: boolean;
   readonly worded: WithGlobalOptions;
@@ -63,7 +63,7 @@ function firstLine(result: RunShape, style: SummaryStyle): string {
   return `${what}. Take back: ${stepOf("undo", result, style)}`;
 }
 
-/** Returns the numbers of changed paths. Paths that the run may not have created are counted separately. */
+/** Returns the numbers of changed paths. Created paths that may have existed before the run are counted separately. */
 function countsOfRun({ changes, newly_recorded: newly = [] }: RunShape): string {
   if (newly.length === 0) return countsOf(changes);
   const own = changes.filter(({ path, change_type: type }) => type !== "created" || !newly.includes(path));
@@ -89,10 +89,7 @@ function lackingIn(result: RunShape): ReturnType<typeof missingFrom> {
   return missingFrom(result.coverage).filter(({ path }) => !unrecorded.has(path));
 }
 
-/**
- * Returns a line that says how to restore the earlier recorded state of paths whose state after the run could not be
- * recorded.
- */
+/** Returns a line with the command that restores the paths of `unrecordedOf` to their earlier recorded state. */
 function comebackLine(result: RunShape, { worded }: SummaryStyle): string[] {
   const left = result.not_rolled_back?.paths ?? [];
   const [first, ...more] = unrecordedOf(result).filter((path) => !left.includes(path));
@@ -139,7 +136,8 @@ function noteLines({ notes = [] }: RunShape): string[] {
 }
 
 /**
- * Returns a line about the copies of what others wrote during the rollback, without the copies that `leftLine` names.
+ * Others may write to a file during the rollback. A copy of their content is then kept beside the file. Returns a line
+ * about these copies, without the copies that `leftLine` names.
  */
 function copiesLine({ conflicts, not_rolled_back: left }: RunShape): string[] {
   const copies = conflicts.map(({ kept_at: at }) => at).filter((at) => left?.paths.includes(at) !== true);

@@ -7,8 +7,8 @@ export function secretsLine({ files, first }: ProtectedShape, shown: (path: stri
 }
 
 /**
- * Returns a note that the secrets of a folder are not sent to its origin, and how to send them; `undefined` if there
- * are none.
+ * Returns a note about the secrets of a folder: they are not sent to its origin unless the user asks for it. Returns
+ * `undefined` if there are no secrets.
  */
 export function secretsStay(found: ProtectedShape | undefined, shown: (path: string) => string): string | undefined {
   if (found === undefined) return undefined;

@@ -46,9 +46,8 @@ interface RefusedStyle {
 }
 
 /**
- * Returns lines about paths that are not synced: paths that the origin has refused (with the reason and the remedy),
- * files that editors make for themselves, the state of git repositories, secrets, paths that cannot exist on the
- * folder's disk, and files whose content was erased.
+ * Returns lines about the paths that are not synced. The origin has refused the path, or the folder's disk cannot hold
+ * it, or its content was erased. Editors' own files, git's own state and secrets are not synced, either.
  */
 export function keptLines(sync: SyncShape, style: RefusedStyle): string[] {
   return [

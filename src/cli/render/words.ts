@@ -9,9 +9,9 @@ export function counted(count: number, noun: string, many = `${noun}s`): string 
 const UNDO_OF = "undo of ";
 
 /**
- * Returns in words what the next `undo` undoes. The argument is the operation on which that `undo` acts. The operation
- * can itself be an undo of selected work that a `redo` has inverted. The next `undo` inverts the `redo`, and so undoes
- * the selected work again.
+ * Returns words for the work that the next `undo` undoes. The argument is the operation on which that `undo` acts. For
+ * the operation `undo of X`, which a `redo` has inverted, the result is `X`: the next `undo` inverts the `redo`, and so
+ * undoes `X` again.
  */
 export function takenWords({ kind, summary }: { readonly kind: string; readonly summary: string }): string {
   return kind === "undo" && summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : summary;

@@ -56,7 +56,7 @@ type Direct = (asked?: Asked) => Promise<void>;
 
 /** The progress of a command, on the terminal. */
 class ShownProgress {
-  /** Shows a text, which replaces the previous text. `undefined` if stderr is no terminal. */
+  /** Shows a text in place of the previous text. `undefined` if stderr is no terminal. */
   readonly show: ShowProgress | undefined;
   #isShown = false;
 
@@ -84,8 +84,8 @@ interface Ordered {
 }
 
 /**
- * Starts the command of a run, and reports its end to the process, which records the run. If the process does not
- * answer, the whole program records the end.
+ * Starts the command of a run, and reports the command's end to the process. The process records the run. If the
+ * process does not answer, the whole program records the end.
  */
 async function runCommandFor(order: RunOrder, { home, request, progress, direct }: Ordered): Promise<void> {
   const { startOrdered } = await import("./start-ordered.ts");
@@ -173,7 +173,7 @@ function isForProcess(argv: readonly string[], env: NodeJS.ProcessEnv): boolean 
   if (!allowsResident(env) || argv.includes("--direct")) return false;
   // Paths in `/proc` and `/dev` can mean something else in another process.
   if (argv.some((word) => /^(?:.*=)?\/(?:proc|dev)\//.test(word))) return false;
-  // The command must get words and variables that are not UTF-8 as bytes, and only the present process has these bytes.
+  // Words and variables that are not UTF-8 must reach the command as bytes. Only the present process has these bytes.
   const texts = argv.includes("run") ? [...process.argv, ...Object.values(env)] : [];
   if (texts.some((text) => text?.includes("\uFFFD"))) return false;
   const isBare = argv.every((word) => word.startsWith("-"));

@@ -15,9 +15,8 @@ import { isOwnAddress, ownUid } from "../../daemon/run-folder.ts";
 import type { Disk } from "../../disk/disk.ts";
 
 /**
- * The time after which a process that has not answered yet is asked for the progress of the command, in milliseconds.
- * The answer also shows that the process is alive. If the progress is not shown, the question is repeated at this
- * interval.
+ * If the process has not answered after this time, in milliseconds, it is asked for the progress of the command. The
+ * answer also shows that the process is alive. If the progress is not shown, the question is repeated at this interval.
  */
 const LOOK_MS = 1_000;
 /** The interval at which the question is repeated if the progress is shown, in milliseconds. */
@@ -25,8 +24,8 @@ const SHOW_MS = 250;
 /** The time in which the process must answer the question about the progress, in milliseconds. */
 const HEALTH_MS = 3_000;
 /**
- * Like `HEALTH_MS`, but at the end of a run. The time is longer, because recording many changes can take long, and
- * because the asking process would record the changes once more if there were no answer.
+ * Like `HEALTH_MS`, but at the end of a run. The time is longer, because recording many changes can take long. Without
+ * an answer, the asking process would record the changes once more.
  */
 const END_HEALTH_MS = 20_000;
 
@@ -52,15 +51,15 @@ export async function askProcess(
     const run = { folder: join(home, "run"), address, socket: address };
     if (!isOwnAddress(disk, run, ownUid())) return { state: "direct" };
   } catch {
-    // The whole program reports what is wrong with the store.
+    // The whole program reports the problem of the store.
     return { state: "direct" };
   }
   const { request } = call;
   const reply = await post(address, COMMAND_PATH, { body: JSON.stringify(call), request, show });
   if (reply === "unreachable") return { state: "missing", home };
   if (reply === "lost") return { state: "lost", home, request };
-  // A reply may come after a change even if it is no valid answer, for example after an unexpected error. `isBegun`
-  // keeps the request's id, so that the change is not made twice.
+  // The process may have made a change even if its reply is no valid answer, for example after an unexpected error.
+  // `isBegun` keeps the request's id, so that the change is not made twice.
   const answer = answerIn(reply) ?? { direct: "no answer", isBegun: true };
   if (!("direct" in answer)) return answer;
   return answer.isBegun === true ? { state: "direct", request } : { state: "direct" };
@@ -107,9 +106,9 @@ interface Post {
 }
 
 /**
- * Sends a request over a socket, without `node:http`, which would take longer to load than the answer takes. Resolves
- * to the reply, or to `unreachable` or `lost`. `unreachable`: nobody has received the request. `lost`: the process may
- * have carried out the request, but has not answered.
+ * Sends a request over a socket, without `node:http`, because that module takes longer to load than the answer takes.
+ * Resolves to the reply, or to `unreachable` or `lost`. `unreachable`: nobody has received the request. `lost`: the
+ * process may have carried out the request, but has not answered.
  */
 function post(
   address: string,
@@ -143,8 +142,8 @@ function post(
 }
 
 /**
- * Resolves to the progress of the command, which is empty if there is none. Resolves to `undefined` if the process does
- * not answer in time.
+ * Resolves to the progress of the command; empty if there is none. Resolves to `undefined` if the process does not
+ * answer in time.
  */
 function progressOf(
   address: string,

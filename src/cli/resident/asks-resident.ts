@@ -12,15 +12,15 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 const DIRECT_VARIABLES = ["CI", "CHRONICLE_DIRECT", "CHRONICLE_RUN", ROLE_VARIABLE, "CHRONICLE_REMOTE"];
 
-/** True if none of `DIRECT_VARIABLES` is set to a text that is not empty. */
+/** True if each of `DIRECT_VARIABLES` is unset or empty. */
 export function allowsResident(env: Environment): boolean {
   return DIRECT_VARIABLES.every((name) => (env[name] ?? "") === "");
 }
 
 /**
  * Returns the reason why the store's long-lived process may not carry out a command; `undefined` if it may. The
- * long-lived process touches only tracked folders, waits for locks for its own configured time, and cannot tell a
- * person from an agent.
+ * long-lived process touches only tracked folders, has its own waiting time for locks, and cannot tell a person from an
+ * agent. Commands that need anything else are therefore left to the client.
  */
 export function whyDirect(env: Environment, input: Input, command = "list"): string | undefined {
   if (!RESIDENT_COMMANDS.includes(command)) return "the command is not one for the process";

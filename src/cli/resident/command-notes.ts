@@ -10,8 +10,8 @@ const commands = new AsyncLocalStorage<{ tell: Tell | undefined }>();
 
 /**
  * Calls `work`, which carries out a command and passes a receiver of notes to `tellTo`. The receiver then gets the
- * store's notes about this command. Commands share the workspaces of the process, so the asynchronous context tells to
- * which command a note belongs.
+ * store's notes about this command. The asynchronous context tells to which command a note belongs, because commands
+ * share the workspaces of the process.
  */
 export async function withNotes<T>(work: (tellTo: (tell: Tell | undefined) => void) => Promise<T>): Promise<T> {
   const command: { tell: Tell | undefined } = { tell: undefined };

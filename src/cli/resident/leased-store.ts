@@ -80,7 +80,7 @@ export class LeasedStore implements StoreApi {
     return this.#needsClient();
   }
 
-  /** Gives up all leases. The process's store stays open. */
+  /** Gives up the leases, which keep workspaces open for this command. The process's store stays open. */
   async close(): Promise<void> {
     for (const lease of this.#leases.splice(0)) lease[Symbol.dispose]();
     await Promise.resolve();
@@ -92,13 +92,13 @@ export class LeasedStore implements StoreApi {
       this.#prepare(key);
       throw this.#parts.needs("the workspace is not open yet");
     }
-    // The settings may just have changed. With `lookAgain`, `openKey` checks them, and reopens the workspace if they
-    // have changed.
+    // The settings may just have changed. After `lookAgain`, `openKey` checks the settings, and reopens the workspace
+    // if they have changed.
     workspaces.lookAgain(workspaces.idOf(key));
     const lease = await workspaces.openKey(key);
     this.#leases.push(lease);
     refuseWithin((await lease.workspace.owners?.()) ?? []);
-    // Only a command in the client's own process reports that the history is not signed, and what to do about it.
+    // Only a command in the client's own process reports an unsigned history and the remedy.
     if ((await lease.workspace.signing()).state === "unsigned") throw this.#parts.needs("the history is not signed");
     return lease.workspace.as(optional({ role: role ?? options.role, actor: options.actor, client }));
   }

@@ -7,16 +7,16 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 
 /**
  * Starts the long-lived process of a store, for later commands. Does nothing if the store does not exist, belongs to
- * another user or cannot be written, if a start was tried just before (see `startServer`), or if this process may be in
- * a sandbox. Ignores system errors and `ChronicleError`s, because every command also works without the
- * long-lived process.
+ * another user or cannot be written. Does nothing, either, if a start was tried just before (see `startServer`), or if
+ * this process may be in a sandbox. Ignores system errors and `ChronicleError`s, because every command also works
+ * without the long-lived process.
  */
 export function startProcess(home: string, env: Readonly<Record<string, string | undefined>>): void {
   const disk = new NodeDisk();
   const uid = ownUid();
   try {
     // The long-lived process has the rights of the process that starts it. It is not started from a sandbox, because
-    // commands from outside of the sandbox ask the same process, and have other rights.
+    // commands from outside of the sandbox have other rights and ask the same process.
     if (disk.lstat(`${home}/workspaces`)?.uid !== uid || mayBeSandboxed(disk)) return;
     const run = runFolder(disk, { env, home, uid });
     makeRunFolder(disk, run, uid);

@@ -7,7 +7,7 @@ import { usageError } from "../../process/usage-error.ts";
 import { FileTokenStore, makePrivateFolder } from "../../daemon/file-token-store.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/** The minimum length of a token, in characters, because a token that a person has chosen must be hard to guess. */
+/** The minimum length of a token, in characters. A person may have chosen the token, but it must be hard to guess. */
 const MIN_LENGTH = 24;
 
 export interface TokenPlaces {

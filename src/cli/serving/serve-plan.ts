@@ -11,8 +11,8 @@ import { optional } from "../../util/optional.ts";
 const MAX_PORT = 65_535;
 
 /**
- * Returns the ports that the options ask for. Throws `USAGE` for invalid or incomplete options, and for a port without
- * TLS that other machines can reach, unless `--behind-proxy` is given.
+ * Returns the ports that the options ask for. Throws `USAGE` for invalid or incomplete options. A port without TLS that
+ * other machines can reach is invalid, unless `--behind-proxy` is given.
  */
 export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
   const port = input.number("port");

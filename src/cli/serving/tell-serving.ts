@@ -63,9 +63,9 @@ export interface AlreadyThere {
 }
 
 /**
- * Prints which process already serves this store and how to end it, and returns the exit code. Throws `REFUSED` if the
- * command asked for ports, a different socket or replication. With `--json`, returns the exit code of `REFUSED`
- * instead.
+ * Prints the process that already serves this store and the command that ends it. Returns the exit code. Throws
+ * `REFUSED` if the command asked for ports, a different socket or replication. With `--json`, returns the exit code of
+ * `REFUSED` instead.
  */
 export function tellAlreadyThere(
   context: CommandContext,

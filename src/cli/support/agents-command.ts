@@ -94,9 +94,9 @@ async function workAround(io: Io, input: Input, whose?: Around): Promise<WorkAro
 }
 
 /**
- * Extends the hint of a refusal that tells a person to use another terminal. The new hint names the agent's session to
- * which this terminal belongs, and says how that session ends. The refusal is returned unchanged if this terminal
- * belongs to no session, or if `$CHRONICLE_ROLE` is `agent`. Other errors are always returned unchanged.
+ * Extends the hint of a refusal if the hint tells a person to use another terminal (`WHO_CAN`). The new hint names the
+ * agent's session to which this terminal belongs, and says how that session ends. The refusal is returned unchanged if
+ * this terminal belongs to no session, or if `$CHRONICLE_ROLE` is `agent`. Other errors are always returned unchanged.
  */
 export async function withSession(error: unknown, io: Io, input: Input): Promise<unknown> {
   const isRefusal = error instanceof ChronicleError && error.code === "FORBIDDEN" && error.hint?.includes(WHO_CAN);

@@ -82,7 +82,7 @@ export class CommandContext {
     return this.io.stdinIsTerminal && this.io.err.isTerminal && !this.json;
   }
 
-  /** True if recorded events are not signed. The user has been told so. */
+  /** True if recorded events are not signed. A note has already told the user about it. */
   get isUnsigned(): boolean {
     return this.#isUnsigned;
   }
@@ -147,7 +147,7 @@ export class CommandContext {
   }
 
   /**
-   * Returns what the server knows about this caller; `undefined` without a server. Throws the errors of
+   * Returns the server's description of this caller; `undefined` without a server. Throws the errors of
    * `RemoteServer.me`.
    */
   async meThere(): Promise<MeShape | undefined> {
@@ -176,8 +176,8 @@ export class CommandContext {
   }
 
   /**
-   * True if an agent, or a command that a run has started, runs this command. The variable in the environment is
-   * checked, and, for the commands in `PERSONS` (`agents-command.ts`), also the ancestors of this process.
+   * True if an agent, or a command that a run has started, runs this command. Checks `$CHRONICLE_ROLE`. For the
+   * commands in `PERSONS` (`agents-command.ts`), also checks the ancestors of this process.
    */
   isAgent(): Promise<boolean> {
     return (this.#isAgent ??= isAgents(this.io, this.input, this.#command));
@@ -242,7 +242,7 @@ export class CommandContext {
     for (const workspace of this.#changed.splice(0)) {
       try {
         const { state, detail, hint } = await workspace.signing();
-        // A command that runs in its own process signs the head when it ends. A command in the store's process does so
+        // A command that runs in its own process signs the head when it ends. A command in the store's process signs it
         // here.
         if (state === "signed" && this.io.served !== undefined) await workspace.keepHead?.();
         if (state !== "unsigned") continue;
@@ -270,8 +270,10 @@ export class CommandContext {
 
   /**
    * Returns the translation between typed paths and paths of the workspace. Typed paths are relative to the current
-   * folder, with three exceptions. They are relative to the workspace's root if the workspace is on a server, if it has
-   * no folder, or if it was chosen by name and the current folder is not in it.
+   * folder. In three cases, they are relative to the workspace's root instead:
+   * - The workspace is on a server.
+   * - The workspace has no folder.
+   * - The workspace was chosen by name, and the current folder is not in it.
    */
   paths(workspace: WorkspaceApi): UserPaths {
     if (this.remote !== undefined) return new UserPaths(workspace, undefined);
@@ -293,7 +295,7 @@ export class CommandContext {
     this.io.out.write(`${line}\n`);
   }
 
-  /** Prints a line that is not part of the answer on stderr. */
+  /** Prints on stderr a line that is not part of the answer. */
   say(line = ""): void {
     this.#progress?.clear();
     this.io.err.write(`${line}\n`);

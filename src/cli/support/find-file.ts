@@ -31,8 +31,8 @@ async function candidatesFor(workspace: WorkspaceApi, path: string): Promise<str
 type ShownPaths = Pick<UserPaths, "shown">;
 
 /**
- * Returns the error for a path that is not recorded. The hint lists similar paths. The error for a path that was
- * recorded and is deleted names the command that lists its states.
+ * Returns the error for a path that is not recorded. The hint lists similar paths. The error for a deleted path names
+ * the command that lists the path's states.
  */
 export async function notRecorded(
   workspace: WorkspaceApi,
@@ -64,8 +64,8 @@ export async function withCandidates(workspace: WorkspaceApi, error: unknown, pa
 }
 
 /**
- * Returns an error about edited paths (`data.edited`) with these paths as the user would type them: the engine writes
- * them relative to the workspace's root. Returns other errors unchanged.
+ * In the message of an error about edited paths (`data.edited`), the engine writes the paths relative to the
+ * workspace's root. Returns the error with the paths as the user would type them. Returns other errors unchanged.
  */
 export function withEditedShown(error: unknown, paths: ShownPaths): unknown {
   if (!(error instanceof ChronicleError) || !Array.isArray(error.data["edited"])) return error;
@@ -77,7 +77,7 @@ export function withEditedShown(error: unknown, paths: ShownPaths): unknown {
   return new ChronicleError(code, text, { ...optional({ hint }), data, cause: error });
 }
 
-/** True for `NOT_FOUND`, which is the code of the engine's error for an unknown path. */
+/** True for `NOT_FOUND`, the code of the engine's error for an unknown path. */
 export function isUnknownPath(error: unknown): boolean {
   return error instanceof ChronicleError && error.code === "NOT_FOUND";
 }

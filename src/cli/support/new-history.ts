@@ -7,7 +7,10 @@ import { leftOutText } from "../render/changes.ts";
 import { counted } from "../render/words.ts";
 import { printable, shownCommand } from "../../process/printable.ts";
 
-/** Returns the lines that report a new history: its folder, its size, what is not covered, and what surrounds it. */
+/**
+ * Returns the lines that report a new history: its folder, its size, the paths that are not covered, and its
+ * surroundings.
+ */
 export async function newHistoryLines(
   workspace: WorkspaceApi,
   coverage: CoverageShape,
@@ -23,7 +26,7 @@ export async function newHistoryLines(
 }
 
 /**
- * Returns lines about what surrounds a new history. There are such lines in two cases:
+ * Returns lines about the surroundings of a new history. There are such lines in two cases:
  * - Another history already records the same folder, or a folder that contains it.
  * - The folder is only a part of a git repository, and the rest of the repository is not recorded.
  */

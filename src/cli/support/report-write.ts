@@ -8,7 +8,6 @@ import { changeLines } from "../render/changes.ts";
 import { copyLines } from "../render/restored.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/** The maximum number of changes that are printed. */
 const MOST_LINES = 100;
 
 export function conditionOf({ input }: CommandContext): { readonly ifMatch?: string } {
@@ -17,8 +16,8 @@ export function conditionOf({ input }: CommandContext): { readonly ifMatch?: str
 }
 
 /**
- * Prints the result of a write. Resolves to the exit code, which is 1 if somebody else wrote to one of the paths at the
- * same time.
+ * Prints the result of a write. Resolves to the exit code: `failed` if somebody else wrote to one of the paths at the
+ * same time, else `done`.
  */
 export async function reportWrite(
   context: CommandContext,

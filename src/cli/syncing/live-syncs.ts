@@ -9,15 +9,15 @@ export interface Following {
   readonly id?: string;
   readonly signal: AbortSignal;
   /**
-   * All syncs of the store, so that hints can tell whether a command must name the sync (default: the syncs that have
-   * had events).
+   * All syncs of the store (default: the syncs that have had events). They decide whether the commands in hints must
+   * name the sync.
    */
   readonly all?: readonly SyncShape[];
-  /** Returns true for a state of a sync at which the display ends. Default: the display does not end at any state. */
+  /** Returns true for a state of a sync at which the display ends. Default: no state ends the display. */
   readonly until?: (sync: SyncShape) => boolean;
   /**
-   * Returns a note about a sync, which is printed; `undefined` for no note. It is called once, for the first sync that
-   * the origin admits.
+   * Returns a note to print about a sync; `undefined` for no note. It is called once, for the first sync that the
+   * origin admits.
    */
   readonly note?: (sync: SyncShape) => string | undefined;
 }

@@ -174,7 +174,10 @@ function shownFrom(context: CommandContext, sync: SyncShape): (path: string) => 
   return (path) => paths.shown(path);
 }
 
-/** Writes the merged content to a temporary file, which is not removed. Returns the path of the file. */
+/**
+ * Writes the merged content to a temporary file. The file stays, so that the user can give it with `--merged`. Returns
+ * the path of the file.
+ */
 function keepMerged(content: Uint8Array): string {
   const path = join(makeEmptyFolder(`chronicle-merged-${randomBytes(8).toString("hex")}`), "merged");
   writeWholeFile(path, content);

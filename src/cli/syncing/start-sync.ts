@@ -97,7 +97,7 @@ const JOINED: Readonly<Record<SyncMode, string>> = {
 };
 
 /**
- * Waits for the first sync, and returns its state. At a terminal, shows the first sync until it is done; Ctrl-C ends
+ * Waits for the first sync, and returns its state. At a terminal, shows the first sync until it is done. Ctrl-C ends
  * only the display, and not the sync. Without a terminal or with `--json`, only waits until it is known whether the
  * origin can be reached.
  */
@@ -203,7 +203,7 @@ interface Followed {
   readonly runner: SyncRunner;
   readonly id: string;
   readonly signal: AbortSignal;
-  /** Returns a note, which is printed once the origin has admitted the sync. */
+  /** Returns a note to print once the origin has admitted the sync; `undefined` for no note. */
   readonly note: (sync: SyncShape) => string | undefined;
 }
 
@@ -319,8 +319,8 @@ function upstreamToken(context: CommandContext, url: string): { readonly token?:
 const ANSWER_MS = 2_000;
 
 /**
- * The time for which `reached` waits after a sync has gone offline, in milliseconds, because a refusal may become known
- * a moment later.
+ * The time, in milliseconds, for which `reached` waits after a sync has gone offline. A refusal may become known a
+ * moment later.
  */
 const SETTLING_MS = 300;
 

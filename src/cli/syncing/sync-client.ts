@@ -164,7 +164,7 @@ export async function onSync<T>(
   }
 }
 
-/** Returns the sync with the nearest folder that is or encloses `place`; `undefined` if there is none. */
+/** Returns the sync with the nearest folder at or around `place`; `undefined` if there is none. */
 function syncAround(all: readonly SyncShape[], place: string): SyncShape | undefined {
   const at = realFolder(place);
   const around = all.filter(({ folder }) => at === folder || at.startsWith(`${folder}/`));

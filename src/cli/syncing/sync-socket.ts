@@ -25,9 +25,9 @@ export interface SyncSocketOptions {
 }
 
 /**
- * Serves `/v1/syncs` on a Unix socket that only its owner can use, so that other processes can control a sync that this
- * process runs. The store's server passes calls about the sync to this socket. Disposing the result closes the socket.
- * Throws `UNSAFE` if others can enter the folder of the socket, and system errors.
+ * Serves `/v1/syncs` on a Unix socket that only its owner can use. Through the socket, other processes control a sync
+ * that this process runs. The store's server passes calls about the sync to this socket. Disposing the result closes
+ * the socket. Throws `UNSAFE` if others can enter the folder of the socket, and system errors.
  */
 export async function openSyncSocket(options: SyncSocketOptions): Promise<AsyncDisposable> {
   const { disk, run, uid, version, onError } = options;

@@ -5,7 +5,7 @@ import { typedPath } from "../../process/user-path.ts";
 export interface UpstreamAddress {
   /** `http(s)://HOST:PORT`, `ws(s)://…`, or `unix:/PATH`. */
   readonly url: string;
-  /** The id or name of a workspace, which is the text after `#`; `undefined` if there is none. */
+  /** The id or name of a workspace: the text after `#`; `undefined` if there is none. */
   readonly workspace: string | undefined;
 }
 

@@ -3,7 +3,7 @@
 
 /**
  * The kind of word at a position of the command line. A list contains the only possible words. Shell completion offers
- * words of this kind. In addition, a `moment` that is a time without a zone is read in the user's zone.
+ * words of this kind. A `moment` that is a time without a zone is read in the user's zone.
  */
 export type Completes =
   | "path"
@@ -89,11 +89,11 @@ export interface CommandSpec {
   readonly meant?: { readonly flag: string; readonly what: string };
   /** Set if the command only works on this machine. Such a command is refused if a server is used. */
   readonly localOnly?: {
-    /** A hint for people about what to do instead. */
+    /** The hint for people, with the step to take instead. */
     readonly instead: string;
     /**
-     * True if the command ignores `$CHRONICLE_REMOTE`, because that variable is meant for other commands. If undefined,
-     * the command is refused while the variable is set, unless `--store` or an empty `--remote` is given.
+     * True if the command ignores `$CHRONICLE_REMOTE`, because that variable is meant for other commands. Otherwise,
+     * the command is refused while the variable is set. With `--store` or an empty `--remote`, it is not refused.
      */
     readonly ignoresEnvironment?: true;
   };

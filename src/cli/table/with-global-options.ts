@@ -45,7 +45,7 @@ const COMMAND = new RegExp(
 /**
  * Returns a function that adds the global options of this command line to the commands in a text. The function adds to
  * each command only the options that apply to the command, and never replaces a `-w` in the text. It adds no
- * environment variables, because they stay in effect. Callers do not pass commands in JSON output through the function.
+ * environment variables, because they stay in effect. Callers do not use the function for JSON output.
  */
 export function withGlobalOptions(input: Pick<Input, "text">): WithGlobalOptions {
   const given = CHOICE.flatMap(([name, flag]) => {

@@ -84,7 +84,7 @@ export class DirectionalFilter {
 
 /**
  * Combines the patterns into one test. Simple patterns are tested first, unless there are too many of them (`MAX_FAST`)
- * or a pattern begins with `!`. Without such a pattern, the order of the patterns does not matter.
+ * or a pattern begins with `!`. The order of the patterns matters only if a pattern begins with `!`.
  */
 function compilePatterns(patterns: readonly FilterPattern[]): PathTest {
   const fast: PathTest[] = [];

@@ -4,13 +4,16 @@ import { parentOf, type WorkspacePath } from "../values/path.ts";
 /** A file that an editor or a desktop makes for its own use. */
 interface EditorFile {
   /**
-   * The edited file. The file counts as an editor's file only while the edited file exists. `undefined` if the file is
-   * an editor's file in any case.
+   * The edited file. If it does not exist, the found file does not count as an editor's file. `undefined` if the found
+   * file counts in any case.
    */
   readonly beside: WorkspacePath | undefined;
 }
 
-/** A form of names of editors' files. If `name` has a group, the first group is the name of the edited file. */
+/**
+ * A form of the names that editors give to their own files. If `name` has a group, the first group is the name of the
+ * edited file.
+ */
 interface Form {
   readonly name: RegExp;
   /** Default: `file`. */
@@ -69,8 +72,8 @@ export function isEditorName(path: WorkspacePath): boolean {
 }
 
 /**
- * Recognises a file that editors and desktops make temporarily or for their own use, by its kind, name and size.
- * Returns `undefined` for any other file, and for folders, whatever their names are. The caller must check that
+ * Recognises a file that an editor or a desktop makes temporarily or for its own use. The kind, the name and the size
+ * decide. Returns `undefined` for any other file, and for folders, whatever their names are. The caller must check that
  * `beside` exists.
  */
 export function editorFile({ path, kind, size }: Pick<Entry, "path" | "kind" | "size">): EditorFile | undefined {

@@ -106,7 +106,7 @@ const MAX_REMEMBERED = 4_000_000;
 /** The maximum length of a folder path that is cached, in characters (`PATH_MAX` of Linux). */
 const MAX_REMEMBERED_NAME = 4096;
 
-/** The state of a folder for its children; `undefined` if the folder is filtered out, with everything in it. */
+/** The rules for paths as they apply in a folder; `undefined` if the folder is filtered out, with everything in it. */
 type FolderState = RuleSet["start"] | undefined;
 
 /**

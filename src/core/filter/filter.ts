@@ -7,7 +7,8 @@ export interface FilterOptions {
   readonly useGitignore: boolean;
   /**
    * A pattern without `/` matches an equal component of a path. A pattern with `/` matches if it is a substring of the
-   * path. For this comparison, the path gets a `/` at its beginning and, if it is the path of a folder, at its end.
+   * path. For this comparison, every path gets a `/` at its beginning, and the path of a folder also gets one at its
+   * end.
    */
   readonly excludePatterns: readonly string[];
   /** Globs that match the names of files and folders. */
@@ -44,7 +45,7 @@ export const EVERYTHING: FilterOptions = { ...DEFAULT_FILTER, useGitignore: fals
 
 export const DEFAULT_LIMITS: CaptureLimits = { maxEntries: 300_000, maxBytes: 2 * 1024 ** 3, maxFileSize: 0 };
 
-/** One ignore file that was in force: the folder to which it applies, its path in the form for people, and its text. */
+/** One ignore file that was in force. */
 export interface RuleFile {
   /** The folder (relative to the root, `""` for the root) to whose contents the rules apply. */
   readonly folder: string;
@@ -86,8 +87,8 @@ export interface FilterSpec {
    */
   readonly rules: readonly RuleFile[];
   /**
-   * The repositories with facts that are not in their ignore files. Absent in older records: outer rules then apply in
-   * every repository.
+   * The repositories with facts that are not in their ignore files. Records of earlier versions do not have this field.
+   * For such a record, outer rules apply in every repository.
    */
   readonly repositories?: readonly RepositoryRules[];
 }

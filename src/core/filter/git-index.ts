@@ -216,9 +216,7 @@ export function indexedName({ names, starts }: GitIndex, i: number): Buffer {
   return nameAt(names, starts, i);
 }
 
-/**
- * Returns the position of a name in the index, or the position at which it would be (the first name that is not less).
- */
+/** Returns the position of the first name in the index that is not less than `name`. */
 export function placeInIndex({ names, starts, size }: GitIndex, name: Buffer): number {
   let low = 0;
   let high = size;

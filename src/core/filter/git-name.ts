@@ -7,17 +7,19 @@ import { isStagingName } from "../tree/staging-folder.ts";
 // - names with dots, blanks or stream names that Windows ignores
 // - the short name of `.git` on Windows
 //
-// A peer that could write to such a name could install a hook, which would run at a person's next commit.
+// If a peer could write to such a name, it could install a hook. The hook would run at a person's next commit.
 
 /** Characters that HFS+ ignores in names. */
 const LEFT_OUT = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
 const SHORT = /^git~\d$/;
 const GIT = ".git";
 
-/** A quick first test. Most paths contain none of the text that such a name needs. */
+/**
+ * A quick first test, which every path with such a name passes. Most other paths do not pass, and need no further test.
+ */
 const MAYBE = /git|chronicle|[^\p{ASCII}]/iu;
 
-/** Returns the path up to the exact name `.git` in it; `undefined` if it has none. */
+/** Returns the path up to its first component `.git`; `undefined` if it has no such component. */
 export function gitFolderOf(path: WorkspacePath): WorkspacePath | undefined {
   const names = path.split("/");
   const at = names.indexOf(GIT);

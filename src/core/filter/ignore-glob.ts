@@ -47,7 +47,7 @@ export function isLiteral(pattern: string): boolean {
   return literalLength(pattern) === pattern.length;
 }
 
-/** Returns the number of characters before the first special one. */
+/** Returns the number of characters before the first special character (`*`, `?`, `[` or `\`). */
 export function literalLength(pattern: string): number {
   const at = pattern.search(/[*?[\\]/);
   return at < 0 ? pattern.length : at;
@@ -75,8 +75,8 @@ class GlobCompiler {
   readonly #pattern: string;
   readonly #paths: boolean;
   /**
-   * The end of the literal prefix. git removes the prefix before it matches, and therefore treats a `**` directly after
-   * the prefix as if a slash preceded the `**`.
+   * The end of the literal prefix. git removes the prefix before it matches. Therefore, git treats a `**` directly
+   * after the prefix as if a slash preceded it.
    */
   readonly #wildFrom: number;
 
@@ -89,7 +89,10 @@ class GlobCompiler {
     this.#wildFrom = literalLength(pattern);
   }
 
-  /** Compiles the element at a position. Returns the position after it; `undefined` if it is malformed. */
+  /**
+   * Compiles the element at a position. Returns the position after the element; `undefined` if the element is
+   * malformed.
+   */
   step(at: number): number | undefined {
     const c = this.#pattern.codePointAt(at) ?? 0;
     if (c === 0x2a) return this.#stars(at);
@@ -190,7 +193,7 @@ class ClassReader {
     this.#ignoreCase = ignoreCase;
   }
 
-  /** Reads up to the closing `]`. Returns the position after it; `undefined` if the class is malformed. */
+  /** Reads up to the closing `]`. Returns the position after the `]`; `undefined` if the class is malformed. */
   read(): number | undefined {
     let previous = 0;
     do {

@@ -66,8 +66,8 @@ function stateAt(glob: Glob, step: number): GlobState {
 }
 
 /**
- * Adds a step to a state, and also the steps that can be reached from this step without text. `seen` flags the steps of
- * a long state. Without `seen`, the state itself is searched.
+ * Adds a step to a state, and also the steps that can be reached from this step without consuming text. `seen` flags
+ * the steps of a long state. Without `seen`, the state itself is searched.
  */
 function addStep(glob: Glob, step: number, state: number[], seen?: Uint8Array): void {
   if (seen === undefined ? state.includes(step) : seen[step] === 1) return;
@@ -106,8 +106,8 @@ export function accepts(glob: Glob, state: GlobState): boolean {
 }
 
 /**
- * Returns the next component if only one is possible: its name, and the state after the `/` that follows it
- * (`undefined` if the glob ends there). Returns `undefined` if the component has a wildcard, or if the state is not
+ * Returns the next component if only one is possible. `after` is the state after the `/` that follows the component;
+ * `undefined` if the glob ends there. Returns `undefined` if the component has a wildcard, or if the state is not
  * exactly one position.
  */
 export function literalComponent(

@@ -24,7 +24,10 @@ export interface IgnoreRule {
   readonly folderOnly: boolean;
 }
 
-/** The indexes of the last rules with the same text, for files and for folders; -1 if there is none. */
+/**
+ * Of the rules with the same text: the index of the last rule for files, and of the last rule for folders; -1 if there
+ * is none.
+ */
 interface Slot {
   file: number;
   folder: number;
@@ -58,7 +61,7 @@ export function byteText(name: string): string {
 
 /**
  * The compiled rules of one file. Names must be passed as `byteText`. A file beyond the limits above is not applied at
- * all, because a part of its rules could exclude paths that its other rules include again.
+ * all, because a part of its rules alone could exclude paths that the other rules include again.
  */
 export class RuleSet {
   /** The reason why the file is not applied; `undefined` if it is applied. */
@@ -106,7 +109,9 @@ export class RuleSet {
     return this.#start;
   }
 
-  /** Returns the last rule that matches a child of a folder, given the rules for paths that apply in that folder. */
+  /**
+   * Returns the last rule that matches a child of a folder. `paths`: the rules for paths as they apply in the folder.
+   */
   find(name: string, isFolder: boolean, paths: LivePaths): IgnoreRule | undefined {
     const folded = this.#folded(name);
     const best = findPath(folded, isFolder, paths, this.#names.find(folded, isFolder));

@@ -52,13 +52,14 @@ export interface CompiledFilter {
  * 3. `excludePatterns`. A pattern without a `/` is a whole name. A pattern with a `/` is searched in the path, which
  *    gets a `/` before it and, for a folder, one after it. Therefore, `/a` finds names that begin with `a`, and `a/`
  *    finds folders whose names end with `a`.
- * 4. `excludeGlobs`, against the name of a file or folder: `*`, `?`, `[…]`, `\`; a leading `**` folder has no effect.
+ * 4. `excludeGlobs`, against the name of a file or folder: `*`, `?`, `[…]`, `\`; a leading `**` component has no
+ *    effect.
  * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. They exclude
  *    nothing that git tracks.
  *
- * Everything in an excluded folder is excluded, except force-included paths. If an ignore file excludes the folder,
- * paths in it that git tracks are not excluded either. The rules look only at a path and its kind, because a recorded
- * filter also judges paths that are gone. The scan itself omits files because of their size or content.
+ * Everything in an excluded folder is excluded, except force-included paths. If an ignore file excludes the folder, the
+ * paths in it that git tracks are another exception. The rules look only at a path and its kind, because a recorded
+ * filter also judges paths that are gone. The scan, not the filter, omits files because of their size or content.
  */
 export function compileFilter(options: FilterOptions): CompiledFilter {
   return new Filter(options);
@@ -181,9 +182,8 @@ export class FolderScope {
   }
 
   /**
-   * Returns true if the child folder must be walked, because it is tracked, or because something beneath it may be
-   * force-included or tracked by git. In a folder that is walked but not tracked, only paths of these two kinds are
-   * tracked.
+   * Returns true if the child folder must be walked: it is tracked, or something beneath it may be force-included or
+   * tracked by git. In a walked folder that is not tracked, only such paths are tracked.
    */
   walks(name: string): boolean {
     const verdict = this.judge(name, true);

@@ -39,7 +39,8 @@ export class ProtectedNames {
 
   /**
    * `added` are patterns like those of the table, and take precedence over it. `elsewhere` are patterns that a person
-   * has added in another copy of the history, such as the origin. They only add protected names, and exclude none.
+   * has added in another copy of the history, such as the origin. The patterns in `elsewhere` only add protected names,
+   * and exclude none.
    */
   constructor(added: readonly string[] = [], elsewhere: readonly string[] = []) {
     this.text = JSON.stringify([added, elsewhere]);
@@ -113,7 +114,7 @@ const ENDINGS: ReadonlySet<string> = new Set(["bak", "old", "orig", "save", "tmp
 /** The maximum number of additions that are removed from a name, one after the other. */
 const MOST_COPIES = 4;
 
-/** Returns the name, followed by the names whose copy it can be, the nearest first. */
+/** Returns the name, followed by the names of the files of which it can be a copy, the nearest first. */
 function namesMeant(name: string): string[] {
   const names = [name];
   if (!mayBeCopy(name)) return names;

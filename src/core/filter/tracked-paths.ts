@@ -53,8 +53,8 @@ export interface TreePlace {
   /** The folder beneath the root in which the working tree begins; `""` if it begins at the root or above it. */
   readonly folder: string;
   /**
-   * The path from the top of the working tree down to the root, such as `packages/x`; `""` if it begins at the root or
-   * beneath it.
+   * The path from the top of the working tree down to the root, such as `packages/x`; `""` if the working tree begins
+   * at the root or beneath it.
    */
   readonly above: string;
 }

@@ -4,8 +4,8 @@ import type { Hash } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
 
 /**
- * The format of a base: one blob with all entries of a workspace and its other live records, on which a log starts or
- * continues. This file has the types and the layout that `encodeBase` and `decodeBase` (`base.ts`) share.
+ * The format of a base, on which a log starts or continues. A base is one blob with all entries of a workspace and its
+ * other live records. This file has the types and the layout that `encodeBase` and `decodeBase` (`base.ts`) share.
  *
  * All numbers are big-endian. u64: 0..2^53−1 in eight bytes; i64: two's complement within ±(2^53−1).
  *
@@ -21,8 +21,8 @@ import type { WorkspacePath } from "../values/path.ts";
  *     record row  'r' (0x72) · length u32 · canonical JSON {op, record, record_id, recursion_depth?, seq, ts}
  *
  * Roots are in `comparePaths` order: further roots by id, then the first root, whose id is empty. The folder of a row
- * is the nearest previous row in its section whose depth is smaller by one. Depth 1 is directly in the root. The folder
- * of a live row is a live folder. Names in one folder ascend by bytes, so no path can occur twice.
+ * is the last row before it, in the same section, with a depth that is smaller by one. Depth 1 is directly in the root.
+ * The folder of a live row is a live folder. Names in one folder ascend by bytes, so no path can occur twice.
  */
 
 export const BASE_MAGIC = Buffer.from("CHRBASE\n", "latin1");
@@ -53,7 +53,7 @@ export interface BaseEntry {
   readonly folderHash?: Hash;
 }
 
-/** The last event of a record. The records of files are rows of entries instead. */
+/** The last event of a record that is not a file record. File records are entry rows. */
 export interface BaseRecord {
   readonly recordId: string;
   readonly seq: number;

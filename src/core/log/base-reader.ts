@@ -35,7 +35,7 @@ const BATCH_ROWS = 4096;
  * for an unknown version. Throws `INTEGRITY_VIOLATION` for a wrong magic, rows that are out of order, duplicate rows,
  * invalid names, rows without their folder, wrong counts, and missing or trailing bytes. Also throws
  * `INTEGRITY_VIOLATION` if the hashes of the roots do not match the root of the workspace. Does not check the hashes of
- * other folders, which `ManifestHasher` can recompute.
+ * the folders beneath the roots: `ManifestHasher` can recompute them.
  */
 export async function* decodeBase(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<BaseBatch> {
   const reader = new BaseReader();
@@ -57,15 +57,17 @@ const ROW_START = 5;
 const ROW_NUMBERS = 16;
 /** The length of the columns at the end of a live folder's row, in bytes. */
 const DIR_COLUMNS = 34;
-/** The length of the columns at the end of a live file's or link's row in version 2 and in version 1, in bytes. */
+/**
+ * The length, in bytes, of the columns at the end of the row of a live file or link: in version 2, and in version 1.
+ */
 const FILE_COLUMNS = 54;
 const FILE_COLUMNS_MS = 50;
 
 class BaseReader {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
-  // The pieces that are not joined to `#bytes` yet. They wait for the rest of a long record, so that all of its pieces
-  // are joined at once.
+  // The pieces that are not joined to `#bytes` yet. The pieces of a long record are joined at once, when the record is
+  // complete.
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #wanted = 0;

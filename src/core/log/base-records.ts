@@ -19,7 +19,8 @@ const RECORD_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns true for the record ids of files, which have entry rows, and of compactions, which concern the log itself.
+ * Returns true for a record id that cannot be in a record row. Files have entry rows instead. A compaction concerns
+ * only the log.
  */
 function isOfPathOrLog(recordId: string): boolean {
   return /^(?:file(?:64)?[@:]|compact:)/.test(recordId);
@@ -54,7 +55,8 @@ export function parseRecord(bytes: Buffer): BaseRecord {
     isTimestamp(ts);
   if (!sound) notABase(`the record ${JSON.stringify(recordId)} has a field of the wrong type`);
   if (isOfPathOrLog(recordId as string)) notABase(`the record ${JSON.stringify(recordId)} has no place in a base`);
-  // Only records of users may have numbers that are not integers. For other records, `canonicalJson` refuses them.
+  // Only records of users may have numbers that are not integers. For other records, `canonicalJson` refuses such
+  // numbers.
   if (!(recordId as string).startsWith("user:")) canonicalJson(record as RecordBody, { integers: true });
   return { recordId, seq, ts, op, record, ...optional({ recursionDepth }) } as BaseRecord;
 }

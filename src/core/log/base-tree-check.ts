@@ -3,7 +3,7 @@ import type { Hash } from "../values/hash.ts";
 import { ManifestHasher } from "../tree/merkle.ts";
 import type { WorkspacePath } from "../values/path.ts";
 
-/** A folder whose stored hash differs from the one computed from its rows. */
+/** A folder whose stored hash differs from the hash that its rows give. */
 export interface FolderFault {
   readonly path: WorkspacePath;
   readonly stored: Hash | undefined;
@@ -11,8 +11,9 @@ export interface FolderFault {
 }
 
 /**
- * Recomputes the Merkle hashes of a base from its rows, in memory bounded by the depth. Pass the header, then every
- * batch of entries, then call `finish`. Throws `INTEGRITY_VIOLATION` for entries that `ManifestHasher` refuses.
+ * Recomputes the Merkle hashes of a base from its rows. The memory that it uses grows only with the depth of the tree.
+ * Pass the header, then every batch of entries, then call `finish`. Throws `INTEGRITY_VIOLATION` for entries that
+ * `ManifestHasher` refuses.
  */
 export class BaseTreeCheck {
   readonly #header: BaseHeader;

@@ -99,8 +99,8 @@ class PieceWriter {
 }
 
 /**
- * Encodes a base in pieces of at most 1 MiB. Throws `INTEGRITY_VIOLATION` if rows are out of order, if a path occurs
- * twice or without its folder, if a value cannot be written, or (at the end) if the counts are wrong. Throws
+ * Encodes a base in pieces of at most 1 MiB. Throws `INTEGRITY_VIOLATION` for rows out of order, for a path that occurs
+ * twice or without its folder, and for a value that cannot be written. Throws it at the end for wrong counts. Throws
  * `PATH_INVALID` for an impossible root id.
  */
 export function* encodeBase(content: BaseContent): Generator<Buffer> {
@@ -180,7 +180,7 @@ function tagOf({ kind, class: is }: Entry): number {
 function entryRow(writer: PieceWriter, rows: BaseRows, one: BaseEntry): void {
   const { path, entry } = one;
   const name = nameOf(path);
-  // The mark of a further root is not a component of a row's path.
+  // The depth of a row does not count the mark of a further root.
   const depth = depthOf(path) - (path.startsWith("\0") ? 1 : 0);
   const live = entry !== undefined;
   if (rows.enter({ depth, name, live, liveFolder: entry?.kind === "dir" }) !== path) {

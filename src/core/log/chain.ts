@@ -6,7 +6,7 @@ import type { EventDraft, EventOp, Head, Json, LogEvent, RecordBody, SealedEvent
 import { type Hash, isHash, sha256 } from "../values/hash.ts";
 
 /**
- * The hash chain of the log: one event is one line of canonical JSON with eight fields, which sort as
+ * The hash chain of the log. One event is one line of canonical JSON with eight fields, in this order:
  * `hash op prev_hash record record_id recursion_depth seq ts`.
  *
  *     payload = {op, record, record_id, recursion_depth, seq, ts}
@@ -47,9 +47,9 @@ function mustHoldIntegers(recordId: string): boolean {
 
 /**
  * Turns drafts into the events that follow `head`, all with the time `ts` (ISO 8601 UTC, milliseconds). Throws
- * `INTEGRITY_VIOLATION` for a time in another format, for a head whose seq and hash do not fit together, and for a
- * draft that the log cannot hold (a fraction outside of `user:` records, lone surrogates, an empty record id, a delete
- * with a record). Throws `LIMIT_EXCEEDED` for a line longer than `MAX_LINE_BYTES`.
+ * `INTEGRITY_VIOLATION` for a time in another format, and for a head whose seq and hash do not fit together. Also
+ * throws it for a draft that the log cannot hold: a fraction outside of `user:` records, a lone surrogate, an empty
+ * record id, a delete with a record. Throws `LIMIT_EXCEEDED` for a line longer than `MAX_LINE_BYTES`.
  */
 export function sealEvents(head: Head, drafts: readonly EventDraft[], ts: string): SealedEvent[] {
   if (!isTimestamp(ts))
@@ -198,8 +198,8 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
 }
 
 /**
- * Returns the event, or a text that names a missing field. Does not check the types of the fields, because
- * `lineFieldFault` does so.
+ * Returns the event, or a text that names a missing field. Does not check the types of the fields (see
+ * `lineFieldFault`).
  */
 function eventOf(parsed: Readonly<Record<string, unknown>>): LogEvent | string {
   for (const field of FIELDS) if (parsed[field] === undefined) return `${field} is missing`;

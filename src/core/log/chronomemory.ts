@@ -33,8 +33,8 @@ interface OriginalTear {
   readonly line: number;
   readonly byte: number;
   /**
-   * The number of bytes from the start of that line to the end of the file. `lines` is the number of non-blank lines
-   * among them.
+   * The number of bytes from the start of that line to the end of the file. `lines` is the number of non-blank lines in
+   * this part of the file.
    */
   readonly bytes: number;
   readonly lines: number;
@@ -60,7 +60,7 @@ export interface OriginalLog {
   readonly head: { readonly seq: number; readonly hash: string };
   /** The SHA-256 of the whole file. */
   readonly file: string;
-  /** How many numbers were rounded, in the events and in the checkpoint. */
+  /** The number of rounded numbers in the events and in the checkpoint. */
   readonly rounded: number;
 }
 
@@ -83,7 +83,7 @@ interface ReadOptions {
   readonly roundNumbers: boolean;
   /**
    * The bytes of the original's `snapshot.json`, from which a compacted log continues. No hash protects them. Needed
-   * unless the log begins at seq 1.
+   * only if the log begins after seq 1.
    */
   readonly checkpoint?: Uint8Array | undefined;
   /** True to return the events before the first line that does not verify, instead of throwing. Default false. */
@@ -92,10 +92,10 @@ interface ReadOptions {
 
 /**
  * Reads and verifies a log. Skips blank lines. Throws `INTEGRITY_VIOLATION` for the first line that does not match its
- * hash or does not follow the previous line, with the line's number in the file (also in `data.line`). With `upToTear`,
- * returns the events before that line instead, if there are any. Throws `REFUSED` for a log that cannot be imported
- * although its hashes match: it is compacted and its checkpoint is missing or does not fit, a number would be rounded,
- * a value is nested too deeply, or JSON cannot hold a value.
+ * hash or does not follow the previous line. The message and `data.line` have the line's number in the file. With
+ * `upToTear`, returns the events before that line instead, if there are any. Throws `REFUSED` for a log whose hashes
+ * match, but that cannot be imported. There are four reasons: the log is compacted and its checkpoint is missing or
+ * does not fit, a number would be rounded, a value is nested too deeply, or a value has no form in JSON.
  */
 export function readChronomemory(bytes: Uint8Array, options: ReadOptions): OriginalLog {
   const read = readLines(bytes, options);
@@ -155,8 +155,8 @@ function tearAt(left: readonly OriginalLine[], length: number, { message }: Chro
 }
 
 /**
- * Returns the records of the checkpoint. Leaves out a record if an event of the log, at or before the checkpoint's seq,
- * has changed it. Such an event takes precedence, because it is verified and the checkpoint is not.
+ * Returns the records of the checkpoint. Leaves out the records that the log's events up to the checkpoint's seq have
+ * changed. These events take precedence, because they are verified and the checkpoint is not.
  */
 function takeCheckpoint(
   start: { readonly at: number; readonly seq: number },
@@ -301,9 +301,9 @@ function wouldRound(where: string, count: number, data: { readonly line?: number
   });
 }
 
-// The checkpoint of the original chronomemory (`.chronomemory/snapshot.json`) is an object with `records`, each with
-// its `id`, and with the `seq` and `last_hash` of the last event that it covers. A record whose `status` is `tombstone`
-// is deleted. No hash protects the file.
+// The checkpoint of the original chronomemory (`.chronomemory/snapshot.json`) is an object. Each of its `records` has
+// an `id`. Its `seq` and `last_hash` are those of the last event that the checkpoint covers. A record whose `status` is
+// `tombstone` is deleted. No hash protects the file.
 
 interface CheckpointRecord {
   readonly id: string;
@@ -332,7 +332,7 @@ class Checkpoint {
     this.#records = records;
   }
 
-  /** Parses a checkpoint. Throws `REFUSED` if the bytes are not one. */
+  /** Parses a checkpoint. Throws `REFUSED` if the bytes are not a checkpoint. */
   static read(bytes: Uint8Array): Checkpoint {
     const members = membersOf(parsed(bytes), "it is not a JSON object");
     const seq = wholeIn(members, "seq") ?? refuseCheckpoint("seq is not a whole number");
@@ -351,8 +351,8 @@ class Checkpoint {
   }
 
   /**
-   * Throws `REFUSED` if events between the checkpoint and the log are missing, if the checkpoint ends after the log, or
-   * if the log has another event at the seq where the checkpoint ends.
+   * Throws `REFUSED` if the checkpoint does not fit the log: events between the two are missing, the checkpoint ends
+   * after the log, or the log has another event at the checkpoint's last seq.
    */
   checkAgainst({ first, last, hashOf }: ContinuingLog): void {
     if (this.seq < first - 1)

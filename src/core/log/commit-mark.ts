@@ -3,13 +3,13 @@ import { type Hash, isHash } from "../values/hash.ts";
 import type { Json } from "../values/canonical-json.ts";
 
 /**
- * The mark at the end of a commit. The events of one durable append are a commit. The record of the last event has the
- * mark:
+ * The mark at the end of a commit. A commit is the events of one durable append. The record of the commit's last event
+ * has the mark:
  *
  *     "commit": {"first": <seq of the commit's first event>, "root": <Merkle root of the files after it, if set>}
  *
- * Records of users, and the empty record of a `delete`, cannot hold the mark. If such an event is the last one, a
- * `commit:` event follows it in the same append.
+ * Records of users, and the empty record of a `delete`, cannot hold the mark. If the last event has such a record, a
+ * `commit:` event with the mark follows in the same append.
  */
 export interface CommitMark {
   /** The seq of the first event of the commit. */
@@ -66,15 +66,15 @@ export function markOf(event: Pick<LogEvent, "op" | "recordId" | "record">): Com
 /** Follows the events of a log in order and finds where commits end. */
 export class CommitFollower {
   /**
-   * The first event of the open commit; `undefined` if it is unknown. It is unknown in a copy whose history begins
-   * within a commit.
+   * The first event of the open commit; `undefined` before the first mark of a copy that lacks the history's first
+   * events, because such a copy may begin within a commit.
    */
   #first: number | undefined;
   readonly #after: number;
 
   /**
-   * `after` is the seq of the event before the first event that `take` gets; 0 if there is none. If `isCopy` is true,
-   * the event `after` need not end a commit. Default: it ends one.
+   * `after` is the seq of the event before the first event that `take` gets; 0 if there is none. The event `after` must
+   * end a commit, unless `isCopy` is true.
    */
   constructor(after: number, isCopy = false) {
     this.#first = isCopy && after > 0 ? undefined : after + 1;
@@ -82,8 +82,8 @@ export class CommitFollower {
   }
 
   /**
-   * Processes the next event. Returns its mark, or a text that describes the fault in its mark, or `undefined` if the
-   * event does not end a commit.
+   * Processes the next event. Returns the event's mark; a text if the mark is faulty; `undefined` if the event does not
+   * end a commit.
    */
   take(event: LogEvent): CommitMark | string | undefined {
     const mark = readMark(event);

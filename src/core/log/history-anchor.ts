@@ -6,9 +6,9 @@ import { LogTree } from "./log-tree.ts";
 import { damaged, hashOf, object, text, texts, whole } from "../values/record-fields.ts";
 
 /**
- * The start of a copy that lacks the first events of its history. The copy begins after a certain event, with a base
- * that has the state after this event. The anchor proves nothing about earlier events. Later events are verified from
- * it.
+ * The start of a copy that lacks the first events of its history. The copy begins after the event `seq`, with a base
+ * that has the state after this event. The anchor proves nothing about earlier events. The verification of later events
+ * begins at the anchor.
  */
 export interface HistoryAnchor extends Head {
   readonly hash: Hash;

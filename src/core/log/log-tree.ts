@@ -27,9 +27,9 @@ function frontierLength(size: number): number {
 }
 
 /**
- * The growing tree. It keeps only the frontier. `append` computes two hashes on average. To verify in parallel, cut the
- * log into pieces of 2^n events (the last piece may be shorter), build one `LogTree` for each piece, and join the trees
- * in order with `appendTree`.
+ * A log tree to which events are appended. It keeps only the frontier. `append` computes two hashes on average. To
+ * verify in parallel, cut the log into pieces of 2^n events (the last piece may be shorter), build one `LogTree` for
+ * each piece, and join the trees in order with `appendTree`.
  */
 export class LogTree {
   readonly #range: CompactRange;
@@ -55,8 +55,8 @@ export class LogTree {
   }
 
   /**
-   * Appends the events of another tree that was built separately. Throws `INTEGRITY_VIOLATION` unless this tree's size
-   * is a multiple of the size of the largest subtree of `piece`, which is a power of two.
+   * Appends the events of another tree that was built separately. The size of this tree must be a multiple of the size
+   * of the largest subtree of `piece`. Otherwise, throws `INTEGRITY_VIOLATION`.
    */
   appendTree(piece: LogTree): void {
     let width = 2 ** Math.floor(Math.log2(Math.max(piece.size, 1)));

@@ -2,8 +2,8 @@ import { ChronicleError } from "../values/errors.ts";
 import type { Json } from "../values/event.ts";
 
 /**
- * JSON as Python's `json` module reads and writes it, to check hashes that were made with that module. Numbers are kept
- * as text, because Python distinguishes `1` from `1.0`, and its integers are unbounded.
+ * JSON as Python's `json` module reads and writes it. This form is needed to check hashes that were made with that
+ * module. Numbers are kept as text, because Python distinguishes `1` from `1.0`, and its integers are unbounded.
  */
 export type PythonJson =
   | { readonly kind: "object"; readonly members: ReadonlyMap<string, PythonJson> }
@@ -23,7 +23,7 @@ const LITERALS: readonly (readonly [text: string, value: boolean | null])[] = [
 ];
 
 /**
- * Parses a text that Python wrote, which may have `NaN`, `Infinity` and `-Infinity` in addition to JSON. Throws
+ * Parses a text that Python wrote. In addition to JSON, the text may have `NaN`, `Infinity` and `-Infinity`. Throws
  * `INTEGRITY_VIOLATION` for other texts, duplicate keys and lone surrogates, and `REFUSED` for values that are nested
  * too deeply.
  */
@@ -173,7 +173,7 @@ function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** A value in the form in which it is stored, and how many of its numbers a double cannot represent exactly. */
+/** A value in its stored form. `rounded` counts its numbers that a double cannot represent exactly. */
 export interface PlainValue {
   readonly value: Json;
   readonly rounded: number;
@@ -188,8 +188,8 @@ export function plainValue(node: PythonJson): PlainValue {
   const plain = (one: PythonJson): Json => {
     switch (one.kind) {
       case "object": {
-        // `Object.fromEntries` defines its keys, so that `__proto__` is a key like any other. The code that stores the
-        // value may still refuse this key.
+        // For `Object.fromEntries`, `__proto__` is a key like any other. The code that stores the value may still
+        // refuse this key.
         const members = [...one.members].map(([key, member]) => [key, plain(member)] as const);
         return Object.fromEntries(members);
       }
@@ -215,7 +215,8 @@ function numberOf(token: string): number {
 
 /**
  * Returns true if a double represents the number exactly. Python writes a float with just the digits that identify it,
- * so only an integer can be inexact. Also returns true for a number that is not finite, because `numberOf` refuses it.
+ * so only an integer can be inexact. Also returns true for a number that is not finite, because `numberOf` refuses such
+ * a number.
  */
 function isExact(token: string): boolean {
   const number = Number(token);

@@ -86,8 +86,8 @@ export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadCo
 
 /**
  * Signs a text of `encodeHead`, and returns the whole note. `keyName` is the name by which verifiers know the key, for
- * example `chronicle/<workspace id>` or a host name, without spaces and `+`. Throws `USAGE` for an invalid name, for a
- * key that cannot be read, and for a key that is not an Ed25519 key.
+ * example `chronicle/<workspace id>` or a host name. The name must have no spaces and no `+`. Throws `USAGE` for an
+ * invalid name, for a key that cannot be read, and for a key that is not an Ed25519 key.
  */
 export function signHead(text: string, privateKeyPem: string, keyName: string): string {
   const key = readKey(() => createPrivateKey(privateKeyPem));
@@ -238,7 +238,7 @@ function parseVkey(vkey: string): { readonly name: string; readonly keyId: strin
   return { name, keyId, key: createPublicKey({ key: der, format: "der", type: "spki" }) };
 }
 
-/** A head that was kept elsewhere, to check a history against. */
+/** A head that was kept elsewhere. A history can be checked against it. */
 export interface ExpectedHead extends SignedHeadContent {
   /** The signed note, if there was one. Its signature has not been checked. */
   readonly note?: string;

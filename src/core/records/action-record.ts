@@ -29,7 +29,7 @@ export interface ActionRecord {
   /** A text for messages: `write_file: main.go`. Secrets are masked. */
   readonly summary: string;
   /**
-   * Which changes belong to the action.
+   * The changes that belong to the action.
    * - `paths`: changes at the declared paths (the field `paths`) and beneath them.
    * - `workspace`: changes anywhere, except at paths that another action declares. For this scope, the whole workspace
    *   is captured before and after the action.
@@ -87,7 +87,7 @@ export interface ActionRecord {
   readonly reason?: string;
   /**
    * The hash of a private blob that lists the paths that were omitted before the action (`omitted-change.ts`). The blob
-   * is needed while the action can still be finished, which is the case in the states `open`, `denied` and `abandoned`.
+   * is needed while the action can still be finished (`open`, `denied`, `abandoned`).
    */
   readonly omittedBefore?: Hash;
   /** The contents that were kept aside for the action. Omitted if there are none. */
@@ -100,7 +100,7 @@ export interface ActionRecord {
  * The state of an action:
  * - `open`: the action is not finished. Every action begins in this state.
  * - `done`, `failed` or `denied`: the outcome with which the action was finished. A `failed` or `denied` action keeps
- *   its snapshot.
+ *   its snapshot. A `denied` action can still be finished as `done` or `failed`, if it has run after all.
  * - `abandoned`: nobody finished the action. It can still be finished later.
  */
 export type ActionState = "open" | "done" | "failed" | "denied" | "abandoned";
@@ -118,8 +118,8 @@ export interface BegunAt {
 export interface BackedUpFile {
   readonly path: WorkspacePath;
   /**
-   * The iteration that has the state. The number 0 means that no iteration has it: the path did not exist (`absent` is
-   * true), or its state is kept aside (`absent` is false).
+   * The number of the iteration that has the state; 0 if no iteration has it. In the case of 0, the path did not exist
+   * (`absent` is true), or its state is kept aside (`absent` is false).
    */
   readonly iteration: number;
   /** True if the path did not exist. In that case, a rollback removes whatever is at the path. */

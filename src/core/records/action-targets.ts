@@ -73,7 +73,7 @@ const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly d
   ["move_file", { fields: ["source", "destination"] as const, deep: false }],
   ["copy_file", { fields: ["destination"] as const, deep: false }],
   ["move_directory", { fields: ["source", "destination"] as const, deep: true }],
-  // Chronicle itself uses this type. It restores paths outside of the workspace.
+  // Chronicle itself uses this type when it restores paths outside of the workspace.
   ["restore_outside", { fields: [] as const, deep: true }],
 ]);
 
@@ -99,8 +99,8 @@ export function actionTargets(type: string, payload: TargetPayload, folders: Tar
 
 /**
  * Returns the source and the destination of a tool that moves something, as given in the payload. Returns `undefined`
- * if the tool does not touch both paths (a copy, for example, only reads its source), if the tool is a command, or if
- * the payload lacks one of the paths.
+ * for a tool that does not touch both paths (a copy only reads its source), for a command, and for a payload that lacks
+ * one of the paths.
  */
 export function movedFields(type: string, payload: TargetPayload): readonly [from: string, to: string] | undefined {
   const known = TYPES.get(type);
@@ -229,8 +229,8 @@ class Sorter {
 }
 
 /**
- * Returns the sweeps that apply within a root that is a swept folder or lies in one. `beneath` is the path of the root
- * within the swept folder; `""` if the root is that folder itself.
+ * Returns the sweeps that apply within a root. `sweeps`: the sweeps of a folder that is the root or contains the root.
+ * `beneath`: the path of the root within that folder; `""` if the root is the folder.
  */
 function sweepsWithin(beneath: string, sweeps: readonly NameSweep[]): NameSweep[] {
   if (beneath === "") return [...sweeps];

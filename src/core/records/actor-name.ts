@@ -50,9 +50,8 @@ const LOOK_OF = new Map(
 const SIGNS = [0x1f1_30, 0x1f1_50, 0x1f1_70, 0x1f1_e6];
 
 /**
- * Returns the reserved word that a name equals or looks like; `undefined` if there is none. Recognises the word in
- * upper and lower case, and in spite of letters of other scripts, marks, signs, and invisible characters between the
- * letters.
+ * Returns the reserved word that a name equals or looks like; `undefined` if there is none. Ignores case, marks, signs
+ * and invisible characters between the letters. Recognises look-alike letters of other scripts.
  */
 export function claimedName(name: string): string | undefined {
   const letters = [...name.normalize("NFKD")].filter(
@@ -76,8 +75,8 @@ export function nameOfRole(role: "person" | "agent" | undefined): string {
 }
 
 /**
- * Returns the given name. If no name is given, returns `otherwise`. If `otherwise` is needed but looks like the name of
- * a person or of Chronicle, returns `agent`.
+ * Returns the given name. If no name is given, returns `otherwise`, or `agent` if `otherwise` looks like the name of a
+ * person or of Chronicle.
  */
 export function agentsName(given: string | undefined, otherwise: string): string {
   return given ?? (claimedName(otherwise) === undefined ? otherwise : nameOfRole("agent"));

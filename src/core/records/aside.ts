@@ -7,7 +7,7 @@ import { damaged, hashOf, object, text } from "../values/record-fields.ts";
  * class `private`, and are kept for `ASIDE_MS`.
  *
  * The record of the session or action names one blob, which is a plan (`plan.ts`) with the change of each path. Only
- * this plan names the contents. Therefore, the log has no hash from which a short secret could be guessed, no replica
+ * this plan names the contents. Therefore, the log has no hash from which a short secret could be guessed. No replica
  * receives the contents, and no reader sees them.
  */
 export interface Aside {

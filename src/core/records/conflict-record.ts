@@ -21,10 +21,7 @@ export type ConflictEnd = "current" | "undo" | "merged" | "withdrawn";
 export interface SyncConflict {
   /** The origin's workspace. */
   readonly origin: string;
-  /**
-   * The origin's event that recorded `base`, the state on which the folder's side is based; 0 if the origin never had
-   * the path.
-   */
+  /** The origin's event that recorded `base`; 0 if the origin never had the path. */
   readonly baseSeq: number;
   /** The origin's event that recorded `wanted`; 0 if the origin never had the path. */
   readonly upstreamSeq: number;
@@ -58,7 +55,7 @@ export interface ConflictRecord {
   /** The time at which the conflict was found, in ISO 8601 UTC. */
   readonly met: string;
   /**
-   * The three states of the path, each `undefined` if the path does not exist in it:
+   * The three states of the path; `undefined` if the path did not exist:
    * - `base`: the state that the undone work left. In a sync, the state on which the folder's side is based.
    * - `current`: the state that the path keeps. In a sync, the folder's state.
    * - `wanted`: the state that the undo would restore. In a sync, the origin's state.

@@ -57,7 +57,7 @@ interface ReasonTraits {
   readonly isMeant: boolean;
   /**
    * A rule leaves out the path: a rule of the filter, or a rule that every capture applies. The history has no state of
-   * the present file. With any other reason, the history can have an earlier state of this file.
+   * the file that is now at the path. For any other reason, the history can have an earlier state of this file.
    */
   readonly isByRule: boolean;
   /**
@@ -80,8 +80,8 @@ interface ReasonTraits {
    */
   readonly isStale: boolean;
   /**
-   * A command can cause the omission of a recorded file with this reason; `chmod`, for example, can make the file
-   * unreadable. In that case, the result of the command reports the omission as a change.
+   * A command can cause this omission of a recorded file. For example, `chmod` can make the file unreadable. The result
+   * of the command then reports the omission as a change.
    */
   readonly outgrown: boolean;
 }
@@ -220,8 +220,8 @@ export function coverageOf(omitted: readonly Omission[], unapplied: readonly Una
  * `coverage:<workspace id>`: the coverage of full captures from this event on. The event directly follows the changes
  * of the first capture with this coverage.
  *
- * The record shows whether a path that has no entry at a moment was absent then. The path was absent if the last
- * coverage event at or before the moment neither excludes nor omits the path.
+ * The record shows whether a path without an entry was absent at a moment. The path was absent if the last coverage
+ * event at or before the moment neither excludes nor omits the path.
  */
 export interface CoverageRecord {
   /** The hash of a blob with the canonical JSON of the filters in force, one per root. */
@@ -250,10 +250,10 @@ export function coverageRecordId(workspaceId: string): string {
 }
 
 /**
- * Returns the omissions of a capture as a coverage record lists them, sorted by path, and their number. Leaves out
+ * Returns the omissions of a capture, sorted by path, and their number, in the form of a coverage record. Leaves out
  * excluded paths, because they can be derived from the filters. If there are more than `MAX_OMITTED`, the paths in
  * `recorded` have precedence, because the history has an earlier state of these paths. The caller must leave out an
- * `unstable` path (one that changed while it was read) if some state of the path was read.
+ * `unstable` path (a path that changed while it was read) if a state of the path was read nevertheless.
  */
 export function listedOmissions(
   omitted: readonly OmittedPath[],

@@ -84,8 +84,8 @@ export class Erasures {
   }
 
   /**
-   * Returns true if a content that event `seq` names may be missing from the store, because an erasure after that event
-   * is in force.
+   * Returns true if a content that event `seq` names may be missing from the store. This is so if an erasure after that
+   * event is in force.
    */
   license(hash: Hash, seq: number): boolean {
     if (this.#last.size === 0) return false;

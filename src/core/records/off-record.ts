@@ -8,9 +8,9 @@ import { damaged, hashOf, list, object, optionalText, text, whole } from "../val
 import { optional } from "../../util/optional.ts";
 
 /**
- * The paths that were changed off the record, with the marks by which captures recognise these states and omit them.
- * This data is stored beside the log, not in it, because the lines of a log cannot be erased. `docs/format.md`
- * describes the bytes.
+ * The paths that were changed off the record, with marks of their states. A capture omits a path whose present state
+ * has these marks. This data is stored beside the log, not in it, because the lines of a log cannot be erased.
+ * `docs/format.md` describes the bytes.
  */
 export interface OffRecord {
   /** A text that is hashed into each `seal`, so that equal contents have different seals in different workspaces. */

@@ -18,15 +18,15 @@ export interface OmittedChange {
   /** A text for messages, such as the rule that leaves the path out. */
   readonly detail?: string;
   /**
-   * True if the content with which `undo` can invert the change was kept aside: the earlier content or, for a created
-   * path, the created content.
+   * True if the content that `undo` needs to invert the change was kept aside. This is the earlier content or, for a
+   * created path, the created content.
    */
   readonly kept: boolean;
   /** True if the path's earlier content is lost for good. */
   readonly lost: boolean;
   /**
-   * Set if the history has an earlier state of the path, but the new state could not be recorded, for example because
-   * the file was too large or unreadable. In this case, `undo` leaves the path as it is.
+   * Set if the history has an earlier state of the path, but the new state could not be recorded. For example, the file
+   * was too large or unreadable. In this case, `undo` leaves the path as it is.
    */
   readonly recorded?: true;
   /**
@@ -87,8 +87,8 @@ export function decodeOmittedChanges(body: RecordBody, key: string): readonly Om
   });
 }
 
-// The list of the omitted paths that existed before an action, each with some fields of its stat, is stored as a blob,
-// because another process may finish the action. It is canonical JSON, sorted by path.
+// Before an action, the omitted paths are listed, each with some fields of its stat. The list is stored as a blob,
+// because another process may finish the action. The blob is canonical JSON, sorted by path.
 
 /** An omitted path that existed before an action. */
 export interface ListedOmission {

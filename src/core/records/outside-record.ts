@@ -45,12 +45,14 @@ export function outsidePath(absolute: string): WorkspacePath {
   return parsePath(absolute.replace(/^\//, ""));
 }
 
-/** Returns the form in which receipts name a path that is relative to `/`: `@outside:etc/hosts`. */
+/**
+ * Converts a path relative to `/` to the form in receipts: a path in the root `outside`, shown as `@outside:etc/hosts`.
+ */
 export function markedOutside(path: WorkspacePath): WorkspacePath {
   return pathInRoot(OUTSIDE_ROOT, path);
 }
 
-/** Returns the absolute form of a path from a receipt, for messages. */
+/** Converts a path from a receipt to the absolute path, for messages. */
 export function shownOutside(path: WorkspacePath): string {
   return `/${splitRoot(path).path}`;
 }

@@ -8,8 +8,8 @@ function isKey(key: unknown): key is RetentionKey {
 
 /**
  * Returns the settings in the section `chronicle:` of a file. Returns an empty object if the file has no such section.
- * Throws `USAGE`, with the file and the line, if the text is not a YAML map, if the section is not a map, or if it has
- * an unknown key or an invalid value. `file` names the file in the message.
+ * Throws `USAGE`, with the file and the line, for a text or a section that is not a YAML map, and for an unknown key or
+ * an invalid value. `file` names the file in the message.
  */
 export function parseRetentionConfig(text: string, file: string): RetentionConfig {
   const lines = new LineCounter();

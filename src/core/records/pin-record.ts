@@ -3,7 +3,7 @@ import { flag, text } from "../values/record-fields.ts";
 
 /**
  * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. This is a separate record, because a
- * snapshot's record is never written again: its event identifies the state of the snapshot.
+ * snapshot's record is never written again. The event of a snapshot's record identifies the snapshot's state.
  */
 export interface PinRecord {
   readonly pinned: boolean;

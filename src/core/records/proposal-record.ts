@@ -21,8 +21,8 @@ export function proposalRecordId(path: WorkspacePath): string {
 }
 
 /**
- * Returns the path that a record id proposes; `undefined` for a record that is not a proposal. Throws `LOG_DAMAGED` for
- * an invalid path.
+ * Returns the path that the record with this id proposes; `undefined` for a record that is not a proposal. Throws
+ * `LOG_DAMAGED` for an invalid path.
  */
 export function proposedPath(recordId: string): WorkspacePath | undefined {
   return recordId.startsWith(PREFIX) ? pathOfRecordId(recordId.slice(PREFIX.length)) : undefined;

@@ -86,8 +86,8 @@ function statesIn(body: RecordBody, key: string, floorSeq: number): number[] {
 }
 
 /**
- * Returns true if an action can still be rolled back. `state`: the event whose state is the state before the action
- * (`fromSeq`). `pruning`: the pruning in force; `undefined` if nothing was pruned.
+ * Returns true if an action can still be rolled back. `state`: the `fromSeq` of the action. `pruning`: the pruning in
+ * force; `undefined` if nothing was pruned.
  */
 export function keepsAction(pruning: PruneRecord | undefined, state: number): boolean {
   return pruning === undefined || state >= pruning.floorSeq || pruning.keptActions.includes(state);

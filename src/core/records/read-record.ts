@@ -17,7 +17,7 @@ import { decodeVersion, decodeWriteBack, versionRecordId } from "./write-back.ts
 type Reader = (body: RecordBody, recordId: string) => unknown;
 
 /**
- * The decoders of the kinds of records that `readRecord` checks. Records of files, outside paths, compactions and
+ * The decoders that `readRecord` uses, by the kind of the record. Records of files, outside paths, compactions and
  * signers are decoded elsewhere, and the content of a user's record is not checked.
  */
 const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
@@ -71,7 +71,7 @@ function commitOnly(body: RecordBody): void {
   if (Object.keys(body).join() !== "commit") damaged("it does not hold commit and nothing else");
 }
 
-/** Checks the record of a recovery: the damaged or incomplete end of the log that was cut off and kept elsewhere. */
+/** Checks the record of a recovery, in which a damaged or incomplete end of the log was cut off and kept elsewhere. */
 function recovery(body: RecordBody): void {
   for (const key of ["cut_from_seq", "cut_from_byte"]) whole(body, key);
   for (const key of ["reason", "kept_as"]) text(body, key);
@@ -81,8 +81,8 @@ function recovery(body: RecordBody): void {
 }
 
 /**
- * Checks the record of an import. The record has the facts of another program's log for which this log's events have no
- * field.
+ * Checks the record of an import. The record has the facts of the imported log that do not fit into the fields of this
+ * log's events.
  */
 function imported(body: RecordBody): void {
   for (const key of ["source", "head_hash"]) text(body, key);

@@ -14,9 +14,8 @@ export interface RecordSentinel {
   readonly head: Hash;
   /** The number of previous events, which is the size of the log tree. */
   readonly size: number;
-  /** The compact range of the log tree of this size. */
+  /** The frontier of the log tree of this size. */
   readonly frontier: readonly Hash[];
-  /** The store's id. */
   readonly store: string;
 }
 

@@ -51,7 +51,7 @@ export class RecordState {
     return this.#ts;
   }
 
-  /** The compact range of the log tree: the roots of its perfect subtrees. */
+  /** The frontier of the log tree: the roots of its perfect subtrees. */
   get frontier(): readonly Hash[] {
     return this.#tree.frontier();
   }

@@ -53,7 +53,7 @@ export interface SnapshotRecord {
   readonly name?: string;
   readonly message?: string;
   readonly session?: string;
-  /** The hash of a blob: the base on which the log starts. Omitted unless the log starts at this snapshot. */
+  /** The hash of a blob: the base on which the log starts. Set only if the log starts at this snapshot. */
   readonly base?: Hash;
 }
 
@@ -99,8 +99,8 @@ export interface SessionRecord {
 /**
  * `intent:<id>`: an operation that changes files. The record is written as `open` before the first file is changed, and
  * is written again as `done` or `abandoned` when the operation ends. A crash can leave an intent open. A later change
- * of the workspace then closes the intent: it finishes the operation or, for an incomplete write to a hosted workspace,
- * undoes it. An operation is `abandoned` if it has changed nothing, or was undone in this way.
+ * of the workspace then closes the intent. It finishes the operation, but undoes an incomplete write to a hosted
+ * workspace. An operation is `abandoned` if it has changed nothing, or was undone in this way.
  */
 export interface IntentRecord {
   /**
@@ -144,14 +144,14 @@ export interface IntentRecord {
    */
   readonly selection?: string;
   /**
-   * Only for an undo of selected work: the ids of the operations that the undo undoes completely. A redone undo of
-   * selected work counts as such an operation.
+   * Only for an undo of selected work: the ids of the operations that the undo undoes completely. An undo of selected
+   * work that was redone counts as such an operation.
    */
   readonly takes?: readonly string[];
   /**
-   * Only for an undo of selected work: the ids of the operations that the undo undoes except for changes that did not
-   * merge with later work. When an `undo` without a selection looks for the next operation, it skips these operations.
-   * It also skips an operation in `takes` that changed a path in `left`.
+   * Only for an undo of selected work: the ids of the operations of which the undo undoes only a part, because the
+   * other changes did not merge with later work. When an `undo` without a selection looks for the next operation, it
+   * skips these operations. It also skips an operation in `takes` that changed a path in `left`.
    */
   readonly passes?: readonly string[];
   /** Only for an undo of selected work: the events that the undo undoes. */
@@ -185,8 +185,8 @@ export interface IntentRecord {
    */
   readonly stayed?: readonly StayedPath[];
   /**
-   * Only for a request that has an id and is not a write, and only once the intent is closed: the files that somebody
-   * wrote during the request, and the paths at which these files were kept.
+   * Only for a request that has an id and is not a write: the files that somebody wrote during the request, and the
+   * paths at which these files were kept. Set when the intent is closed.
    */
   readonly keptAt?: readonly KeptBeside[];
   /** The plan of the operation's changes to paths that were kept aside. Omitted if there are none. */

@@ -19,7 +19,6 @@ export interface RemoteWorkRow {
   readonly lastSeq: number;
   readonly firstTs: string;
   readonly lastTs: string;
-  /** The number of events. */
   readonly events: number;
 }
 

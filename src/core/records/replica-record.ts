@@ -26,7 +26,7 @@ export interface FolderIdentity {
 }
 
 /**
- * The treatment of missing paths by the next step of a sync.
+ * The way in which the next step of a sync treats missing paths.
  * - `here`: paths that are missing in the folder are written to the folder again.
  * - `both`: in addition, paths that are missing at the origin are proposed to the origin.
  */
@@ -78,7 +78,7 @@ export interface ReplicaRecord {
   readonly originNames?: readonly string[];
   /** The protected names that a person had added in the folder at the last reconciliation. Default: none. */
   readonly ownNames?: readonly string[];
-  /** The origin's event up to which the folder is reconciled; 0 if it never was. */
+  /** The origin's event up to which the folder is reconciled; 0 if the folder was never reconciled. */
   readonly applied: number;
   /**
    * The last event of the replica's own log to which the origin is known to have replied. Pruning keeps the contents of

@@ -18,7 +18,7 @@ export interface KeptMoment {
   readonly kind: "action" | "snapshot";
   /** A text for messages: the id of an action or the number of a snapshot. */
   readonly name: string;
-  /** The state after this event. */
+  /** The moment names the state after this event. */
   readonly state: number;
   /** The time in the log, in milliseconds since 1970. */
   readonly ts: number;
@@ -47,8 +47,8 @@ export interface RetentionLimits {
  * keeps nothing.
  * - `last` keeps this number of newest moments.
  * - `withinMs` keeps all moments that are younger than this age in ms.
- * - Each other rule is a number of periods (hours, days …) in UTC. It keeps the newest moment of each of the latest
- *   periods that have moments, up to this number of periods.
+ * - Each other rule is a number of periods (hours, days …) in UTC. For example, `daily: 7` keeps the newest moment of
+ *   each of the last seven days that have moments.
  */
 export interface KeepRules {
   readonly last?: number;
@@ -166,7 +166,7 @@ interface Judged {
 /**
  * Returns the moments that exceed the limits and may be pruned (`mayGo`):
  * - `maxSnapshots` limits the number of actions that are neither pinned nor named. If there are more, the oldest ones
- *   are pruned until the number is a tenth below the limit, so that not every new action causes a pruning. At least
+ *   are pruned until the number is a tenth below the limit. Otherwise, every new action would cause a pruning. At least
  *   half of the limit is left for unshielded actions, even if many actions are shielded.
  * - `maxAgeMs` limits the age of actions and snapshots.
  */

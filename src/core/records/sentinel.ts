@@ -12,7 +12,7 @@ import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "./worksp
 export interface Sentinel {
   /** The hash of the base with which the history can start at this event. */
   readonly base: Hash;
-  /** The Merkle root of the files, which is the same after this event and after the previous one. */
+  /** The Merkle root of the files before and after this event, which changes no file. */
   readonly root: Hash;
   /** The first and last seq of the log that the compaction sealed. */
   readonly range: readonly [first: number, last: number];

@@ -28,8 +28,8 @@ export interface Acceptance {
   /** The kept head; `null` if none could be read. */
   readonly head: Head | null;
   /**
-   * The name of the file in the folder `heads` that has a copy of the replaced head, as a signed note; `null` if there
-   * was no note.
+   * The name of a file in the folder `heads`: a copy of the replaced head, as a signed note. `null` if there was no
+   * note.
    */
   readonly keptAs: string | null;
   /** A text for messages: the reason why the history could not continue without a person's decision. */

@@ -5,7 +5,7 @@ export const GRACE_MS = 24 * 3_600_000;
 
 /**
  * Returns true if the grace period that began at `since` is over at `now`. Both times are in milliseconds since the
- * epoch. If `since` is in the future, the grace period is not over.
+ * epoch.
  */
 export function isGraceOver(since: number, now: number): boolean {
   return since + GRACE_MS <= now;
@@ -35,7 +35,7 @@ export interface Tombstone {
   readonly forgotten: string;
   /** The time from which the data may be freed. */
   readonly until: string;
-  /** The time at which the data was freed; `undefined` if it was not. */
+  /** The time at which the data was freed; `undefined` if it has not been freed. */
   readonly freed?: string;
   /** The workspace's last signed head; `null` if none was kept. */
   readonly head: { readonly seq: number; readonly hash: Hash } | null;

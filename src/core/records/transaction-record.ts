@@ -22,8 +22,8 @@ export interface TransactionRecord {
    * - the changes of actions and writes
    * - the restores, undos and redos of the client that began the transaction
    *
-   * If this field and `session` are omitted, two further kinds of changes belong to the transaction: all restores,
-   * undos and redos in it, and the changes that no action makes while the transaction is the innermost bracket.
+   * If this field and `session` are omitted, all restores, undos and redos in the transaction belong to it, too. While
+   * the transaction is the innermost bracket, the changes that no action makes also belong to it.
    */
   readonly scope?: "actions";
   /** The client that began the transaction, by the name that the client gives itself. */
@@ -73,7 +73,9 @@ export interface TransactionRecord {
 
 export type TransactionStatus = "active" | "committed" | "rolled_back";
 
-/** Returns true if changes that no action made belong to the transaction while it is the innermost bracket. */
+/**
+ * Returns true if the transaction owns the changes that no action made while the transaction was the innermost bracket.
+ */
 export function holdsFolder({ scope, session }: Pick<TransactionRecord, "scope" | "session">): boolean {
   return scope === undefined && session === undefined;
 }

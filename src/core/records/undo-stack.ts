@@ -9,21 +9,21 @@ export interface OperationStep {
    */
   readonly target?: string;
   /**
-   * Only for an undo of selected work: the ids of the operations that the undo undoes completely. A redone undo of
-   * selected work counts as such an operation.
+   * Only for an undo of selected work: the ids of the operations that the undo undoes completely. An undo of selected
+   * work that was redone counts as such an operation.
    */
   readonly takes?: readonly string[];
   /**
-   * Only for an undo of selected work: the ids of the operations that the undo undoes except for changes that do not
-   * merge, or that are left alone. These operations do not count as undone. Nevertheless, an `undo` without a selection
-   * no longer selects them.
+   * Only for an undo of selected work: the ids of the operations of which the undo undoes only a part. Their other
+   * changes do not merge, or are left alone. These operations do not count as undone. Nevertheless, an `undo` without a
+   * selection no longer selects them.
    */
   readonly passes?: readonly string[];
   /** True for an undo of selected work that changed nothing, so that there is nothing to redo. */
   readonly isNothing?: true;
   /**
-   * True for an operation that is part of a larger operation. An `undo` without a selection never selects it. It is
-   * undone together with the larger operation, or if its own id is given.
+   * True for an operation that is part of a larger operation. An `undo` without a selection never selects such a part.
+   * The part is undone together with the larger operation, or by its own id.
    */
   readonly isPart?: true;
 }
@@ -35,7 +35,7 @@ export interface OperationStep {
 export interface UndoStack {
   readonly undoable: readonly string[];
   readonly redoable: readonly string[];
-  /** The operations that are undone: they were undone, and not redone since. */
+  /** The operations that were undone, and not redone since. */
   readonly undone: ReadonlySet<string>;
 }
 
@@ -46,9 +46,9 @@ export interface UndoStack {
  * of the undo stack. A redo moves it to the top of the undo stack. A new operation clears the redo stack. An operation
  * that is still undone can then only be redone by its id.
  *
- * An undo of selected work is an operation of its own. The operations in its `takes` and `passes` leave both stacks.
- * Unless the undo changed nothing, its own id is put on the redo stack. If this undo is redone, its id moves to the
- * undo stack. An undo of this id is recorded as another undo of selected work, and the `takes` of that undo has the id.
+ * An undo of selected work is an operation of its own. The operations in its `takes` and `passes` leave both stacks. If
+ * the undo changed something, its own id is put on the redo stack. If this undo is redone, its id moves to the undo
+ * stack. If this id is undone again, another undo of selected work is recorded, with the id in its `takes`.
  *
  * A step whose target is missing, because it was pruned, changes nothing. A redo of an operation that is not undone
  * changes nothing, either.

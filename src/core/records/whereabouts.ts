@@ -23,8 +23,8 @@ export interface Whereabouts {
   /** A text that identifies the boot of the machine. Omitted if unknown. */
   readonly boot?: string;
   /**
-   * Set while a process syncs the folder with an origin. If the field is still set although no such process runs, the
-   * last such process did not end cleanly.
+   * Set while a process syncs the folder with an origin. If the field is set but no such process runs, the last such
+   * process did not end cleanly.
    */
   readonly followed?: true;
   readonly roots: readonly RootPlace[];
@@ -37,7 +37,7 @@ export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
 
 /**
  * Returns true if the machine was booted, or the file system of a root was mounted anew, between `last` and `now`. Data
- * that was not synced to the disk before that can be lost. False if the boots or the mounts are unknown.
+ * that had not been synced to the disk by then can be lost. False if the boots or the mounts are unknown.
  */
 export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
   if (hasRestarted(last, now)) return true;
@@ -45,8 +45,8 @@ export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
 }
 
 /**
- * Returns the ids of the roots (`undefined` for the first root) whose device or mount is another one than before. The
- * files in such a root may be others than before.
+ * Returns the ids of the roots (`undefined` for the first root) whose device or mount has changed. Such a root may
+ * contain other files than before.
  */
 export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet<string | undefined> {
   const elsewhere = now.roots.filter((root) => {
@@ -73,7 +73,7 @@ function isOther(a: string | undefined, b: string | undefined): boolean {
 }
 
 export interface UncleanEnd {
-  /** True if a process followed an origin with the folder when the machine went down. */
+  /** True if a process synced the folder with an origin when the machine went down. */
   readonly wasFollowed: boolean;
   /**
    * The paths that were recorded shortly before the end. The system may not have written their files to the disk yet.
@@ -85,8 +85,8 @@ export interface UncleanEnd {
    */
   readonly seen: (path: WorkspacePath) => number | undefined;
   /**
-   * The time at which the machine booted again, in ms since the epoch; `undefined` if the machine did not boot again,
-   * or if the time is unknown.
+   * The time at which the machine booted again, in ms since the epoch; `undefined` if there was no boot, or if its time
+   * is unknown.
    */
   readonly restarted?: number | undefined;
 }
@@ -95,11 +95,11 @@ export interface UncleanEnd {
  * Returns true if an unclean end, and not an edit, left the present state of a path. There are three kinds of losses:
  * - The bytes of a file did not reach the disk. The file is empty, shorter or filled with other bytes, but has the
  *   recorded modification time. An edited file has a new time.
- * - The file system (Btrfs) returned to an earlier state as a whole. The path then has an earlier file, or none.
- *   Because a person may also have deleted the file, this loss is assumed only for paths that were recorded shortly
- *   before the end, and only if a process followed an origin until then.
+ * - The file system (Btrfs) returned to an earlier state as a whole. The path then has an earlier file, or none. A
+ *   person may also have deleted the file. Therefore, this loss is assumed only for paths that were recorded shortly
+ *   before the end, and only if a process synced the folder until then.
  * - XFS emptied a file that was rewritten right before the end. The file has a new modification time, which is before
- *   the machine booted again. This loss is also assumed only if a process followed an origin.
+ *   the machine booted again. This loss, too, is assumed only if a process synced the folder.
  */
 export function isLostInCrash({ path, before, after }: Change, unclean: UncleanEnd): boolean {
   const { wasFollowed, recent, seen } = unclean;

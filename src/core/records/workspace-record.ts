@@ -21,8 +21,8 @@ import { optional } from "../../util/optional.ts";
 export const FORMAT_VERSION = 2;
 
 /**
- * Throws `FORMAT_UNSUPPORTED` unless `format` is `FORMAT_VERSION`. `what` names the thing that has this format, for the
- * message, such as `this workspace`.
+ * Throws `FORMAT_UNSUPPORTED` unless `format` is `FORMAT_VERSION`. `what` (such as `this workspace`) is the subject of
+ * the message.
  */
 export function refuseOtherFormat(format: number, what: string): void {
   if (format === FORMAT_VERSION) return;
@@ -39,7 +39,7 @@ export function refuseOtherFormat(format: number, what: string): void {
   );
 }
 
-/** One tracked root in the form in which the log has it. */
+/** One tracked root, as the log records it. */
 export interface RootRecord {
   /** The id of the root; `null` for the first root. */
   readonly id: string | null;
@@ -92,7 +92,7 @@ export interface ForkOrigin {
   readonly root: Hash;
 }
 
-/** Encodes a filter for a workspace's record, or for the filter record that a snapshot names. */
+/** Encodes a filter for a workspace's record, or for the blob of filters that a snapshot names. */
 export function encodeFilter(filter: FilterOptions): RecordBody {
   return {
     use_gitignore: filter.useGitignore,

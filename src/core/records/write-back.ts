@@ -7,7 +7,7 @@ import { decodePath, decodeState, encodePath, encodeState } from "../values/file
 import { damaged, hashOf, list, object, optionalText, text, whole } from "../values/record-fields.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A change of a replica in the form in which its origin receives it. */
+/** A change of a replica, as the origin receives it. */
 export interface WriteBackEntry {
   /**
    * The seq of the entry's event in the replica's own log, which identifies the entry. A decided entry that is sent
@@ -34,7 +34,7 @@ export interface WriteBackEntry {
 export interface WriteBackBatch {
   readonly replica: string;
   /**
-   * The last event of the origin that was sent to the replica, or that the replica has proved to hold. The replica
+   * The last event of the origin that was sent to the replica, or that the replica has proved to have. The replica
    * cannot have seen later events of the origin.
    */
   readonly acknowledged: number;
@@ -87,8 +87,8 @@ export interface RejectedEntry {
   readonly localSeq: number;
   readonly reason: WriteBackReason;
   /**
-   * The event that caused the rejection, if there is one: the last event of the path, of a path beneath the path, or of
-   * another path that is in the way.
+   * The event that caused the rejection, if there is one. This is the last event of the path, of a path beneath it, or
+   * of another path that is in the way.
    */
   readonly currentSequence?: number;
   /** Set if the replica itself rejected the entry, without sending it. The origin does not know such an entry. */
@@ -130,9 +130,9 @@ export interface WriteBackRecord extends WriteBackAnswer {
   /** The hash of that entry's event in the replica's own log. Omitted if it is unknown. */
   readonly hash?: Hash;
   /**
-   * The `localSeq` of each deletion of a folder that was rejected because the folder is not empty. Such a deletion is
-   * kept as a version. If the replica's next batch deletes the contents of the folder, the folder is deleted, too.
-   * Empty if there are none.
+   * The `localSeq` of each deletion that was rejected because the folder is not empty. Such a deletion is kept as a
+   * version. If the replica's next batch deletes the contents of the folder, the folder is deleted, too. Empty if there
+   * are none.
    */
   readonly going: readonly number[];
 }
@@ -192,8 +192,9 @@ function decodeRejected(body: RecordBody): RejectedEntry {
 }
 
 /**
- * `version:<replica>:<local_seq>`: a state that a replica made of a path, and that did not become the path's state,
- * because somebody else had changed the path. The content of the state is kept like other contents of the history.
+ * `version:<replica>:<local_seq>`: a state of a path that a replica has made. This state did not become the path's
+ * state, because somebody else had changed the path. The content of the state is kept like other contents of the
+ * history.
  */
 export interface VersionRecord {
   readonly replica: string;

@@ -4,8 +4,8 @@ import type { ShellWord } from "./shell-words.ts";
 
 /**
  * The paths that a program writes or removes according to its arguments. `personsCommandIn` reports a command with such
- * a path in a guarded folder. Paths that `argumentsOf` (`shell-arguments.ts`) returns can be missing here, because both
- * are checked. If `deep` is true, everything beneath the paths is affected.
+ * a path in a guarded folder. Paths that `argumentsOf` (`shell-arguments.ts`) returns can be missing here, because
+ * `personsCommandIn` checks both results. If `deep` is true, everything beneath the paths is affected.
  */
 export interface Guarding {
   readonly paths: readonly ShellWord[];
@@ -30,7 +30,7 @@ function named(options: string): Reader {
   return (words) => ({ paths: valuesOf(given(words, options), options), deep: false });
 }
 
-/** Reads a program that replaces its operands, or writes to the value of `-o`. */
+/** Reads the arguments of a program that replaces its operands, or writes to the value of `-o`. */
 function compressor(words: readonly ShellWord[]): Guarding {
   const read = given(words, "-S -T -o");
   const isOnlyRead = hasAny(read, "-c -l -t --stdout --list --test");
@@ -139,13 +139,13 @@ function target(words: readonly ShellWord[]): Guarding {
 
 /**
  * Returns the operands: the sources and, without `-t`, the target. A link to a guarded file would permit writes to that
- * file. The value of `-t` is read by `argumentsOf`.
+ * file. `argumentsOf` reads the value of `-t`.
  */
 function ln(words: readonly ShellWord[]): Guarding {
   return { paths: given(words, "-t -S --target-directory --suffix").operands, deep: false };
 }
 
-/** Reads a program that changes attributes of paths. */
+/** Reads the arguments of a program that changes attributes of paths. */
 function attributes(words: readonly ShellWord[]): Guarding {
   const read = given(words, "-m -x -n -v --modify --remove");
   return { paths: read.operands, deep: hasAny(read, "-R --recursive") };

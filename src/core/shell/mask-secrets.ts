@@ -1,8 +1,8 @@
 import { fedPieces, ONLY_FIRST, TOOL_FLAGS, TOOL_WORDS, type ToolFlag, type ToolWords } from "./secret-tools.ts";
 
-// Recorded commands often contain secrets. This module masks those that can be recognised by their name (`--token`,
-// `API_KEY=`, `Authorization:`), their place (`curl -u`, `mysql -p`, user info in a URL) or their shape. In doubt, it
-// masks. A secret in an unnamed argument of unknown shape cannot be recognised.
+// Recorded commands often contain secrets. This module recognises a secret by its name (`--token`, `API_KEY=`,
+// `Authorization:`), by its place (`curl -u`, `mysql -p`, user info in a URL) or by its shape, and masks it. In doubt,
+// a word is masked. A secret in an unnamed argument of unknown shape cannot be recognised.
 
 export const MASK = "***";
 

@@ -41,8 +41,8 @@ const always: Judge = () => true;
 const isNoDryRun: Judge = ({ options }) => !options.has("-n") && !options.has("--dry-run");
 
 /**
- * The verbs that a hook refuses to an agent, each with a test of its arguments. The commands themselves refuse further
- * verbs to a caller that they recognise as an agent. The test returns true if the call does one of these:
+ * The verbs that a hook refuses to an agent. The commands themselves refuse further verbs to a caller that they
+ * recognise as an agent. Each verb has a test of its arguments. The test returns true if the call does one of these:
  * - give up history, or accept another history
  * - configure Chronicle, or switch it off
  * - decide whether work is on the record
@@ -152,7 +152,7 @@ class Guard {
     }
   }
 
-  /** Returns the known variables. They include `$PWD` if the line does not change its folder. */
+  /** Returns the known variables. They include `$PWD` if the line does not change the current folder. */
   #known(line: string, cwd: string | undefined): Readonly<Record<string, string>> {
     const stays = cwd !== undefined && !/\b(?:cd|pushd|popd)\b/.test(line);
     return stays ? { ...this.#variables, PWD: cwd } : this.#variables;
@@ -230,8 +230,8 @@ class Guard {
   }
 
   /**
-   * Judges the paths in a program's arguments. A folder above a guarded one is a hit if the program affects everything
-   * beneath its paths. A `chmod` that only gives rights to the owner is an exception.
+   * Judges the paths in a program's arguments. A folder above a guarded one is a hit only if the program affects
+   * everything beneath that folder. A `chmod` that only gives rights to the owner is an exception.
    */
   #arguments(tool: string, rest: readonly ShellWord[], cwd: string | undefined): string | undefined {
     const touched = argumentsOf(tool, rest);

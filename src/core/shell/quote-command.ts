@@ -16,7 +16,7 @@ export function quotePath(path: string): string {
   return quoteCommand([path.startsWith("-") ? `./${path}` : path]);
 }
 
-/** The prefixes of paths in JSON answers that do not begin at the first root: a further root, or bytes. */
+/** Matches the prefix of a path in a JSON answer: the mark of a further root, or `base64:`. */
 const MARKED = /^(?:@[a-z0-9-]+|base64):/;
 
 /**

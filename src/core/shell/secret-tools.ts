@@ -31,7 +31,7 @@ export interface ToolWords {
    * - `named`: all words after the first name of a secret.
    */
   readonly secret: number | "value" | "values" | "named";
-  /** Only if `secret` is a number: the words are secret only if an earlier word of the command matches. */
+  /** Only if `secret` is a number: the words are secret only if an earlier word of the command matches this pattern. */
   readonly flag?: RegExp;
 }
 

@@ -7,7 +7,7 @@ export interface Arguments {
   readonly paths: readonly ShellWord[];
   /** True if everything beneath `paths` is touched, too. */
   readonly deep: boolean;
-  /** The folder in which the command works. Default: the one in which it is started. */
+  /** The folder in which the command works. Default: the folder in which the command is started. */
   readonly from?: ShellWord;
   /** The name of a folder beneath `paths` that is not touched. */
   readonly spares?: string;
@@ -172,7 +172,7 @@ export const XARGS_VALUED: ReadonlySet<string> = new Set(
   "-I -n -P -L -d -s -a -E --arg-file --delimiter --max-args --max-chars --max-procs".split(" "),
 );
 
-/** Reads the arguments that `xargs` has on its command line, not those that it reads from its input. */
+/** Reads only the arguments on the command line of `xargs`, not those from its input. */
 function xargs(words: readonly ShellWord[]): Arguments | undefined {
   let at = 0;
   let tool = words[at];
@@ -186,7 +186,7 @@ function xargs(words: readonly ShellWord[]): Arguments | undefined {
   return argumentsOf(name, words.slice(at + 1));
 }
 
-/** The options of `git` before the verb that take a value. */
+/** The options that `git` takes before the verb, and that have a value. */
 export const GIT_VALUED: ReadonlySet<string> = new Set(
   "-C -c --git-dir --work-tree --namespace --config-env".split(" "),
 );
@@ -220,8 +220,8 @@ function rsync(words: readonly ShellWord[]): Arguments | undefined {
 const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 
 /**
- * Reads a program that writes to the values of the options `names`. `others` has the program's other short options that
- * take a value. They are needed because, in a bundle, the letters after such an option are its value.
+ * Reads the arguments of a program that writes to the values of the options `names`. `others` has the program's other
+ * short options that take a value. In a bundle, the letters after such an option are its value.
  */
 function outputOptions(names: string, others: string): Reader {
   return (words) => {

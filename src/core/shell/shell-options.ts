@@ -3,8 +3,8 @@ import type { ShellWord } from "./shell-words.ts";
 import { addAll } from "../../util/long-lists.ts";
 
 /**
- * The names in an option. In a bundle of letters, the rest of the word after the first letter that takes a value is
- * this value.
+ * The names in an option. In a bundle of letters, the first letter that takes a value ends the names. The rest of the
+ * word is its value.
  */
 interface OptionNames {
   readonly names: readonly string[];
@@ -49,7 +49,7 @@ export interface GivenOptions {
   readonly operands: readonly ShellWord[];
 }
 
-/** How `readOptions` tells options from operands. */
+/** The rules by which `readOptions` tells options from operands. */
 interface OptionRules {
   /**
    * True if the first operand is a command, and the words after it are the command's arguments. Default: options may be
@@ -115,8 +115,8 @@ export function valuesOf({ values }: GivenOptions, names: string): ShellWord[] {
 }
 
 /**
- * Returns the folder in which a program ends up if it changes to these folders one after the other; `undefined` if
- * there are none.
+ * Returns the folder that a program reaches when it changes to these folders one after the other; `undefined` if there
+ * are no folders.
  */
 export function innermost(folders: readonly ShellWord[]): ShellWord | undefined {
   return folders.length === 0 ? undefined : folders.reduce(within);
@@ -130,7 +130,9 @@ export function within(folder: ShellWord, path: ShellWord): ShellWord {
   return { text: before + path.text, known: folder.known && path.known, glob };
 }
 
-/** Programs and keywords of the shell that can precede a command, each with its own options that take a value. */
+/**
+ * Programs and keywords of the shell that can precede a command. Each has the set of its own options that take a value.
+ */
 const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     sudo:

@@ -12,8 +12,8 @@ export function givenOfShown({ path, path_b64: bytes }: { readonly path: string;
   // Without the prefix `./`, a name such as `base64:x` would be read as an encoded path.
   if (bytes === undefined) return `${root}./${path.slice(root.length)}`;
   const inner = pathFromBytes(Buffer.from(bytes, "base64"));
-  // An older server does not put `./` before a path of the first root that looks like a mark, such as `@a:b`. So the
-  // path is also compared with its own bytes.
+  // An older server does not put `./` before a path of the first root that looks like a mark, such as `@a:b`.
+  // Therefore, the path is also compared with its own bytes.
   const isOfFirst = path === inner || path === textMark(undefined, inner) + inner || path === displayPath(inner);
   return `${isOfFirst ? "" : root}base64:${bytes}`;
 }

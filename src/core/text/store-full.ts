@@ -4,10 +4,7 @@ import { ChronicleError } from "../values/errors.ts";
 /** The sizes that the error reports, in bytes. `taken` is the size of the store. */
 export interface StoreFull {
   readonly taken: number;
-  /**
-   * The size of the addition. It is 0 if the store has already reached its limit, so that it takes no addition of any
-   * size.
-   */
+  /** The size of the addition; 0 if the store has already reached its limit, and takes no addition of any size. */
   readonly wanted: number;
   readonly limit: number;
 }
@@ -16,9 +13,9 @@ const WAY_OUT =
   "everything kept so far is safe; free some with `chronicle prune` and `chronicle gc`, or raise max_store_bytes in config.yaml";
 
 /**
- * Returns the error for a store that must not grow further. Only the hint and the data have the size of all workspaces
- * together. The message does not have it, because messages are also recorded in a workspace, whose readers must not
- * learn about other workspaces.
+ * Returns the error for a store that must not grow further. The hint and the data have the size of all workspaces
+ * together. The message does not, because messages are also recorded in a workspace. The readers of that workspace must
+ * not learn about other workspaces.
  */
 export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
   const more = wanted === 0 ? "nothing" : `no ${formatBytes(wanted)}`;

@@ -6,9 +6,9 @@ import { addAll } from "../../util/long-lists.ts";
 export const MAX_DIFF_BYTES = 4 * 1024 ** 2;
 
 /**
- * The maximum number of edits for which the shortest diff of one pair is searched. The time of the search grows with
- * the square of the edits (about 50 ms at 1,000). An edit is an added or removed line that also occurs on the other
- * side. A line that occurs on only one side needs no search. Above this number, the diff replaces everything between
+ * The maximum number of edits for which the shortest diff of one pair is searched. An edit is an added or removed line
+ * that also occurs on the other side. A line that occurs on only one side needs no search. The time of the search grows
+ * with the square of the edits (about 50 ms at 1,000). If there are more edits, the diff replaces everything between
  * the first and the last difference.
  */
 export const MAX_EDITS = 1000;
@@ -228,9 +228,9 @@ function middleOf(old: readonly string[], now: readonly string[]): Region {
 }
 
 /**
- * Returns the pairs of equal lines in the middle that the shortest diff keeps, as line numbers on both sides. Returns
- * none if the search would take too long. Lines that the other side does not have are left out of the search, as in
- * git's xdiff.
+ * Returns the lines in the middle that the shortest diff keeps, each as a pair of line numbers (old side, new side).
+ * Returns none if the search would take too long. Lines that the other side does not have are left out of the search,
+ * as in git's xdiff.
  */
 function pairsWithin(
   old: readonly string[],

@@ -9,10 +9,10 @@ export interface NameRules {
 }
 
 /**
- * Finds paths that would be the same on a file system with these rules. Returns one group for each name: the paths in
- * one folder that would have this name. The groups and their paths are in path order. The folders above the given paths
- * are compared, too. Paths beneath colliding folders are not listed, because they no longer collide once the folders
- * have different names.
+ * Finds paths that would be the same on a file system with these rules. Returns groups of paths. The paths of a group
+ * are in one folder, and would have the same name there. The groups and their paths are in path order. The folders
+ * above the given paths are compared, too. Paths beneath colliding folders are not listed, because they no longer
+ * collide once the folders have different names.
  *
  * File systems use their own tables to fold letters. This function folds everything that Unicode's full case mappings
  * make equal (also `ß` and `ss`), because a false collision is better than an overwritten file.

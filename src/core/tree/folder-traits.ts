@@ -12,7 +12,7 @@ export interface FolderTraits {
   readonly fileSystem: string;
   /**
    * The source of the traits. `known`: all file systems of this kind have them. `probed`: they were tested in the
-   * folder. `assumed`: neither was possible.
+   * folder. `assumed`: the kind is unknown, and no test was possible.
    */
   readonly source: "known" | "probed" | "assumed";
   /** True if permission bits are stored. */
@@ -34,7 +34,7 @@ export interface FolderTraits {
   readonly anyBytes: boolean;
 }
 
-/** The traits of a folder that can hold everything that a history can. */
+/** The traits of a folder that can hold every state in a history. */
 export const HOLDS_ALL: FolderTraits = {
   fileSystem: "",
   source: "known",
@@ -98,7 +98,8 @@ export function foldsNames({ names }: Pick<FolderTraits, "names">): boolean {
 
 /**
  * Converts an entry that was found on disk to the entry that is compared with the record. If the disk stores no modes,
- * the result has the recorded mode of the path, or the usual mode if no entry of the same kind is recorded.
+ * the result has the recorded mode of the path. If no entry of the same kind is recorded, the result has the usual
+ * mode.
  */
 export function heldEntry(
   { modes }: Pick<FolderTraits, "modes">,
@@ -161,7 +162,7 @@ function fileSystemOf({ fileSystem }: FolderTraits): string {
   return fileSystem === "" ? "the file system" : `this file system (${fileSystem})`;
 }
 
-/** Lists what a folder cannot hold or report, for people. The list is empty if there is nothing. */
+/** Lists what a folder cannot hold or report, for people. */
 export function lackedBy(traits: FolderTraits): string[] {
   const { modes, symlinks, hardLinks, ctime, names, refusedCharacters, anyBytes, timeStepNs } = traits;
   return [

@@ -1,13 +1,13 @@
 import { leastOf } from "../../util/long-lists.ts";
 
 /**
- * Decides which states of a pruned history are kept, and thus which contents `gc` may free and `verify` may find
- * missing. No other module decides this.
+ * Decides which states of a pruned history are kept. This determines which contents `gc` may free, and which contents
+ * `verify` may find missing. No other module decides this.
  */
 
 /**
- * The states that a pruning keeps: every state from the floor on, and the states below the floor that `kept` lists in
- * ascending order. A state is named by the seq of the event after which it exists.
+ * The states that a pruning keeps: every state from the floor on, and the states in `kept`, which are below the floor.
+ * The seq of an event stands for the state right after this event. `kept` is ascending.
  */
 export interface KeptStates {
   readonly floorSeq: number;
@@ -38,8 +38,8 @@ export function keepsState(pruning: KeptStates | undefined, state: number): bool
 }
 
 /**
- * Returns true if a kept state needs the value that was in force from event `since` until event `until`, which replaced
- * it. `until` is `undefined` for a value that is still in force.
+ * Returns true if a kept state needs a value that was in force from event `since` on. `until` is the event that
+ * replaced the value; `undefined` if the value is still in force.
  */
 export function keepsSpan(pruning: KeptStates | undefined, since: number, until: number | undefined): boolean {
   if (pruning === undefined || until === undefined || until > pruning.floorSeq) return true;

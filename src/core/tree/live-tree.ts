@@ -4,8 +4,8 @@ import { folderHash, workspaceRoot, type TreeChild } from "./merkle.ts";
 import { compareNames, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../values/path.ts";
 
 /**
- * A path in the tree. A folder whose entry is removed keeps its children. They count again once the folder has an
- * entry.
+ * A path in the tree. A folder whose entry is removed keeps its children. These children count again once the folder
+ * has an entry.
  */
 interface Node {
   entry: Pick<Entry, "kind" | "mode" | "hash"> | undefined;
@@ -21,15 +21,15 @@ function newNode(): Node {
 }
 
 /**
- * The present state of a workspace as a tree that knows its Merkle root. After a change, only the folders on its path
- * are hashed again, and only when the root is requested. The tree knows how many iterations each path has, but no
- * earlier states.
+ * The present state of a workspace as a tree that knows its Merkle root. After a change, only the folders on the
+ * changed path are hashed again, and only when the root is requested. The tree knows how many iterations each path has,
+ * but no earlier states.
  */
 export class LiveTree {
   readonly #root = newNode();
   readonly #gone = new Map<WorkspacePath, number>();
 
-  /** Sets the next state of a path; `undefined` removes it. `iteration` is the number of that state. */
+  /** Sets the next state of a path; `undefined` removes the path. `iteration` is the number of that state. */
   set(path: WorkspacePath, entry: Entry | undefined, iteration = 0): void {
     const parts = path.split("/");
     const way: Node[] = [this.#root];

@@ -154,7 +154,7 @@ function linesOf(bytes: Uint8Array): readonly string[] | undefined {
  *   side is alpha.
  * - `edited`: our side changed the path, which the other side deleted.
  * - `created`: both sides made the path, with different states.
- * - `folder`: a path beneath the file or link is needed (see `reconcileTrees`).
+ * - `folder`: the path is a file or link, but a path beneath it is needed (see `reconcileTrees`).
  */
 export type ConflictReason = "content" | "binary" | "mode" | "kind" | "deleted" | "edited" | "created" | "folder";
 

@@ -116,8 +116,8 @@ export interface ManifestRoot {
  * roots themselves have no entries. `furtherRoots` has the ids of further tracked roots, including roots without
  * entries.
  *
- * Throws `INTEGRITY_VIOLATION` if the order is wrong, if a path occurs twice, if the folder of a path has no entry, or
- * if an entry has an impossible mode or lacks its hash.
+ * Throws `INTEGRITY_VIOLATION` for a wrong order, a path that occurs twice, a path whose folder has no entry, an
+ * impossible mode, and a missing hash.
  */
 export function manifestRoot(entries: Iterable<Entry>, furtherRoots: readonly string[] = []): ManifestRoot {
   const folders = new Map<WorkspacePath, Hash>();
@@ -134,8 +134,8 @@ interface OpenFolder {
 }
 
 /**
- * Computes the result of `manifestRoot` entry by entry, in memory bounded by the depth. `onFolder` receives each
- * folder's hash as soon as it is known, which is after everything beneath the folder.
+ * Computes the result of `manifestRoot` entry by entry. The memory that it uses grows only with the depth of the tree.
+ * `onFolder` receives the hash of each folder after the last entry beneath the folder.
  */
 export class ManifestHasher {
   readonly #onFolder: (path: WorkspacePath, hash: Hash) => void;

@@ -23,7 +23,7 @@ export function encodeChanges(changes: readonly UpstreamChange[]): Json {
   return sorted.map(encodeChange);
 }
 
-/** Encodes a change with its keys in canonical order, so that they need no sorting. Plans can be long. */
+/** Encodes a change with its keys in canonical order. Long plans then need no sorting. */
 function encodeChange(change: UpstreamChange): Json {
   const { base, by, cause, upstream, written } = encodeUpstreamFields(change);
   const body: Record<string, Json> = { after: encodeState(change.after) };
@@ -70,8 +70,8 @@ export function invert(changes: readonly Change[]): Change[] {
 }
 
 /**
- * Combines changes with later changes to one change for each path, in path order. Leaves out paths whose first and last
- * states are equal. Neither list may have two changes of a path.
+ * Combines the changes of two lists, of which `second` is the later one. Returns one change for each path, in path
+ * order. Leaves out paths whose first and last states are equal. Neither list may have two changes of a path.
  */
 export function composeChanges(first: readonly Change[], second: readonly Change[]): Change[] {
   const composed = new Map<WorkspacePath, Change>(first.map((change) => [change.path, change]));

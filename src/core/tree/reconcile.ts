@@ -17,7 +17,7 @@ export type Side = "local" | "remote";
  * - `two-way-safe`: a change of only one side is applied to the other, texts are merged, and an edit beats a deletion.
  *   If none of these applies, there is a conflict, and both sides stay as they are until somebody decides.
  * - `two-way-resolved`: as `two-way-safe`, but alpha wins every conflict, even if alpha deleted the path.
- * - `one-way-safe`: alpha's state is applied to beta if beta did not change the path or lacks it. Beta's own changes
+ * - `one-way-safe`: alpha's state is applied to beta if beta lacks the path or did not change it. Beta's own changes
  *   are not touched. If alpha has another state at a path that beta changed, there is a conflict.
  * - `one-way-replica`: beta is made equal to alpha.
  */
@@ -58,11 +58,14 @@ export interface Settled {
   /** The base of the next reconciliation: the common state, or the old base if there is none. */
   readonly base: Entry | undefined;
   /**
-   * States that will be overwritten and whose contents neither side nor the base will have. They must be kept before
-   * anything is written.
+   * States that will be overwritten, and whose contents would be lost: neither side nor the base will have them. The
+   * caller must keep them before it writes anything.
    */
   readonly kept: readonly Entry[];
-  /** The reason of a conflict. If the action is not `conflict`, alpha has won it. Omitted if there is no conflict. */
+  /**
+   * The reason of a conflict. If the action is not `conflict`, alpha has won the conflict. Omitted if there is no
+   * conflict.
+   */
   readonly reason?: ConflictReason;
 }
 
@@ -162,7 +165,7 @@ function twoWay(sides: PathSides, options: ReconcileOptions, alpha: Side): Decis
 /**
  * Returns true if the sides differ only in permission bits, and either the path is a folder or no earlier state tells
  * which bits are right. People are not asked about such a difference, because two machines with different umasks would
- * raise it for every folder.
+ * cause it in every folder.
  */
 function isOnlyMode({ base, local, remote }: PathSides): boolean {
   if (local === undefined || remote === undefined) return false;
@@ -238,9 +241,9 @@ const SIDES: readonly Side[] = ["local", "remote"];
  *
  * Then the trees are made consistent:
  * - A folder is kept or restored if a path in it is kept or restored.
- * - If the result would have a path beneath a file or link, the path of the file or link and all paths beneath it are
- *   one conflict (reason `folder`). Both sides stay as they are at these paths. In `two-way-resolved`, they get alpha's
- *   state instead.
+ * - If the result would have a path beneath a file or link, the file or link and all paths beneath it are one conflict
+ *   (reason `folder`). Both sides stay as they are at these paths. In `two-way-resolved`, they get alpha's state
+ *   instead.
  */
 export function reconcileTrees(trees: Trees, options: ReconcileOptions): PathDecision[] {
   const items = joined(trees).map(([path, sides]) => ({ path, sides, decision: reconcilePath(sides, options) }));
@@ -310,7 +313,10 @@ function revive(item: Item, needing: readonly Side[]): void {
   item.decision = settle(sides, to);
 }
 
-/** Makes a conflict of the path at index `at` and the paths beneath it, or gives them alpha's state. */
+/**
+ * Marks the path at index `at` as a conflict, and the differing paths beneath it as held. In `two-way-resolved`, gives
+ * all of them alpha's state instead.
+ */
 function holdSubtree(items: Item[], at: number, { mode, alpha = "local" }: ReconcileOptions): void {
   const top = (items[at] as Item).path;
   for (let i = at; i < items.length; i += 1) {

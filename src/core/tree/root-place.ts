@@ -11,8 +11,8 @@ export function isIn(path: string, folder: string): boolean {
 }
 
 /**
- * Checks and normalises a path that is stored or used later. The result is absolute. It has no `.`, no `..` and no
- * slash at its end, unless it is `/`. `what` names the option or variable in messages.
+ * Checks and normalises a path that is stored or used later. The result is absolute, without `.` and `..`. Only the
+ * result `/` ends with a slash. `what` names the option or variable in messages.
  *
  * Throws `USAGE` for a path that is not absolute, because a relative path would depend on the working directory of each
  * process. A path that begins with `~` is not absolute, because only shells replace `~`.

@@ -19,7 +19,7 @@ export function isSqliteDatabase(start: Uint8Array): boolean {
   return start.length >= MAGIC.length && MAGIC.equals(start.subarray(0, MAGIC.length));
 }
 
-/** Returns the database to which a file belongs by its name; `undefined` if there is none. */
+/** Returns the database of a companion file, by the file's name; `undefined` for any other file. */
 export function databaseOf(path: WorkspacePath): WorkspacePath | undefined {
   const suffix = [...UNIT_SUFFIXES, SHARED_MEMORY_SUFFIX].find((one) => path.endsWith(one));
   if (suffix === undefined) return undefined;
@@ -27,7 +27,7 @@ export function databaseOf(path: WorkspacePath): WorkspacePath | undefined {
   return base === "" || base.endsWith("/") ? undefined : (base as WorkspacePath);
 }
 
-/** Returns the database with which a file forms one unit by its name; `undefined` if there is none. */
+/** As `databaseOf`, but returns `undefined` for `-shm`, which is not a part of the unit. */
 export function unitDatabaseOf(path: WorkspacePath): WorkspacePath | undefined {
   return path.endsWith(SHARED_MEMORY_SUFFIX) ? undefined : databaseOf(path);
 }

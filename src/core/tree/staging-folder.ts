@@ -1,7 +1,8 @@
 /**
  * The staging folder in a root, which is used if the store is on another device. The folder is never captured, and
- * nobody else writes to it. Its name is reserved at any depth, because a staging folder can be anywhere: another
- * workspace can have its root within a tracked folder, and a person can fill a folder from a history.
+ * nobody else writes to it. Its name is reserved at any depth, because a staging folder can be at any depth. For
+ * example, a tracked folder can contain the root of another workspace, or a folder that a person has filled from a
+ * history.
  */
 export const STAGING_FOLDER = ".chronicle-tmp";
 

@@ -36,9 +36,9 @@ export interface WrittenState {
 }
 
 /**
- * A change of a folder that follows from a state of another copy, with the fields to be recorded. For a replica's
- * folder, the other copy's state is that of the origin. For an origin's folder, it is a state that a replica has
- * written (`written`).
+ * A change to a folder that is caused by the state of another copy, with the fields to be recorded. In a replica's
+ * folder, the other copy is the origin. In an origin's folder, the other copy is a replica that has written the state
+ * (`written`).
  */
 export interface UpstreamChange extends Change {
   /**
@@ -50,8 +50,8 @@ export interface UpstreamChange extends Change {
   readonly by?: RemoteWork;
   readonly upstream?: UpstreamIteration;
   /**
-   * The state that both sides last had in common. Default: the path never existed. A path that cannot be written keeps
-   * this base in its conflict.
+   * The state that both sides last had in common. Default: the path never existed. If the path cannot be written, its
+   * conflict keeps this base.
    */
   readonly base?: SyncBase;
   /** The states of the path that a replica has written, in order. The last state is `after`. Set only at an origin. */

@@ -37,9 +37,9 @@ export function canonicalJson(value: Json, rules: JsonRules = {}): string {
 
 /**
  * Parses a text that is exactly canonical. Throws `INTEGRITY_VIOLATION` for every other text: duplicate keys, spaces,
- * `-0`, `1e21` (canonical: `1e+21`), numbers that a double would change, needless escapes, lone surrogates, a byte
- * order mark. Also throws it for a value that breaks the `rules` or is nested deeper than `MAX_JSON_DEPTH`. Keys that
- * look like integers are sorted as text, and `__proto__` is an ordinary key.
+ * `-0`, `1e21` (canonical: `1e+21`), numbers with more digits than a double keeps, needless escapes, lone surrogates, a
+ * byte order mark. Also throws it for a value that breaks the `rules` or is nested deeper than `MAX_JSON_DEPTH`. Keys
+ * that look like integers are sorted as text, and `__proto__` is an ordinary key.
  */
 export function parseCanonical(text: string, rules: JsonRules = {}): Json {
   let value: Json;
@@ -73,8 +73,8 @@ export function canonicalFault(text: string, value: Json, rules: JsonRules = {})
 }
 
 /**
- * Throws `INTEGRITY_VIOLATION` unless `canonicalJson` can write the value and all numbers of the value are integers
- * within ±(2^53−1). Chronicle's own records require both.
+ * Throws `INTEGRITY_VIOLATION` for a value that `canonicalJson` cannot write, and for a value with a number that is not
+ * an integer within ±(2^53−1). Chronicle's own records must pass both checks.
  */
 export function assertIntegers(value: Json): void {
   inspect(value, 0, true);

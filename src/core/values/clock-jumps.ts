@@ -51,7 +51,7 @@ export interface SeqSpan {
 
 /**
  * Returns the spans between the jumps, the last span first. Within each span, times grow with seq. A span of `behind`
- * is returned whole, with its `ts`, because all its events are treated as recorded at this time.
+ * is not split, because all its events are treated as recorded at its `ts`.
  */
 export function spansBetween(
   jumps: readonly ClockJump[],
@@ -87,10 +87,10 @@ export interface Crossing {
 }
 
 /**
- * Finds the spans after notable jumps in which the clock was behind. A jump can mean that the clock was ahead before
- * it, or that the clock is behind after it. A clock that was ahead has leapt forward before the jump, by at least the
- * length of the jump. A clock that was behind leaps forward after the jump, by at least the same length. If neither
- * leap is found, or if both are found, the clock is assumed to have been ahead.
+ * Finds the spans in which the clock was behind. Such a span begins at a notable jump. A jump has one of two causes:
+ * the clock was ahead before the jump, or it is behind after the jump. A clock that was ahead has leapt forward before
+ * the jump, by at least the length of the jump. A clock that was behind leaps forward after the jump, by at least the
+ * same length. If neither leap is found, or if both are found, the clock is assumed to have been ahead.
  *
  * `firstFrom` returns the first event in a span whose time is at or after the given time; `undefined` if there is none.
  */
@@ -122,10 +122,9 @@ export async function spansBehind(
 /**
  * Returns the most plausible time at which an event was recorded, in milliseconds since 1970. This is the event's own
  * time, with two corrections:
- * - A time after the present time `now` means that the clock was ahead. It is lowered to `now`, or to the time of the
- *   first event after a later jump, whichever is earlier.
- * - The result is raised to the latest time that was recorded right before a jump, for the jumps up to this event.
- *   Times after `now` do not count.
+ * - A time after the present time `now` means that the clock was ahead. It is lowered to `now` or to the earliest `ts`
+ *   of the later jumps, whichever is earlier.
+ * - The result is at least the `before` of each jump up to this event. A `before` that is after `now` does not count.
  */
 export function plausibleTime({ seq, ts }: TimedEvent, jumps: readonly ClockJump[], now: number): number {
   const own = Date.parse(ts);

@@ -14,7 +14,7 @@ export function innerHash(left: Hash, right: Hash): Hash {
  * An RFC 6962 §2.1 tree whose hashed leaves are added one by one. It keeps only the roots of its perfect subtrees, the
  * largest first. There is one subtree for each binary digit 1 of the size.
  *
- * Nodes are hex text, because Node returns a digest as text three times faster than as a buffer.
+ * Hashes are hex text, because Node.js returns a digest as text three times faster than as a buffer.
  */
 export class CompactRange {
   readonly #subtrees: Hash[];
@@ -30,7 +30,6 @@ export class CompactRange {
     return this.#size;
   }
 
-  /** The roots of the perfect subtrees, the largest first. */
   get subtrees(): readonly Hash[] {
     return this.#subtrees;
   }

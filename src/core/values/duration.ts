@@ -82,7 +82,7 @@ const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
 
 /**
  * Formats a number of bytes in powers of 1024, rounded to the nearest: `0 B`, `1.5 KiB`, `12 MiB`. Values below ten
- * have one decimal, unless it is 0. Returns `unknown size` for a number that is negative or not finite.
+ * have one decimal, unless the decimal is 0. Returns `unknown size` for a number that is negative or not finite.
  */
 export function formatBytes(bytes: number): string {
   if (!Number.isFinite(bytes) || bytes < 0) return "unknown size";

@@ -90,7 +90,7 @@ export function entryTime(ns: bigint): EntryTime {
   return { mtimeMs: ms, mtimeRestNs: restOfTime(rest) };
 }
 
-/** Returns the nanoseconds after the milliseconds in the form of an entry, in which 0 is `undefined`. */
+/** Converts a number of nanoseconds to the value of `mtimeRestNs`: 0 becomes `undefined`. */
 export function restOfTime(rest: number): number | undefined {
   return rest === 0 ? undefined : rest;
 }

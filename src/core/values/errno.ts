@@ -1,12 +1,12 @@
-// The operating system's errors, by name. Node identifies an error by its number, and has no name for some. The `code`
-// of such an error is `UNKNOWN` or `Unknown system error -122`. This file has the names of these errors, so that a full
-// quota is reported like a full disk.
+// The operating system's errors, by name. Node.js has no name for some error numbers. The `code` of such an error is
+// `UNKNOWN` or `Unknown system error -122`. This file names these errors, so that a full quota is reported like a full
+// disk.
 
 const NO_PERMISSION =
   "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); of a file of the store, `chronicle " +
   "doctor` says so, with the command that gives it back";
 
-/** The errors for the removal of a folder that is not empty. POSIX allows both. */
+/** The errors of `rmdir` for a folder that is not empty. POSIX allows both. */
 export const NOT_EMPTY: ReadonlySet<string> = new Set(["ENOTEMPTY", "EEXIST"]);
 
 interface Named {

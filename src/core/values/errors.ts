@@ -85,7 +85,7 @@ export function codedError(error: unknown): unknown {
   });
 }
 
-/** Returns the hint for a system error. An error that Chronicle itself raised has its own hint. */
+/** Returns the error's own `hint` if it has one; otherwise the hint for its errno. */
 export function hintOfSystemError(error: Error, errno: string): string | undefined {
   return "hint" in error && typeof error.hint === "string" ? error.hint : hintOfErrno(errno);
 }

@@ -142,8 +142,8 @@ export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
 }
 
 /**
- * Decodes a path. Throws `LOG_DAMAGED` if the text is not canonical Base64, or if the bytes are UTF-8, because UTF-8
- * paths are written as text.
+ * Decodes a path. Throws `LOG_DAMAGED` for a text that is not canonical Base64. Also throws it for UTF-8 bytes, because
+ * a UTF-8 path is written as text.
  */
 function pathFromBase64(encoded: string): WorkspacePath {
   const bytes = Buffer.from(encoded, "base64");
@@ -172,7 +172,7 @@ const CAUSES: ReadonlySet<IterationCause> = new Set([
 
 const OF_ENTRIES = ["class", "hash", "mode", "mtime_ms", "mtime_ns", "size"] as const;
 
-/** Encodes a file record with its keys in canonical order, so that these most frequent records need no sorting. */
+/** Encodes a file record with its keys in canonical order. The most frequent records then need no sorting. */
 export function encodeFile(record: FileRecord): RecordBody {
   const { entry } = record;
   const body: Record<string, Json> = {};
@@ -281,10 +281,7 @@ function decodeRest(body: RecordBody): number | undefined {
   return rest >= 1 && rest <= 999_999 ? rest : damaged(`mtime_ns is ${rest}`);
 }
 
-/**
- * Encodes an entry as JSON, without its path and class; `null` for `undefined`. If the path is needed, the caller must
- * store it.
- */
+/** Encodes an entry as JSON, without its path and class; `null` for `undefined`. */
 export function encodeState(entry: Entry | undefined): Json {
   if (entry === undefined) return null;
   const { kind, mode, size, hash } = entry;
@@ -310,10 +307,7 @@ export function encodePath(path: WorkspacePath): Record<string, Json> {
   return named;
 }
 
-/**
- * Decodes the output of `encodePath` in a record. Throws `LOG_DAMAGED` if it is invalid. Paths from peers and clients
- * are decoded elsewhere.
- */
+/** Decodes the fields of `encodePath` in a record of the log. Throws `LOG_DAMAGED` if they are invalid. */
 export function decodePath(body: RecordBody): WorkspacePath {
   const encoded = optionalText(body, "path_b64");
   if (encoded !== undefined) refuseFields(body, "named in Base64", ["path"]);

@@ -1,6 +1,6 @@
 /**
  * Characters that are invisible or change the place of the text around them: control characters, marks of direction,
- * zero-width characters, tags, unpaired surrogates, line separators. The pattern is global, so set `lastIndex` before
+ * zero-width characters, tags, unpaired surrogates, line separators. The pattern is global: set `lastIndex` to 0 before
  * `test`.
  */
 export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;

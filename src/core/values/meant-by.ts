@@ -12,8 +12,7 @@ const SHOWN = /^[\da-f]{8,}$/;
 
 /**
  * Returns true if the text can be an id in the shortened form that lists show: eight or more hex digits. Fewer digits
- * are not accepted, because they can also be a number or a duration, and because they match too many ids. One digit,
- * for example, matches a sixteenth of all ids.
+ * match too many ids (one digit matches a sixteenth of all ids), and can also be a number or a duration.
  */
 export function isShownBeginning(text: string): boolean {
   return SHOWN.test(text);

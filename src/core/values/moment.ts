@@ -15,8 +15,8 @@ export type MomentBase =
   /** A time since 1970, in UTC. */
   | { readonly kind: "time"; readonly ms: number }
   /**
-   * The name of a snapshot. Otherwise, the id or the beginning of the id of a snapshot, session, restore, undo, write,
-   * action or transaction.
+   * The name of a snapshot; if no snapshot has this name, an id or the beginning of an id. The id is that of a
+   * snapshot, session, restore, undo, write, action or transaction.
    */
   | { readonly kind: "word"; readonly text: string };
 
@@ -55,8 +55,8 @@ export function parseMoment(text: string, toUtc: (time: CalendarTime) => number 
 }
 
 /**
- * Returns true if the moment surely names the same state whenever it is looked up. A word does not: a snapshot may get
- * this name later, or another id may begin with it. Returns false for every moment with `~N`, too.
+ * Returns true if the moment names the same state whenever it is looked up. A word may change its meaning: a snapshot
+ * may get this name later, or another id may begin with it. Returns false for every moment with `~N`, too.
  */
 export function isFixed({ base, back }: Moment): boolean {
   return back === 0 && ["number", "seq", "baseline"].includes(base.kind);
@@ -78,8 +78,8 @@ export function withZone(text: string, toUtc: (time: CalendarTime) => number): s
 
 /**
  * Returns true if a snapshot can have this name. A name is a letter or digit, followed by letters, marks, digits and
- * `._+@-`. It has at most 100 characters, is in Unicode's composed form, and cannot be read as another way to name a
- * moment.
+ * `._+@-`. It has at most 100 characters, is in Unicode's composed form, and is no other form of a moment (such as a
+ * number or `latest`).
  */
 export function isValidSnapshotName(name: string): boolean {
   if (name.normalize("NFC") !== name || /^(?:latest|baseline|now)$/i.test(name)) return false;
@@ -125,7 +125,7 @@ function parseTime(text: string, toUtc: (time: CalendarTime) => number): MomentB
   const fraction = Number((found[7] ?? "").padEnd(3, "0").slice(0, 3));
   const time: CalendarTime = [year, month - 1, day, hour, minute, second, fraction];
   const utc = Date.UTC(...time);
-  // Refuses a day or an hour that does not exist. `Date.UTC` converts it to a later one.
+  // `Date.UTC` converts a day or an hour that does not exist to a later one. Here, such a time is refused.
   if (!new Date(utc).toISOString().startsWith(clockText(time))) return undefined;
   const offset = offsetMinutes(found[8]);
   const ms = offset === undefined ? toUtc(time) : utc - offset * 60_000;

@@ -6,7 +6,7 @@ import { withVisible } from "./invisible.ts";
  * `.` or `..`. No component contains a NUL, except for the mark of a further root (see below).
  *
  * Bytes that are not UTF-8 are kept exactly. Each such byte is one lone surrogate U+DC80..U+DCFF (as in Python's PEP
- * 383), so a path is well-formed exactly if its bytes are UTF-8.
+ * 383). Therefore, a path is well-formed text exactly if its bytes are UTF-8.
  *
  * A path in a further tracked root begins with the component `\0<root id>`, which cannot be the name of a file. Paths
  * from outside must be converted by `parsePath` (text) or `pathFromBytes` (names from a file system).
@@ -124,8 +124,8 @@ function isValid(piece: Buffer): boolean {
 }
 
 /**
- * Compares two paths in the order that is used everywhere: by component, by bytes, with a folder directly before its
- * contents.
+ * Compares two paths component by component, and two components by their bytes. A folder comes directly before its
+ * contents. All sorted paths have this order.
  */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
@@ -157,7 +157,7 @@ function compareBytes(a: string, b: string): number {
   return left.length - right.length;
 }
 
-/** Returns true for the folder of a tracked root itself, whether it is the first root (`""`) or a further one. */
+/** Returns true for the folder of a tracked root: `""` for the first root, or the mark of a further root. */
 export function isRoot(path: string): boolean {
   return path === "" || (path.startsWith(ROOT_MARK) && !path.includes("/"));
 }
@@ -201,8 +201,8 @@ export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
 }
 
 /**
- * Returns true for a name that stands for a further root in the tree of `nodeAbove`. It begins with a NUL, as no file
- * name does.
+ * Returns true for a name that stands for a further root in the tree of `nodeAbove`. Such a name begins with a NUL,
+ * unlike any file name.
  */
 export function isRootName(name: string): boolean {
   return name.startsWith(ROOT_MARK);
@@ -229,7 +229,7 @@ export function isWithin(path: WorkspacePath, folder: WorkspacePath): boolean {
 
 /**
  * Returns true if a tracked root contains a path, which must be relative to the root. A root that is a single file
- * contains only the path of that file, and the paths beneath it if a folder takes the file's place.
+ * contains only the path of that file. If a folder takes the file's place, the root also contains the paths beneath it.
  */
 export function isHeldBy({ only }: { readonly only?: string | undefined }, inner: WorkspacePath): boolean {
   return only === undefined || isWithin(inner, only as WorkspacePath);
@@ -257,21 +257,27 @@ export function splitRoot(path: WorkspacePath): { readonly root: string | undefi
   return { root: path.slice(1, slash), path: path.slice(slash + 1) as WorkspacePath };
 }
 
-/** Matches the mark of a further root at the beginning of a path that is given as text. */
+/** Matches the mark of a further root before a path: `@<root id>:`. */
 const ROOT_TEXT = /^@[a-z0-9-]+:/;
-/** The prefix of a path that is given as text, but encoded in base64 because its bytes are not UTF-8. */
+/** The prefix of a path that is written in base64, because its bytes are not UTF-8. */
 const BYTES_TEXT = "base64:";
 
 export function isInFurtherRoot(text: string): boolean {
   return ROOT_TEXT.test(text);
 }
 
-/** Returns true if a path within a root begins like a mark, and would, as text, be read as another path. */
+/**
+ * Returns true if a path within a root begins with `base64:` or, in the first root, like the mark of a further root.
+ * Its text would be read as another path.
+ */
 export function beginsLikeMark(root: string | undefined, inner: string): boolean {
   return inner.startsWith(BYTES_TEXT) || (root === undefined && ROOT_TEXT.test(inner));
 }
 
-/** Returns what precedes a path in text: the mark of its root, and `./` if the path itself begins like a mark. */
+/**
+ * Returns the prefix of a path in text: the mark of its root, and `./` if the path begins like a mark
+ * (`beginsLikeMark`).
+ */
 export function textMark(root: string | undefined, inner: string): string {
   return (root === undefined ? "" : `@${root}:`) + (beginsLikeMark(root, inner) ? "./" : "");
 }

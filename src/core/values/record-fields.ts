@@ -11,8 +11,8 @@ export function damaged(what: string): never {
 }
 
 /**
- * Reads a path that a record names. If the path is refused, throws `LOG_DAMAGED` with the `PATH_INVALID` as its cause,
- * because the path comes from the log and not from a caller.
+ * Reads a path that a record names. If the path is refused, throws `LOG_DAMAGED` with the `PATH_INVALID` error as its
+ * cause, because the path comes from the log and not from a caller.
  */
 export function recordedPath<T>(read: () => T): T {
   try {

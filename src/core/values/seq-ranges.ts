@@ -3,7 +3,7 @@ import { damaged } from "./record-fields.ts";
 
 /**
  * A set of seqs as ascending ranges that do not overlap. `rangesOf` also joins adjacent ranges, but other lists may
- * have some. The set is compact, because an operation's events are adjacent.
+ * have adjacent ranges. The set is compact, because an operation's events are adjacent.
  */
 export type SeqRanges = readonly (readonly [first: number, last: number])[];
 

@@ -17,7 +17,7 @@ import { optional } from "../../util/optional.ts";
 
 export interface Closing {
   readonly state: Exclude<ActionState, "open">;
-  /** Why the action ended in this way, for people. */
+  /** A text for people that says why the action ended in this way. */
   readonly reason?: string;
 }
 
@@ -68,7 +68,7 @@ export async function closingDraft(
 interface Abandoning {
   readonly found: Pick<Found, "head" | "changes" | "changesTo">;
   readonly reason?: string;
-  /** The changes of the actions to omitted paths, by action id, if these paths were scanned. */
+  /** The actions' changes to omitted paths, by action id. Default: these paths were not scanned. */
   readonly ends?: ReadonlyMap<string, EndOfOmitted>;
 }
 
@@ -179,8 +179,8 @@ interface ClosingCapture extends CaptureOptions {
 }
 
 /**
- * Captures, and closes actions in the same commit. If rule files that exclude themselves appeared during the actions,
- * these files are recorded first. The actions are then closed in the commit of another capture.
+ * Captures, and closes actions in the same commit. Rule files that appeared during the actions and that only new rules
+ * leave out are recorded first (see `hiddenRules`). A further capture then closes the actions.
  */
 export async function captureWithRules(
   context: Context,

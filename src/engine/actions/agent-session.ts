@@ -130,8 +130,8 @@ export async function endAgentSession(context: Context, id: string): Promise<Ses
 }
 
 /**
- * Abandons the agents' sessions that have no process and for which nothing was recorded for a day. Not every agent
- * reports the end of a session. If such a session continues after all, its next action resumes it.
+ * Abandons the agents' sessions without a process for which nothing was recorded for a day. Some agents never report
+ * the end of a session. If such a session continues, its next action resumes it.
  */
 export async function endIdleSessions(context: Context): Promise<void> {
   const idle = await idleSessions(context);
@@ -152,7 +152,8 @@ async function idleSessions(context: Context): Promise<Session[]> {
   if (unowned.length > 0) {
     const rows = (await context.index.records("action:")).filter((row) => !isLongAgo(row));
     const actions = (await readEvents(context, rows)).map(actionOfEvent);
-    // The event that abandons an action is no activity of the session. The time of the abandoned action itself decides.
+    // The event that abandons an action is no activity of the session, so the age of an abandoned action counts from
+    // its beginning.
     const active = actions.filter((action) => action.state !== "abandoned" || !isLongAgo(action));
     for (const { session } of active) if (session !== undefined) busy.add(session);
     const going = await goingOn(context, await openActions(context));

@@ -61,7 +61,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
   // A repair is denied because it reads any place that the caller names, and moves damaged files away.
   const verify = (options?: VerifyOptions): ReturnType<WorkspaceApi["verify"]> =>
     options?.repairFrom === undefined ? workspace.verify(options) : refuse("repair", options.repairFrom);
-  // An option that does the same as a denied method is denied, too.
+  // Options that only a person may use are denied, too.
   const snapshot = (options?: SnapshotOptions): ReturnType<WorkspaceApi["snapshot"]> => {
     if (options?.acceptDeletions === true) return refuse("snapshot --accept-deletions", [options]);
     if (options?.onRecord !== undefined) return refuse("snapshot --on-record", [options]);
@@ -76,7 +76,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
         if (key === "verify") return verify;
         if (key === "snapshot") return snapshot;
         if (Object.hasOwn(shown, key)) return Reflect.get(shown, key);
-        // Call `close` through the target, because the code that hands out the view may have wrapped it.
+        // Call `close` through the target, because the code that hands out the view may have replaced `close`.
         if (key === Symbol.asyncDispose) return () => target.close();
         return key === "as" ? as : Reflect.get(target, key, target);
       },
@@ -130,8 +130,8 @@ function withoutBytes<T extends Classed & { readonly size: number; pieces(): Asy
 }
 
 /**
- * Returns the workspace with methods that refuse the name of an actor who is not an agent, because an agent's work must
- * not be recorded as a person's.
+ * Returns the workspace with methods that refuse names which look like those of a person or of Chronicle. An agent's
+ * work must not be recorded under such a name.
  */
 function underOwnName(workspace: WorkspaceApi): WorkspaceApi {
   return new Proxy(workspace, {
@@ -170,7 +170,6 @@ function onlyAllowed<T extends object, K extends keyof T & string>(
       return typeof value === "function" ? (value.bind(target) as unknown) : value;
     },
     set: (_, key, value) => {
-      // Denied methods stay denied. The code that hands out the view may replace all others.
       if (!(denied as readonly PropertyKey[]).includes(key)) own.set(key, value);
       return true;
     },

@@ -115,7 +115,7 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
 
 /**
  * Returns the open action of the same call, if its owner may still be at work. One call can be requested twice: two
- * installed hooks can report it at the same time, and a caller that got no answer asks again. An action that is
+ * installed hooks can report it at the same time, or a caller that got no answer can ask again. An action that is
  * requested in the callback of another action is a different call.
  */
 async function openCall(context: Context, asked: AskedAction, head: Head): Promise<LoggedAction | undefined> {
@@ -152,7 +152,7 @@ function isExcluded({ reason }: Omission): boolean {
 }
 
 /**
- * Returns the omissions, except those of excluded paths that were kept aside, and of excluded folders above the
+ * Returns the omissions without those of two kinds of excluded paths: paths that were kept aside, and folders above the
  * targets.
  */
 function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAction): Omission[] {
@@ -273,8 +273,8 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
 const MOST_LISTED = 20_000;
 
 /**
- * Returns the states of these paths, and of everything beneath the folders among them, as the capture leaves them.
- * Returns only the states of the paths themselves if there are more than `MOST_LISTED` states.
+ * Returns the states that these paths, and everything beneath the folders among them, have after the capture. If there
+ * are more than `MOST_LISTED` states, returns only those of the paths themselves.
  */
 async function filesBefore(
   context: Context,
@@ -290,8 +290,8 @@ async function filesBefore(
   }
   for (const { path, after, iteration } of changes) {
     if (!paths.some((one) => isWithin(path, one))) continue;
-    // If the capture found that a path beneath a declared folder is gone, it was deleted before the action. Only
-    // declared paths are listed as absent.
+    // A path beneath a declared folder that the capture found deleted was deleted before the action. Only declared
+    // paths are listed as absent.
     if (after === undefined && !paths.includes(path)) files.delete(path);
     else files.set(path, { path, iteration, absent: after === undefined });
   }
@@ -313,8 +313,8 @@ async function listBeneath(
 const NOT_READ = reasonsWith("notRead");
 
 /**
- * Returns the files, except those that the capture could not read, and except absent files in folders from which it
- * left out new names. An older state of such a file may be recorded, but it is no backup of the present state.
+ * Returns the files, except for two kinds: files that the capture could not read, and absent files in folders whose new
+ * names the capture left out. An older state of such a file may be recorded, but is no backup of its present state.
  */
 function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
   const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
@@ -339,7 +339,8 @@ async function missingAbove(context: Context, files: readonly BackedUpFile[]): P
 }
 
 /**
- * Returns the omissions at, beneath or above declared paths because of which the states of these paths cannot be kept.
+ * Returns the omissions because of which the states of declared paths cannot be kept. Such an omission is at, beneath
+ * or above a declared path.
  */
 function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(

@@ -26,9 +26,9 @@ import { optional } from "../../util/optional.ts";
 const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
 
 /**
- * Ends an action: captures what the action left, and records its end. Finishing an action again changes nothing. An
- * abandoned action can still be finished. A denied action can still be finished as done or failed. If the capture has
- * no room or fails on disk, and `onFailure` is `warn`, the action is closed without a capture.
+ * Ends an action: captures the changes that it left, and records its end. Finishing an action again changes nothing. An
+ * abandoned action can still be finished. A denied action can still be finished as done or failed. With `onFailure`
+ * `warn`, the action is closed without a capture if there is no room for the capture or the disk fails.
  *
  * Throws `USAGE` for an unknown outcome, and `NOT_FOUND` or `AMBIGUOUS` for the id.
  */
@@ -41,7 +41,7 @@ export async function finishAction(
   const closing = closingOf(end);
   const action = await findAction(context, id);
   if (!isUnfinished(action, closing)) return endShape(context, action, []);
-  // Close a denied action without a capture. It has changed nothing, so the changes on disk are not its own.
+  // A denied action is closed without a capture, because the changes on disk are not its own.
   if (closing.state === "denied") return endShape(context, await closeOnly(context, action, closing), []);
   try {
     return await captureAndClose(context, action, { ...closing, ...quota });
@@ -71,7 +71,9 @@ function isUnfinished({ state }: LoggedAction, closing: Closing): boolean {
   return state === "open" || state === "abandoned" || (state === "denied" && closing.state !== "denied");
 }
 
-/** Closes the action without a capture, unless it has been closed meanwhile. Returns the action as it is then. */
+/**
+ * Closes the action without a capture, unless it has been closed meanwhile. Returns the action as it is recorded now.
+ */
 async function closeOnly(context: Context, action: LoggedAction, closing: Closing): Promise<LoggedAction> {
   await withCommit(context, async (commit) => {
     const now = (await actionById(context, action.id)) ?? action;
@@ -90,8 +92,8 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  // The action is finished late in two cases: it was closed already (as abandoned or denied), or it counts as abandoned
-  // (see `goingOn`), but no event records this yet. `late` makes the capture treat such an action as open nevertheless.
+  // The action is finished late if it was closed already (as abandoned or denied), or if nobody was expected to finish
+  // it (see `goingOn`). `late` makes the capture treat such an action as open.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;

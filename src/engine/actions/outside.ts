@@ -36,7 +36,7 @@ interface OutsideTargets {
   readonly outside: readonly string[];
   /** The paths among `outside` beneath which the action may touch everything. */
   readonly outsideDeep: readonly string[];
-  /** True if the action is stopped unless all of these paths can be kept. */
+  /** True if the action is stopped when one of these paths cannot be kept. */
   readonly whole: boolean;
   readonly quota?: QuotaOptions;
 }
@@ -54,8 +54,8 @@ export interface OutsideDrafts {
 
 /**
  * Keeps the states of these paths. Contents are durable when the promise resolves. The caller must append the drafts,
- * and must hold a lease of the blob store until it has done so. Throws `REFUSED` if a path lies in Chronicle's own
- * store, or if a deep path contains the store. Throws `LIMIT_EXCEEDED` if the quota is exceeded.
+ * and must hold a lease of the blob store until then. Throws `REFUSED` if a path lies in Chronicle's own store, or if a
+ * deep path contains the store. Throws `LIMIT_EXCEEDED` if the quota is exceeded.
  */
 export async function backUpOutside(
   context: Context,
@@ -155,8 +155,8 @@ async function draftsOf(context: Context, looks: readonly Look[], given: DraftsG
 }
 
 /**
- * Returns the paths beneath the top (the first path in `found`) that no longer exist, and whose last record is of this
- * action and has a state. Leaves out paths that could not be read, because they may still exist.
+ * Returns the paths beneath the top (the first path in `found`) that no longer exist, and of which this action recorded
+ * the last state. Leaves out paths that could not be read, because they may still exist.
  */
 async function goneBeneath(
   context: Context,
@@ -191,7 +191,7 @@ async function lastOf(context: Context, path: WorkspacePath): Promise<OutsideRec
   return readOutside(row.recordId, (await readEvent(context, row)).record).record;
 }
 
-/** Returns the states before an action, for a path and everything beneath the path; empty if the action kept none. */
+/** Returns the states that an action kept of a path and of everything beneath the path; empty if it kept none. */
 export async function keptOutside(
   context: Context,
   action: string,
@@ -225,10 +225,10 @@ function refuseOwn({ outside }: Context, path: WorkspacePath): ChronicleError {
 const NOT_FROM_HERE = "whoever asks may touch nothing outside of the workspace";
 
 /**
- * Returns the outside files for a remote caller, who may use the workspace but not the machine. No outside file is
- * read, not even to follow a link, and none is replaced. Outside paths that an action names are reported as not kept.
- * Paths within the tracked roots (a repository's state, a link that stays inside) belong to the workspace, and every
- * caller may read them. If a root is a single file, only that file is inside.
+ * Returns the outside files for a remote caller. Such a caller may use the workspace, but not the machine. No outside
+ * file is read, not even to follow a link, and none is replaced. Outside paths that an action names are reported as not
+ * kept. Paths within the tracked roots (a repository's state, a link that stays inside) belong to the workspace, and
+ * every caller may read them. If a root is a single file, only that file is inside.
  */
 export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[]): OutsideFiles {
   const places = roots.map(placeOfRoot);
@@ -255,8 +255,8 @@ export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[
 
 /**
  * Returns the paths that an action is about to touch. A remote caller's relative paths are resolved as if the roots lay
- * at the top of the machine. A path that leads out of the roots then reveals nothing of the machine: `../x` becomes
- * `/x`, and `~/x` becomes `/~/x`.
+ * in `/`. A path that leads out of the roots then reveals nothing of the machine: `../x` becomes `/x`, and `~/x`
+ * becomes `/~/x`.
  */
 export function targetsFor({ worktree, outside }: Context, type: string, payload: TargetPayload): ActionTargets {
   const { home, isClosed } = outside;
@@ -271,8 +271,8 @@ export function targetsFor({ worktree, outside }: Context, type: string, payload
 }
 
 /**
- * Returns the roots as if the deepest folder that contains all of them were `/`: the path of that folder is removed
- * from their paths, and the rest stays the same. Returns an empty list if only `/` contains all of them.
+ * Returns the roots as if the deepest folder that contains all of them were `/`: `/home/a/x`, `/home/a/y` → `/x`, `/y`.
+ * Returns an empty list if only `/` contains all of them.
  */
 function atTheTop(roots: readonly TargetRoot[]): TargetRoot[] {
   const [first = "", ...others] = roots.map(placeOfRoot);

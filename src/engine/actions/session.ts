@@ -143,7 +143,10 @@ function isGone(context: Context, session: SessionRecord): boolean {
   return session.state === "running" && !isOwnerAlive(context, session);
 }
 
-/** Returns the session as abandoned now, with what it changed. Records nothing. */
+/**
+ * Returns the session as abandoned now, with its number of changed paths and its changes to kept-aside paths. Records
+ * nothing.
+ */
 async function asAbandoned(context: Context, session: Session): Promise<Session> {
   const { seq } = await context.index.head();
   const span = { fromSeq: session.fromSeq, toSeq: seq };
@@ -167,7 +170,7 @@ export async function findSession(context: Context, id: string): Promise<Session
 
 /**
  * Marks the open sessions whose processes are gone as abandoned, and closes the actions that nobody will finish. The
- * recorded changes stay, and can be undone. Returns a note on each ended session.
+ * recorded changes stay, and can be undone. Returns a note on each session that it has ended.
  */
 export async function closeAbandoned(context: Context): Promise<readonly string[]> {
   const notes: string[] = [];

@@ -36,9 +36,9 @@ interface UnkeptAction extends Omit<AskedAction, "outside" | "leftOut"> {
 }
 
 /**
- * Keeps what an action is about to destroy. Captures the action's paths, or the whole workspace if the action may touch
- * anything, and begins the action in the same commit. Returns the action. If an action of the same tool call is already
- * open, begins no other one, and returns the open one.
+ * Keeps the states that an action is about to change. Captures the action's paths, or the whole workspace if the action
+ * may touch anything, and begins the action in the same commit. Returns the action. If an action of the same tool call
+ * is already open, returns that action, and begins no other.
  *
  * Returns `null`, and begins no action, in three cases:
  * - The request is off the record. In this case, nothing is scanned or stored.
@@ -101,7 +101,10 @@ async function whereToLook(
   return ending.only === undefined ? {} : { only: [...targets.paths, ...ending.only], exact: true };
 }
 
-/** Begins an action for which nothing could be kept and whose tool runs nevertheless. The action's coverage says so. */
+/**
+ * Begins an action for which nothing could be kept and whose tool runs nevertheless. The action's coverage lists its
+ * paths as omitted.
+ */
 async function beginExposed(context: Context, unkept: UnkeptAction, error: unknown): Promise<readonly SealedEvent[]> {
   const { paths, outside, kind } = unkept.targets;
   const named = allOmitted(context, { paths, outside, scope: kind }, error);

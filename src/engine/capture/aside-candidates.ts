@@ -13,9 +13,9 @@ import { readEvent } from "../log/read-events.ts";
 import { isOwnerAlive } from "../log/owner-process.ts";
 
 /**
- * A run or action that ends compares the kept-aside paths with their states at its own beginning. If several are open
- * at the same time, each of them finds the same change. A change that another run, action, undo or redo may have made
- * is recorded with candidates, and is attributed to none of them alone.
+ * A run or action that ends compares the kept-aside paths with their states at its own beginning. If several runs or
+ * actions are open at the same time, each of them finds the same change. A change that another run, action, undo or
+ * redo may have made is recorded with candidates, and is attributed to none of them alone.
  */
 
 interface Span {
@@ -33,8 +33,8 @@ interface Span {
 }
 
 /**
- * The run or action that ends (`own`), those within it (`inner`), and those that overlap it without either being within
- * the other (`others`).
+ * The run or action that ends (`own`), the work within it (`inner`), and the work that overlaps it (`others`). `own` is
+ * within none of the `others`, and none of them is within `own`.
  */
 interface Beside {
   readonly own: Span;
@@ -43,8 +43,8 @@ interface Beside {
 }
 
 /**
- * Returns `changes`, the changes of a run or action that is about to end. A change that other work may have made, too,
- * gets candidates. `plan`: the changes to kept-aside paths.
+ * Returns the changes of a run or action that is about to end, with candidates for each change that other work may have
+ * made, too. `plan`: the changes to kept-aside paths.
  */
 export async function withCandidates(
   context: Context,
@@ -67,8 +67,8 @@ export async function withCandidates(
 }
 
 /**
- * Returns the run or action `id` with the others that were open at some time since it began. Other open runs and
- * actions whose process is gone are left out. Returns `undefined` if `id` is unknown or was denied.
+ * Returns the run or action `id` with the others that were open at some time since it began. Leaves out the others that
+ * are still open although their process is gone. Returns `undefined` if `id` is unknown or was denied.
  */
 async function workBeside(context: Context, id: string): Promise<Beside | undefined> {
   const runs = (await loggedSessions(context)).filter((one) => one.kind === "run");
@@ -171,8 +171,8 @@ function isEarlier(other: Span, own: Span): boolean {
 
 /**
  * True if a path of `planned` may have changed while `own` and `other` were both open. The work that began later knows
- * the state at the beginning of that time. The work that ended earlier knows the state at its end. `own` ends now, so
- * `other`, if it has ended, ended earlier.
+ * the states at the beginning of this overlap. The work that ended earlier knows the states at the end of the overlap.
+ * If `other` has ended, it ended earlier, because `own` ends now.
  */
 function mayHaveMade(
   own: Span,
@@ -195,7 +195,7 @@ function mayHaveMade(
   });
 }
 
-/** Returns the undos and redos that ended since the work began and changed kept-aside paths, each with these paths. */
+/** Returns the undos and redos that ended since the work began, each with the kept-aside paths that it changed. */
 async function stepsSince(
   context: Context,
   { fromSeq }: Span,

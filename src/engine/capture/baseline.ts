@@ -137,11 +137,11 @@ export async function beginHosted(context: Context, workspace: WorkspaceRecord, 
   });
 }
 
-// A history begins with the workspace's own record, the signer of its heads, and snapshot 0, whose base is the manifest
-// of the first entries. A baseline finds these entries on disk, a fork takes them from another history, and a new
-// hosted workspace has none.
+// A history begins with three events: the workspace's own record, the signer of its heads, and snapshot 0. The base of
+// snapshot 0 is the manifest of the first entries. A baseline finds these entries on disk, a fork takes them from
+// another history, and a new hosted workspace has none.
 
-/** The seq of the event that names the signer of a new history: the second, after the workspace's own. */
+/** The seq of the event that names the signer of a new history. Event 1 is the workspace's own record. */
 const SIGNER_SEQ = 2;
 
 /** The entries with which a history begins, in path order. They can be iterated several times. */
@@ -198,15 +198,16 @@ interface Beginning {
   readonly base: FirstBase;
   readonly snapshot: FirstSnapshot;
   /**
-   * True if the history is made in a temporary place, and moved into its own place when it is complete. If a head is
-   * already kept for the workspace, it stems from an earlier attempt whose history was never moved, and is replaced.
+   * True if the history is made in a temporary place, and moved into its own place when it is complete. A head that is
+   * already kept for the workspace stems from an earlier attempt whose history was never moved. Such a head is
+   * replaced.
    */
   readonly isAside?: true;
 }
 
 /**
- * Appends the first events; the log must be empty. Their head is signed before they are written, so that the history
- * can be signed even if the process is killed right after the write.
+ * Appends the first events; the log must be empty. Their head is signed before they are written, so that the history is
+ * signed even if the process is killed right after the write.
  */
 async function beginHistory(
   context: Context,

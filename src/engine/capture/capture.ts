@@ -142,8 +142,8 @@ interface Earlier {
 }
 
 /**
- * Returns the omissions of paths of which no state was read. A path that changed while it was read (`unstable`) is
- * among them only if no state of it was read.
+ * Returns the omissions of paths of which no state was read. An `unstable` path changed while it was read, but a state
+ * of it may nevertheless have been read.
  */
 function unseenIn({ omitted, present }: Reading): Omission[] {
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !present.has(path));
@@ -172,9 +172,9 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
 }
 
 /**
- * Returns a seq up to which all recorded states are on disk, except at paths that were edited since. So a scan that
- * begins after this call sees these states. The seq is at most the `fromSeq` of every open intent, because the
- * operation of an open intent may write its states during the scan or after it.
+ * Returns a seq whose recorded states are all on disk, except at paths that were edited since. A scan that begins after
+ * this call sees these states. The seq is at most the lowest `fromSeq` of the open intents, because their operations
+ * may still write files during the scan or after it.
  */
 async function knownBefore(context: Context): Promise<number> {
   const { seq } = await context.index.head();
@@ -190,9 +190,9 @@ interface CommitReading {
 }
 
 /**
- * Commits what was read, except paths that another operation may have recorded or written since the scan began.
- * Resolves to `undefined` if the scan must be repeated. It must be repeated if an operation was interrupted, or if the
- * off-record notes or the erased contents have changed.
+ * Commits a reading, except paths that another operation may have recorded or written since the scan began. Resolves to
+ * `undefined` if the scan must be repeated: an operation was interrupted, or the off-record notes or the erased
+ * contents have changed.
  */
 async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once | undefined> {
   const { options, startSeq, earlier } = given;
@@ -203,8 +203,8 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     return { reading, changes: [], seq: (await context.index.head()).seq, also: [], root: undefined, contested: [] };
   }
   return withSettledCommit(context, async (commit) => {
-    // If the notes or the running work off the record have changed since the scan, the scan may have read paths that
-    // must be left out, or left out paths that must be recorded.
+    // If the off-record notes, or the running work off the record, have changed since the scan, the scan may have read
+    // paths that must be left out. It may also have left out paths that must be recorded.
     if (!isSameOffRecord(context, reading)) return undefined;
     const head = await commit.head();
     // If contents were erased or unerased since the scan, the scan may have left out the wrong paths.
@@ -217,7 +217,8 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const contested = changes.filter(isContested).map((change) => change.path);
     const free = changes.filter((change) => !isContested(change));
     const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options, head });
-    // Coverage and the events of `also` are recorded with the last changes, that is, only when no path is contested.
+    // Coverage and the events of `also` are recorded with the last changes. Changes are the last ones if no path is
+    // contested.
     const isLast = contested.length === 0;
     const omitted = [...earlier.omitted, ...reading.omitted];
     const around = await aroundReturned(context, reading, { changes: ours, fromSeq: head.seq });
@@ -267,8 +268,8 @@ interface CoverageOfLook extends Pick<CommitReading, "options" | "earlier"> {
 }
 
 /**
- * Returns the coverage events that follow the events of the changes. If the capture began with a full scan, they record
- * the coverage if it has changed. Otherwise, they concern only paths that were off the record.
+ * Returns the coverage events that follow the events of the changes. After a full scan, they record a coverage that has
+ * changed. Otherwise, they concern only paths that were off the record.
  */
 async function coverageOfLook(
   context: Context,
@@ -305,8 +306,8 @@ async function attributed(
 }
 
 /**
- * Compares what was read with the index, and proves the index's last iterations of the changed paths. The next
- * iterations continue the numbers of the last ones, and a wrong number would stay in the log for ever.
+ * Compares a reading with the index, and proves the index's last iterations of the changed paths. The next iterations
+ * continue the numbers of these iterations, and a wrong number would stay in the log for ever.
  */
 async function compareProved(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);
@@ -340,9 +341,9 @@ function remember(context: Context, reading: Reading, { lacked, except }: Unsett
 const PAGE = 2_000;
 
 /**
- * True if an operation that ended in (after, upTo] skipped or reverted some of its paths. It may have changed a path
- * and reverted it because something was in the way. No event names such a path, and a scan may have read the state that
- * was later reverted.
+ * True if an operation that ended in (after, upTo] skipped or reverted some of its paths. Such an operation may have
+ * changed a path, and then reverted the path because something was in the way. No event names such a path, but a scan
+ * may have read its changed state.
  */
 async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
   for (let from = after + 1; from <= upTo; from += PAGE) {

@@ -66,7 +66,10 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
   readonly wanted: readonly Change[];
   /** The states that the plan assumes for its paths, including paths that it does not change. Default: none. */
   readonly claims?: readonly PathClaim[];
-  /** True if the plan has proved its changes against the log. Otherwise, the histories of their paths are proved. */
+  /**
+   * True if the plan has proved its changes against the log. Otherwise, `provePlan` proves the histories of the changed
+   * paths.
+   */
   readonly isProved?: boolean;
   /**
    * Returns true if the caller asked for a change of this path. If the caller asked for one file of a database, the
@@ -75,14 +78,14 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
   readonly isMeant?: (path: WorkspacePath) => boolean;
   /**
    * Returns the moment to which a path goes back. A path is changed only if a record shows its state or its absence at
-   * that moment. `guarded`: the plan has checked that. `decided`: no check is needed, because the caller says what each
-   * path becomes.
+   * that moment. `guarded`: the plan itself has checked this. `decided`: no check is needed, because the caller decides
+   * the state of each path.
    */
   readonly back: ((path: WorkspacePath) => BackTo) | "guarded" | "decided";
   /**
    * The treatment of the folders above restored paths. `whole`: throws `REFUSED` if something else is in the place of
    * such a folder, unless `force` is set. `part`: leaves out changes that do not fit. Default: no folder is added,
-   * because the plan contains all that it needs.
+   * because the plan contains all folders that it needs.
    */
   readonly folders?: "whole" | "part";
   /**
@@ -92,7 +95,7 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
    */
   readonly isWhole?: boolean;
   /**
-   * Paths of `wanted` that are restored without some mode bits, because these bits are never set. They are also
+   * Paths of `wanted` that are restored without some mode bits, because these bits are never set. These paths are also
    * reported as skipped.
    */
   readonly without?: readonly SkippedPath[];
@@ -136,7 +139,7 @@ async function attempt<Shape>(
   present: Present,
   planned: (present: Present) => Promise<FilePlan<Shape>>,
 ): Promise<Shape> {
-  // The lease protects the contents that the plan stores from the collector, until the intent names them.
+  // The plan may store contents. The lease protects them from the collector until the intent names them.
   using _lease = present.dryRun ? undefined : await context.blobs.lease();
   let plan = await planned(present);
   for (;;) {
@@ -239,7 +242,7 @@ async function provePlan<Shape>(
   const { seq } = await context.index.head();
   const paths = [...wanted, ...(units?.still ?? [])].map(({ path }) => path);
   if (isProved !== true) return proveHistories(context, [...claims, ...paths.map((path) => ({ path }))], seq);
-  // The states are proved, but the new iterations continue the numbers of these rows.
+  // The plan has proved the states. The rows must be proved, too, because the new iterations continue their numbers.
   const rows = await context.index.iterationsAt(paths, seq);
   return proveLast(
     context,
@@ -296,7 +299,7 @@ async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Pr
   const { kind, selective, wanted, skipped = [], without = [] } = plan;
   const done = await operate(context, {
     ...plan,
-    // The `selective` fields of an undo by selection already contain what it leaves alone.
+    // The `selective` fields of an undo by selection already name the paths that it leaves alone.
     ...(kind === "undo" && selective === undefined ? { left: skipped.map(({ path }) => path) } : {}),
     changes: wanted,
     skipped: [...skipped, ...without],
@@ -355,9 +358,8 @@ interface RecordedHolders {
 }
 
 /**
- * Records folders on disk that are not recorded yet and that the changes create or fill, because a recorded path must
- * lie in recorded folders. Nothing else in these folders is recorded. `changes`: the changes that the operation is
- * asked for.
+ * Records the unrecorded folders on disk that the changes create or fill, because a recorded path must lie in recorded
+ * folders. Nothing else in these folders is recorded. `changes`: the changes that the operation is asked for.
  */
 async function recordHolders(context: Context, changes: readonly Change[]): Promise<RecordedHolders> {
   if (isHosted(context.worktree.roots)) return { changes, skipped: [] };

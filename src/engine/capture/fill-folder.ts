@@ -124,8 +124,8 @@ export interface WithoutGit {
 
 /**
  * Leaves out paths that would be a git repository's own state, including names that a file system may equate with
- * `.git`. Otherwise, a git hook from the history would run when a person commits in that folder. Paths that a person
- * has named (`asked`) are not left out. Neither are paths that the rules make part of the workspace (`isTaken`).
+ * `.git`. A git hook from the history would otherwise run when a person commits in that folder. Keeps paths that a
+ * person has named (`asked`), and paths that the rules make part of the workspace (`isTaken`).
  */
 export async function withoutGit(
   entries: readonly Entry[],
@@ -149,7 +149,10 @@ function leftOut(path: WorkspacePath): SkippedShape {
   return skippedShape({ path, reason: "git", detail });
 }
 
-/** Returns a path up to the first name in it that may be `.git`. Returns `undefined` if there is no such name. */
+/**
+ * Returns a path up to the first name in it that may be `.git` (`a/.git/config` → `a/.git`). Returns `undefined` if
+ * there is no such name.
+ */
 function gitTopOf(path: WorkspacePath): WorkspacePath | undefined {
   const { root, path: inner } = splitRoot(path);
   const names = inner.split("/");
@@ -161,7 +164,7 @@ function gitTopOf(path: WorkspacePath): WorkspacePath | undefined {
 const ROOT_MODE = 0o755;
 
 /**
- * Moves the paths of each further root into a folder of its own, `@<root id>`, which is added. Throws `REFUSED` if the
+ * Adds a folder `@<root id>` for each further root, and moves the paths of that root into it. Throws `REFUSED` if the
  * first root has a path of that name.
  */
 function sideBySide(changes: readonly Change[]): Change[] {

@@ -60,8 +60,8 @@ export interface FittedChanges {
 
 /**
  * Adds the folders above restored paths to the changes, if these folders were removed. Leaves out a path if something
- * else is in the place of its folder. The removal of a folder in which a path stays is not left out here, because
- * `apply` blocks it.
+ * else is in the place of its folder. Does not leave out the removal of a folder in which a path stays, because `apply`
+ * blocks that removal.
  */
 export async function withFolders(
   context: Context,
@@ -169,10 +169,7 @@ class Folders {
     unmerged.set(folder, { path: folder, reason: "kind", base: present, current: present, wanted: target });
   }
 
-  /**
-   * Keeps a folder. If the folder's own states do not merge, the folder is reported only as a conflict, and not also as
-   * kept.
-   */
+  /** Keeps a folder. A folder that is reported as a conflict is not also reported as kept. */
   #stay(folder: WorkspacePath, present: Entry): void {
     const { targets, unmerged } = this.#plan;
     targets.set(folder, { present, target: present });

@@ -5,9 +5,9 @@ import type { DirtyPaths } from "../log/dirty-paths.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
 /**
- * After a hinted scan, the next one is delayed by `times` its duration, but at most by `mostMs`. So a busy folder is
- * not read all the time. The first scan after the tracked folders have changed causes no delay: folders that were
- * skipped until then are watched only after that scan, so the next scan must come soon.
+ * After a hinted scan, the next one is delayed by `times` its duration, but at most by `mostMs`. The delay keeps a busy
+ * folder from being read all the time. The first scan after a change of the tracked folders causes no delay. Folders
+ * that were skipped until then are watched only after that scan, so the next scan must come soon.
  */
 const REST = { times: 3, mostMs: 10_000 };
 
@@ -26,8 +26,8 @@ interface HintedCaptureOptions {
   /** Records what has changed at these paths; `undefined`: everywhere. */
   readonly capture: (only: readonly WorkspacePath[] | undefined) => Promise<{ readonly coverage: Coverage }>;
   /**
-   * Called after each scan that succeeded, even if nothing had changed. After a failed scan that no caller waits for,
-   * called with the error.
+   * Called after each scan that succeeded, even if nothing had changed. Also called with the error of each failed scan
+   * that no caller waits for.
    */
   readonly onScanned: (error?: unknown) => void;
 }
@@ -55,8 +55,8 @@ export class HintedCapture {
   #working: Promise<void> | undefined;
   #isWanted = false;
   /**
-   * `#asked`: the number of calls that asked for a full scan. `#answered`: how many of these calls need no further
-   * scan.
+   * `#asked`: the number of calls that asked for a full scan. `#answered`: the number of these calls that need no
+   * further scan.
    */
   #asked = 0;
   #answered = 0;

@@ -23,10 +23,10 @@ interface LeftPath<Reason> extends Omit<BlockedPath, "reason"> {
 }
 
 /**
- * Returns the paths that `apply` skipped, as an operation reports them. Their states were captured just before. So the
- * reason `changed` has one of two causes. Either somebody changed the path after the capture, or an obstacle is in the
- * place of the path or of a folder above it. An obstacle is a special file, or a path that a rule or a limit leaves
- * out. It stays until somebody moves it away.
+ * Returns the paths that `apply` skipped, as an operation reports them. The reason `changed` has one of two causes.
+ * Either somebody changed the path after the operation's capture, or an obstacle is in the place of the path or of a
+ * folder above it. An obstacle is a special file, or a path that a rule or a limit leaves out. An obstacle stays until
+ * somebody moves it away.
  */
 export async function meanwhile<Reason extends string>(
   context: Context,
@@ -99,7 +99,7 @@ export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): Sk
   return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
 }
 
-/** A file that has not changed for this time, in ms, is taken as not being written. */
+/** A file that has not changed for this time, in ms, counts as not being written. */
 const RECENT_MS = 2_000;
 
 /** The wait between two checks, in ms. */

@@ -25,13 +25,13 @@ import { ChronicleError } from "../../core/values/errors.ts";
  */
 
 /**
- * The maximum size of a file that is kept aside without a tree, in bytes. Exception: the present state of a path may be
- * larger if the earlier state of the path is kept aside (see `changesAside`).
+ * The maximum size of a file that is kept aside, in bytes. Files in kept trees may be larger. The present state of a
+ * path whose earlier state is kept aside may be larger, too (see `changesAside`).
  */
 const MOST_FILE_BYTES = 1024 * 1024;
 /**
- * The maximum total size of the files that are kept aside without a tree for one run or action, in bytes. It applies to
- * the earlier states and to the present states separately.
+ * The maximum total size of the files that are kept aside for one run or action, in bytes. Files in kept trees do not
+ * count. The limit applies to the earlier states and to the present states separately.
  */
 const MOST_BYTES = 64 * 1024 * 1024;
 
@@ -70,8 +70,8 @@ interface KeptTrees extends Kept {
 }
 
 /**
- * Keeps these trees aside whole. No path in `tops` may lie in another one. The cases in which nothing is kept, the
- * durability and the caller's lease are as with `keepAside`.
+ * Keeps these trees aside whole. No path in `tops` may lie in another one. Keeps nothing in the cases in which
+ * `keepAside` keeps nothing. See there for the durability and the caller's lease.
  */
 export async function keepTrees(
   context: Context,
@@ -104,11 +104,11 @@ interface EndedWork extends Pick<KeptAside, "omitted" | "entries"> {
 
 /**
  * Returns the changes of a run or action to omitted paths, and the plan with the kept-aside states of these paths.
- * `hidden`: changes that the caller has found, such as paths that appeared during the work and that only rules from its
- * session leave out. `trees`: the trees that were kept when the work began, and those that have appeared since.
+ * `hidden`: changes that the caller has found, such as paths that appeared during the work and that only rules from
+ * that time leave out. `trees`: the trees that were kept when the work began, and those that have appeared since.
  *
- * Also keeps aside the present states of changed kept-aside paths, because an undo overwrites them, and the small new
- * files in `hidden`, because an undo removes them.
+ * Also keeps aside the present states of changed kept-aside paths, because an undo overwrites them. Small new files in
+ * `hidden` are kept aside, because an undo removes them.
  */
 export async function changesAside(
   context: Context,
@@ -164,8 +164,8 @@ export async function changesAside(
 
 /**
  * Returns the entries that were kept aside when a session began and whose contents are still available. Leaves out
- * entries whose contents were erased since then, or were freed, as happens after seven days. The caller must hold a
- * lease of the blob store.
+ * entries whose contents were erased since then, or were freed after seven days. The caller must hold a lease of the
+ * blob store.
  */
 export async function stillKept(
   context: Context,
@@ -231,7 +231,8 @@ async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted):
 
 /**
  * Returns the content of a file or link. Returns `undefined` if it is gone, unreadable, or too large for
- * `Worktree.read`. Such a file is not kept aside. If a run or action removes it, the end of that work names it.
+ * `Worktree.read`. Such a file is not kept aside. If a run or action removes such a file, the end of that work reports
+ * the removal.
  */
 async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | undefined> {
   const before = await context.worktree.stats([path]);
@@ -239,8 +240,8 @@ async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | 
 }
 
 /**
- * Returns the present entry of a path, after storing its content. `undefined`: nothing is there. `other`: no plan can
- * restore it, it exceeds `most` bytes, or it cannot be kept.
+ * Returns the present entry of a path, after storing its content. `undefined`: nothing is there. `other`: the entry
+ * exceeds `most` bytes, or cannot be kept, or no plan can restore it.
  */
 async function entryNow(
   context: Context,
@@ -335,8 +336,8 @@ export async function endOfAside(
 }
 
 /**
- * Returns an entry in the form of a listed omission. Its inode is unknown, so a comparison of stats finds each present
- * path changed, and the contents decide.
+ * Returns an entry in the form of a listed omission. Its stat has inode 0, because the real inode is unknown. A
+ * comparison of stats therefore finds every present path changed, and the contents are then compared.
  */
 function listed(path: WorkspacePath, entry: Entry): ListedOmission {
   const { kind, mode, size } = entry;

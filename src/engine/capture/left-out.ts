@@ -30,9 +30,9 @@ export const NOTHING_LEFT_OUT: LeftOut = { named: [], kept: [], exposed: [], asi
 
 /**
  * Keeps aside the paths that a tool is about to touch and that no capture takes. Naming such a path does not make
- * Chronicle record it. Otherwise, a caller could get any file recorded and served. Ignored paths are kept privately.
- * Paths that a person excluded are only named. Contents are durable when the promise resolves. The caller must hold a
- * lease of the blob store.
+ * Chronicle record it, because a caller could then get any file recorded and served. Ignored paths are kept privately.
+ * Paths that a person excluded are not kept, but only listed in `named`. Contents are durable when the promise
+ * resolves. The caller must hold a lease of the blob store.
  */
 export async function keepLeftOut(
   context: Context,

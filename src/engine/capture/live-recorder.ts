@@ -59,7 +59,7 @@ export class LiveRecorder {
     this.#hinted.want();
   }
 
-  /** Resolves when the changes from before the start are recorded, when that has failed, or after `stop`. */
+  /** Resolves when the changes from before the start are recorded, when recording them has failed, or after `stop`. */
   first(): Promise<void> {
     return this.#first.promise;
   }
@@ -73,7 +73,7 @@ export class LiveRecorder {
 
   async #prepare(): Promise<boolean> {
     clearTimeout(this.#retry);
-    // A capture stores contents before its commit, and an archived workspace must not get any.
+    // A capture stores contents before its commit, so an archived workspace must be refused before the capture.
     await refuseArchived(this.#context);
     return applySettings(this.#context);
   }

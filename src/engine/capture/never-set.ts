@@ -9,8 +9,8 @@ import type { SkippedPath } from "./seen-absent.ts";
 export const NEVER_SET = 0o7000;
 
 /**
- * The setuid bit, the only one that is never set on folders. Setgid and sticky are set on folders, because they give
- * nobody any rights and a shared folder needs them.
+ * The setuid bit, the only one of these bits that a restore never sets on folders. Setgid and sticky are set on
+ * folders, because they give nobody any rights and a shared folder needs them.
  */
 const NEVER_SET_ON_FOLDERS = 0o4000;
 

@@ -60,8 +60,8 @@ const unnoted = new Set<string>();
 const OVER = { pid: 0 } as const;
 
 /**
- * Ends the work, and notes the paths that it has changed. Throws if they cannot be noted. In that case, a later capture
- * notes them, as for work whose process is gone.
+ * Ends the work, and notes the paths that it has changed. Throws if the paths cannot be noted. A later capture then
+ * notes them, as it does for work whose process is gone.
  */
 export async function endOffRecord(context: Context, work: OffRecordWork): Promise<void> {
   const { id } = work;
@@ -100,8 +100,8 @@ function isOver(context: Context, one: OffRecord["going"][number]): boolean {
 }
 
 /**
- * Ends work whose process is gone, or whose end could not be noted. Any unrecorded change may belong to that work. So
- * all unrecorded changes are noted, except those at paths that open actions have declared.
+ * Ends work whose process is gone, or whose end could not be noted. All unrecorded changes are noted, because each may
+ * belong to that work. Changes at paths that open actions have declared are not noted.
  */
 export async function endDeadOffRecord(context: Context): Promise<void> {
   const dead = context.offRecord.read()?.going.filter((one) => isOver(context, one)) ?? [];

@@ -21,8 +21,9 @@ import { readEvent } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * At the end of an action, the paths that no capture takes are compared with their states at its beginning. This finds
- * the paths that the action has changed. It also finds new paths that only rules from the same session leave out.
+ * At the end of an action, the paths that no capture takes are compared with their states at its beginning. The
+ * comparison finds the paths that the action has changed, and the new paths that only rules from the same session leave
+ * out.
  */
 
 export interface EndOfOmitted {
@@ -90,7 +91,7 @@ function isByPerson(one: Omission): boolean {
 
 /**
  * Returns the declared paths that were absent when the action began, exist now, and are left out by a rule or as git's
- * own state. The paths beneath a tree that was kept for the action are found with that tree.
+ * own state. New paths in a tree that was kept for the action are found by comparing that tree.
  */
 async function madeBy(context: Context, { files }: LoggedAction, omitted: readonly Omission[]): Promise<Omission[]> {
   const absent = files.filter((one) => one.absent).map(({ path }) => path);
@@ -175,7 +176,10 @@ async function beginningOf(context: Context, { session, fromSeq }: LoggedAction)
   return Math.min(fromSeq, decodeSession((await readEvent(context, row)).record).fromSeq);
 }
 
-/** Returns the omitted paths as the action began; `undefined` if it has no list of them, or the list was freed. */
+/**
+ * Returns the paths that were omitted when the action began; `undefined` if the action has no list, or its list was
+ * freed.
+ */
 async function omittedBefore(
   context: Context,
   { omittedBefore: list }: LoggedAction,
@@ -207,7 +211,7 @@ async function treesOf(
   });
 }
 
-/** Returns the changes, in the plan that the action's record names, whose earlier states are still kept. */
+/** Returns those changes in the action's recorded plan whose earlier states are still kept. */
 async function recordedAside(context: Context, { aside }: LoggedAction): Promise<Change[]> {
   const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
   const changes: Change[] = bytes === undefined ? [] : decodePlan(bytes);

@@ -183,7 +183,7 @@ function isWithoutRoom(report: CheckReport): boolean {
  *
  * - A replica's step. Its record names each path that could not be written. The step is abandoned only if lack of space
  *   blocked all paths.
- * - An undo by selection whose paths were all changed meanwhile. So the next undo skips that work.
+ * - An undo by selection whose paths were all changed meanwhile. Its record makes the next undo skip that work.
  */
 export function isNone(
   { kind, replica, selection }: Pick<IntentRecord, "kind" | "replica" | "selection">,
@@ -246,8 +246,8 @@ export async function perform(
         ...report,
         changes: asMade([...changes, ...recorded], report),
       });
-  // Meanwhile, the files that were set aside have been removed in the background. They must be gone before the intent
-  // is closed, because only an open intent tells the next process to remove them after a crash.
+  // The files that were set aside are removed in the background. They must be gone before the intent is closed, because
+  // only an open intent tells the next process to remove them after a crash.
   if (!isStep) await context.worktree.cleanUp(token);
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
   if (isStep) deferCleanup(context, token);
@@ -256,7 +256,7 @@ export async function perform(
 
 /**
  * Returns the mask of permission bits that are never set. Returns none for restore, undo and redo, because their states
- * are from this history. For these, the default mask of `apply` lets folders get setgid and sticky bits.
+ * are from this history. The default mask of `apply` then lets folders get setgid and sticky bits.
  */
 function maskOf({ kind }: Pick<IntentRecord, "kind">): Pick<ApplyRequest, "maskMode"> {
   return kind === "restore" || kind === "undo" || kind === "redo" ? {} : { maskMode: NEVER_SET };
@@ -351,7 +351,7 @@ export const MOST_INLINE = 32;
 
 /**
  * Returns the fields with which an intent names its changes. With more than `MOST_INLINE` states, the changes become a
- * stored plan. `states`: the number of states, if it is not that of the changes.
+ * stored plan. `states`: the number of states, if it differs from the number of changes.
  */
 export async function todoOf(
   context: Context,
@@ -378,7 +378,7 @@ export async function openIntents(context: Context): Promise<OpenIntent[]> {
 
 /**
  * Runs `work` as `withCommit` does. Resolves to `undefined` without running `work` if an intent is open. While the lock
- * is held, only an interrupted operation has an open intent. The caller must settle it (see `settle`).
+ * is held, only an interrupted operation has an open intent. The caller must then call `settle`.
  */
 export function withSettledCommit<T>(
   context: Context,
@@ -467,8 +467,8 @@ async function settleOne(context: Context, commit: Commit, { id, intent }: OpenI
 }
 
 /**
- * Finishes writes that shared one apply (see `roundsOf`) with one apply, and closes them in one commit. Then settles
- * what the applies of single writes have left, because one of these may have been interrupted.
+ * Finishes writes that shared one apply (see `roundsOf`), and closes them in one commit. Also finishes the applies of
+ * the single writes, because one of these may have been interrupted, too.
  */
 async function settleRound(context: Context, commit: Commit, round: readonly OpenIntent[]): Promise<FinishedIntent[]> {
   const token = roundToken(round.map(({ id }) => id));
@@ -528,9 +528,9 @@ interface TornWrite {
 }
 
 /**
- * Returns how to close an interrupted write to a hosted workspace. The events of such a write are one append, so its
- * intent is open only if the last of them are missing. The intent has no plan from which the write could be finished.
- * Nobody was told that the write was done, so an incomplete one is undone.
+ * Returns the changes and the state that close an interrupted write to a hosted workspace. All events of such a write
+ * are one append, so its intent is open only if the last events are missing. The intent has no plan from which the
+ * write could be finished. Nobody was told that the write was done, so an incomplete write is undone.
  */
 async function tornWrite(
   context: Context,
@@ -555,8 +555,8 @@ const lastToken = memoKey<string>("token of the last step");
 
 /**
  * Notes the token of a replica's step that is closed and whose set-aside files must still be removed. The next step
- * removes them before it opens its intent. So a crash leaves the set-aside files of at most one step: the last one in
- * the log.
+ * removes them before it opens its intent. A crash therefore leaves only the set-aside files of the last step in the
+ * log.
  */
 function deferCleanup(context: Context, token: string): void {
   context.memo.set(lastToken, token);
@@ -578,7 +578,7 @@ async function tokenInLog(context: Context, id: string): Promise<string | undefi
 }
 
 /**
- * Finishes an interrupted write to a hosted workspace, before anything is read. Otherwise half of a move would show
+ * Finishes an interrupted write to a hosted workspace, before anything is read. Half of a move would otherwise show
  * files as deleted. Does nothing for a read-only workspace. A failure, such as a lock that another process holds, is
  * reported and not thrown.
  */

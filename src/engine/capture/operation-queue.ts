@@ -12,8 +12,8 @@ import { keepRemembered } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * What was done before a change. `finished`: the interrupted operations that were finished. `closed`: notes for people
- * about the open work of dead processes that was closed.
+ * The work that was done before a change. `finished`: the interrupted operations that were finished. `closed`: notes
+ * for people about the open work of dead processes that was closed.
  */
 export interface BeforeChange {
   readonly finished: readonly FinishedIntent[];
@@ -42,7 +42,10 @@ interface ChangeHow {
   readonly keepsOrphans?: true;
 }
 
-/** Orders the operations of an open workspace. Changes and `readInTurn` run one after another, other reads at once. */
+/**
+ * Orders the operations of an open workspace. Changes and `readInTurn` run one after another. Other reads begin at
+ * once.
+ */
 export class OperationQueue {
   readonly #context: Context;
   readonly #settling: Settling;
@@ -73,8 +76,8 @@ export class OperationQueue {
   }
 
   /**
-   * Like `changeAfter`, for work whose answer cannot report what was finished or ended before the work. Notes
-   * (`Context.tell`) report this instead, except in a dry run.
+   * Like `changeAfter`, but `work` gets no report. Notes (`Context.tell`) say what was finished and ended before the
+   * work. A dry run tells nothing.
    */
   change<T>(work: () => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
@@ -238,7 +241,7 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
   return transactions.length > 0 ? "a transaction" : undefined;
 }
 
-/** True if the agent may still be at work: its process may be alive, or is unknown, so that nothing shows its end. */
+/** True if the agent may still be at work: its process may be alive, or is unknown. */
 function isGoingOn(context: Context, { record }: OpenSession): boolean {
   return record.pid <= 0 || mayHaveOwner(context, record, record.started);
 }

@@ -8,8 +8,8 @@ interface QuietPathsOptions {
   readonly mostMs: number;
   readonly timers: Timers;
   /**
-   * Called with paths that are now quiet, or, if `isLate` is true, with paths that are not quiet but whose longest wait
-   * is over. `paths` is `undefined` for all paths.
+   * Called with paths that are now quiet. If `isLate` is true, the paths are not quiet, but their longest wait is over.
+   * `paths` is `undefined` for all paths.
    */
   readonly onQuiet: (paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean) => void;
 }

@@ -33,8 +33,8 @@ export interface LookOptions extends OffRecordOptions {
   /** True if paths at and beneath `only` are taken even if a filter leaves them out. Git's own state is never taken. */
   readonly named?: boolean;
   /**
-   * True if only the paths of `only` themselves are taken whatever the filter says, and the filter still decides about
-   * the paths beneath them. Only with `named`.
+   * True if the filter is ignored for the paths of `only` themselves, but still decides about the paths beneath them.
+   * Only with `named`.
    */
   readonly alone?: boolean;
   /** True if only the paths of `only` and those beneath them are scanned (see `ScanRequest`). */
@@ -42,8 +42,8 @@ export interface LookOptions extends OffRecordOptions {
   /** True if the folders above an absent path of `only` are taken as well. Only with `named`. */
   readonly holders?: boolean;
   /**
-   * True if missing paths are recorded as deleted even if a tracked folder lies elsewhere now and none of its
-   * remembered paths is found (see `elsewhere` of `ScanRequest`).
+   * True if missing paths are recorded as deleted even in a tracked folder that lies elsewhere now and has none of its
+   * remembered paths (see `elsewhere` of `ScanRequest`).
    */
   readonly acceptsDeletions?: boolean;
   /** The meaning of a missing tracked folder (see `ScanRequest`). */
@@ -129,7 +129,7 @@ async function followRules(live: DirtyPaths, { filters }: ScanReport, haveMoved:
   if (haveMoved && areOthers) await live.restart();
 }
 
-/** Scans the disk, and reads the paths that are found while the scan continues. */
+/** Scans the disk, and reads found paths while the scan continues. */
 async function scanAndRead(context: Context, options: LookOptions): Promise<Reading> {
   const { onProgress, absentRoot } = options;
   const absent = absentRoot === undefined ? {} : { absentRoot };
@@ -137,8 +137,8 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];
   const omitted: Omission[] = [];
-  // The omissions of these paths are those that the reading of contents reports, and not those of the scan. A database
-  // and the files beside it are read as a whole.
+  // For these paths, the omissions from reading their contents count, and not those from the scan. A database and the
+  // files beside it are read as a whole.
   const decided = new Set<WorkspacePath>();
   const offRecord = await OffRecordLook.of(context, options);
   const erased = await ErasedLook.of(context);
@@ -272,8 +272,8 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
 
 /**
  * Compares a reading that has only hashed contents. Remembers the files that are as recorded, so that the next scan
- * need not read them again. Otherwise, a file that was written just before it was recorded would be read each time,
- * because its times alone do not show that it is unchanged.
+ * need not read them again. If a file was written just before it was recorded, its times alone do not show that it is
+ * unchanged. Such a file would otherwise be read each time.
  */
 export async function compareHashed(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);

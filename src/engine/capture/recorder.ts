@@ -13,9 +13,9 @@ import { LASTING_TIMERS, NODE_TIMERS } from "../../util/timers.ts";
 import { HintedCapture } from "./hinted-capture.ts";
 
 /**
- * The delay between a hint and its capture, in milliseconds. Editors and tools write in bursts. A file that is written
- * continuously is captured at this interval, because its intermediate states are wanted. The final capture reads it
- * whole.
+ * The delay between a hint and its capture, in milliseconds. A delay is needed because editors and tools write in
+ * bursts. A file that is written continuously is captured at this interval, because its intermediate states are wanted.
+ * The final capture reads it whole.
  */
 const SETTLE_MS = 60;
 
@@ -99,8 +99,8 @@ export class Recorder {
     const { live } = this.#context;
     const ranMs = this.#timers.now - this.#startedAt;
     // No watcher reports a write to a file that is mapped into memory, or a write through a link that was made
-    // meanwhile. So everything is scanned if a full scan takes little time compared with the recording. Otherwise, the
-    // paths with hints are scanned again.
+    // meanwhile. Therefore everything is scanned if a full scan takes little time compared with the recording.
+    // Otherwise, the paths with hints are scanned again.
     live.giveBack(ranMs >= live.fullLookMs * MANY_LOOKS ? undefined : [...this.#seen]);
     const last = await this.#capture(undefined, this.#options.ends);
     return { roots: this.#roots, last };
@@ -160,7 +160,7 @@ export class Recorder {
   }
 }
 
-/** Captures these paths and what is beneath them, and scans nothing else. Throws if a text is not a path. */
+/** Captures these paths and everything beneath them, and scans nothing else. Throws if a text is not a path. */
 export async function record(context: Context, given: readonly string[]): Promise<RecordShape> {
   refuseHosted(context, "record what is on disk");
   const captured = await capture(context, { cause: "capture", only: given.map(parseGivenPath) });

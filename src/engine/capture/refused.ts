@@ -18,8 +18,8 @@ function namesOf(paths: readonly SkippedPath[]): string {
 }
 
 /**
- * The refused operation. `force`: it was forced already. The error suggests naming other paths only for a restore that
- * is no rollback (without `brings`).
+ * The refused operation. `force`: true if the operation was forced already. For a restore that is no rollback (without
+ * `brings`), the error also suggests naming other paths.
  */
 type Refused = Pick<IntentRecord, "kind" | "brings"> & { readonly force?: boolean };
 
@@ -87,8 +87,8 @@ export type ChangedShape = Pick<RestoreShape, "changes"> & Partial<Pick<RestoreS
 
 /**
  * Carries out an operation, or its dry run. A dry run throws the error that the operation would throw. If that error is
- * a refusal that `force` could lift, its `data.forced` (a `ForcedShape`) says what the operation would do with `force`;
- * `null` if the operation would still be refused.
+ * a refusal, its `data.forced` (a `ForcedShape`) says what the operation would do with `force`. `data.forced` is `null`
+ * if the operation would be refused with `force`, too.
  */
 export async function orForced<Shape extends ChangedShape>(
   { dryRun, force = false }: ForcedHow,

@@ -24,10 +24,10 @@ const UNKNOWN: Omit<FileStat, "kind"> = {
 const knownTo = memoKey<number>("seq known to the worktree");
 
 /**
- * Tells the worktree about paths that other processes have recorded, or that the worktree no longer remembers. So a
- * scan can notice the deletion of these paths, and keeps tracking them whatever the rules say now. If the recorded
- * state differs from the remembered one, the remembered stat is dropped, because the file may still have that stat
- * without being in the recorded state.
+ * Tells the worktree about paths that other processes have recorded, or that the worktree no longer remembers. A scan
+ * then notices the deletion of these paths, and keeps tracking them whatever the rules say now. If the recorded state
+ * differs from the remembered one, the remembered stat is dropped. A file that still has that stat would otherwise
+ * count as being in the recorded state.
  */
 export async function rememberRecorded(context: Context): Promise<void> {
   const { worktree, index, memo } = context;

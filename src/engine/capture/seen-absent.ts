@@ -20,9 +20,9 @@ import { pathArgument, shownPath } from "../log/shape.ts";
  * An operation that goes back to a moment deletes a path only if a capture shows that the path was absent at that
  * moment. A path that was excluded then, or that could not be captured, may have existed unseen.
  *
- * For a path that a sync brought later, its absence in the folder is not enough, because the origin may have had it
- * already. Such a path is deleted only if the folder had been synced with this origin at that moment, and the last
- * event of the origin that the folder had by then was before the one that brought the path.
+ * For a path that a sync brought later, its absence in the folder is not enough, because the origin may have had the
+ * path already. Such a path is deleted only if, at that moment, the folder had been synced with this origin, but had
+ * not yet applied the origin's event that brought the path.
  *
  * An operation that goes back to a moment restores a recorded state only if that was the state on disk at that moment.
  * If the path could not be captured at that moment, only an older state is recorded, and the state on disk at that
@@ -132,8 +132,8 @@ export interface Asked {
  *
  * - paths that could not be captured at that moment, so that only an older state is recorded. They are returned even if
  *   the operation would not change them;
- * - named paths that could not be captured at that moment and that have no older recorded state, unless a capture shows
- *   that they were absent.
+ * - named paths without an older recorded state that could not be captured at that moment, except those that a capture
+ *   shows to have been absent.
  */
 export async function unknownThen(
   context: Context,
@@ -294,7 +294,8 @@ function earlierThan(reason: OmittedPath["reason"] | undefined): string | undefi
  * same.
  */
 async function staleDetail(context: Context, { path, reason }: OmittedPath, seq: number): Promise<string> {
-  // In a command, a seq in the middle of a commit means the end of that commit. So the seq before the commit is given.
+  // In a command, a seq in the middle of a commit means the end of that commit. Therefore the command gets the seq
+  // before the commit.
   const commit = await context.index.commitFrom(seq);
   const moment = commit === undefined || commit.first > seq || commit.last === seq ? seq : commit.first - 1;
   const how = `\`chronicle restore seq:${moment} ${pathArgument(path)} --force\``;
@@ -345,8 +346,8 @@ function lookOf(taken: Taken | undefined, filters: readonly FilterSpec[] | undef
 }
 
 /**
- * Returns `omitted` if the scan before an action left a path out. Returns `absent` if that scan covered the path: a
- * path that it covered and did not record was absent. Returns `undefined` for a path that the action did not declare.
+ * Returns `omitted` if the scan before an action left a path out. Returns `absent` if that scan covered the path. Such
+ * a path was absent unless the scan recorded it. Returns `undefined` for a path that the action did not declare.
  */
 function lookOfAction(
   { paths, files, missing, coverage }: LoggedAction,

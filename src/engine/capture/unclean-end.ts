@@ -30,8 +30,8 @@ interface Known extends Surroundings {
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
 /**
- * The bytes of files that were recorded within this time before the last event, in milliseconds, may not have reached
- * the disk at an unclean end. Laptops delay writes by up to ten minutes.
+ * The longest time, in milliseconds, for which the bytes of a recorded file may not have reached the disk. Laptops
+ * delay writes by up to ten minutes.
  */
 const UNWRITTEN_MS = 10 * 60_000;
 /** The number of events that are looked up at once. */
@@ -40,9 +40,9 @@ const WINDOW = 2_000;
 const known = memoKey<Known>("whereabouts");
 
 /**
- * Returns the surroundings; called before each scan. They are determined at the first scan, and anew at each full scan
- * (`isWhole`). After an unclean end, the scan reads again the files that were recorded shortly before it, even if their
- * stat is unchanged: bytes that were overwritten in place may be the old ones.
+ * Returns the surroundings; called before each scan. Determines them at the first scan, and anew at each full scan
+ * (`isWhole`). After an unclean end, makes the scan read the files again that were recorded shortly before that end.
+ * Even with an unchanged stat, such a file may have old bytes where it was overwritten in place.
  */
 export async function surroundings(context: Context, isWhole: boolean): Promise<Surroundings> {
   const { whereabouts, worktree, memo } = context;
@@ -82,9 +82,9 @@ function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefine
 }
 
 /**
- * Returns the paths that were recorded within `UNWRITTEN_MS` before the last event, and perhaps some that were recorded
- * earlier, because a compaction does not keep the times of file events. It keeps only their place among the events of
- * other records.
+ * Returns the paths that were recorded within `UNWRITTEN_MS` before the last event. Some of the paths may have been
+ * recorded earlier, because a compaction does not keep the times of file events. A compaction keeps only their place
+ * among the events of other records.
  */
 async function recentPaths(context: Context): Promise<readonly WorkspacePath[]> {
   const { index } = context;

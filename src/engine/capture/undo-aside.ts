@@ -261,8 +261,8 @@ async function asideOfWork(context: Context, { aside, omittedChanges, state }: A
 }
 
 /**
- * Returns the changes in a plan; none if the plan was freed, as happens after some days. The plan of an open action
- * also has paths that did not change, which are left out.
+ * Returns the changes in a plan; none if the plan was freed. Leaves out paths that did not change. The plan of an open
+ * action has such paths.
  */
 async function readAside(context: Context, plan: Hash): Promise<readonly Change[]> {
   const bytes = await context.blobs.get(plan);
@@ -403,7 +403,7 @@ async function fitting(
     const now = await entryOnDisk(context, one.path);
     if (now !== "other" && sameEntry(now, one.after)) continue;
     // At an absent path, nothing is in the way. A repository's own state is an exception: it is restored only as a
-    // whole, so a path in it that is unexpectedly absent blocks it.
+    // whole, so an unexpectedly absent path in it blocks all of it.
     const isFree = now === undefined && !git.some((top) => isWithin(one.path, top));
     const change = isFree ? { ...one, before: undefined } : one;
     const why = whyChanged(change, now) ?? (await heldInFolder(context, change, changes));

@@ -11,8 +11,8 @@ const KEEPS_EARLIER = reasonsWith("keepsEarlier");
 
 /**
  * Returns the paths that are to be restored to the state after event `seq` and whose present content a scan could not
- * take. They are left alone, because their present state may differ from that state, and could not be recorded before
- * the restore. A path without a recorded state at `seq` is returned only if it was named.
+ * take. These paths are left alone, because their present state could not be recorded before the restore. A path
+ * without a recorded state at `seq` is returned only if it was named.
  */
 export async function unreadableNow(
   context: Context,

@@ -48,10 +48,7 @@ export interface Commit {
    * follow.
    */
   begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
-  /**
-   * Like `begin`. Also emits all events of the commit so far on `Context.decided`, because nothing can prevent these
-   * events any more.
-   */
+  /** Like `begin`. Also emits all events of the commit so far on `Context.decided`, because these events are final. */
   decide(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
   /** Moves the log into the archive. The event of the draft begins the next log. */
   seal(draft: EventDraft): Promise<SealedEvent>;
@@ -73,8 +70,8 @@ export function refuseReadOnly(context: Context): void {
 }
 
 /**
- * `archivedToo`: true if the change is allowed in an archived workspace. Only unarchiving and accepting the head are.
- * Default: false.
+ * `archivedToo`: true if the change is allowed in an archived workspace. Only unarchiving and accepting the head are
+ * allowed there. Default: false.
  */
 interface CommitOptions {
   readonly archivedToo?: boolean;
@@ -110,7 +107,7 @@ export async function withCommit<T>(
   }
 }
 
-/** Returns the operations of a commit. `events` collects what they record. */
+/** Returns the operations of a commit. `events` collects the recorded events. */
 function commitFor(context: Context, appender: Appender, events: SealedEvent[]): Commit {
   const noted = <T extends readonly SealedEvent[]>(sealed: T): T => {
     for (const event of sealed) events.push(event);
@@ -261,7 +258,7 @@ async function follow(context: Context, placed: readonly PlacedEvent[], how: Pro
   for (let rest = placed; ;) {
     try {
       if (rest.length > 0) await project(context, rest, how);
-      // Another process may have projected all of them, but not the folder hashes, which only this process has.
+      // Another process may have added all events to the index, but not the folder hashes, which only this process has.
       else if (how.tree !== undefined) await context.index.putTreeHashes(last, how.tree);
       return;
     } catch {
@@ -275,10 +272,7 @@ async function follow(context: Context, placed: readonly PlacedEvent[], how: Pro
   }
 }
 
-/**
- * Returns the events that the index does not know. It may know some or all of them, because a reader may have projected
- * them already.
- */
+/** Returns the events that the index does not know. A reader may have added some or all of them already. */
 async function notInIndex({ index }: Context, placed: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
   try {
     index.fresh();
@@ -300,8 +294,8 @@ async function seal(context: Context, head: IndexHead, draft: EventDraft): Promi
 }
 
 /**
- * Appends lines. If the append fails, the log cuts the lines off. A reader may have projected the lines before they
- * were cut off. In that case, the index is ahead of the log, and is reset.
+ * Appends lines. If the append fails, the log cuts the lines off. A reader may have added the lines to the index before
+ * they were cut off. The index is then ahead of the log, and is reset.
  */
 async function appendDurably(context: Context, sealed: readonly SealedEvent[]): Promise<void> {
   try {

@@ -44,7 +44,7 @@ export class HeadPace {
   /** True if a busy workspace's head may be kept now. */
   get isFree(): boolean {
     const now = this.now();
-    // A clock that was set back must not stop heads from being kept until it has caught up.
+    // A remaining wait of more than `PUT_OFF_MS` shows that the clock was set back. Such a wait is ignored.
     return now >= this.#next || this.#next - now > PUT_OFF_MS;
   }
 
@@ -59,8 +59,8 @@ export class HeadPace {
   }
 
   /**
-   * Runs `work` once all work that was given earlier has ended, even if it failed. The rest of the process can run in
-   * between.
+   * Runs `work` once all work that was given earlier has ended, even if that work failed. The rest of the process can
+   * run in between.
    */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#last
@@ -80,7 +80,7 @@ export class HeadPace {
  * - A timer keeps the head a second after the first event without a kept head. If the pace does not allow it and the
  *   last commit is less than a second old, the timer waits until a second after that commit. If no further commit came
  *   by that time, the workspace is no longer busy, and the pace does not apply.
- * - The close keeps the head. So a short-lived process signs when it ends.
+ * - The close keeps the head, so that a short-lived process signs when it ends.
  */
 export class PacedHeadFollower implements HeadFollower {
   readonly #pace: HeadPace;
@@ -163,8 +163,8 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   /**
-   * Reports that a head could not be kept. Repeated faults are reported only once, until a head was kept again. A fault
-   * fails no commit, and nobody waits for a timer's work. The next commit, the timer or the close tries again.
+   * Reports that a head could not be kept. Does not report further faults until a head was kept again. A fault fails no
+   * commit, and nobody waits for a timer's work. The next commit, the timer or the close tries again.
    */
   #tell(error: unknown): void {
     if (this.#hasTold) return;
@@ -203,8 +203,8 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   /**
-   * Reports that the recorded events stay unsigned. Repeated faults are reported only once, until a head was signed
-   * again. The fault fails no commit.
+   * Reports that the recorded events stay unsigned. Does not report further faults until a head was signed again. The
+   * fault fails no commit.
    */
   #tellUnsigned(context: Context, fault: SigningFault): void {
     if (this.#hasTold) return;

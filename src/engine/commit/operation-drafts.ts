@@ -19,7 +19,7 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
  * Returns the event that closes an intent, in the state that `intent` has (`done` or `abandoned`). The event lacks the
  * fields that were needed only to finish the intent. It adds the number of paths that were left alone (`skipped`). For
  * an undo, it also adds these paths to `left`. If the intent belongs to a request with an id and is not a write, the
- * event also keeps what the answer to the request reports.
+ * event also keeps `stayed` and `keptAt`, which the answer to the request reports.
  */
 export function closing(
   id: string,
@@ -154,8 +154,8 @@ function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteratio
 // overwrite that state.
 
 /**
- * Returns the id of a held path's conflict. It depends only on the origin and the path. So a path that is held again
- * gets no second conflict record.
+ * Returns the id of a held path's conflict. The id depends only on the origin and the path, so a path that is held
+ * again gets no second conflict record.
  */
 function holdId(origin: string, path: WorkspacePath): string {
   return idOfText(`chronicle hold\0${origin}\0${fileRecordId(path)}`);
@@ -171,7 +171,7 @@ interface Held {
 /**
  * Returns the events of the held paths: one open conflict with the reason `blocked` for each path that a replica's step
  * left alone. Returns none for other intents. If the step was to record or settle a conflict of the path, the event has
- * the id of that conflict. So that conflict stays open, with the reason `blocked`.
+ * the id of that conflict. That conflict then stays open, with the reason `blocked`.
  */
 function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
   const { replica, conflicts = [] } = intent;

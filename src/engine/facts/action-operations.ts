@@ -41,15 +41,17 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
     const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
     addAll(actions, isAlone ? ofAction(action) : await lateOf(context, action, ends));
   }
-  // A savepoint comes after its parent. So in reverse order, each savepoint marks its parent before the parent is
-  // visited.
+  // A savepoint comes after its parent. In reverse order, each savepoint marks its parent before the parent is visited.
   for (const { id, parent } of transactions.toReversed())
     if (parent !== undefined && keeping.has(id)) keeping.add(parent);
   const outermost = transactions.filter((one) => one.parent === undefined);
   return [...actions, ...outermost.flatMap((one) => ofTransaction(one, keeping.has(one.id)))];
 }
 
-/** Maps each transaction whose outermost transaction (perhaps itself) was committed to the seq of that commit. */
+/**
+ * Returns, by the id of a transaction, the seq of the commit of the outermost transaction around it (perhaps itself).
+ * Leaves out transactions whose outermost transaction was not committed.
+ */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
   for (const { id, parent, status, lastSeq } of transactions) {
@@ -97,8 +99,8 @@ function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): Acti
 }
 
 /**
- * Returns the net changes of a transaction. Throws `NOT_FOUND` if no transaction has this id, and `AMBIGUOUS` if
- * several have it. `without` is true for events to leave out.
+ * Returns the net changes of the transaction with this id or beginning of an id. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ * `without` is true for events to leave out.
  */
 export async function changesOfTransaction(
   context: Context,

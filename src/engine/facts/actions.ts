@@ -112,7 +112,7 @@ async function unprunedRows(
   return rows.filter((row) => row.seq > floorSeq || ids.has(row.recordId));
 }
 
-/** Returns the closed actions with the latest last events, at most `most` of them, in the order of these events. */
+/** Returns at most `most` closed actions: those whose last events are the latest, in the order of these events. */
 export async function latestActions(context: Context, most: number): Promise<LoggedAction[]> {
   const rows = (await context.index.records(PREFIX)).filter((row) => !row.open);
   const latest = rows.toSorted((a, b) => a.seq - b.seq).slice(-most);
@@ -120,8 +120,8 @@ export async function latestActions(context: Context, most: number): Promise<Log
 }
 
 /**
- * Finds an action by its id, by the beginning of its id, or by the agent's own id of the call. Throws `NOT_FOUND` or
- * `AMBIGUOUS`.
+ * Finds an action by its id, by the beginning of its id, or by the id that the agent gave to the call. Throws
+ * `NOT_FOUND` or `AMBIGUOUS`.
  */
 export async function findAction(context: Context, id: string): Promise<LoggedAction> {
   try {

@@ -32,9 +32,7 @@ export interface Brackets {
   readonly transactions: readonly OpenTransaction[];
 }
 
-/**
- * Values that were decoded from the last events of records, by record id. So a capture decodes each event only once.
- */
+/** Decoded values of the last events of records, by record id. They let a capture decode each event only once. */
 type Seen<T> = Map<string, { readonly seq: number; readonly value: T }>;
 
 const sessions = memoKey<Seen<Pick<OpenSession, "depth" | "record">>>("sessions");

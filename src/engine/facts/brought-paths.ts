@@ -9,8 +9,8 @@ import { readEvent } from "../log/read-events.ts";
 /**
  * A sync can bring a path into the folder of a replica. If the folder lacked the path at an earlier moment, the origin
  * may have had it already. Absence in the folder proves absence at the origin only under two conditions. By that
- * moment, the folder had already been synced with this origin. And the origin's event that brought the path is later
- * than the last of its events that the folder had applied by then.
+ * moment, the folder had already been synced with this origin. And it had not yet applied the origin's event that
+ * brought the path.
  */
 
 async function progressEvents(context: HistoryContext): Promise<readonly EventRow[]> {

@@ -96,8 +96,8 @@ async function changesWithin(
       isAnyUndo ||= isUndo(event);
     },
     isOut: async () => {
-      // All operations must be read to find out what an undo undid. Without an undo in the span, this is not necessary,
-      // and few spans contain one.
+      // All operations must be read to find out what an undo undid. They are read only if the span contains an undo,
+      // which few spans do.
       if (!isAnyUndo || withUndone) return () => false;
       const { holds } = await undoneUpTo(context, span.toSeq);
       return ({ seq, record }, path) => holds(seq, record, path);

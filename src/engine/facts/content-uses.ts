@@ -32,9 +32,9 @@ type Mention =
 
 /**
  * Returns the uses, up to event `upTo`, of the contents for which `isMeant` is true. `isMeant` gets each content with
- * the path that has it, or with `undefined` if another record names the content. If it is true once, all uses of the
- * content are returned. Reads the log twice and does not use the index, because a wrong index could make a person erase
- * the wrong content.
+ * the path that has it, or with `undefined` if another record names the content. If `isMeant` is true once for a
+ * content, all uses of that content are returned. Reads the log twice and does not use the index, because a wrong index
+ * could make a person erase the wrong content.
  */
 export async function contentUses(
   context: HistoryContext,
@@ -132,8 +132,8 @@ export interface AsideUse {
 const KEEPERS = ["session:", "action:", "intent:"];
 
 /**
- * Returns the kept-aside uses of the contents for which `isMeant` is true. If it is true for a content at one path, the
- * uses of the content at all paths are returned.
+ * Returns the kept-aside uses of the contents for which `isMeant` is true. If `isMeant` is true for a content at one
+ * path, the uses of that content at all paths are returned.
  */
 export async function asideUses(
   context: Context,

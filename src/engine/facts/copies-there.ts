@@ -45,7 +45,7 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
   return found;
 }
 
-/** Returns a test that is true for the id of work that is undone, or that is within work that is undone. */
+/** Returns a test for the ids of undone work, and of work within undone work. */
 async function undoneWork(context: Context): Promise<(id: string) => boolean> {
   const undone = undoneIds((await doneIntents(context)).map(({ id, intent }) => ({ id, ...intent })));
   const owners = await ownersIn(context);

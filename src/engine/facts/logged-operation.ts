@@ -27,9 +27,8 @@ export interface LoggedOperation {
   /** Set for an undo of a whole operation: paths that were left alone. Their events are not undone. */
   readonly left?: readonly WorkspacePath[];
   /**
-   * Set for a redo that met conflicts: the paths of those conflicts that are open, or were settled in another way than
-   * in favour of the redo or by a merge. The redo has no effect at these paths, except where it brought back a part of
-   * the content.
+   * Set for a redo that met conflicts: the paths of these conflicts, except those that were settled in favour of the
+   * redo or by a merge. The redo has no effect at these paths, except where it brought back a part of the content.
    */
   readonly unmerged?: readonly WorkspacePath[];
   /**
@@ -37,16 +36,13 @@ export interface LoggedOperation {
    * `unmerged`.
    */
   readonly reversed?: Reversed;
-  /**
-   * Whether nothing of the operation is left. Set, to true or false, only if its undos and redos alone do not decide
-   * this (see `undoneTold`). In that case, this field decides.
-   */
+  /** True if nothing of the operation is left. Not set if its undos and redos alone decide this (see `undoneTold`). */
   readonly isUndone?: boolean;
 }
 
 /**
- * The paths at which an undo or redo has no effect: a later undo has undone it there, or it is a redo with a conflict
- * that was not settled in its favour (`unmerged`).
+ * The paths at which an undo or redo has no effect. Either a later undo has undone it there, or it is a redo with a
+ * conflict that was not settled in its favour (`unmerged`).
  */
 export interface Reversed {
   /**

@@ -28,7 +28,8 @@ function selectiveOf(
   const isNamed = (one: ConflictRecord): boolean => one.state === "open" || one.settled === "current";
   const named = new Set(conflicts.filter(isNamed).map((one) => one.path));
   // If all conflicts were settled in favour of the undo, the operations in `passes` count as taken. Paths of these
-  // operations may also have been left alone, so `undoneTold` decides by their events whether they are undone.
+  // operations may also have been left alone, so `undoneTold` decides by their events whether these operations are
+  // undone.
   const ids =
     conflicts.length > 0 && conflicts.every(isForUndo)
       ? { takes: [...takes, ...passes], passes: [] }
@@ -110,8 +111,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
       ...(isPartOfMore(intent) ? { isPart: true as const } : {}),
     };
     const changed = intent.paths - (intent.skipped ?? 0);
-    // A write that was requested by id and changed nothing is recorded only so that the request gets the same answer
-    // again.
+    // A write that changed nothing is recorded only so that a repeated request with the same id gets the same answer.
     if (kind === "write" && changed === 0) continue;
     found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
   }

@@ -141,15 +141,16 @@ export interface Beginner {
   readonly pid: number | null;
   readonly session?: string | undefined;
   /**
-   * The brackets around the work that its caller knows: from `CHRONICLE_RUN`, or from an `action(…)` of the library.
+   * The brackets around the work, as far as its caller knows them: from `CHRONICLE_RUN`, or from an `action(…)` of the
+   * library.
    */
   readonly within?: readonly string[];
   /** Set if the work changes the folder itself. A transaction of actions alone is not around such work. */
   readonly inFolder?: true;
   /**
    * Set if the ancestors of the process may be unknown. If no bracket around the work is found, the work counts as
-   * within the innermost open run. This holds only if there is exactly one such run, and `pid` is `null` or the process
-   * of that run.
+   * within the innermost open run. There must be exactly one such run, and `pid` must be `null` or the process of that
+   * run.
    */
   readonly guess?: true;
 }

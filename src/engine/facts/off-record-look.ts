@@ -33,8 +33,8 @@ const GOING = "a command off the record is going on, and this may be its work";
 
 /**
  * Filters the paths that were changed off the record out of a scan, before anything is stored. A noted path is
- * recognised by its stat, or by its salted hash if the stat differs. So a file that was only touched or renamed is
- * still left out.
+ * recognised by its stat, or by its salted hash if the stat differs. A file that was only touched or renamed is
+ * therefore still left out.
  */
 export class OffRecordLook {
   /** Paths that somebody else has changed since they were left off the record, or that a person has named. */

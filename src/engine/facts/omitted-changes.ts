@@ -48,7 +48,7 @@ export async function statOmitted(context: Context, { omitted }: Pick<Coverage, 
   return found;
 }
 
-/** Returns which of these paths were removed, or modified as far as their stats show, since they were listed. */
+/** Returns the changes of these paths since they were listed: removals, and modifications that their stats show. */
 export async function changesOfOmitted(context: Context, before: OmittedPaths): Promise<OmittedChange[]> {
   const paths = [...before.keys()].sort(comparePaths);
   const stats = await context.worktree.stats(paths);
@@ -62,9 +62,9 @@ export async function changesOfOmitted(context: Context, before: OmittedPaths): 
 const OUTGROWN = reasonsWith("outgrown");
 
 /**
- * Returns the files that were not omitted before (`known`), and are omitted now because of their new state: a file with
- * an erased content, or a recorded file that is now, for example, too large or unreadable. An undo leaves such a file
- * as it is, because its present content has no copy.
+ * Returns the files that were not omitted before (`known`), and are omitted now because of their new state. Such a file
+ * has an erased content, or is a recorded file that is now, for example, too large or unreadable. An undo leaves such a
+ * file as it is, because its present content has no copy.
  */
 export async function unrecordedSince(
   { index }: Pick<Context, "index">,
@@ -91,8 +91,8 @@ export async function unrecordedSince(
 
 /**
  * Stores the list of omitted paths before an action that may touch anything, and returns its hash; `undefined` if there
- * are no such paths. The list is durable when this resolves. The caller must hold a lease of the blob store until the
- * record of the action is durable, too.
+ * are no such paths. The list is durable when the promise resolves. The caller must hold a lease of the blob store
+ * until the record of the action is durable, too.
  */
 export async function keepOmittedList(context: Context, omitted: readonly Omission[]): Promise<Hash | undefined> {
   const found = await statOmitted(context, { omitted });

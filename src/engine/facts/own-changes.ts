@@ -36,9 +36,9 @@ export interface OwnWork {
 }
 
 /**
- * Returns the net change that the own events (`isOwn`) in a span made to each path: from the state before the first own
- * event of the path to the state after the last one. Other changes between these two events are included. Other changes
- * before the first or after the last one are not.
+ * Returns the net change of each path by the own events (`isOwn`) in a span: from the state before the path's first own
+ * event to the state after its last one. Other changes between these two events are included. Other changes before the
+ * first or after the last one are not.
  */
 export async function ownChanges(
   context: Context,

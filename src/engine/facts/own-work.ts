@@ -30,7 +30,7 @@ export interface Work extends SeqSpan {
 
 export type Keeper = Pick<LoggedAction, "id" | "omittedChanges" | "fromSeq" | "lastSeq">;
 
-/** Returns the keepers for which something was kept aside. They may have no event of a file. */
+/** Returns the keepers for which something was kept aside. Such a keeper may have no event of a file. */
 export function keepersOf(all: readonly Keeper[] = []): Keeper[] {
   return all.filter((one) => one.omittedChanges.some(({ kept }) => kept));
 }
@@ -202,8 +202,8 @@ function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: Re
 }
 
 /**
- * Returns what the groups of each path did: one change for each group, so that other changes in between are not
- * included. If the next group begins with the state with which a group ended, the two groups count as one.
+ * Returns one change for each group of each path, so that other changes in between are not included. If a group begins
+ * with the state with which the previous group ended, the two groups count as one.
  */
 export function ownChanges(paths: readonly PathGroups[]): Change[] {
   return paths.flatMap(({ path, groups }) =>

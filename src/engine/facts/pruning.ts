@@ -48,9 +48,9 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
 }
 
 /**
- * Returns the prunings that have lines in the log, oldest first. If a pruning was in force where the lines begin, it is
- * the first of the list, and `inBase` is 1; otherwise `inBase` is 0. The line of this earlier pruning was dropped with
- * an archive, and the contents that the pruning gave up may be freed.
+ * Returns the prunings that have lines in the log, oldest first. An earlier pruning that is in force where the lines
+ * begin comes first, and `inBase` is then 1; otherwise `inBase` is 0. The line of this earlier pruning was dropped with
+ * an archive, and the contents that it gave up may be freed.
  */
 export async function loggedPrunings(
   context: HistoryContext,

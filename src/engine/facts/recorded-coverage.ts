@@ -116,7 +116,7 @@ export async function coverageAroundReturned(
   const others = (last?.omitted ?? []).filter(({ path }) => !paths.has(path));
   const unlisted = (last?.count ?? 0) - (last?.omitted.length ?? 0);
   const of = (omitted: readonly OmittedPath[]): CoverageRecord => {
-    // The returned paths must be listed: their recorded states are outdated.
+    // The returned paths must be listed, because their recorded states are outdated.
     const listed = listedOmissions(omitted, paths);
     return { filter, ...listed, count: listed.count + unlisted, fromSeq };
   };
@@ -136,9 +136,8 @@ export function coveragesAt(context: Context, seq: number): Promise<readonly (St
 }
 
 /**
- * The coverages of many moments. Each event with a coverage is read at most once, so that an operation on thousands of
- * paths, each with a moment of its own, costs one look for each coverage and not for each path. Must not outlive the
- * operation, because later events are not seen.
+ * The coverages of many moments. Each event with a coverage is read at most once, because an operation may ask for
+ * thousands of paths, each with its own moment. Must not outlive the operation, because later events are not seen.
  */
 export class Coverages {
   readonly #context: Context;

@@ -10,7 +10,7 @@ import { isGone, isTakenIn, undoneBy, type UndoneEvents } from "./undone-events.
 /**
  * Finds undos and redos whose own changes a later undo has undone. The later undo is an undo of everything since a
  * moment, an undo of one path, or the rollback of the transaction around the earlier undo or redo. At the undone paths,
- * the earlier one has no effect until the later undo is redone. A redo has no effect either at a path where it met a
+ * the earlier one has no effect until the later undo is redone. A redo also has no effect at a path where it met a
  * conflict, until the conflict is settled in its favour.
  */
 
@@ -56,7 +56,7 @@ async function reversedOf(context: Context, operation: LoggedOperation, { later,
     if (undo === undefined) isAll = false;
     else paths.set(path, undo.toSeq);
   }
-  // A redo that met a conflict is also in force where it wrote nothing, because the path had the redone state already
+  // A redo that met a conflict is also in force where it wrote nothing, because the path already had the redone state,
   // or got it when the conflict was settled.
   if (isAll && unmerged !== undefined && redone !== undefined)
     isAll = (await writtenIn(context, redone)).every(({ path }) => paths.has(path));
@@ -75,7 +75,7 @@ async function writtenIn(context: Context, { fromSeq, toSeq }: SeqSpan) {
 /** The undos and redos after an operation. They are added from the newest to the oldest. */
 class LaterUndos {
   readonly #undos: LoggedOperation[] = [];
-  /** Redos by what they redo: a whole operation, or an undo of selected work. */
+  /** Redos by the id of their target: a whole operation, or an undo of selected work. */
   readonly #redos = new Map<string, LoggedOperation[]>();
 
   add(operation: LoggedOperation): void {
@@ -125,7 +125,7 @@ export async function undoneTold(context: Context, operations: readonly LoggedOp
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
   const first = reversed[0]?.toSeq ?? Infinity;
-  // The operations of a later undo are included, because an undo that it reversed may have undone them before.
+  // The operations of a later undo are included, because that undo may have reversed an earlier undo of them.
   const about = [
     ...reversed,
     ...operations.filter(({ id, selective, toSeq }) => selective !== undefined && (toSeq > first || targets.has(id))),
@@ -148,8 +148,8 @@ function undoneMeanwhile(operations: readonly LoggedOperation[]): readonly strin
 }
 
 /**
- * Returns the ids of the operations in `takes` of each undo that has a conflict that was settled in favour of the undo,
- * or by a merge. Such an undo may also have left paths of these operations alone.
+ * Returns the `takes` of each undo with a conflict that was settled in favour of the undo, or by a merge. Such an undo
+ * may also have left paths of these operations alone.
  */
 function undoneBySettling(operations: readonly LoggedOperation[]): readonly string[] {
   return operations.flatMap(({ selective }) =>
@@ -158,8 +158,8 @@ function undoneBySettling(operations: readonly LoggedOperation[]): readonly stri
 }
 
 /**
- * Returns the ids of operations that two undos concern: an undo of selected work, which undid a part of the operation
- * and was redone, and another undo, which undid the rest of the operation or the same part.
+ * Returns the ids of operations that two undos concern. One is an undo of selected work that undid a part of the
+ * operation, and was redone. The other undid the rest of the operation, or the same part.
  */
 function redoneInPart(operations: readonly LoggedOperation[]): readonly string[] {
   const redone = new Set(operations.flatMap(({ kind, target }) => (kind === "redo" ? (target ?? []) : [])));

@@ -5,9 +5,9 @@ import { shownPath } from "../log/shape.ts";
 import { coveragesAt, STALE, type StatedCoverage } from "./recorded-coverage.ts";
 
 /**
- * A recorded state is stale at a moment if no capture could take what was at the path, for example because the file was
- * too large or could not be read. The history has only an earlier state of the path. The state at that moment is not
- * known.
+ * A recorded state is stale at a moment if no capture could take the state on disk at that moment, for example because
+ * the file was too large or unreadable. The history has only an earlier state of the path. The state at that moment is
+ * not known.
  */
 
 export class StaleStates {
@@ -21,7 +21,7 @@ export class StaleStates {
     this.#omitted = omitted;
   }
 
-  /** Returns what is stale in the state after event `seq`, whose coverages are given. */
+  /** Returns the stale states after event `seq`, according to the given coverages of that moment. */
   static by(context: Context, seq: number, stated: readonly (StatedCoverage | undefined)[]): StaleStates {
     const omitted = stated.flatMap((one) => (one === undefined ? [] : [omittedBy(one)]));
     return new StaleStates(context, seq, omitted);

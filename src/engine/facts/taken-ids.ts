@@ -7,8 +7,8 @@ import type { WriteBackEntry } from "../../core/records/write-back.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 
 /**
- * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name. So a
- * change that names the id of other work would be listed and undone with that work. Any agent may name the id of an
+ * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name. A change
+ * that names the id of other work would therefore be listed and undone with that work. Any agent may name the id of an
  * agent's session. Only the engine names other ids.
  */
 

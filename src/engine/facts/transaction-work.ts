@@ -22,9 +22,9 @@ export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
  *
  * - The changes of its actions and savepoints.
  * - If it holds the folder: the changes that no action made while the transaction was the innermost bracket.
- * - If it is active, and restores, undos and redos can belong to it (see `holdsSteps`): these operations. In a
- *   transaction of actions, only those of the client that began it. Undos and redos that concern only what other work
- *   has changed since the transaction began are left out.
+ * - If it is active and can contain restores, undos and redos (see `holdsSteps`): these operations. In a transaction of
+ *   actions, only those of the client that began it. Undos and redos that concern only what other work has changed
+ *   since the transaction began are left out.
  *
  * Once a transaction is committed, the restores, undos and redos in it are operations of their own.
  */
@@ -57,7 +57,7 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
 
 /** Returns the name by which people know a transaction: the command of the run that it holds, or else its own name. */
 async function nameOf(context: Context, { name, holds }: LoggedTransaction): Promise<string | undefined> {
-  // Only this record is read, because every commit of such a run comes here.
+  // Only this record is read, because every commit of such a run calls this function.
   const row = holds === undefined ? undefined : await context.index.record(`session:${holds}`);
   if (row !== undefined) return `run: ${quoteCommand(decodeSession((await readEvent(context, row)).record).command)}`;
   return name === undefined ? undefined : `transaction: ${name}`;
@@ -80,8 +80,8 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
 }
 
 /**
- * True if the operation of an intent may be a part of the transaction. In a transaction of actions, only operations of
- * the client that began it are: same actor, same client name and, if known, same process.
+ * True if the operation of an intent may be a part of the transaction. A transaction of actions has only operations of
+ * the client that began it: same actor, same client name and, if known, same process.
  */
 function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, intent: IntentRecord): boolean {
   if (scope === undefined) return true;

@@ -78,7 +78,8 @@ export async function actionsHere(context: Context): Promise<readonly LoggedActi
 }
 
 /**
- * Returns all actions, oldest first. Those whose snapshot was pruned are included: their changes still belong to them.
+ * Returns all actions, oldest first. Actions whose snapshot was pruned are included, because their changes still belong
+ * to them.
  */
 export async function actionsEver(context: Context): Promise<readonly LoggedAction[]> {
   return actionsAfter(context, 0);

@@ -147,8 +147,8 @@ function isInForceAt({ isGone, reversed, only }: Undo, path: WorkspacePath): boo
 
 /**
  * True if an undo or redo is in force nowhere, because later undos undid everything that it wrote. Such an undo or redo
- * is not in force either at a path that had the wanted state already, so that nothing was written there. An undo with a
- * conflict that was settled in its favour is still in force at that path.
+ * is also not in force at paths where it wrote nothing, because these paths had the wanted state already. An undo with
+ * a conflict that was settled in its favour is still in force at that path.
  */
 export function isGone({ reversed, selective }: Pick<LoggedOperation, "reversed" | "selective">): boolean {
   return reversed?.isAll === true && (selective === undefined || selective.settled.size === 0);
@@ -180,8 +180,8 @@ function tookWhole(undo: WholeUndo, seq: number, path: WorkspacePath): boolean {
 const ALWAYS: SeqSpan = { fromSeq: 0, toSeq: Number.POSITIVE_INFINITY };
 
 /**
- * True if the event lies in the span. For example, what an action changed after the end of its transaction lies outside
- * of the transaction's span, and belongs to another operation.
+ * True if the event lies in the span. For example, the changes that an action made after the end of its transaction lie
+ * outside of the transaction's span, and belong to another operation.
  */
 function isIn(span: SeqSpan | undefined, seq: number): boolean {
   return span !== undefined && seq > span.fromSeq && seq <= span.toSeq;
@@ -202,8 +202,8 @@ export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering,
 type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">;
 
 /**
- * Returns the ids of the operations and redone undos that have nothing left once these events are undone. By the same
- * rule, returns the ids of `keepers` that are not operations. Leaves out such a keeper if something around it is
+ * Returns the ids of the operations and redone undos that have nothing left once these events are undone. Also returns,
+ * by the same rule, the ids of `keepers` that are not operations. Leaves out such a keeper if something around it is
  * returned.
  */
 export async function coveredBy(

@@ -22,9 +22,9 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
 }
 
 /**
- * Runs a change of the history. The caller must have caught up with the log just before, because the end of the log is
- * not read again. If the index disagrees with the log, or is damaged and nothing was appended, the index is rebuilt and
- * the work is run again.
+ * Runs a change of the history. The caller must have caught up with the log just before, because this function does not
+ * read the end of the log first. If the index disagrees with the log, rebuilds the index and runs the work once more.
+ * Does the same for a damaged index, unless something was appended meanwhile.
  */
 export async function rebuildingOnce<T>(context: HistoryContext, work: () => Promise<T>): Promise<T> {
   const { seq } = context.log.head;

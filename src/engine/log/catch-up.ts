@@ -27,8 +27,8 @@ export interface CatchUp {
 }
 
 /**
- * `recover`: cut off a torn tail; the caller must hold the lock. `locked`: the caller holds the lock; by default, the
- * value of `recover`.
+ * `recover`: true to cut off a torn tail; the caller must hold the lock. `locked`: true if the caller holds the lock.
+ * Default: the value of `recover`.
  */
 interface CatchUpOptions {
   readonly recover: boolean;
@@ -50,10 +50,11 @@ interface BadTail {
 /**
  * Replays the events that the index does not have yet, whole commits only.
  *
- * With `recover`, a torn tail is moved to quarantine, from the first line of its commit on, and an event records that.
- * Only the last commit can be torn, because a commit begins only after the one before it is durable. So a bad line is
- * damage if the end of a later commit follows it. It is also damage if the index has its event, or the kept head is
- * that event or a later one, because the event was acknowledged. Damage is thrown with `recover`, and returned
+ * With `recover`, moves a torn tail to quarantine, from the first line of its commit on. An event records the cut.
+ *
+ * Only the last commit can be torn, because a commit begins only after the one before it is durable. A bad line is
+ * therefore damage if the end of a later commit follows. A bad line is also damage if its event was acknowledged: the
+ * index has the event, or the kept head is at or after the event. Damage is thrown with `recover`, and returned
  * otherwise.
  */
 export async function catchUp(context: HistoryContext, options: CatchUpOptions): Promise<CatchUp> {
@@ -95,8 +96,8 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
   if (isElsewhere) await startAnew(context, options);
   const before = isElsewhere ? await indexedSoFar(context) : known;
   const settled = before.seq === end.seq && before.hash === end.hash && end.tornBytes === 0;
-  // Another process may have written lines and died before it synced them. They must be durable before the index has
-  // them.
+  // Another process may have written lines and died before it synced them. These lines must be durable before the index
+  // has their events.
   if (!settled) await context.log.sync();
   const bad = settled ? undefined : await replay(context, before);
   const head = settled ? before : await context.index.head();
@@ -110,7 +111,7 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
   return { head, damage: undefined };
 }
 
-/** Returns the head of the index, after filling an empty index with the anchor on which the history starts, if any. */
+/** Returns the head of the index. First fills an empty index with the anchor of the history, if there is one. */
 async function indexedSoFar({ index, blobs, anchor }: HistoryContext): Promise<IndexHead> {
   const head = await index.head();
   return head.seq > 0 || anchor === undefined ? head : projectAnchor({ index, blobs }, anchor);
@@ -122,8 +123,8 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
 }
 
 /**
- * Returns an error if the log no longer has the last event of the index. If the log has that event, lines after it that
- * do not continue it are no loss.
+ * Returns an error if the log no longer has the last event of the index. If the log has that event, later lines that do
+ * not continue the chain are no loss.
  */
 async function lostSince(
   context: HistoryContext,
@@ -145,7 +146,8 @@ async function lostOfIndex(context: HistoryContext): Promise<ChronicleError | un
 }
 
 /**
- * True if only the index shows that its last event was recorded. False for a copy, to which lost events are sent again.
+ * True if only the index shows that its last event was recorded. False for a replica's copy, because the origin sends
+ * lost events again.
  */
 async function isShownByIndexOnly(context: HistoryContext): Promise<boolean> {
   const { seq } = await context.index.head();
@@ -157,8 +159,8 @@ function headOf({ seq, hash }: Head): Head {
 }
 
 /**
- * Returns whether the history that ends at `head` has an event; `undefined` if the line of the event is damaged.
- * Whether it has an event before the oldest line, only the sentinel can tell (`agreesWithSentinel`).
+ * Returns whether the history that ends at `head` has an event; `undefined` if the line of the event is damaged. For an
+ * event before the oldest line, only the sentinel can tell (`agreesWithSentinel`).
  */
 async function holdsNow(
   context: HistoryContext,
@@ -170,8 +172,8 @@ async function holdsNow(
 }
 
 /**
- * True if the oldest line, a sentinel, does not contradict an event before it. The sentinel (the event with which a
- * compacted log begins) names only the last event before it, so the result is true for all earlier events.
+ * True unless the sentinel contradicts an event before it. The sentinel is the event with which a compacted log begins,
+ * and `oldest` is its seq. The sentinel names only the last event before it, so it contradicts no earlier event.
  */
 async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
   if (seq !== oldest - 1) return true;
@@ -191,14 +193,13 @@ async function beginsElsewhere(context: HistoryContext, oldest: number): Promise
 }
 
 /**
- * Empties the index, so that it can be filled anew. If the caller does not hold the lock, this function takes the lock,
- * because another holder of the lock would rely on the index. In that case, it also fills the index before it releases
- * the lock.
+ * Empties the index, so that it can be filled anew. If the caller does not hold the lock, takes the lock, and also
+ * fills the index before releasing the lock, because the next holder relies on the index.
  */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
   using _held = await context.lock.exclusive(context.waitMs);
-  // Catches up, and does not just empty the index, because another process may have emptied and filled it already.
+  // Catches up instead of emptying the index, because another process may have refilled the index already.
   await catchUp(context, { recover: false, locked: true });
 }
 
@@ -209,8 +210,8 @@ export async function rebuildFromLog(context: HistoryContext): Promise<CatchUp> 
 }
 
 /**
- * Discards the index and fills it again. The caller holds the lock. If the log has lost the last event of the index,
- * and only the index shows that, throws an error and keeps the index.
+ * Discards the index and fills it again. The caller holds the lock. Throws, and keeps the index, if only the index
+ * shows that the log has lost events.
  */
 export async function refill(context: HistoryContext): Promise<CatchUp> {
   const lost = await unlessIndexIsWrong(() => lostOfIndex(context));
@@ -220,8 +221,8 @@ export async function refill(context: HistoryContext): Promise<CatchUp> {
 }
 
 /**
- * Adds the events after `from` to the index. Readers do this as well, without the lock. If another process was faster,
- * continues from its result.
+ * Adds the events after `from` to the index. Readers do this as well, without the lock. If another process has added
+ * events meanwhile, continues after these events.
  */
 async function replay(context: HistoryContext, from: IndexHead): Promise<BadTail | undefined> {
   for (let start = from; ;) {
@@ -283,7 +284,7 @@ class Replay {
     }
     this.#commits ??= new CommitFollower(this.#prev.seq, isCopy);
     const mark = this.#commits.take(event);
-    // In a copy of another history, a wrong end of a commit is passed over here. `verify` reports it.
+    // In a replica's copy, a wrong end of a commit is ignored here. `verify` reports such an end.
     if (typeof mark === "string" && isCopy !== true) return this.#bad(line, mark);
     if (this.#open.length === 0) this.#openLine = line.lineNumber;
     this.#open.push({ event, offset: line.offset, length: line.bytes.length });
@@ -376,15 +377,16 @@ async function fitOf(
   { head, oldest }: Pick<Findings, "head" | "oldest">,
 ): Promise<boolean | "behind" | undefined> {
   if (last === undefined || last.seq === 0) return true;
-  // Before a compaction drops lines, it keeps the last event that it drops as the head. So if events are missing
-  // between the kept head and the first line, no compaction has dropped them: the log was replaced by another one.
+  // Before a compaction drops lines, it keeps the event of the last of these lines as the head. If events are missing
+  // between the kept head and the first line, the log was therefore replaced, or an older head was put back.
   if (context.isCopy !== true && last.seq < oldest - 1) return "behind";
   return holdsNow(context, last, { head, oldest, look: logHoldsHead });
 }
 
 /**
- * True if the log itself shows that a bad line is damage. Otherwise a crash has torn the line. In a copy, the end of a
- * later commit shows no damage, because many commits are appended at a time. The lines of a copy are sent again.
+ * True if the log itself shows that a bad line is damage, and was not torn by a crash. In a replica's copy, the end of
+ * a later commit shows no damage, because many commits are appended at a time. The origin sends the lines of a copy
+ * again.
  */
 async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad: LogPosition): Promise<boolean> {
   if (foreign === true || isSealed(context, bad)) return true;
@@ -415,7 +417,10 @@ function garbled(seq: number): ChronicleError {
   });
 }
 
-/** The index has events after the last line of the log. Either the log was cut, or its last lines are damaged. */
+/**
+ * Returns the error for an index with events after the last line of the log. Either the log was cut, or its last lines
+ * are damaged.
+ */
 function shorter(end: LogEnd, bound: number): ChronicleError {
   if (end.tornBytes === 0) return rolledBack(end.seq, bound);
   return new ChronicleError(
@@ -475,7 +480,7 @@ async function cutTail(context: HistoryContext, position: LogPosition, detail: s
       ...(part === undefined ? {} : { bytes: part.bytes, sha256: part.hash }),
     },
   };
-  // An empty log has no event after which this could be recorded, so its torn beginning is only moved away.
+  // In an empty log, the cut cannot be recorded, because there is no event before it.
   if (head.seq === 0) return head;
   const commit = asCommit([draft], context.workspaceId, { first: head.seq + 1 });
   const sealed = sealEvents({ seq: head.seq, hash: head.hash }, commit, new Date(context.now()).toISOString());

@@ -9,15 +9,15 @@ import { isInBase } from "./read-base.ts";
 import { wholeOrNone } from "./read-events.ts";
 
 /**
- * Returns the fault of the first line, up to the head, that does not continue the line before it. Reads every line,
- * because the end of the log does not show an earlier damaged line.
+ * Returns the fault of the first line up to the head that breaks the chain. Reads every line, because the end of the
+ * log does not show an earlier damaged line.
  */
 async function chainFault({ log, index }: HistoryContext): Promise<ChronicleError | undefined> {
   const head = await index.head();
   let prev: Head | undefined;
   for await (const lines of log.read({ seq: 1, offset: 0 })) {
     for (const { bytes, offset, lineNumber } of lines) {
-      // Lines after the head may be torn by a crash. They were never acknowledged.
+      // Lines after the head were never acknowledged, and a crash may have torn them.
       if (prev !== undefined && prev.seq >= head.seq) return undefined;
       const first = prev === undefined ? wholeOrNone(bytes) : undefined;
       const checked = prev === undefined ? undefined : checkLine(bytes, prev);
@@ -34,8 +34,8 @@ async function chainFault({ log, index }: HistoryContext): Promise<ChronicleErro
 }
 
 /**
- * Looks for a damaged line in the whole log, and notes its seq in the index, so that later commands read only that
- * line. Call this if something was found that may be damage.
+ * Looks for a damaged line in the whole log. Notes the seq of that line in the index, so that later commands read only
+ * that line. Call this only after a sign of damage.
  */
 export async function findDamage(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
@@ -44,7 +44,7 @@ export async function findDamage(context: HistoryContext): Promise<ChronicleErro
   return fault;
 }
 
-/** Returns the error for the damaged line that was noted. Removes the note if that line is sound again or not there. */
+/** Returns the error for the damaged line that was noted. Removes the note if that line is sound again, or is gone. */
 export async function knownDamage(context: HistoryContext, oldest: number): Promise<ChronicleError | undefined> {
   const { index, log } = context;
   const seq = await index.damagedSeq();
@@ -74,12 +74,12 @@ export async function damageAmid(context: HistoryContext): Promise<ChronicleErro
 const BEGINNING = Buffer.from('{"hash":"');
 
 /**
- * Reads from a bad line on. Returns the first event that is the end of a later commit, that is, of one that begins
- * after `first`. A crash cannot leave such an event, because a later commit begins only once the earlier one is
- * durable. So the bad line is damage.
+ * Reads from a bad line on, and returns the first event that ends a later commit, which begins after `first`. Such an
+ * event proves that the bad line is damage. A crash cannot leave both, because a later commit begins only once the
+ * earlier one is durable.
  *
  * Sound lines of the same commit after the bad line do not prove damage, because a crash can leave the pages of one
- * append in any order. The sound end of a bad line is looked at as well, because a damaged newline joins two lines.
+ * append in any order. The end of a bad line may itself be a sound event, because a damaged newline joins two lines.
  */
 export async function laterCommitEnd(log: EventLog, bad: LogPosition, first: number): Promise<LogEvent | undefined> {
   for await (const lines of log.read(bad)) {

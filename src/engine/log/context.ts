@@ -33,7 +33,8 @@ import type { Signal } from "../../util/signal.ts";
 export interface Context {
   readonly workspaceId: string;
   /**
-   * The event after which the log of a replica's copy starts, if it starts neither at event 1 nor with a compaction.
+   * The anchor of a replica's copy: the event right before the first line of its log. Absent if the log starts at event
+   * 1 or with a compaction.
    */
   readonly anchor?: HistoryAnchor | undefined;
   readonly log: EventLog;
@@ -42,8 +43,8 @@ export interface Context {
   readonly memo: Memo;
   readonly lock: Lock;
   /**
-   * Patterns for names of secrets that apply in addition to those of the history. Set if an agent reads the copy of an
-   * origin's history: in that case, the patterns of the replica's own history apply, too.
+   * Patterns for names of secrets, in addition to those of the history. Set if an agent reads a replica's copy of its
+   * origin's history. They are the patterns of the replica's own history.
    */
   readonly secretNames?: readonly string[] | undefined;
   readonly worktree: Worktree;
@@ -55,7 +56,7 @@ export interface Context {
   readonly outside: OutsideFiles;
   readonly ingest: Ingest;
   readonly offRecord: OffRecordFile;
-  /** The places of the folders when they were last captured whole, and their present places. */
+  /** Keeps the places that the folders had at their last full capture. Also knows their present places. */
   readonly whereabouts: WhereaboutsFile;
   /** Set if this process syncs the folder with an origin. */
   readonly follows?: true;
@@ -71,7 +72,10 @@ export interface Context {
   /** The longest wait for a lock, in ms. */
   readonly waitMs: number;
   readonly caller: Caller;
-  /** Reports to people what is done without a request, such as a transaction that is ended by its rule. */
+  /**
+   * Tells people what no answer says: warnings, and work that nobody asked for, such as the rollback of a transaction
+   * whose owner is gone.
+   */
   readonly tell?: (note: string) => void;
   /** Called once, with the reason, if the history is not signed. */
   readonly unsigned?: (fault: SigningFault) => void;
@@ -85,8 +89,8 @@ export interface Context {
   /** Emits what this process recorded in this workspace, once the index has it. */
   readonly recorded: Signal<Recorded>;
   /**
-   * Emits events before `recorded` does, while their commit still writes the folder. Copies of the history that have
-   * folders of their own listen to this signal.
+   * Emits the events of a commit earlier than `recorded` does, while the commit is still writing to the folder. Copies
+   * of the history that have folders of their own listen to this signal.
    */
   readonly decided: Signal<Recorded>;
   /** Emits, before `decided`, each small content that is about to be recorded. */
@@ -95,7 +99,7 @@ export interface Context {
 
 export interface Caller {
   /**
-   * An `agent` gets the bytes of protected files neither in an answer nor in a folder that its `restore --to` fills.
+   * An `agent` gets no bytes of protected files: neither in an answer, nor in a folder that its `restore --to` fills.
    */
   readonly role: "person" | "agent";
   /** The actor on whose behalf changes are recorded. */
@@ -148,7 +152,10 @@ export interface IngestOptions {
   readonly hashOnly: boolean;
   /** Contents that are hashed and not stored, whatever path has them. */
   readonly erased?: ReadonlySet<Hash>;
-  /** Returns whether a path is tracked and remembered. Such a path may be read although it was not added. */
+  /**
+   * True if the path is tracked, and the worktree remembers its state. Such a path may be read although it was not
+   * added.
+   */
   readonly known?: (path: WorkspacePath) => boolean;
   /** The maximum size of a file at the path, in bytes; 0: no limit. Default: no limit. */
   readonly maxFileSize?: (path: WorkspacePath) => number;
@@ -156,7 +163,7 @@ export interface IngestOptions {
   readonly onResult: (result: IngestResult) => void;
 }
 
-/** The reading of one capture. */
+/** One run of reading contents, for one capture. */
 export interface IngestRun {
   /** Begins to read these paths; resolves when there is room for more. Folders need not be given. */
   add(batch: readonly ScannedPath[]): Promise<void>;
@@ -174,7 +181,7 @@ export type IngestResult =
       readonly unstable: boolean;
       /** Set for an SQLite database. */
       readonly isDatabase?: true;
-      /** Set if the state that was read fits the other files of its unit, but must be read again at the next scan. */
+      /** Set if the state fits the other files of its database unit, but the next scan must read it again. */
       readonly isMoving?: true;
     }
   | { readonly path: WorkspacePath; readonly gone: true }
@@ -220,9 +227,9 @@ export interface StoreTasks {
   /** Opens this workspace's copy of its origin's history for verification; `undefined` if it follows no origin. */
   copy(): Promise<HistoryCopy | undefined>;
   /**
-   * Returns which of these contents other histories of the store need, including forgotten ones, and which this
-   * workspace's copy of its origin's history needs. With `due`, the answer is for a collection: contents that those
-   * histories erased count as needed until the grace period is over.
+   * Returns those of the contents that other histories of the store need, forgotten ones included. Also returns those
+   * that this workspace's mirror needs. With `due`, contents that those histories erased count as needed until the
+   * grace period is over, as in a collection.
    */
   neededElsewhere(hashes: ReadonlySet<Hash>, options?: { readonly due?: boolean }): Promise<NeededElsewhere>;
   /** Returns those of the contents that the store has, even if this history has erased them. */
@@ -242,8 +249,8 @@ export interface StoreTasks {
    */
   collect(options?: { readonly waitMs?: number }): Promise<GcShape>;
   /**
-   * Notes, beside the key, what is given up now. It is kept until its grace period is over, and can be restored until
-   * then.
+   * Notes, beside the key, a part of the history that is given up now. This part can be brought back until its grace
+   * period is over.
    */
   noteGivenUp(what: GivenUpPart): Promise<void>;
   /** Throws `REFUSED` if the folder exists and is not empty. */
@@ -283,19 +290,20 @@ export interface HeadKeeper {
   /** Returns the kept head; `undefined` if none is kept. */
   last(workspaceId: string): KeptHead | undefined;
   /**
-   * Returns the head of a history's first commit, which was signed before that commit was written. It is used while no
-   * other head is kept, for example after the process was killed right after that commit. The first `keep` removes it.
+   * Returns the head of a history's first commit, which was signed before that commit was written. This head is used
+   * while no other head is kept, for example after the process was killed right after that commit. The first `keep`
+   * removes it.
    */
   first(workspaceId: string): KeptHead | undefined;
   /** Signs the head of a first commit that is about to be written. */
   signFirst(head: HeadToSign): void;
-  /** Signs and keeps a head, if no valid head of a later event is kept. */
+  /** Signs and keeps a head, unless a valid head of a later event is kept. */
   keep(head: HeadToSign): void;
   /** Signs a head, and keeps it instead of the kept one. */
   replace(head: HeadToSign): void;
   /** Returns the heads that were retired. */
   former(workspaceId: string): readonly KeptHead[];
-  /** Keeps a copy of the present note, for ever. Returns its file's name; `undefined` if no head is kept. */
+  /** Keeps a copy of the present head for ever. Returns the name of the copy's file; `undefined` if no head is kept. */
   retire(workspaceId: string): string | undefined;
   /** Signs a head that is only shown. Does not keep it. */
   sign(head: HeadToSign): SignedHead;
@@ -305,8 +313,8 @@ export interface HeadFollower {
   /** Reports that something was appended. Call it with the workspace's lock held. */
   committed(): Promise<void>;
   /**
-   * Reports the last event of the log, whichever process wrote it. A process that was killed may not have signed its
-   * events.
+   * Reports the last event of the log, even if another process wrote that event. A process that was killed may not have
+   * signed its events.
    */
   seen(seq: number): void;
   /**

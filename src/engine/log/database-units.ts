@@ -22,8 +22,8 @@ export interface DatabaseUnits {
   /** The paths of each unit, the database first. */
   readonly units: readonly (readonly WorkspacePath[])[];
   /**
-   * The files of these units that stay as they are, each as a change from its state to the same state. So `apply`
-   * checks that the disk has that state. Any other state would not fit the changed files.
+   * The unchanged files of these units, each as a change from its state to the same state. Because of these changes,
+   * `apply` checks that the disk has that state. Any other state would not fit the changed files.
    */
   readonly still: readonly Change[];
 }
@@ -54,7 +54,7 @@ export async function databaseUnits(
   return { units, still };
 }
 
-/** Returns the units with a path among these changes, and their files that stay as they are. */
+/** Returns the units with a path among these changes, and the unchanged files of these units. */
 export function unitsAmong({ units, still }: DatabaseUnits, changes: readonly Change[]): DatabaseUnits {
   const changed = new Set(changes.map(({ path }) => path));
   const meant = units.filter((unit) => unit.some((path) => changed.has(path)));
@@ -62,7 +62,7 @@ export function unitsAmong({ units, still }: DatabaseUnits, changes: readonly Ch
   return { units: meant, still: still.filter(({ path }) => paths.has(path) && !changed.has(path)) };
 }
 
-/** Returns the report without the files of databases that only had to stay as they are. */
+/** Returns the report without the unchanged files of databases. */
 export function withoutStill<R extends CheckReport>(report: R, { still }: DatabaseUnits): R {
   const paths = new Set(still.map(({ path }) => path));
   if (paths.size === 0) return report;
@@ -83,8 +83,8 @@ function candidatesOf({ path, before, after }: Change): WorkspacePath[] {
 const PAGE_BYTES = 512;
 
 /**
- * True if the size is a whole number of pages, as that of every database is. So the contents of most files need not be
- * read.
+ * True if the size is a whole number of pages, as the size of every database is. The check saves reading the contents
+ * of most other files.
  */
 function mayBeDatabase(entry: Entry | undefined): boolean {
   return entry?.kind === "file" && entry.size > 0 && entry.size % PAGE_BYTES === 0;
@@ -96,7 +96,7 @@ interface Left {
   readonly detail: string;
 }
 
-/** Leaves out the changes of paths that form a unit with a path that is left alone. */
+/** If one path of a unit is left alone, leaves out the changes of the whole unit. */
 export function leaveUnits<L extends Left>(
   { units }: DatabaseUnits,
   changes: readonly Change[],
@@ -163,8 +163,8 @@ export async function isDerived(context: Context, path: WorkspacePath): Promise<
 }
 
 /**
- * Returns the databases among the changes that a process has open; none if nobody is to be warned. Call this before the
- * databases are replaced.
+ * Returns the databases among the changes that a process has open; none if the context cannot warn anybody. Call this
+ * before the databases are replaced.
  */
 export function openDatabases(context: Context, changes: readonly Change[]): readonly LiveDatabase[] {
   if (context.tell === undefined) return [];

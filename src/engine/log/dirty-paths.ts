@@ -34,7 +34,9 @@ export class DirtyPaths {
   readonly #worktree: Watched;
   /** The dirty paths, each with the number of its last hint. */
   readonly #dirty = new Map<WorkspacePath, number>();
-  /** The number of the last hint at everything; `undefined` if only the dirty paths must be scanned. */
+  /**
+   * The number of the last hint that anything may have changed; `undefined` if only the dirty paths must be scanned.
+   */
   #everything: number | undefined = 0;
   #hints = 0;
   #handle: WatchHandle | undefined;
@@ -69,7 +71,7 @@ export class DirtyPaths {
     this.giveBack(undefined);
   }
 
-  /** Shares the watcher of these dirty paths, which must have been started. It continues when the handle is closed. */
+  /** Shares the watcher, which must have been started. Closing the returned handle does not end the watcher. */
   watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle> {
     const listening = this.hinted.listen((paths) => onHint({ paths }));
     const isDegraded = (): boolean => this.degraded;
@@ -93,7 +95,7 @@ export class DirtyPaths {
     this.giveBack(undefined);
   }
 
-  /** True if hints may be missed (too few watches). */
+  /** True if hints may be missed, because the system allows too few watches. */
   get degraded(): boolean {
     return this.#handle?.degraded ?? false;
   }
@@ -145,8 +147,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Returns the paths to scan (`undefined`: all) for a scan that records nothing, and forgets none of them, so that a
-   * recorder does not miss them meanwhile. `upTo`: see `seen`.
+   * Returns the paths to scan (`undefined`: all) for a scan that records nothing. Forgets none of these paths, because
+   * a capture must still find them. `upTo`: see `seen`.
    */
   async look(): Promise<{ readonly paths: readonly WorkspacePath[] | undefined; readonly upTo: number }> {
     const isSettled = (await this.#handle?.settled()) ?? false;
@@ -160,9 +162,9 @@ export class DirtyPaths {
   }
 
   /**
-   * Notes the result of a scan that recorded nothing. `changed`: the paths that differ from their recorded states; they
-   * stay dirty. `upTo`: the number that the `look` of the scan returned. The other paths that were dirty at that `look`
-   * are clean. Paths with a later hint stay dirty.
+   * Notes the result of a scan that recorded nothing. `upTo`: the number that `look` returned for this scan. `changed`:
+   * the paths that differ from their recorded states. These paths and paths with a later hint stay dirty. The other
+   * paths that were dirty at that `look` become clean.
    */
   seen(upTo: number, changed: readonly WorkspacePath[]): void {
     if (this.#everything !== undefined && this.#everything <= upTo) this.#everything = undefined;
@@ -172,8 +174,8 @@ export class DirtyPaths {
 
   /**
    * Returns the paths reported so far, and forgets them; `undefined` if everything must be scanned. Does not wait for
-   * hints that are still to arrive. A hint arrives after its change. So if a path changes after its scan, a new hint
-   * marks it as dirty again.
+   * hints that are still to arrive. A hint arrives after its change. If a path changes after its scan, a new hint
+   * therefore marks the path as dirty again.
    */
   takeHinted(): readonly WorkspacePath[] | undefined {
     if (this.#everything !== undefined) return undefined;
@@ -182,15 +184,15 @@ export class DirtyPaths {
     return paths;
   }
 
-  /** The paths that must still be scanned; `undefined` if everything must be. Reading this forgets none of them. */
+  /** The paths that must still be scanned; `undefined`: everything. Reading this property forgets no path. */
   get left(): readonly WorkspacePath[] | undefined {
     return this.#everything === undefined ? [...this.#dirty.keys()] : undefined;
   }
 
   /**
-   * Drops the hints on those of these paths that are certainly unchanged files, for example because Chronicle itself
-   * has just written them. Returns whether any of the paths, or everything, must still be scanned. No change is lost,
-   * because a change after the stat of a file is reported by another hint.
+   * Drops the hints on paths whose files are certainly unchanged, for example because Chronicle itself has just written
+   * them. Returns true if one of the paths, or everything, must still be scanned. No change is lost, because a change
+   * after the stat of a file causes another hint.
    */
   dropUnchanged(paths: Iterable<WorkspacePath>): boolean {
     const omitted = new Set(this.#omitted.map(({ path }) => path));
@@ -204,8 +206,7 @@ export class DirtyPaths {
   }
 
   /**
-   * Waits until all past hints have arrived, if the watcher can confirm that. After that, there has been a
-   * hint for each file that was written before this call.
+   * Waits until a hint has arrived for each file that was written before this call, if the watcher can confirm that.
    */
   async settle(): Promise<void> {
     await this.#handle?.settled();
@@ -219,8 +220,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Records the omissions of a scan, and returns those of the whole workspace. Unstable paths are scanned again next
-   * time.
+   * Notes the result of a scan, and returns the omissions of the whole workspace. The next scan reads unstable paths
+   * again.
    */
   looked({ only, omitted, linked, tookMs }: Look): readonly Omission[] {
     if (linked !== undefined) this.#noteLinked(only, linked);

@@ -68,7 +68,10 @@ function repositoryOf(body: RecordBody): RepositoryRules {
   return { folder: fieldOf(body, "folder"), ignoreCase: flag(body, "ignore_case"), tracked };
 }
 
-/** Encodes a text; if it is not well-formed, encodes its bytes in Base64 under the name with `_b64`. */
+/**
+ * Encodes a text as the field `name`. A text that is not well-formed becomes the field `<name>_b64`: its bytes in
+ * Base64.
+ */
 function bytesField(name: string, value: string): Record<string, Json> {
   return value.isWellFormed() ? { [name]: value } : { [`${name}_b64`]: pathToBytes(value).toString("base64") };
 }

@@ -31,9 +31,7 @@ export async function applySettings(context: Context): Promise<boolean> {
 
 const told = memoKey<string>("limits that cannot be understood");
 
-/**
- * If the limits cannot be understood, the earlier ones stay in force, so that recording continues. A note says so once.
- */
+/** Rereads the limits. If they cannot be understood, the earlier limits stay in force, and people are told once. */
 async function rereadRetention({ retention, memo, tell }: Context): Promise<void> {
   try {
     await retention.reread();

@@ -28,8 +28,8 @@ function hashIn(value: Json | undefined): Hash[] {
 }
 
 /**
- * Returns the contents that a record needs while it is the last one with its id. Does this only for the records of
- * files, of paths outside of the workspace, and of conflicts; returns `undefined` for any other record.
+ * Returns the contents that the record of a file, an outside path or a conflict needs while it is the last record with
+ * its id. Returns `undefined` for any other record.
  */
 function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined {
   if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]).map(named);
@@ -53,9 +53,9 @@ function ofConflict(conflict: ConflictRecord): Named[] {
 }
 
 /**
- * Returns the time until which the lists of the paths that were omitted before an action are kept; `undefined` while
- * the action is open. An action can be closed (as denied or abandoned) before its tool reports its end, and this report
- * needs the lists. Most such tools never report it, so the lists are not kept for ever.
+ * Returns the time until which an action's lists of omitted paths are kept; `undefined` while the action is open. The
+ * lists are kept for a while after the end, because a tool may report its end after its action was closed as denied or
+ * abandoned. This report needs the lists. Most such tools never report their end, so the lists are not kept for ever.
  */
 function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
@@ -83,8 +83,8 @@ export interface NeededContent {
   /** In bytes; `undefined` if the record does not say. */
   readonly size: number | undefined;
   /**
-   * True for a content that a conflict of a sync names, other than the folder's own content. It may be missing here,
-   * because the origin may have freed the content before sending it.
+   * True for a content that a conflict of a sync names, other than the folder's own content. Such a content may be
+   * missing here, because the origin may have freed it before sending it.
    */
   readonly isUpstream: boolean;
 }
@@ -96,7 +96,7 @@ export interface GivenUp {
 
 export interface PrivateContents {
   readonly aside: Aside | undefined;
-  /** The lists of omitted paths of an action that may still end. */
+  /** The contents that list the paths omitted before an action. */
   readonly lists: readonly Hash[];
   /** The time (ms since the epoch) until which the lists are kept; `undefined`: as long as the record names them. */
   readonly listsUntil: number | undefined;
@@ -127,9 +127,9 @@ export async function* privateContents(
  * Finds which contents a history needs, event by event. `gc` frees the contents that no history needs, and `verify`
  * reports needed contents that are missing.
  *
- * The content of a file is needed as long as a state with it is kept. The filters of snapshots and coverages and the
- * base of a history are always needed. The plan of an operation is needed until the operation is done. An erased
- * content is not needed by events before its erasure.
+ * The content of a file is needed as long as a state with it is kept. The base of a history, and the filters that
+ * snapshots and coverages name, are always needed. The plan of an operation is needed until the operation is done. An
+ * erased content is not needed by events before its erasure.
  */
 export class HistoryNeeds {
   readonly #pruning: KeptStates | undefined;
@@ -138,9 +138,8 @@ export class HistoryNeeds {
   readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   /**
-   * Versions that bases repeat. If the line of the last pruning was dropped with an archive, no pruning is given, and
-   * the last pruning that a base repeats decides. The versions are judged in `finish`, because this pruning is known
-   * only at the end.
+   * Versions that bases repeat. `finish` judges them, by the given pruning or else by the last pruning that a base
+   * repeats. That pruning is known only at the end. No pruning is given if its line was dropped with an archive.
    */
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;
@@ -217,9 +216,9 @@ export class HistoryNeeds {
   }
 
   /**
-   * The private contents. They are reported only here, and not as needed contents, so that no replica gets them. A plan
-   * of kept-aside files (`aside`) stands for the contents that it names, too: they are needed as long as the plan. If
-   * the workspace keeps no files aside, `aside` is left out.
+   * The private contents. They are never reported as needed contents, so that no replica gets them. The contents that a
+   * plan of kept-aside files (`aside`) names are needed as long as the plan. If the workspace keeps no files aside,
+   * `aside` is `undefined`.
    */
   get privates(): readonly PrivateContents[] {
     const all = [...this.#privates.values()];
@@ -227,7 +226,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Adds a record. If a base repeats the record, `seq` is that of the base's event, and `own` that of its own event.
+   * Adds a record. If a base repeats the record, `seq` is that of the base's event, and `own` is that of the record's
+   * event.
    */
   #record({ recordId, record }: RecordEvent, seq: number, where: string, own = seq): void {
     this.#note({ recordId, record }, { seq: own, where });

@@ -54,8 +54,8 @@ export async function historyStart(context: HistoryContext): Promise<HistoryStar
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` if the first event says that the history has a format other than that of this version. A
- * log of format 1, which has no ends of commits, would otherwise look like one torn commit.
+ * Throws `FORMAT_UNSUPPORTED` if the first event names another format than that of this version. Without this check, a
+ * log of format 1 would look like one torn commit, because that format marks no ends of commits.
  */
 export function refuseOtherHistory(event: LogEvent): void {
   const { op, recordId, record } = event;

@@ -22,7 +22,7 @@ export function stillDisagrees(cause: IndexDisagrees): ChronicleError {
   });
 }
 
-/** Turns every damage of the index that a proof meets into `IndexDisagrees`. */
+/** Runs a proof. If the proof finds the index damaged, throws `IndexDisagrees`. */
 export async function disagreeing<T>(proof: () => Promise<T>): Promise<T> {
   try {
     return await proof();

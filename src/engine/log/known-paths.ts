@@ -14,10 +14,10 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { shownPath } from "./shape.ts";
 
 /**
- * Returns the paths that a caller named. A path is known if it, or something beneath it, was ever recorded, or if it
- * exists now and would be recorded. Throws `NOT_FOUND` for any other path, because an empty answer would look as if the
- * path were known and had no changes. The error names the rule that excludes the path, or recorded paths of the same
- * name.
+ * Parses the paths that a caller named, and refuses unknown ones. A path is known in two cases: the path, or something
+ * beneath it, was ever recorded; or the path exists now and would be recorded. Throws `NOT_FOUND` for any other path,
+ * because an empty answer would look as if the path were known and had no changes. The error names the rule that
+ * excludes the path, or recorded paths of the same name.
  */
 export async function knownPaths(
   context: Context,
@@ -80,10 +80,10 @@ export function parseGivenPath(text: string): WorkspacePath {
 type Touched = Exclude<ActionTargets, { readonly kind: "none" }>;
 
 /**
- * Resolves the targets that a tool names to the paths that it would reach. Links on the way are resolved; a link at the
- * end also adds its target. In this way, a path that reaches the workspace through a link counts as a path of the
- * workspace, and the target of a link that leads out counts as an outside path. If somebody replaces a link after this,
- * no other file is kept by mistake, because files to keep are opened without following links.
+ * Resolves the targets that a tool names to the paths that the tool would reach. Links in the folders of a path are
+ * resolved; a link at the end of a path also adds its target. A path that leads into the workspace through a link then
+ * counts as a path of the workspace. The target of a link that leads out counts as an outside path. If somebody
+ * replaces a link later, no wrong file is kept, because files to keep are opened without following links.
  */
 export function resolveTargets(context: Context, targets: Touched): Touched {
   const { roots } = context.worktree;

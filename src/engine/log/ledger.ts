@@ -17,8 +17,8 @@ export interface RecordCommit {
 }
 
 /**
- * Implementations: `WorkspaceLedger` (the log and the index of a workspace), `FolderLedger` (a log in a folder of its
- * own).
+ * The log of a record store. Implementations: `WorkspaceLedger` (the log and the index of a workspace), `FolderLedger`
+ * (a log in a folder of its own).
  */
 export interface RecordLedger {
   get(recordId: string): Promise<LiveRecord | undefined>;

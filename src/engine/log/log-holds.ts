@@ -8,8 +8,8 @@ import { eventCounted, wholeOrNone } from "./read-events.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Finds whether the log contains an event. The index only gives the place; the log itself is read. A wrong index is no
- * evidence for or against a log, because whoever forges the log can forge the index, too.
+ * Finds whether the log contains an event. The index gives only the place of the line; the event is read from the log.
+ * The index proves nothing about a log, because whoever forges the log can forge the index, too.
  */
 
 type Asked = Pick<HistoryContext, "index" | "log" | "memo">;
@@ -32,7 +32,7 @@ const found = memoKey<Hash>("head found in the log");
 
 /**
  * Returns whether the log contains a kept head. Remembers a head that it has found, because each catch-up asks for it.
- * If the log was replaced since, the `logHolds` of the index's last event shows that.
+ * If the log was replaced meanwhile, `logHolds` for the last event of the index finds the replacement.
  */
 export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
   if (context.memo.get(found) === head.hash) return true;

@@ -76,8 +76,8 @@ export interface ProjectOptions {
 }
 
 /**
- * Projects events into the index, with the bases that they name. The base of a compaction is used only if the history
- * begins with it. Otherwise that base repeats earlier events.
+ * Projects events into the index, with the bases that they name. The base of a compaction is used only if the log
+ * begins with that compaction. Otherwise the base repeats events that the index has already.
  */
 export async function project(
   { index, blobs }: ProjectionTarget,
@@ -142,7 +142,10 @@ function headOfSentinel(event: LogEvent): IndexHead {
   return { seq: size, hash: head, offset: 0, frontier };
 }
 
-/** Returns rows that are built each time they are read, because a base can have hundreds of thousands. */
+/**
+ * Returns the rows of a base. The rows are built while they are read, because a base can have hundreds of thousands of
+ * rows.
+ */
 function rowsOfBase(entries: Iterable<BaseEntry>): Iterable<IterationRow> {
   return {
     *[Symbol.iterator]() {

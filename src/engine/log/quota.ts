@@ -5,8 +5,8 @@ import type { ScannedPath } from "../../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 
 /**
- * A restore may exceed the limit by a reserve, because it first stores what it replaces. The reserve is the limit
- * divided by `RESERVE_SHARE`, plus `RESERVE_BYTES`.
+ * A restore may exceed the limit by a reserve, because a restore first stores the files that it replaces. The reserve
+ * is the limit divided by `RESERVE_SHARE`, plus `RESERVE_BYTES`.
  */
 const RESERVE_SHARE = 10;
 const RESERVE_BYTES = 1024 * 1024;
@@ -18,7 +18,7 @@ export interface QuotaOptions {
 
 /**
  * Throws `LIMIT_EXCEEDED` if the store would exceed `max_store_bytes` with these bytes. With no bytes, throws if the
- * store has reached the limit. Existing contents are kept. If there is room, counts these bytes as taken, without
+ * store has reached the limit. Frees no contents to make room. If there is room, counts these bytes as taken, without
  * reading the disk.
  */
 export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptions = {}): void {
@@ -62,8 +62,8 @@ function sizeOf(files: readonly ScannedPath[]): number {
 }
 
 /**
- * True if the store may take these bytes. Contents may be compressed or stored already, so the store is measured before
- * the result is false.
+ * True if the store may take these bytes. Measures the store before returning false, because contents may be compressed
+ * or stored already.
  */
 function mayTake({ retention, store }: Context, bytes: number, { reserve }: QuotaOptions): boolean {
   const max = retention.limits.max_store_bytes;

@@ -14,8 +14,8 @@ export interface BaseRows {
 }
 
 /**
- * Reads a base. Throws `BLOB_MISSING` if it is not in the store. `where`: the words with which that error says what
- * needs the base.
+ * Reads a base. Throws `BLOB_MISSING` if it is not in the store. `where`: the words of that error that say what needs
+ * the base.
  */
 export async function readBase(blobs: BlobStore, base: Hash, where: string): Promise<BaseRows> {
   const reader = await openBase(blobs, base, where);

@@ -8,8 +8,8 @@ import { DAMAGED_LINE, NOT_OPENED } from "./damaged-log.ts";
 import { isInBase, readBaseRecord } from "./read-base.ts";
 
 /**
- * Reads an event at the place that the index has for it. If the event is not there, throws `LOG_DAMAGED` if the log
- * itself is damaged, or `INTEGRITY_VIOLATION` if only the index is wrong. A wrong index can be rebuilt.
+ * Reads an event at the place that the index has for it. Throws `LOG_DAMAGED` if the line of the event is damaged or
+ * missing. Throws `INTEGRITY_VIOLATION` if only the index is wrong. A wrong index can be rebuilt.
  */
 export async function readEvent(context: HistoryContext, row: EventRow): Promise<LogEvent> {
   if (isInBase(row)) return readBaseRecord(context.blobs, row);

@@ -30,7 +30,10 @@ type LinesOfLog = Pick<EventLog, "read">;
 interface HowToRead {
   /** The position of the first line to read. Default: the beginning of the log. */
   readonly from?: LogPosition;
-  /** Leaves out erasures whose grace period is not over at this time (ms since the epoch). Default: leaves out none. */
+  /**
+   * A time, in ms since the epoch. Erasures whose grace period is not over then are left out. Default: none is left
+   * out.
+   */
   readonly due?: number;
 }
 
@@ -56,7 +59,7 @@ async function* givenUpEvents(
 ): AsyncGenerator<LogEvent> {
   for await (const lines of log.read(from)) {
     for (const { bytes } of lines) {
-      // Most lines are not even parsed as JSON.
+      // Most lines are skipped without parsing them as JSON.
       const event = bytes.includes(PRUNE_LINE) || bytes.includes(ERASE_LINE) ? eventIn(bytes) : undefined;
       if (event === undefined) continue;
       if (event.recordId === pruneRecordId(workspaceId) || isErasure(event)) yield event;
@@ -83,11 +86,12 @@ export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "re
 }
 
 /**
- * Returns the states whose contents must not be freed yet; `undefined` if these are all states. `all`: the prunings of
- * the log, oldest first. During the grace period of a pruning that a person asked for, neither that pruning nor a later
- * one frees anything. So all states that were kept before that pruning stay. A pruning that frees its contents at once
- * (`now`) ends the wait. It cuts no grace period short, because it is refused while an earlier pruning is in its grace
- * period.
+ * Returns the states whose contents must not be freed yet; `undefined`: all states. `all`: the prunings of the log,
+ * oldest first.
+ *
+ * A pruning that a person asked for frees nothing during its grace period, and no later pruning does. All states that
+ * were kept before that pruning therefore stay. A pruning that frees its contents at once (`now`) ends the wait. Such a
+ * pruning is refused during the grace period of an earlier one.
  */
 export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
   let keeping: (LoggedPruning | undefined)[] = [undefined];

@@ -6,7 +6,7 @@ export type WantedContents = ReadonlyMap<Hash, number | undefined>;
 /** Bytes that may be a wanted content. They are not trusted, so the receiver hashes them. */
 export interface OfferedContent {
   readonly hash: Hash;
-  /** The most bytes that are read. */
+  /** The maximum number of bytes that are read. */
   readonly size: number;
   /** The place where the bytes were found, for people. */
   readonly where: string;
@@ -19,7 +19,7 @@ export interface RepairSource {
   readonly name: string;
   /**
    * Yields the wanted contents that this place has. A content with several copies is yielded several times. Throws if
-   * the place cannot be read, or can no longer be read.
+   * the place cannot be read.
    */
   offers(wanted: WantedContents): AsyncIterable<OfferedContent>;
 }

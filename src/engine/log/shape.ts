@@ -24,8 +24,8 @@ export function exactPath(path: WorkspacePath): { path_b64?: string } {
 }
 
 /**
- * Returns a path for JSON: the text itself if it is well-formed, with `@<root>:` for further roots, and `./` before a
- * name that begins like a mark.
+ * Returns a path for JSON. A path that is not UTF-8 is escaped. Any other path stays as it is, with `@<root>:` before a
+ * path of a further root, and `./` before a name that begins like a mark.
  */
 export function shownPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
@@ -42,8 +42,8 @@ export function givenPath(path: WorkspacePath): string {
 }
 
 /**
- * Returns a path as an argument of a `chronicle` command, quoted for a shell. It names the same path in whatever folder
- * the user stands: a path beneath the first root begins with `:/`.
+ * Returns a path as an argument of a `chronicle` command, quoted for a shell. A path beneath the first root begins with
+ * `:/`, so that the argument names the same path in every current folder.
  */
 export function pathArgument(path: WorkspacePath): string {
   return quotePath(splitRoot(path).root === undefined ? `:/${givenPath(path)}` : givenPath(path));

@@ -38,7 +38,7 @@ async function signerAt(context: HistoryContext, row: EventRow): Promise<LoggedS
 
 /**
  * Returns the kept head if it is signed with our own key, or with that of a signer that the log names. A head with any
- * other signature does not belong to this history, because anybody could have stored it.
+ * other signature proves nothing, because anybody could have stored it.
  */
 export async function provedHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const kept = context.heads.last(context.workspaceId);
@@ -128,7 +128,9 @@ async function coverFault(
   );
 }
 
-/** Returns the head of the first commit if the log has exactly its event. Used only while no other head is kept. */
+/**
+ * Returns the head of the first commit if the log has the event of that head. Used only while no other head is kept.
+ */
 async function firstHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const first = context.heads.first(context.workspaceId);
   if (first?.valid !== true) return undefined;
@@ -139,7 +141,7 @@ function fault(reason: SigningReason, message: string, hint = ACCEPT): SigningFa
   return { reason, message, hint };
 }
 
-/** Returns whether what is recorded is signed. `damage`: the damage that `catchUp` found. */
+/** Returns whether the history is signed, and the reason if it is not. `damage`: the damage that `catchUp` found. */
 export async function signingShape(context: HistoryContext, damage: ChronicleError | undefined): Promise<SigningShape> {
   const nothing = { reason: null, detail: null, hint: null, key: null, since: null };
   if (context.isCopy === true) return { ...nothing, state: "copy" };
@@ -154,7 +156,10 @@ export async function signingShape(context: HistoryContext, damage: ChronicleErr
   return { ...known, state: "unsigned", reason, detail, hint };
 }
 
-/** Throws `REFUSED` if the history is not signed: the operation could remove the only proof of what was recorded. */
+/**
+ * Throws `REFUSED` if the history is not signed, because the operation could remove the only proof of what was
+ * recorded.
+ */
 export async function refuseUnsigned(context: HistoryContext, what: string): Promise<void> {
   const found = await signingFault(context);
   if (found !== undefined) throw unsigned(found, what, context.workspaceId);

@@ -3,7 +3,10 @@ import type { Context } from "./context.ts";
 
 const MOST_TOLD = 20;
 
-/** Returns notes for people on files that were written while Chronicle replaced or removed them, and on the copies. */
+/**
+ * Returns notes for people on files that somebody wrote while Chronicle replaced or removed them, and on the kept
+ * copies.
+ */
 export function notesOfCopies(conflicts: RestoreShape["conflicts"]): string[] {
   const more = conflicts.length - MOST_TOLD;
   return [
@@ -14,7 +17,7 @@ export function notesOfCopies(conflicts: RestoreShape["conflicts"]): string[] {
   ];
 }
 
-/** Tells of the copies that an operation kept, if its answer has no place for them. */
+/** Tells people of the copies that an operation kept. For operations whose answer has no place for copies. */
 export function tellOfCopies({ tell }: Pick<Context, "tell">, conflicts: RestoreShape["conflicts"]): void {
   for (const note of notesOfCopies(conflicts)) tell?.(note);
 }

@@ -41,8 +41,8 @@ export async function unrecordedChanges(
 }
 
 /**
- * Returns the changes on disk since event `seq`, which is returned with them. This event can be later than the head
- * before the scan, because another process can record during the scan.
+ * Returns the changes on disk since event `seq`, and `seq` itself. This event can be later than the head before the
+ * scan, because another process can record during the scan.
  */
 async function unrecorded(
   context: Context,
@@ -98,7 +98,7 @@ export async function diffMoments(
 
 interface Difference {
   readonly changes: Change[];
-  /** The event with which the disk was compared. Set only if one of the moments is the disk. */
+  /** The event whose state was compared with the disk. Set only if one of the moments is the disk. */
   readonly now?: number;
   /** The omissions: paths that the scan of the disk did not take, and paths whose state at a moment is not known. */
   readonly coverage?: Coverage;
@@ -148,7 +148,7 @@ async function knownOf(
   return { ...difference, changes, coverage: coverageOf(omitted, coverage.unapplied) };
 }
 
-/** True if the path is, contains or lies beneath one of the given paths. Without paths, it is true for every path. */
+/** True if the path is, contains or lies beneath one of the given paths. Without given paths, true for every path. */
 function concerns(path: WorkspacePath, paths: readonly WorkspacePath[] | undefined): boolean {
   if (paths === undefined || paths.length === 0) return true;
   return paths.some((one) => isWithin(path, one) || isWithin(one, path));
@@ -192,7 +192,10 @@ async function presentAt(context: Context, path: WorkspacePath, isOffRecord: boo
   return isTold ? context.worktree.inspect(path) : undefined;
 }
 
-/** Returns the paths that an action backed up and, if it may change anything, also the paths that it changed. */
+/**
+ * Returns the paths whose states before the action were kept. If the scope of the action is `workspace`, adds the paths
+ * that the action changed.
+ */
 async function pathsOf(context: Context, action: LoggedAction): Promise<WorkspacePath[]> {
   const paths = new Set(action.files.map((file) => file.path));
   const { seq } = await context.index.head();

@@ -13,8 +13,8 @@ import type { EventsOptions } from "../../api/file-api.ts";
 const LOOK_MS = 100;
 
 /**
- * If the log has grown by more than this many events since the last read, the feed does not read them. It begins anew
- * at the end of the log, and followers read the events in between page by page.
+ * If the log has grown by more than this many events since the last read, the feed does not read them. Instead, the
+ * feed begins anew at the end of the log. Followers read the events in between page by page.
  */
 const FAR = 1_000;
 
@@ -120,7 +120,7 @@ export class EventFeed {
     else void this.#read().catch((error: unknown) => this.#fail(error));
   }
 
-  /** Reads the log if it has grown, unless it is being read already. */
+  /** Reads the log if it has grown. Does nothing while a read is under way. */
   async #look(): Promise<void> {
     if (this.#reading !== undefined || this.#latest === undefined) return;
     try {
@@ -182,7 +182,6 @@ export class EventFeed {
     return page.events;
   }
 
-  /** Resolves when `#wake` is called, or `ended` is aborted. */
   #more(ended: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
@@ -206,7 +205,9 @@ export class EventFeed {
   }
 }
 
-/** The most events that are kept, and the most bytes of their lines together. The last event is always kept. */
+/**
+ * The maximum number of events that are kept, and of bytes in their lines. The last event is kept whatever its size.
+ */
 const MOST_EVENTS = 2_048;
 const MOST_BYTES = 2 * 1024 * 1024;
 
@@ -315,13 +316,12 @@ export function eventShape(event: LogEvent): LogEventShape {
 
 /**
  * Yields the events after event `after`: first those in the log, page by page, then new ones as they are recorded. A
- * slow reader falls behind, and delays nobody. Without `after`, the events after the end of the log at this call are
- * yielded.
+ * slow reader falls behind, and delays nobody. Without `after`, yields the events that are recorded after this call.
  */
 export function followEvents(feed: EventFeed, options: EventsOptions): AsyncIterable<LogEventShape> {
   const end = feed.end();
   const start = options.after === undefined ? end : end.then(() => options.after ?? 0);
-  // The iterator throws this error later. Until then, it must not be reported as unhandled.
+  // The iterator throws an error of `start` later. Until then, Node.js must not report the error as unhandled.
   start.catch(() => undefined);
   return {
     [Symbol.asyncIterator]: () =>

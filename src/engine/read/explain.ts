@@ -41,9 +41,9 @@ interface Looked {
 }
 
 /**
- * Returns why a capture would leave out the present state of the path. The content is read only if contents were
- * erased, or if the path was changed off the record. In these cases, it shows whether the path has an erased content,
- * or still has the state from off the record.
+ * Returns why a capture would leave out the present state of the path. Reads the content of the path in two cases only.
+ * If contents were erased, the path may have one of these contents. If the path was changed off the record, the path
+ * may still have its state from off the record.
  */
 async function leftOut(
   context: Context,
@@ -58,7 +58,7 @@ async function leftOut(
   const { omitted } = await context.worktree.scan({ only: [path] }, () => undefined);
   const found = omitted.find((one) => {
     if (one.reason === "excluded" || !isWithin(path, one.path)) return false;
-    // For a folder, this reason concerns new paths in it, not the folder itself or recorded paths.
+    // For a folder, `over-limit` concerns new paths in the folder, but neither the folder itself nor recorded paths.
     return one.reason !== "over-limit" || (!recorded && one.path !== path);
   });
   if (found !== undefined) return found;

@@ -183,7 +183,7 @@ export async function readLog(context: Context, options: LogOptions = {}): Promi
   const head = await context.index.head();
   const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
   const wanted: EventRow[] = [];
-  // Without a prefix, every event is wanted, so few more rows than the limit are looked up.
+  // Without a prefix, nearly every row is wanted, so a query reads about as many rows as the limit.
   const step = options.prefix === undefined ? Math.min(MOST_ROWS, Math.max(limit, FEWEST_ROWS)) : MOST_ROWS;
   let from = Math.max(1, options.from ?? 1);
   let to = Math.min(head.seq, options.to ?? head.seq);

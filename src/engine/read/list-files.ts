@@ -155,7 +155,7 @@ class PageRange {
     return this.#last === undefined || comparePaths(path, this.#last) <= 0;
   }
 
-  /** False if certainly no path beneath this path is in the range. */
+  /** True if a path beneath this path may be in the range. */
   mayHoldBeneath(path: WorkspacePath): boolean {
     const { folder, depth, after } = this.#page;
     if (folder !== undefined && !isWithin(path, folder) && !isWithin(folder, path)) return false;

@@ -37,10 +37,11 @@ export async function resolveMoment(context: Context, text: string): Promise<Res
 }
 
 /**
- * Returns the seq under which a pruning may have kept the state of a moment. If no file changes between the asked seq
- * and the end of its commit, both have the same state, and the asked seq is returned. Otherwise, the end of the commit
- * is returned. A kept seq can lie inside a commit: a pruning keeps the state before the first event of an action, and
- * in the same commit, the changes of a capture may precede this event.
+ * Returns the seq under which a pruning may have kept the state of a moment. This is the asked seq if no file changes
+ * between it and the end of its commit; otherwise the end of the commit.
+ *
+ * A kept seq can lie inside a commit. A pruning keeps the state before the first event of an action, and the changes of
+ * a capture may precede this event in the same commit.
  */
 async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
   if (asked === undefined) return seq;
@@ -67,7 +68,7 @@ function missing(what: string, hint: string, data: Readonly<Record<string, unkno
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
 /**
- * Returns the word of a moment if it parses as a number or a length of time, but is the beginning of a recorded id. One
+ * Returns the word of a moment that parses as a number or a length of time, but is the beginning of a recorded id. One
  * in forty of the shown ids consists of digits only.
  */
 async function idInstead(context: Context, { base }: Moment, { text }: Asked): Promise<string | undefined> {
@@ -187,10 +188,12 @@ function atBeginning(context: Context, limit: string, first: Snapshot): Resolved
 }
 
 /**
- * Returns the last event of a span that was recorded at or before a time. The span is divided where the clock jumped,
- * and its later parts are searched first. So if the clock ran ahead and was set back, the later events decide. If the
- * clock was behind for a while, all events of that part count as recorded at the time of the event before that part. In
- * each other part the times do not decrease, so a binary search finds the event.
+ * Returns the last event of a span that was recorded at or before a time.
+ *
+ * The span is divided at each jump of the clock, and later parts are searched first. If the clock ran ahead and was set
+ * back, the events after the jump therefore decide. If the clock was behind during a part, all events of this part
+ * count as recorded at the time of the event before the part. In any other part, times do not decrease, so a binary
+ * search finds the event.
  */
 async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {
   const tsOf = async (seq: number): Promise<string | undefined> => (await index.locate(seq))?.ts;
@@ -229,7 +232,7 @@ async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<
 
 const ID_KINDS = ["snapshot:", "session:", "intent:", "action:", "transaction:"] as const;
 
-/** Returns the records of snapshots and of work that have this id, or whose id begins with the word. */
+/** Returns the records of snapshots and of work whose id is the word, or else begins with the word. */
 async function idsMeant({ index }: Context, word: string): Promise<readonly EventRow[]> {
   const all: { readonly id: string; readonly row: EventRow }[] = [];
   for (const kind of ID_KINDS) {

@@ -13,7 +13,7 @@ import { protectedNames } from "../state/protected.ts";
 /** Contents larger than this are not compared line by line. */
 const MAX_TEXT = 4 * 1024 * 1024;
 
-/** The most bytes of all patches of one answer together, and of all contents that are read for these patches. */
+/** The maximum total size of the patches of one answer, and of the contents that are read for them, in bytes. */
 const MOST_PATCH_BYTES = 32 * 1024 * 1024;
 const MOST_READ_BYTES = 256 * 1024 * 1024;
 
@@ -121,9 +121,9 @@ function gitMode(entry: Entry | undefined): GitMode {
 }
 
 /**
- * Returns the content of an entry. If the store lacks it (it is not recorded yet, or was pruned or erased), reads it
- * from the disk, if the file there still has this hash. Returns `undefined` for an entry without a content. Throws
- * `BLOB_MISSING`, `PRUNED` or `ERASED` if the content is in neither place.
+ * Returns the content of an entry. If the store lacks the content (not recorded yet, pruned or erased), reads the
+ * content from the disk, provided that the file still has this hash. Returns `undefined` for an entry without a
+ * content. Throws `BLOB_MISSING`, `PRUNED` or `ERASED` if the content is in neither place.
  */
 export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
   if (entry?.hash === undefined) return undefined;

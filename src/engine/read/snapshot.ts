@@ -22,13 +22,12 @@ import { memoKey } from "../log/memo.ts";
 
 export interface Snapshot extends SnapshotRecord {
   readonly id: string;
-  /** The seq of its event. The snapshot names the state right after it. */
+  /** The seq of the snapshot's own event. The snapshot names the state right after this event. */
   readonly seq: number;
   readonly ts: string;
   /**
-   * The seq of the event after which the files are those of the snapshot. This is the snapshot's own event. If that
-   * event was compacted away, and the history begins with the same files, it is the event with which the history
-   * begins.
+   * The seq of an event after which the files are those of the snapshot: the snapshot's own event. If that event was
+   * compacted away, but the history begins with the same files, this is the event with which the history begins.
    */
   readonly stateSeq: number;
   /** The event that compacted the state of the snapshot away, if one did. */
@@ -37,7 +36,10 @@ export interface Snapshot extends SnapshotRecord {
   readonly prunedBy?: number;
 }
 
-/** Records of snapshots that were read, by hash and seq of the row, because all rows of a base have the base's hash. */
+/**
+ * The snapshot records that were read, by hash and seq of their rows. All rows of a base have the base's hash, so the
+ * hash alone is not enough.
+ */
 const read = memoKey<Map<string, SnapshotRecord>>("snapshots");
 
 async function recordOf(context: Context, row: EventRow): Promise<SnapshotRecord> {

@@ -18,7 +18,7 @@ export function userRecordId(id: string): string {
   return PREFIX + id;
 }
 
-/** Returns the user's id of a record id in the log. */
+/** Returns the id that the user gave to a record: the record id in the log without its prefix. */
 export function ownId(recordId: string): string {
   return recordId.slice(PREFIX.length);
 }
@@ -27,16 +27,16 @@ export function isUserRecord(recordId: string): boolean {
   return recordId.startsWith(PREFIX);
 }
 
-/** Returns the depth in nested agents; 0 if it is not given. Throws `USAGE` if it is no whole number from 0. */
+/**
+ * Returns the recursion depth (of nested agents); 0 if none is given. Throws `USAGE` if it is no whole number from 0.
+ */
 export function checkedDepth(depth: number | undefined): number {
   if (depth === undefined) return 0;
   if (Number.isSafeInteger(depth) && depth >= 0) return depth;
   throw refused(`a recursion depth is ${String(depth)}`, "it is a whole number from 0");
 }
 
-/**
- * Returns a copy of a record of plain JSON values. Throws `USAGE` if reading the record back would not give its equal.
- */
+/** Returns a copy of a record. Throws `USAGE` for a record that JSON text cannot hold exactly. */
 export function plainRecord(record: RecordBody): RecordBody {
   if (record === null || typeof record !== "object" || Array.isArray(record)) {
     throw refused("a record is not an object", 'put the value into one: {"value": …}');

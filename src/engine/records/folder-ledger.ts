@@ -27,7 +27,7 @@ const EVENTS_OF_WRITE = 2;
 
 export interface FolderLedgerParts {
   readonly files: RecordFiles;
-  /** Opens the log and its lock. It is called again after a close. */
+  /** Opens the log and its lock. The ledger calls this again if it is used after a close. */
   readonly open: () => Promise<{ readonly log: EventLog; readonly lock: Lock }>;
   readonly newFolder: NewFolder;
   /** Milliseconds since the epoch. */
@@ -48,7 +48,7 @@ interface Opened {
 interface View {
   readonly log: EventLog;
   loaded: Loaded;
-  /** The end of the log when the state was last brought up to the log. */
+  /** The end of the log when the state was last updated from the log. */
   seen: LogEnd;
   /** The seq of the last checkpoint that was written or read, or else of the log's first event. */
   checkpoint: number;
@@ -190,7 +190,7 @@ export class FolderLedger implements RecordLedger {
     });
   }
 
-  /** Runs one piece of work after another, because only one call at a time may bring the state up to the log. */
+  /** Runs one piece of work after another, because only one call at a time may update the state from the log. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#turn.catch(() => undefined).then(work);
     this.#turn = next;
@@ -237,8 +237,8 @@ export class FolderLedger implements RecordLedger {
   }
 
   /**
-   * Returns the view, brought up to the present log. Loads the state anew if events were not simply appended to the log
-   * since the last call.
+   * Returns the view, updated from the present log. Loads the state anew if the log has changed since the last call in
+   * any other way than by appended events.
    */
   async #upToDate(): Promise<View> {
     const opened = await this.#open();
@@ -251,8 +251,8 @@ export class FolderLedger implements RecordLedger {
   }
 
   /**
-   * Brings the view up to the new events of the log. Returns false if the log has changed in any other way, or if the
-   * log is or was torn or damaged. In that case, the caller must load the state anew.
+   * Applies the new events of the log to the view. Returns false if the log has changed in any other way, or is or was
+   * torn or damaged. In that case, the caller must load the state anew.
    */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;
@@ -289,7 +289,8 @@ export class FolderLedger implements RecordLedger {
 
   #asCommit({ loaded }: View, drafts: readonly EventDraft[]): readonly EventDraft[] {
     const { head, storeId } = loaded.state;
-    // Only an empty store has no id yet. Its first commit needs no id, because its last record carries the mark itself.
+    // Only an empty store has no id yet. The first commit needs no id, because the last record of that commit carries
+    // the mark itself.
     return asCommit(drafts, storeId ?? "", { first: head.seq + 1 });
   }
 

@@ -47,7 +47,7 @@ export interface Followed {
 
 /**
  * Brings a state up to the last whole commit of the log, and checks each line completely. Stops at a bad line that a
- * crash tore. If a bad line is damage, the sound events around it are applied, too.
+ * crash tore. If a bad line is damage, also applies the sound events before and after that line.
  */
 export async function followLog(log: EventLog, place: Place, options: FollowOptions): Promise<Followed> {
   const { bound, witnesses = [] } = options;
@@ -136,7 +136,10 @@ class RecordFollower {
   }
 }
 
-/** True if a bad line is damage. Otherwise a crash tore the last commit, with this line, before it was acknowledged. */
+/**
+ * True if a bad line is damage. Otherwise a crash tore the last commit, with this line, before the commit was
+ * acknowledged.
+ */
 export async function isDamage(log: EventLog, { position, from, isUnended }: BadLine, bound: Bound): Promise<boolean> {
   const { seq, offset } = position;
   // Lines of the archive, and the first line after it, were durable before later lines were written.

@@ -62,7 +62,8 @@ export async function loadState(log: EventLog, files: RecordFiles, acknowledged:
   const fitting = fits(checkpoint, log, end, notes);
   const start = fitting !== undefined && agrees(fitting, log, witnesses) ? fitting : undefined;
   const first = start === undefined ? undefined : await attempt(log, start, known);
-  // If the first line after the checkpoint does not continue it, reading the whole log shows which of the two is wrong.
+  // If the first line after the checkpoint does not continue it, reading the whole log shows whether the line or the
+  // checkpoint is wrong.
   if (first !== undefined && !isMisfit(first, start))
     return await settle(first, { log, end, bound, headFault: fault, notes });
   if (first !== undefined) notes.push("snapshot.json does not fit the log and was discarded");
@@ -188,8 +189,8 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
   if (bytes === undefined) return undefined;
   try {
     const read = decodeCheckpoint(bytes);
-    // If `head.json` does not confirm the id of the log's store, the log itself may be that of another store. In that
-    // case, comparing the log with the bound shows this.
+    // If `head.json` does not name the same store as the log, the log itself may be the wrong one. The checkpoint is
+    // then used, because a comparison of the log with the bound reveals a wrong log.
     if (read.header.store === store || kept === undefined || kept.store !== store) return read;
     notes.push("snapshot.json was discarded: it belongs to another store");
   } catch (error) {
@@ -199,7 +200,7 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
   return undefined;
 }
 
-/** Returns the checkpoint as a start if its last event can be in the present log, as far as its position shows. */
+/** Returns the checkpoint as a start if the position of its last event fits the present log. */
 function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: string[]): Start | undefined {
   if (read === undefined) return undefined;
   const { header, state } = read;
@@ -223,9 +224,10 @@ function agrees({ state: { head } }: Start, log: EventLog, witnesses: readonly B
 }
 
 /**
- * Returns the state before the first line to read. This is the state of the base if the log starts on one, otherwise an
- * empty state. If the base cannot be used, the state is empty, too, and the archive is read from event 1. Returns an
- * error if the sentinel cannot be read, or if the base cannot be used and the archive does not go back to event 1.
+ * Returns the state before the first line to read. If the log starts on a base, this is the state of the base;
+ * otherwise it is an empty state. If the base cannot be used, the state is empty and the archive is read from event 1.
+ * Returns an error if the sentinel cannot be read. Also returns an error if neither the base nor an archive from event
+ * 1 can be used.
  */
 async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Promise<Start | ChronicleError> {
   const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined };

@@ -76,7 +76,7 @@ class WorkspaceLedger implements RecordLedger {
 
   /** Verifies the whole workspace, so missing contents of files are problems, too. */
   async verify(): Promise<RecordVerifyShape> {
-    // The head is read before the verification, so that it covers no event that was not verified.
+    // The head is read before the verification, so that the returned head covers only verified events.
     const { seq, hash } = await this.#host.read(() => this.#context.index.head());
     const { ok, events, problems, notes } = await this.#host.verify();
     return { ok, events, head: { seq, hash }, problems, notes };

@@ -12,7 +12,7 @@ import type { RecordFiles } from "./record-files.ts";
 
 /**
  * Recomputes the whole chain of a record store's log and archive, and every base that a sentinel names. Compares the
- * result with `loaded`, the state from which answers are read.
+ * result with `loaded`, the state that the store uses for its answers.
  */
 export async function verifyRecords(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<RecordVerifyShape> {
   const verifier = new RecordVerifier(log, files, loaded);

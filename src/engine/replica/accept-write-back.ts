@@ -72,10 +72,10 @@ export async function acceptWriteBack(
  * The decision about one batch.
  *
  * In a hosted workspace, one append records everything. A crash may leave only the first events of the append, but the
- * files are consistent after each event. In a workspace with a folder, the paths are captured first, so that no state
- * is overwritten that the replica has not seen. Then the intent is recorded, the files are changed, and a commit closes
- * the intent and records the answers. After a crash, `settle` finishes the intent. In both cases, a replica that got no
- * answer sends the batch again, and is told what was done.
+ * files are consistent after each event. In a workspace with a folder, the paths are captured first, so that nothing
+ * overwrites a state that the replica has not seen. Then the intent is recorded, the files are changed, and a commit
+ * closes the intent and records the answers. After a crash, `settle` finishes the intent. In both kinds of workspace, a
+ * replica that got no answer sends the batch again, and is told what was done.
  */
 class Decision {
   readonly #context: Context;
@@ -101,8 +101,8 @@ class Decision {
   }
 
   /**
-   * Captures the paths of the entries that the rules allow, and bars those of these paths that a replica must not write
-   * or that could not be captured. Returns the totals of the workspace.
+   * Captures the paths of the entries that the rules allow. Bars each of these paths that a replica must not write, or
+   * that could not be captured. Returns the totals of the workspace.
    */
   async #capture(): Promise<Tally> {
     const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
@@ -138,9 +138,9 @@ class Decision {
 
   /**
    * True if a replica must not write to the path. Git's own state is barred, because a git hook that is written there
-   * runs when a person next commits. A file on disk that the rules leave out and that is not recorded is barred, too.
-   * The replica cannot have seen that file, so its write would be refused anyway. But without the bar, the file would
-   * first be captured, and then sent to the replica.
+   * runs when a person next commits. Also barred is an unrecorded file on disk that the rules leave out. The replica
+   * cannot have seen that file, so the entry would be refused anyway. Without the bar, the file would first be
+   * captured, and then sent to the replica.
    */
   async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;
@@ -150,7 +150,7 @@ class Decision {
     return (await index.iterationAt(path, (await index.head()).seq))?.entry === undefined;
   }
 
-  /** Bars paths whose state could not be captured: once replaced, this state could not be brought back. */
+  /** Bars paths whose state could not be captured, because nobody could bring this state back once it is replaced. */
   #barUncaptured(paths: readonly WorkspacePath[], omitted: readonly Omission[]): void {
     for (const path of paths) {
       if (omitted.some((one) => isWithin(path, one.path) || isWithin(one.path, path))) this.#barred.set(path, "path");
@@ -241,8 +241,8 @@ class Decision {
   }
 
   /**
-   * Returns what `answerOf` needs to know. If a part consists only of folders of earlier batches (`going`), `last`
-   * stays the entry that was decided before this part.
+   * Returns the input of `answerOf`, except the file events. If a part consists only of folders of earlier batches
+   * (`going`), `last` stays the entry that was decided before this part.
    */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
@@ -457,7 +457,10 @@ function forgetting(replica: string, { localSeq }: WriteBackEntry): EventDraft {
   return { op: "delete", recordId: versionRecordId({ replica, localSeq }), record: {} };
 }
 
-/** Returns the earlier answers and `these`, except those to the entries in `without`, in the order of their entries. */
+/**
+ * Returns the earlier answers and `these`, in the order of their entries. Leaves out those of `these` that answer
+ * entries in `without`.
+ */
 function ordered<Answer extends { readonly localSeq: number }>(
   earlier: readonly Answer[],
   these: readonly Answer[],

@@ -15,10 +15,10 @@ import { proveLast } from "../state/proved-rows.ts";
 import { unsentContents } from "../facts/followed-origin.ts";
 
 // A folder that follows an origin repeats the origin's erasures in its own history: an event of its own log erases the
-// same contents. A content that a path still has here is not erased with the others. If every such path is about to
-// change, the erasure of the content waits for these changes. Otherwise the content is kept here, as is a content on
-// which the history itself depends. The files in the folder are not touched. If the origin withdraws an erasure, the
-// erasure is withdrawn here, too.
+// same contents. A content that a path still has here is not erased at once. If every such path is about to change, the
+// erasure of the content waits for these changes. Otherwise the content is kept here, as is a content on which the
+// history itself depends. The files in the folder are not touched. If the origin withdraws an erasure, the erasure is
+// withdrawn here, too.
 //
 // The bytes are kept here for a grace period that begins when the erasure is repeated, and ends no sooner than the
 // grace period of the origin. Until then, a person can withdraw the erasure here.
@@ -78,8 +78,8 @@ export async function adoptErasures(context: Context, given: OriginsErasures): P
 }
 
 /**
- * Records that these paths are gone, as at the origin, and erases their contents in the same commit. The files stay on
- * disk, so a capture between two commits could record them again.
+ * Records that these paths are gone, as at the origin, and erases their contents in the same commit. One commit is
+ * needed, because the files stay on disk: a capture between two commits could record them again.
  */
 export async function leaveUntracked(
   context: Context,
@@ -146,8 +146,8 @@ async function leavingPaths(
 }
 
 /**
- * True if this event of the origin needs no event here. Either it was repeated before, or it withdraws an erasure that
- * is not in force here.
+ * True if this event of the origin needs no event here. Either the event was repeated before, or it withdraws an
+ * erasure that is not in force here.
  */
 function isFollowed({ state, seq }: LoggedErasure, own: LoggedErasure | undefined): boolean {
   if ((own?.upstream?.seq ?? 0) >= seq) return true;
@@ -181,7 +181,10 @@ function partOf(context: Context, one: LoggedErasure, { own, erasable }: Pick<Lo
   return contents.length === 0 ? [] : [draftOf(one, recordOf(context, one, { contents, known }))];
 }
 
-/** `known` is the last record of the erasure in this history; `undefined` if there is none. */
+/**
+ * Returns a record that erases these contents. `known`: the last record of the erasure in this history, if there is
+ * one.
+ */
 function recordOf(
   context: Context,
   one: LoggedErasure,

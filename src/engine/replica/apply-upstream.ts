@@ -28,19 +28,19 @@ export interface UpstreamStep {
    */
   readonly proposals?: readonly WorkspacePath[];
   readonly conflicts?: readonly IdentifiedConflict[];
-  /** Contents of the changes that no event of the origin names, because a merge made them. They are in the store. */
+  /** Contents that a merge made for the changes, so that no event of the origin names them. They are in the store. */
   readonly contents?: readonly Hash[];
   /**
    * The basis of the plan. `seq` is the last own event that the plan took into account. `looked` has paths that the
-   * plan depends on but does not change. If one of them, a path of the step, or a path in a folder that the step
-   * removes has changed since `seq`, the step is not carried out. Default: the step is carried out if each path of the
-   * changes has the state `before`.
+   * plan depends on but does not change. The step is not carried out if one of the following has changed since `seq`: a
+   * path in `looked`, a path of the step, or a path in a folder that the step removes. Default: the step is carried out
+   * if each path of the changes has the state `before`.
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
   /**
-   * Describes a person's decision. With `decision`, the step is an operation that can be undone, and that is done as a
-   * whole or not at all, except that folders with untracked files stay. Without `decision`, the step takes over changes
-   * of the origin.
+   * Describes a person's decision. With `decision`, the step is an operation that can be undone. Such a step is done as
+   * a whole or not at all, except that folders with untracked files stay. Without `decision`, the step takes over
+   * changes of the origin.
    */
   readonly decision?: string;
 }
@@ -183,8 +183,8 @@ async function openAhead(
 const NOTHING = { applied: [], blocked: [], copies: [] } as const;
 
 /**
- * True if the step records only its progress, as one event. Several events need an intent, because a crash without one
- * could leave only the first of them.
+ * True if the step records only its progress, as one event. Several events need an intent, because without an intent, a
+ * crash could leave only the first of these events.
  */
 function isOneEvent({ proposals = [], conflicts = [] }: UpstreamStep, changes: readonly UpstreamChange[]): boolean {
   return changes.length + proposals.length + conflicts.length === 0;

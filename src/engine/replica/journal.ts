@@ -32,8 +32,8 @@ export interface JournalQuery {
   /** The page ends after the event with which it has at least this many entries. */
   readonly limit: number;
   /**
-   * True if these patterns or names withhold a path. A change makes no entry if its path was withheld when it was
-   * recorded, because neither side knew the other's state. Default: no path is withheld.
+   * True if these patterns or names withhold a path. If a path was withheld when a change of it was recorded, the
+   * change makes no entry, because neither side knew the other's state. Default: no path is withheld.
    */
   readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
 }
@@ -44,9 +44,8 @@ const WINDOW = 2_000;
 /**
  * Returns the replica's own changes after an event, in order: every iteration of a path that differs from the origin's
  * state, and every proposal. A change is based on the origin's state of the path when the folder was last reconciled.
- * So the log is read in order, with the replica's progress and the open conflicts at each event. Changes of an earlier
- * sync (another `sandboxId`) are left out. Changes in further roots are left out, too, because an origin does not have
- * these roots.
+ * The log is therefore read in order, with the replica's progress and the open conflicts at each event. Leaves out
+ * changes of an earlier sync (another `sandboxId`), and changes in further roots, which an origin does not have.
  */
 export async function readJournal(
   context: HistoryContext,

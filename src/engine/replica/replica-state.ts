@@ -112,8 +112,8 @@ export class ReplicaState {
 }
 
 /**
- * Returns `since` of the nearest folder above the path whose open conflict has one. Nothing beneath that folder was
- * reconciled.
+ * Returns the `since` of the nearest folder above the path that has an open conflict with `since`. Nothing beneath that
+ * folder was reconciled.
  */
 function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: WorkspacePath): number | undefined {
   if (paths.size === 0) return undefined;
@@ -125,8 +125,8 @@ function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: Workspace
 }
 
 /**
- * Returns the last event of a record of a sync's progress up to event `seq`. This event is usually near `seq`, because
- * every step of a sync writes such an event.
+ * Returns the last event of a sync's progress record at or before event `seq`. This event is usually near `seq`,
+ * because every step of a sync writes one.
  */
 async function lastBefore(context: HistoryContext, recordId: string, seq: number): Promise<EventRow | undefined> {
   for (let [to, limit] = [seq, NEAR]; to > 0; limit = PAGE) {

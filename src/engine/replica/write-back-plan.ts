@@ -56,7 +56,8 @@ export interface PlannedWriteBack {
   readonly known: readonly KnownEntry[];
   readonly refused: readonly RefusedEntry[];
   /**
-   * The replica's seqs of the entries that were refused only because a folder is not empty. A later batch can empty it.
+   * The replica's seqs of the entries that were refused only because a folder is not empty. A later batch can empty the
+   * folder.
    */
   readonly going: readonly number[];
 }
@@ -65,7 +66,8 @@ export interface PlannedWriteBack {
 const OWN_EVENT = Infinity;
 
 /**
- * Judges each entry of a batch by the recorded state with the entries that were taken so far. The lock must be held.
+ * Judges each entry of a batch against the recorded state and the entries that were taken so far. The lock must be
+ * held.
  */
 export async function planWriteBack(
   context: Context,
@@ -91,8 +93,8 @@ export async function planWriteBack(
 }
 
 /**
- * Yields the entries in runs. A run is an entry that deletes a path or makes a file or link of it, together with the
- * directly following deletions beneath the path. An entry that makes a folder is a run by itself.
+ * Yields the entries in runs. A run begins with an entry that deletes a path, or puts a file or link there. The
+ * deletions beneath the path that follow directly belong to the run. An entry that makes a folder is a run by itself.
  */
 function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBackEntry[]> {
   for (let at = 0; at < entries.length;) {
@@ -166,8 +168,8 @@ interface Refused {
   /** For `stale`, the last event of the path. */
   readonly against?: number;
   /**
-   * The event of another path that caused the refusal. The replica must receive it before it sends the entry again. 0
-   * for an event of this batch.
+   * The event of another path that caused the refusal. The replica must receive this event before it sends the entry
+   * again. 0 for an event of this batch.
    */
   readonly awaits?: number;
   /** True if the only reason is that the folder is not empty. */
@@ -186,8 +188,8 @@ interface JudgeGround {
 }
 
 /**
- * Decides whether an entry becomes the state of its path. It does if the replica knew the present state, which is the
- * case if nobody else has changed the path since the event on which the entry is based. The lock must be held.
+ * Decides whether an entry becomes the state of its path. An entry does if the replica knew the present state: nobody
+ * else has changed the path since the event on which the entry is based. The lock must be held.
  */
 class EntryJudge {
   readonly #context: Context;
@@ -356,8 +358,8 @@ class WriteBackContents {
 /** The iterations of a path since an event that a replica has seen. */
 interface WorkSince {
   /**
-   * True if only this replica wrote the iterations. A replica knows its own work, so its next entry is based on the
-   * present state in that case.
+   * True if only this replica wrote the iterations. The replica's next entry is then based on the present state,
+   * because a replica knows its own work.
    */
   readonly isOwn: boolean;
   /** The iterations that this replica wrote, by the seq of their entry at the replica. */
@@ -375,8 +377,8 @@ const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 
 /**
  * Finds the first iteration that the replica wrote for an own event after `localSeq`, and returns the state before it;
- * `undefined` if there is no such iteration. If there is one, the entry of `localSeq` was decided before, even if no
- * iteration names it: an entry that changes nothing makes no iteration.
+ * `undefined` if there is no such iteration. Such an iteration shows that the entry of `localSeq` was decided before.
+ * The entry itself may have no iteration, because it may have changed nothing.
  */
 function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
   const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];

@@ -8,7 +8,7 @@ import type { PendingChanges } from "../log/tree.ts";
 
 // The Merkle roots that commits state (see `docs/format.md`, "Commits").
 
-/** The number of events after which a commit states the root, whatever it contains. */
+/** The number of events after which a commit states the root, whatever the commit contains. */
 export const ROOT_EVERY = 1_000;
 
 /** True if these drafts end an operation or a session, or contain a snapshot or a compaction. */

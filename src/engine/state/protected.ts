@@ -61,7 +61,7 @@ async function originNames(context: HistoryContext): Promise<readonly string[]> 
   return names;
 }
 
-/** Returns the drafts of a commit. The record of each file has the class that the names in force give it. */
+/** Returns the drafts of a commit, with the class of each file in its record. The names in force decide the class. */
 export async function classedDrafts(
   context: HistoryContext,
   drafts: readonly EventDraft[],

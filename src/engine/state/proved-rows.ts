@@ -32,8 +32,8 @@ async function prove(context: ProofContext, rows: readonly IterationRow[]): Prom
 }
 
 /**
- * What the index said about a path. All claims about a path are checked, because a damaged index can give a different
- * answer each time.
+ * An answer of the index about a path. All answers are checked, because a damaged index can give a different answer
+ * each time.
  */
 export interface PathClaim {
   readonly path: WorkspacePath;

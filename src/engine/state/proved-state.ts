@@ -82,7 +82,8 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
 
 /**
  * Continues a known state to event `seq`. Returns `undefined` if the known state is later, if the event is too far
- * after its root, or if the lines in between cannot be read, for instance because they were compacted away.
+ * after the root of the known state, or if the lines in between cannot be read, for instance because they were
+ * compacted away.
  */
 async function advanced(known: ProvedState, seq: number): Promise<ProvedState | undefined> {
   try {
@@ -95,7 +96,7 @@ async function advanced(known: ProvedState, seq: number): Promise<ProvedState | 
 
 /**
  * The iterations that events after a root recorded. A state and the states that continue it share this object. Each of
- * them appends the events that it reads.
+ * these states appends the events that it reads.
  */
 class IterationsSince {
   readonly #rows = new Map<WorkspacePath, IterationRow[]>();
@@ -186,8 +187,8 @@ export class ProvedState {
   }
 
   /**
-   * True if the proved events contradict this iteration: a different iteration of the path was recorded last after the
-   * root, or this iteration claims an event after the root and was not recorded.
+   * True if the proved events contradict this iteration: the last iteration of the path after the root is another one,
+   * or this iteration claims an event after the root that did not record it.
    */
   knowsOther({ path, seq, iteration }: IterationRow): boolean {
     const since = this.#since.last(path, this.seq);
@@ -269,7 +270,7 @@ class ProvedTree {
   readonly #context: ProofContext;
   readonly #folders = new Map<WorkspacePath, Children>();
   #kept = 0;
-  /** All folder hashes at the root. They are computed if those in the index do not give the root. */
+  /** All folder hashes at the root. They are computed only if the hashes in the index do not give the root. */
   #computed: ReadonlyMap<WorkspacePath, Hash> | undefined;
 
   constructor(context: ProofContext, root: StatedRoot) {

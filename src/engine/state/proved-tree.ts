@@ -18,9 +18,9 @@ import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
 import { dirtyFolders, type Hashed, type PendingChanges, readWholeTree, rootFolders } from "../log/tree.ts";
 
 // The tree of folders after an event whose Merkle root is known from the log. A folder is read from the index when it
-// is first needed. A folder is trusted only if its hash equals the hash in its leaf of the folder above, and so on up
-// to the root. To compute the root after further changes, only the changed folders and the folders above them are read,
-// each once. The new root is as certain as the previous one.
+// is first needed. A folder is trusted only if a leaf of the trusted folder above has its hash. The tracked roots are
+// trusted only if they give the Merkle root. To compute the root after further changes, only the changed folders and
+// the folders above them are read, each once. The new root is as certain as the previous one.
 
 interface RootedSeq {
   readonly seq: number;
@@ -142,7 +142,7 @@ class Hashing {
 
   /**
    * Returns a folder after the changes; `undefined` if it does not exist then. `names` are the names of its changed
-   * children. Their hashes must be in `fresh` if they are folders.
+   * children. `fresh` must have the hashes of those children that are folders.
    */
   async #leavesBehind(
     folder: WorkspacePath,
@@ -170,8 +170,8 @@ class Hashing {
   }
 
   /**
-   * True if the folder and all folders above it exist after the changes. A folder whose entry was recorded while a
-   * folder above it had none was outside of the tree. The changes bring it back into the tree.
+   * True if the folder and all folders above it exist after the changes. A folder is outside of the tree while a folder
+   * above it has no entry. The changes can bring such a folder back into the tree.
    */
   async #isBackInTree(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
     for (let path = folder; !isTop(this.#context, path); path = parentOf(path)) {

@@ -36,7 +36,7 @@ const latest = memoKey<Known>("last proved tree");
 export interface RootBehind {
   readonly root: Hash;
   readonly tree: StoredTree;
-  /** Call this with the end of the changes once they are durable. */
+  /** Call this once the changes are durable, with the last event of the changes. */
   readonly settle: (last: ReadTo) => void;
 }
 
@@ -103,9 +103,9 @@ interface TreeBefore extends Known {
 }
 
 /**
- * Returns a proved tree, and the changes after it up to `seq`. The tree is the last known one. If that one cannot be
- * continued, it is the tree at the last event up to `seq` whose Merkle root the index knows. If the index knows no
- * root, starts with the empty tree before event 1.
+ * Returns a proved tree, and the changes after it up to `seq`. Prefers the last known tree. If that tree cannot be
+ * continued, takes the tree at the last event up to `seq` whose Merkle root the index knows. If the index knows no
+ * root, takes the empty tree before event 1.
  */
 async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefore> {
   const { index, memo } = context;

@@ -10,7 +10,7 @@ import { provedEvent } from "./stated-root.ts";
 import { addAll } from "../../util/long-lists.ts";
 
 /**
- * How the line of the log compares with an iteration:
+ * The result of comparing an iteration with its line of the log:
  * - `same`: the line records this iteration.
  * - `other`: the line does not record this iteration.
  * - `in-base`: the iteration has no line of its own. Only a base can prove it.

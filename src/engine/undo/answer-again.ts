@@ -14,8 +14,8 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * A `restore`, `rollback`, `undo` or `redo` with a request id is done only once. The id of its intent is derived from
- * the request id, and the intent stores a hash of the call. The request is done only once even if a crash comes between
- * the intent and the answer, because interrupted operations are finished before the request is looked up.
+ * the request id, and the intent stores a hash of the call. This also holds after a crash between the intent and the
+ * answer, because interrupted operations are finished before a request is looked up.
  */
 
 /** The parts of a call that are compared with an earlier call of the same request id. */
@@ -68,8 +68,8 @@ async function again(context: Context, { id: request, asked }: Request): Promise
   const shape: RestoreShape = {
     changes: changes.map(changeShape),
     undo_id: id,
-    // The intent stores why each path could not be changed on disk. `meanwhile` turns this into the reasons that are
-    // reported.
+    // For each path that could not be changed, the intent stores the cause on disk. `meanwhile` turns these causes into
+    // the reported reasons.
     skipped: (await meanwhile(context, stayed)).map(skippedShape),
     conflicts: keptAt.map(conflictShape),
     dry_run: false,

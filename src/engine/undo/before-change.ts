@@ -58,8 +58,8 @@ async function unfinished(context: Context): Promise<FinishedIntent[]> {
 }
 
 /**
- * True if the interrupted change can have left this state: the state before the change, an absent path, or a folder
- * whose permissions were changed so that its contents could be written. Replacing a file by a file never leaves the
+ * True if the interrupted change can have left this state. It can leave the state before the change, an absent path, or
+ * a folder with changed permissions, which allow writing in the folder. Replacing a file by a file never leaves the
  * path absent.
  */
 function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {

@@ -148,9 +148,9 @@ function refuseWhole({ record }: IdentifiedConflict): void {
 }
 
 /**
- * Returns the path of a sync conflict if its present state stays and differs from the origin's state. This state must
- * be proposed to the origin, because the origin refused it or never received it. No new event brings the state into the
- * journal, because no file is written. Returns `undefined` otherwise.
+ * Returns the path of a sync conflict if the path must be proposed to the origin; otherwise `undefined`. The path is
+ * proposed if it keeps its present state, and this state differs from the origin's. The origin refused this state or
+ * never received it. No event brings the state into the journal, because no file is written.
  */
 function proposedBy(
   { record: { path, sync, wanted } }: IdentifiedConflict,
@@ -221,9 +221,9 @@ interface Target {
 }
 
 /**
- * Returns the state that the wanted side of a conflict leads to. The side of an origin is taken without a merge, except
- * for mode bits that are never set. The side of an undo is merged with later edits of the path. Throws `REFUSED` if the
- * undo does not merge with these edits.
+ * Returns the state that the wanted side of a conflict leads to. The side of an origin is taken without a merge, and
+ * without the mode bits that Chronicle never sets. The side of an undo is merged with later edits of the path. Throws
+ * `REFUSED` if the undo does not merge with these edits.
  */
 async function mergedTarget(
   context: Context,
@@ -299,10 +299,11 @@ function pathOf(asked: string): string | undefined {
 }
 
 /**
- * Returns the states that an undo or redo of a `resolve` gives to the conflicts that the `resolve` settled. An undo
- * opens them again, with two exceptions: a conflict with a content that is no longer stored stays as it is, and a
- * conflict of an undo or redo is withdrawn if its path has another open conflict of an undo or redo. A redo settles
- * them as before. The caller holds a lease of the blob store.
+ * Returns the conflicts that a `resolve` settled, with the states that an undo or redo of the `resolve` gives them. The
+ * caller holds a lease of the blob store. A redo settles the conflicts as before. An undo opens them again, with two
+ * exceptions:
+ * - A conflict stays settled if one of its contents is no longer stored.
+ * - A conflict of an undo or redo is withdrawn if its path has another open conflict of an undo or redo.
  */
 export async function conflictsOfStep(
   context: Context,

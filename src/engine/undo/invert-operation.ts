@@ -34,8 +34,8 @@ export interface Inversion {
   /** The note of the answer if there is nothing to invert. */
   readonly nothing: string;
   /**
-   * True if the inversion is recorded even when no file changes, because it is a step of the undo stack or can bring
-   * back files that were kept aside.
+   * True if the inversion is recorded even when no file changes. Such an inversion is a step of the undo stack, or can
+   * bring back kept-aside files.
    */
   readonly always: boolean;
   /** Paths that are left alone because somebody is writing them, and paths that form a unit with such a path. */
@@ -49,7 +49,7 @@ export interface Inversion {
 export interface InversionOptions {
   readonly present: Present;
   readonly notes: readonly string[];
-  /** Recorded paths that are left as they are, because the state that the work left there could not be recorded. */
+  /** Recorded paths that the inversion does not change, because their state after the work could not be recorded. */
   readonly left: readonly SkippedPath[];
 }
 
@@ -135,11 +135,13 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
 }
 
 /**
- * Returns the fields of the record that say what was inverted. For a redo, this is the target. For an undo, `took` has
- * its events, without the events of skipped paths. The events of paths in `leaves` are included, and `left` names these
- * paths. Events whose changes did not merge are listed separately (`met`), so that they can be undone later. `passes`
- * names the operations that are not completely undone, because some of their changes did not merge, or because they
- * changed a file or link at a skipped path.
+ * Returns the fields of the record that say what was inverted. For a redo, this is the target. For an undo:
+ * - `takes` names the work that is completely undone.
+ * - `passes` names the work that is not completely undone. Some of its changes did not merge, or it changed a file or
+ *   link at a skipped path.
+ * - `took` has the undone events, and the events of paths in `leaves`. Events of other skipped paths are left out.
+ * - `met` has the events whose changes did not merge, so that they can be undone later.
+ * - `left` names the paths in `leaves`.
  */
 async function aboutOf(context: Context, { about, label, own, leaves = new Map() }: Inversion, plan: InversePlan) {
   if ("target" in about) return { target: about.target };
@@ -163,10 +165,7 @@ async function aboutOf(context: Context, { about, label, own, leaves = new Map()
   };
 }
 
-/**
- * Returns the paths at which one of the own events recorded or deleted a file or link. Deletions of folders are
- * included.
- */
+/** Returns the paths at which an own event recorded a file or link, or deleted anything. */
 async function pathsWithFiles(
   context: Context,
   { byPath }: OwnEvents,

@@ -29,7 +29,7 @@ export interface InversePlan {
   readonly unmerged: readonly Unmerged[];
   /** Paths that stay, for example folders that contain files of others, and paths that need a pruned content. */
   readonly skipped: readonly SkippedPath[];
-  /** Paths that come back without mode bits that are never set. */
+  /** Paths that come back without the mode bits that Chronicle never sets. */
   readonly without: readonly SkippedPath[];
   /** Hashes of merged contents, which no event names yet. */
   readonly contents: readonly Hash[];
@@ -42,7 +42,7 @@ export interface Planning {
   readonly batch?: BlobBatch;
   /**
    * The last event before the work. An undo of the whole work restores the state after this event. Not set for work
-   * without one beginning, such as the work of an actor.
+   * without a single beginning, such as the work of an actor.
    */
   readonly back?: number | undefined;
 }
@@ -147,7 +147,7 @@ async function leaveSplitUnits(
 }
 
 /**
- * Returns the last event before the commit with the work's first change of a unit; the head if no such change is
+ * Returns the event right before the commit in which the work first changed a unit; the head if no such change is
  * recorded.
  */
 async function beginningOf(
@@ -183,7 +183,7 @@ async function editedByOthers(
   return { path, reason: "changed", detail: `others have changed it since, and a database is not merged: ${how}` };
 }
 
-/** True if both states are equal, apart from mode bits that are never set. */
+/** True if both states are equal, apart from mode bits that Chronicle never sets. */
 function isAsWas(now: Entry | undefined, then: Entry | undefined): boolean {
   return sameEntry(now, then) || sameEntry(now, settable(then));
 }
@@ -193,14 +193,14 @@ interface WayBack {
   readonly kept: Folded;
   /** The end state if the merges prefer the undo. It is the same object as `kept.entry` if both states are equal. */
   readonly wanted: Entry | undefined;
-  /** Those contents of the two end states that a merge made. */
+  /** The contents that merges made for the two end states. */
   readonly made: readonly Buffer[];
 }
 
 /**
- * Inverts the joined groups. If this has a conflict, inverts the groups of own events alone (`apart`), and uses that
- * result if it has no conflict. The results can differ, because a state that others restored can lie between the events
- * of one joined group.
+ * Inverts the joined groups. If the result has a conflict, inverts the groups of own events alone (`apart`). Their
+ * result is used if it has no conflict. The results can differ, because a state that others restored can lie between
+ * the events of one joined group.
  */
 async function wayBack(
   merger: Merger,

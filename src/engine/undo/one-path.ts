@@ -53,8 +53,8 @@ export function onePathShape(
   { changes, skipped, id, conflicts }: FileReport,
 ): Pick<RestoreShape, "changes" | "undo_id"> {
   tellOfCopies(context, conflicts.map(conflictShape));
-  // A path that is both in `changes` and in `skipped` was changed, and lacks only mode bits that are never set. This is
-  // no error.
+  // A path in both `changes` and `skipped` was changed. It lacks only mode bits that Chronicle never sets. This is no
+  // error.
   const changed = new Set(changes.map(({ path }) => path));
   for (const { path, detail } of skipped) if (changed.has(path)) context.tell?.(`${shownPath(path)}: ${detail}`);
   const left = skipped.filter(({ path }) => !changed.has(path));

@@ -28,7 +28,7 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
         return [{ id, seq: toSeq, kind: "operation" as const, ...(isPart === true ? { isPart } : {}) }];
       if (selective === undefined) return isReversed(one) ? [] : [{ id, seq: toSeq, kind, ...optional({ target }) }];
       const { takes } = selective;
-      // Operations that a reversed undo passed can be undone again.
+      // Operations that a reversed undo left in part (`passes`) can be undone again.
       const passes = reversed === undefined ? selective.passes : [];
       const isNothing = reversed?.isAll === true || selective.isNothing === true;
       return [{ id, seq: toSeq, kind, ...optional({ target }), takes, passes, ...(isNothing ? { isNothing } : {}) }];
@@ -38,8 +38,8 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
 }
 
 /**
- * Returns the stack, corrected for the operations that have `LoggedOperation.isUndone`: this field counts instead of
- * their undos and redos.
+ * Corrects the stack for the operations that have the field `LoggedOperation.isUndone`. For these, the field counts,
+ * and not their undos and redos.
  */
 function correctedStack(stack: UndoStack, operations: readonly LoggedOperation[]): UndoStack {
   const wrong = operations.filter(({ id, isUndone }) => isUndone !== undefined && isUndone !== stack.undone.has(id));
@@ -62,9 +62,8 @@ function correctedStack(stack: UndoStack, operations: readonly LoggedOperation[]
 }
 
 /**
- * True for an undo or redo of a whole operation that is no longer a step of the stack, because a later undo has undone
- * its changes. An operation counts as undone only if all of it is undone. So for an undo, one reversed path is enough;
- * for a redo, all paths must be reversed.
+ * True for an undo or redo whose changes a later undo has undone. For an undo, one reversed path is enough, because an
+ * operation counts as undone only if all of it is undone. For a redo, all paths must be reversed.
  */
 export function isReversed({ kind, reversed }: LoggedOperation): boolean {
   return reversed !== undefined && (kind === "undo" || reversed.isAll);

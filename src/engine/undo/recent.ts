@@ -74,7 +74,7 @@ async function snapshotItem(context: Context, snapshot: Snapshot, previous: numb
 
 async function isStateGone(context: Context, seq: number): Promise<boolean> {
   const start = await historyStart(context);
-  // A compaction changes no file, so the state right before it is still known: it is the state of the base.
+  // The state right before a compaction is still known, because it is the state of the base.
   if (start !== undefined && seq < start.seq && seq !== start.firstLine - 1) return true;
   return (await prunedBy(context, seq, seq + 1)) !== undefined;
 }
@@ -86,8 +86,8 @@ const OF_CAPTURES: ReadonlySet<unknown> = new Set(["capture", "transaction"]);
 
 /**
  * Returns the number of paths that the edits before a snapshot changed, and the command that restores the state before
- * these edits. The command is empty if that state was pruned or compacted away. If the log still has the edits, they
- * are counted: the snapshot's own count includes changes that have lines of their own.
+ * these edits. The command is empty if that state was pruned or compacted away. Counts the edits in the log if the log
+ * still has them, because the snapshot's own count includes changes that have lines of their own.
  */
 async function beforeSnapshot(
   context: Context,
@@ -109,9 +109,9 @@ async function beforeSnapshot(
 
 /**
  * Yields the events of the edits that captures recorded after event `after` and before event `before`, newest first.
- * Stops at a file event of an operation, a run, an action or a sync, because such work has a line of its own. Plain
- * edits in a transaction are included, although the transaction's line counts them as well, because a transaction can
- * stay open for long. Passes over events that change no file: a coverage, a setting, a session, a proposal.
+ * Stops at a file event of an operation, a run, an action or a sync, because such work has a line of its own. Includes
+ * plain edits in a transaction, because a transaction can stay open for long. The transaction's line also counts these
+ * edits. Passes over events that change no file: a coverage, a setting, a session, a proposal.
  */
 async function* capturedBefore(context: Context, before: number, after: number): AsyncGenerator<LogEvent> {
   let to = before - 1;
@@ -154,8 +154,8 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
 
 /**
  * Returns the command that reverses an operation:
- * - For an undo, `redo`; for a redo, `undo`. The operation must be the last one that did anything, and the command must
- *   reverse exactly this operation.
+ * - `redo` for an undo, and `undo` for a redo. The operation must be the last one that did anything, and the command
+ *   must reverse exactly this operation.
  * - For any other operation that can be undone, its undo. If files were edited since, an undo that merges with the
  *   edits is preferred.
  * - In all other cases, a restore of the state before the operation.
@@ -222,10 +222,7 @@ interface Brought {
   readonly changed: number;
 }
 
-/**
- * A peer from which changes come. Whenever its changes are recorded, an event of the record `recordId` is written with
- * them.
- */
+/** A peer from which changes come. Recording its changes also writes an event of the record `recordId`. */
 interface Source {
   readonly id: string;
   readonly summary: string;
@@ -244,9 +241,9 @@ interface SyncLine {
 
 /**
  * Returns lines for the changes that came from origins (in a replica) and from replicas (in an origin). Consecutive
- * changes of one source form one line if the pause between them is short, and if nothing else lies between them: no
- * event with a line of its own (`between` has the seqs of these events), and no other change of a file. So no line
- * contains anybody else's work. Returns at least the newest `most` lines of each source, if there are as many.
+ * changes of one source form one line if the pause between them is short and nothing lies between them: no event with a
+ * line of its own, and no other change of a file. `between` has the seqs of the events with lines of their own. Returns
+ * at least the newest `most` lines of each source, or all if there are fewer.
  */
 async function syncLines(
   context: Context,
@@ -299,7 +296,7 @@ async function origins(context: Context): Promise<Source[]> {
   });
 }
 
-/** Returns `undefined` unless the event is the end of the step's intent. */
+/** Returns the changes of a finished step of a sync; `undefined` if the event does not finish the step's intent. */
 function stepOf({ seq, ts, record }: LogEvent): Brought | undefined {
   const { state, fromSeq, paths, skipped = 0 } = decodeIntent(record);
   return state === "done" ? { fromSeq, seq, ts, changed: paths - skipped } : undefined;

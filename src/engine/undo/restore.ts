@@ -86,13 +86,13 @@ async function planTo(
   const isMeant = (path: WorkspacePath): boolean => meant.length === 0 || meant.some((one) => isWithin(path, one));
   const action = await actionBegunAt(context, moment.seq);
   const seqs = [moment.seq];
-  // With `force`, a path that the caller named gets the last state that was recorded of it up to the moment, even if
-  // its true state at the moment is not known.
+  // With `force`, a named path gets its last recorded state up to the moment, even if its true state at the moment is
+  // not known.
   const forced = new Set(present.force ? await withUnits(context, meant) : []);
   const back = (path: WorkspacePath): BackTo => ({ seqs, action, takesStale: forced.has(path) });
   const asked = { named: meant, isMeant };
-  // Paths off the record are reported as skipped, because their files may differ from the recorded states. So are paths
-  // whose state cannot be recorded now, or whose state at the moment is not known.
+  // Paths off the record are reported as skipped, because their files may differ from the recorded states. A path is
+  // also skipped if its present state cannot be recorded, or if its state at the moment is not known.
   const offRecord = [...(await allOffRecord(context))].filter(([path]) => isMeant(path));
   const skipped = [
     ...offRecord.map(([path, detail]) => unseenPath(path, detail)),
@@ -118,8 +118,7 @@ async function changesTo(context: Context, seq: number, present: Present): Promi
 }
 
 /**
- * Returns the id of the action that began at event `seq` or the next one. Such an action scanned its paths at this
- * moment.
+ * Returns the id of the action that began at event `seq` or `seq + 1`. Such an action scanned its paths at this moment.
  */
 async function actionBegunAt(context: Context, seq: number): Promise<string | undefined> {
   const rows = await context.index.events({ from: seq, to: seq + 1 });
@@ -214,8 +213,8 @@ export async function restoreTo(context: Context, text: string, options: Restore
 }
 
 /**
- * True if the rules of the folder make the path a part of the workspace and not of git's own state. False in a hosted
- * workspace, because no rule there can take in a path of git.
+ * True if the folder's rules do not leave the path out as a part of git's own state. False in a hosted workspace,
+ * because no rule there can take in a path of git.
  */
 async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
   return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
@@ -229,11 +228,12 @@ interface OutsideAction {
 }
 
 /**
- * Restores the named absolute paths to their state before the action. Each path must be one that the action kept, or
- * lie beneath one. Files that were added to a folder later stay. The restore is an action of its own. It first keeps
- * the state on disk, durably, so that its `rollback` can undo the restore. After a crash, each file has its old or its
- * new state, and the restore can be repeated. Throws `NOT_FOUND` for a path that the action did not keep, `ERASED`,
- * `PRUNED` or `BLOB_MISSING` if an earlier content is gone, and `REFUSED` if the state on disk cannot be kept.
+ * Restores the named absolute paths to their state before the action. Each path must be a path that the action kept, or
+ * lie beneath such a path. Files that were added to a folder later stay. The restore is an action of its own. This
+ * action first keeps the state on disk, durably, so that its `rollback` can undo the restore. After a crash, each file
+ * has its old or its new state, and the restore can be repeated. Throws `NOT_FOUND` for a path that the action did not
+ * keep, `ERASED`, `PRUNED` or `BLOB_MISSING` if an earlier content is gone, and `REFUSED` if the state on disk cannot
+ * be kept.
  */
 async function restoreOutside(
   context: Context,
@@ -334,8 +334,8 @@ async function keptOf(
 }
 
 /**
- * Throws if a content is missing: `ERASED` if the first missing one was erased, `PRUNED` if the history was pruned, and
- * `BLOB_MISSING` otherwise.
+ * Throws if a content is missing: `ERASED` if the first missing content was erased, `PRUNED` if the history was pruned,
+ * and `BLOB_MISSING` otherwise.
  */
 async function refuseGone(context: Context, targets: ReadonlyMap<WorkspacePath, OutsideRecord>): Promise<void> {
   const wanted = [...targets].flatMap(([path, { entry }]) =>
@@ -381,8 +381,8 @@ function notKeptNow({ path, reason }: Omission): RestoreShape["skipped"][number]
 }
 
 /**
- * Looks at the present states without keeping anything, for a dry run. Returns the states, and the targets that would
- * stay as they are, because their present states cannot be kept.
+ * Looks at the present states without keeping anything, for a dry run. Returns the states, and the targets that a
+ * restore would not change, because their present states cannot be kept.
  */
 async function lookOnly(
   context: Context,
@@ -420,7 +420,10 @@ function outsideChangesTo(
   return [...targets].flatMap(([path, record]) => changeBetween(path, found.get(path), settable(record.entry)) ?? []);
 }
 
-/** Returns the paths whose earlier states have mode bits that are never set, and so are not restored in full. */
+/**
+ * Returns the paths that are not restored in full, because their earlier states have mode bits that Chronicle never
+ * sets.
+ */
 function bitsNotSet(
   targets: ReadonlyMap<WorkspacePath, OutsideRecord>,
   found: ReadonlyMap<WorkspacePath, Entry | undefined>,

@@ -94,8 +94,8 @@ interface Begun {
 }
 
 /**
- * Returns the caller's function for the network events, if the caller gave a function. It is called after the command
- * has ended.
+ * Returns the caller's function that reads the network events, if any. The function is called after the command has
+ * ended.
  */
 function networkAtEnd({ networkEvents }: RunOptions): Pick<Ending, "networkEvents"> | Record<never, never> {
   return typeof networkEvents === "function" ? { networkEvents } : {};
@@ -108,7 +108,7 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   const nesting = await Nesting.of(context, await openBrackets(context));
   const place = await placeOf(context, nesting, { pid, within: given.around, inFolder: true });
   const id = idOfRequest(context) ?? context.newId();
-  // Protects the contents that are kept aside from the collector until the session's record names them.
+  // Until the session's record names the kept-aside contents, the lease protects them from the collector.
   using _lease = await context.blobs.lease();
   const { entries, aside } = await keepAside(context, before.omitted);
   const kept = { ...before, entries };
@@ -133,7 +133,8 @@ export interface HowToRun {
   /** The ids of the actions whose functions make this call. */
   readonly within?: readonly string[];
   /**
-   * The queue in which the run takes turns with other operations. Default: the caller has queued the run as a whole.
+   * The queue in which the run takes turns with other operations. Default: none, because the caller has queued the
+   * whole run.
    */
   readonly queue?: OperationQueue;
 }
@@ -253,8 +254,8 @@ async function recordedRun(context: Context, session: Session, end: CommandEnd):
 }
 
 /**
- * Returns the active transaction that was begun for the session. A transaction of somebody else around the session is
- * not returned, because it continues.
+ * Returns the active transaction that was begun for the session. A transaction around the session is not returned,
+ * because that transaction continues after the session.
  */
 async function ownTransaction(context: Context, session: string): Promise<string | undefined> {
   return (await activeTransactions(context)).find(({ holds }) => holds === session)?.id;
@@ -519,8 +520,7 @@ async function endTransaction(
   if (transaction === undefined) return NOTHING_ROLLED_BACK;
   if (end.code === 0) return commitOrTell(context, transaction);
   try {
-    // Another process may have been killed since the run began, so its interrupted operations are finished before the
-    // rollback.
+    // `endBefore` finishes the interrupted operations of processes that were killed since the run began.
     const before = await endBefore(context);
     const { undo } = await rollbackTransaction(context, transaction, { force: true }, before);
     const { skipped, unmerged, conflicts } = undo;
@@ -593,7 +593,7 @@ function leftOf(
     return { reason, paths, hint: `move ${them}` };
   }
   const shown = `chronicle show ${done.session.id.slice(0, 8)}`;
-  // The state of a lost path right before the run is not known, so a restore would bring a still earlier state.
+  // A restore does not help a lost path, because the path's state right before the run is not known.
   const others = skipped.filter(({ path }) => !lost.includes(path));
   if (others.length > 0 && others.every(({ reason }) => reason === "unseen"))
     return { reason: "their state before the run is not known", paths, hint: shown };

@@ -124,9 +124,9 @@ async function workOfActions(
 }
 
 /**
- * Returns a test for ambiguous changes. It is true if all candidates of a change are among these ids, and at least one
- * candidate is not abandoned. Abandoned actions may never have run, so a person may have made a change that has no
- * other candidates.
+ * Returns a test for ambiguous changes. The test is true if all candidates of a change are among these ids, and at
+ * least one candidate is not abandoned. If all candidates are abandoned, a person may have made the change, because an
+ * abandoned action may never have run.
  */
 async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(record: FileRecord) => boolean> {
   const abandoned = (await actionsEver(context)).filter(({ state }) => state === "abandoned");
@@ -181,8 +181,8 @@ async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> 
 }
 
 /**
- * Returns the work of the last turn for which `isPassed` is false. If it is true for all turns, returns the work of the
- * last turn. Throws `NOT_FOUND` if there is no turn.
+ * Returns the work of the last turn for which `isPassed` is false. If `isPassed` is true for all turns, returns the
+ * work of the last turn. Throws `NOT_FOUND` if there is no turn.
  */
 export async function lastTurnBut(context: Context, isPassed: (work: Work) => Promise<boolean>): Promise<ChosenWork> {
   const all = await allTurns(context);
@@ -193,7 +193,7 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
     if (!(await isPassed(work))) return work;
     const isOther = ({ turn, session }: Turn): boolean => turn !== last.turn || session !== last.session;
     rest = { ...rest, actions: rest.actions.filter(isOther), elsewhere: rest.elsewhere.filter(isOther) };
-    // At a replica, it can happen that only turns of the origin are left. None of these can be the last turn.
+    // A turn that came from an origin cannot be the last turn. In a replica, only such turns may be left.
     if (findLastTurn(rest) === undefined) return workIn(context, all, lastTurn(all));
   }
 }
@@ -429,7 +429,7 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
   };
 }
 
-/** The span begins at the earliest start, or at the beginning of the history if that is later, and ends at the head. */
+/** Returns the span from the earliest start to the head. It does not begin before the history's beginning. */
 async function spanFrom(
   context: Context,
   starts: readonly number[],
@@ -563,9 +563,9 @@ function elsewhere({ session, turn, action, replica, firstSeq, lastSeq }: Remote
 }
 
 /**
- * Leaves out each event that only records the first sight of a path, after the rules no longer left the path out.
- * Nothing shows that the path was absent before, so such an event is nobody's change. If the path was deleted later,
- * both events together would be no change, and the deletion would not be undone.
+ * Leaves out each event that only records the first sight of a path, after the rules no longer left the path out. Such
+ * an event is nobody's change, because the path may have existed before. Together with a later deletion, such an event
+ * would be no change, and an undo would not bring the path back.
  *
  * Only work that includes everybody's events (`everything`) contains such an event. The event is not left out if the
  * path has no later event in the work. An undo then reports why the path is not removed.

@@ -54,7 +54,8 @@ export interface Step extends NamedStep {
  * its target:
  * - Undoing or redoing an undo, and redoing a redo, redoes the target.
  * - Undoing a redo undoes the target.
- * - If the target is no longer recorded, the named undo or redo is undone like any other operation, in both directions.
+ * - If the target is no longer recorded, the named undo or redo is undone like any other operation, even if a redo was
+ *   asked for.
  *
  * For any other operation, returns `named`.
  */
@@ -69,10 +70,10 @@ export function stepMeant(operations: readonly LoggedOperation[], named: NamedSt
 
 /**
  * Returns the undo of selected work that undid the operation and nothing else. A redo of the operation must invert this
- * undo. Returns `undefined` if the operation is not undone, if no such undo is found, or if an undo of the operation
- * itself undid it. Throws `REFUSED` in these cases:
- * - The undo also undid other work, for example because it was the undo of a larger operation. What it wrote cannot be
- *   divided.
+ * undo. Returns `undefined` if the operation is not undone, if no such undo is found, or if the operation was undone by
+ * an undo of its own. Throws `REFUSED` in these cases:
+ * - The undo also undid other work, for example because it was the undo of a larger operation. The changes of this undo
+ *   cannot be divided.
  * - The undo was itself undone, together with other work.
  */
 function undoAround(
@@ -101,10 +102,10 @@ function undoAround(
 }
 
 /**
- * Returns the undo that a redo of the operation must invert, if that is not an undo of the operation itself. Otherwise
- * returns `undefined`. Unlike `undoAround`, this function also looks at the operation's own events, because an undo of
- * selected work need not name the operation: it may have undone only a part of these events, or all of them except for
- * a folder that is left. Throws `REFUSED` in the cases of `undoAround`, and if several undos undid the events.
+ * Returns the undo that a redo of the operation must invert; `undefined` if this is an undo of the operation itself.
+ * Unlike `undoAround`, this function also looks at the operation's own events. An undo of selected work does not name
+ * the operation if it undid only a part of these events. Throws `REFUSED` in the cases of `undoAround`, and if several
+ * undos undid the events.
  */
 export async function undoToInvert(
   context: Context,
@@ -128,9 +129,9 @@ export async function undoToInvert(
 }
 
 /**
- * The operation is an undo of selected work. If it was redone and a later undo has undone the same work once more,
- * returns the later undo, because a redo of the operation must invert it. Returns `undefined` if there is no such undo.
- * Throws `REFUSED` if the later undo also undid other work.
+ * For an undo of selected work that was redone, returns the later undo that undid the same work once more. A redo of
+ * the operation must invert this later undo. Returns `undefined` if there is no such undo. Throws `REFUSED` if the
+ * later undo also undid other work.
  */
 function undoOnceMore(
   operations: readonly LoggedOperation[],
@@ -199,9 +200,9 @@ async function undosOfEvents(
 }
 
 /**
- * Returns what a redo of the undo would change: `own` is true if it would bring back an event of the operation, and
- * `others` if it would bring back or undo an event of other work. The redo also brings back into force the undos and
- * redos that the undo has reversed.
+ * Returns the effects of a redo of the undo. `own` is true if the redo would bring back an event of the operation.
+ * `others` is true if the redo would bring back or undo an event of other work. Undos and redos that the undo has
+ * reversed are in force again after the redo.
  */
 async function effectOfRedo(
   context: Context,
@@ -282,8 +283,8 @@ function reverserOf(undo: LoggedOperation, operations: readonly LoggedOperation[
 }
 
 /**
- * True if the undo names this id: as its target, or as work that it undid completely. If the undo undid the work of an
- * earlier undo of selected work once more, it also names the work that the earlier undo named.
+ * True if the undo names this id: as its target, or as work that it undid completely. An undo that repeats an earlier
+ * undo of selected work also names the work that the earlier undo named.
  */
 function isCoveredBy(undo: LoggedOperation, id: string, operations: readonly LoggedOperation[]): boolean {
   if (undo.selective === undefined) return undo.target === id;
@@ -384,7 +385,7 @@ function isWhole({ direction, operation }: Step): boolean {
 
 /**
  * Returns the inversion for three kinds of steps:
- * - A redo of an undo of selected work. To undo such an undo while it is in force is a redo, too.
+ * - A redo of an undo of selected work. Undoing such an undo while it is in force is also a redo.
  * - An undo of an undo of selected work, if that undo was redone or reversed. This step undoes the selected work once
  *   more.
  * - An undo of an operation if a part of the operation was undone already. This step undoes the rest.
@@ -452,7 +453,7 @@ async function redoOf(
  * Returns the paths that a redo of the undo leaves as they are. No event of such a path is undone by this undo alone:
  * - Another undo in force undid events of the path, too.
  * - No undo in force undid events of the path, because an earlier redo brought them back. Such a path is returned only
- *   if events of another path, where that redo met a conflict, are still undone by this undo alone.
+ *   if this undo alone still undoes events of another path, where that redo met a conflict.
  */
 async function pathsNotHeld(
   context: Context,
@@ -548,9 +549,9 @@ async function partOf(
 }
 
 /**
- * Returns the undo of a run, action or transaction as an inversion of its own events. Changes of others to a path
- * between two changes of the operation then stay. Returns `undefined` if there are no such changes and the operation is
- * no part of another one. Also returns `undefined` for a redo, and for all other kinds of operations.
+ * Returns the undo of a run, action or transaction as an inversion of its own events. Changes that others made between
+ * two changes of the operation then stay. Returns `undefined` if there are no such changes and the operation is no part
+ * of another one. Also returns `undefined` for a redo, and for all other kinds of operations.
  */
 async function interleavedStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation } = step;
@@ -563,9 +564,9 @@ async function interleavedStep(context: Context, step: Step): Promise<Inversion 
 }
 
 /**
- * Returns the undo of an operation whose paths (`edited`) were edited since. Edits are no reason to refuse the undo if
- * an undo of selected work, or the redo of one, took part in the edits of each path. Returns `undefined` if this is not
- * so for a path, or if the step is done as a whole or not at all.
+ * Returns the undo of an operation although its paths (`edited`) were edited since. This is possible if an undo of
+ * selected work, or a redo of such an undo, took part in the edits of each path. Otherwise returns `undefined`. Also
+ * returns `undefined` for a step that is done as a whole or not at all.
  */
 export async function crossedStep(
   context: Context,
@@ -576,7 +577,7 @@ export async function crossedStep(
   return (await isCrossed(context, step, edited)) ? partStep(context, step) : undefined;
 }
 
-/** True if an undo of selected work, or the redo of one, took part in the edits of each path. */
+/** True if an undo of selected work, or a redo of such an undo, took part in the edits of each path. */
 async function isCrossed(context: Context, { operation, operations }: Step, edited: readonly WorkspacePath[]) {
   const selective = new Set(operations.filter((one) => one.selective !== undefined).map((one) => one.id));
   const crossing = operations.filter(({ id, target, toSeq }) => {
@@ -612,9 +613,9 @@ export async function isEditedSince(context: Context, step: Step): Promise<boole
 }
 
 /**
- * Returns the undo as an inversion that leaves out the paths that somebody is changing (`leaves`, and those found while
- * the files are written). These paths can be undone later. Returns `undefined` for a step that is done as a whole or
- * not at all.
+ * Returns the undo as an inversion that leaves out paths that somebody is changing: the paths in `leaves`, and paths
+ * that are found while the files are written. These paths can be undone later. Returns `undefined` for a step that is
+ * done as a whole or not at all.
  */
 export async function partStep(
   context: Context,

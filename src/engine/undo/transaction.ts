@@ -45,8 +45,8 @@ import { optional } from "../../util/optional.ts";
  *
  * The whole workspace is captured at the beginning and at the end. If the transaction holds the folder (`holdsFolder`),
  * plain writes between the two captures therefore belong to the transaction. Earlier and later writes do not. If the
- * owner dies, the next change of the workspace ends the transaction. It rolls the transaction back, or commits it if it
- * was begun with `onOwnerDeath: "keep"`.
+ * owner dies, the next change of the workspace rolls the transaction back. A transaction that was begun with
+ * `onOwnerDeath: "keep"` is committed instead.
  */
 
 /**
@@ -314,17 +314,17 @@ async function erasedNotes(context: Context): Promise<string[]> {
 }
 
 /**
- * Returns the option of a capture for the case that a caller ends an orphaned transaction by name. The capture still
- * attributes changes to the transaction, because the transaction was open until now.
+ * Returns the option of the last capture for an orphan, a transaction whose owner is gone. A caller who ends an orphan
+ * by name needs this option: the capture then still attributes changes to the transaction, which was open until now.
  */
 function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
   return orphaned ? { reopened: id } : {};
 }
 
 /**
- * Returns the result of a rollback that changed the files, and was interrupted before the transaction was marked as
- * rolled back. Returns `undefined` if there is none, or if the transaction has made a later change. If a caller named
- * the transaction, the workspace is captured first, because it may contain such a change.
+ * Returns the result of an earlier rollback that changed the files, but was interrupted before it marked the
+ * transaction as rolled back. Returns `undefined` if there is none, or if the transaction has made a later change. If a
+ * caller named the transaction, the workspace is captured first, because it may contain such a change.
  */
 async function rollbackDone(
   context: Context,
@@ -392,7 +392,7 @@ function refuseEnded({ id, status }: LoggedTransaction): ChronicleError {
   });
 }
 
-/** Returns how the transaction had ended, if this error says that it is not active any more. */
+/** Returns how the transaction ended, if the error says that the transaction is no longer active. */
 export function endedBefore(error: unknown): Finish["status"] | undefined {
   if (!(error instanceof ChronicleError) || error.code !== "REFUSED") return undefined;
   const { status } = error.data ?? {};
@@ -440,7 +440,7 @@ export async function listTransactions(context: Context): Promise<TransactionSha
   return transactionShapes(context, all, all);
 }
 
-/** The codes of errors that mean that an orphan cannot be rolled back. */
+/** The error codes that mean that an orphan (a transaction whose owner is gone) cannot be rolled back. */
 const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 /**

@@ -52,9 +52,9 @@ async function atOneMoment(context: Context, options: UndoOptions): Promise<Undo
 }
 
 /**
- * Returns the selected work. For the turn `last`, a turn is passed over if earlier undos reported all of its changes
- * that are not undone, as conflicts or as left alone. A turn that is completely undone is not passed over. If all turns
- * are passed over, `last` means the last turn.
+ * Returns the selected work. `last` means the last turn that is not passed over; if all turns are, the last turn. A
+ * turn is passed over if some of its changes are not undone, and earlier undos have reported each of these changes as a
+ * conflict or as left alone.
  */
 async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
   if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
@@ -69,9 +69,8 @@ export interface UndoWork {
 }
 
 /**
- * Captures the present state (a dry run only looks at it). Then calls `find`, and inverts exactly the work that it
- * returns. If `before` contains an interrupted undo of the same work, that undo is the answer, and nothing more is
- * done.
+ * Captures the present state (a dry run only looks at it). Then inverts exactly the work that `find` returns. If
+ * `before` contains an interrupted undo of the same work, returns the result of that undo, and does nothing more.
  */
 export async function undoWork(
   context: Context,
@@ -155,9 +154,9 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
 }
 
 /**
- * Returns the conflicts that this undo settles. It settles the conflict of an undo if it undoes all events of the
- * conflict's path that did not merge. It settles the conflict of a redo if nothing of the redone work is left after
- * this undo.
+ * Returns the open conflicts that this undo settles:
+ * - The conflict of an earlier undo, if this undo undoes all events of the conflict's path that did not merge.
+ * - The conflict of a redo, if nothing of the redone work is left after this undo.
  */
 async function conflictsAbout(
   context: Context,
@@ -179,8 +178,9 @@ async function conflictsAbout(
 }
 
 /**
- * True if no event that a redo of selected work brought back is in force once the own events are undone. The own events
- * must include at least one event of this work, or everything that the redo wrote.
+ * True if undoing the own events leaves nothing of the work that a redo brought back:
+ * - The own events include everything that the redo wrote.
+ * - Or they include at least one event of this work, and all its other events are undone already.
  */
 async function leavesNothingOf(
   context: Context,

@@ -113,8 +113,8 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   if (inversion !== undefined) return planInversion(context, inversion, how);
   const own = await changesToInvert(context, step);
   const all = await separateEdited(context, own, present.unrecorded);
-  // If the operation is not undone now, the redo changes only paths that still have the state that an undo gave them,
-  // and passes over edited paths.
+  // If the operation is not undone now, the redo passes over edited paths. It changes only paths that still have the
+  // state that an undo gave them.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
   const part = present.force ? undefined : await partWithoutEdited(context, step, sorted);
   if (part !== undefined) return planInversion(context, part, how);
@@ -127,9 +127,9 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
 }
 
 /**
- * Returns the step as an inversion of events if the later edits are no reason to refuse the step: undos of selected
- * work took part in all these edits, or all edited paths are being written now and can be left out. Otherwise returns
- * `undefined`.
+ * Returns the step as an inversion of events if the later edits are no reason to refuse the step. Either undos of
+ * selected work took part in all these edits, or all edited paths are being written now and can be left out. Otherwise
+ * returns `undefined`.
  */
 async function partWithoutEdited(context: Context, step: Step, { edited }: Sorted): Promise<Inversion | undefined> {
   if (edited.length === 0) return undefined;
@@ -175,8 +175,8 @@ async function planWhole(
   const isEmpty = clean.length + edited.length === 0;
   const aside = isEmpty ? await asideOfStep(context, { kind: direction, target: operation.id }) : undefined;
   const isNothing = isEmpty && isUndone(operation, stack) === (direction === "undo") && aside?.changes.length === 0;
-  // If only files kept aside remain to be brought back, and other files are in their way, the operation is not marked
-  // as undone, so that the undo can be tried again.
+  // Other files may be in the way of all kept-aside files. If the operation changed nothing else, it is not marked as
+  // undone, so that the undo can be tried again.
   const inTheWay = aside?.changes.length === 0 && own.changes.length === 0 ? settleable(aside.blocked) : [];
   return {
     kind: direction,
@@ -191,8 +191,7 @@ async function planWhole(
     isNothing: isNothing || inTheWay.length > 0,
     skipped: [...unrecorded, ...inTheWay],
     isWhole: true,
-    // If paths change while the files are written, they are left out, provided that the operation can be undone in
-    // part.
+    // Paths that change while the files are written are left out, if the operation can be undone in part.
     otherwise: async () => {
       const part = forced ? undefined : await partStep(context, step);
       return part === undefined ? undefined : planInversion(context, part, { present, notes, left: unrecorded });
@@ -216,18 +215,18 @@ async function planWhole(
 const NOTHING_LEFT = { undo: "it was undone already", redo: "it is not undone" } as const;
 
 /**
- * Returns the blocked paths that were kept aside, if room can be made for them by moving other files away. Returns none
- * if the content of a path is missing, or if others may have changed a path. A later undo would not bring such a path
- * back, either.
+ * Returns the blocked kept-aside paths, if a person can make room for them by moving other files away. Returns none if
+ * the content of a path is missing, or if others may have changed a path, because a later undo would not bring such a
+ * path back.
  */
 function settleable(blocked: readonly SkippedPath[]): readonly SkippedPath[] {
   return blocked.every(({ reason }) => reason !== "content-missing" && reason !== "ambiguous") ? blocked : [];
 }
 
 /**
- * Returns a function that gives the moments whose state is the target for a path: before the path's first change, and
- * before the operation. For a run's own change, only the start of the run is used: a rule file that the run wrote says
- * nothing about earlier states.
+ * Returns a function that gives the states to which a path goes back: the one before its first change, and the one
+ * before the operation. For a run's own change, only the state before the run is used, because a rule file that the run
+ * wrote says nothing about earlier states.
  */
 function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path: WorkspacePath) => BackTo {
   const firsts = new Map(own.map(({ path, first }) => [path, first]));
@@ -239,8 +238,8 @@ function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path:
 }
 
 /**
- * Returns a note on the operation right after the undone one, if an undo without arguments passes over it, because an
- * earlier undo of selected work has left a part of it.
+ * Returns a note on the operation right after the undone one, if an undo without arguments passed over it. Such an undo
+ * passes over an operation of which an earlier undo of selected work has left a part.
  */
 function passedNotes(operations: readonly LoggedOperation[], stack: UndoStack, undone: LoggedOperation): string[] {
   const passes = new Set(operations.flatMap((one) => one.selective?.passes ?? []));
@@ -333,7 +332,7 @@ interface Edited {
 interface Sorted {
   readonly clean: readonly Change[];
   readonly edited: readonly Edited[];
-  /** The present states as the index has them, to be proved. */
+  /** The present states in the index, which are still to be proved. */
   readonly now: readonly PathClaim[];
 }
 
@@ -369,8 +368,8 @@ async function separateEdited(context: Context, own: StepWork, unrecorded: reado
 }
 
 /**
- * If one file of a database was edited, all its files count as edited. They return together to their states before the
- * operation.
+ * If one file of a database was edited, all files of the database count as edited. With force, they return together to
+ * their states before the operation.
  */
 async function separateUnits(
   context: Context,

@@ -16,12 +16,13 @@ export interface TakenEvent {
 }
 
 /**
- * Adds undone events without effect to the own events beside them, so that the own events before and after them count
- * as one change. If the own events were inverted one by one, they would be merged with states that none of them made,
- * or would bring back undone changes. These events have no effect:
- * - An undone event, together with the events that its undo wrote to the path.
+ * Joins own events of a path if only undone events without effect lie between them (`between`). The joined events are
+ * inverted as one change. Inverted one by one, they would be merged with states that none of them made, or would bring
+ * back undone changes. These events have no effect:
+ * - An undone event, and the events that its undo wrote to the path.
  * - An undone event of the same work (`undone`) whose undo wrote nothing to the path, because later events had already
- *   reversed the event. It must stand directly before an own event or an event without effect, and counts as own.
+ *   reversed the event. It must stand directly before an own event or another event without effect. It counts as an own
+ *   event.
  */
 export async function withUndoneBetween(
   context: Context,
@@ -48,8 +49,8 @@ export async function withUndoneBetween(
       more,
       events.filter((one) => bridges.has(one.seq)),
     );
-    // Only a bridge (see `withoutEffect`) can move the beginning: before an event whose undo wrote to the path, the
-    // path had the same state as before the own events.
+    // Only a bridge (see `withoutEffect`) can move the beginning. Before any other undone event, the path had the same
+    // state as before the own events.
     const first = events.find(({ seq }) => bridges.has(seq));
     if (first !== undefined && first.seq < (firsts.get(path)?.seq ?? 0))
       firsts.set(path, firstEvent(first.record, first.seq));
@@ -80,8 +81,8 @@ interface Beside {
 
 /**
  * Returns the events without effect (`all`), and those of them whose undos wrote nothing (`bridges`). An undo that
- * wrote something counts if all events that it undid or wrote lie in one run of consecutive events, each own or without
- * effect.
+ * wrote something counts only if one run of consecutive events contains all events that it undid or wrote. Each event
+ * of such a run is own or without effect.
  */
 function withoutEffect(rows: readonly number[], { own, events: all, taken, isOfWork }: Beside) {
   const undos = [...new Set(all.flatMap(({ by }) => by))];

@@ -48,9 +48,9 @@ export interface UnknownBefore {
 }
 
 /**
- * Like `unknownNotes`, but for the changes of a run, and also returns the paths. Looks only at created paths that were
- * omitted when the run began (`omitted`), or that lie in an omitted folder. No other path can have existed without a
- * record.
+ * Returns the changed paths of a run whose earlier state is not known, with the notes of `unknownNotes`. Looks only at
+ * created paths that were omitted when the run began (`omitted`), or that lie in an omitted folder. No other path can
+ * have existed without a record.
  */
 export async function unknownBeforeRun(
   context: Context,

@@ -103,7 +103,7 @@ async function versionShape(context: Context, { ts, record }: KeptVersion): Prom
 async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
   const { seq } = await context.index.head();
   const present = (await context.index.iterationAt(path, seq))?.entry;
-  // A state on disk lacks mode bits that are never set.
+  // A state on disk lacks the mode bits that Chronicle never sets.
   return sameEntry(present, entry) || sameEntry(present, settable(entry));
 }
 
@@ -112,7 +112,7 @@ const MOST_ROWS = 100;
 
 /**
  * Returns the iteration into which the replica merged a version. This is the replica's first iteration of the path
- * after the version, provided that merging the version into it changes nothing.
+ * after the version, if it contains all changes of the version already.
  */
 async function findMerge(context: Context, version: VersionRecord): Promise<IterationRow | undefined> {
   const { path, entry, seen } = version;

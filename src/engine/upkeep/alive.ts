@@ -48,8 +48,8 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
     for await (const batch of rowsOfBase(blobs, anchor.base)) needs.rows(batch, anchor, "");
     yield* found.splice(0);
   }
-  // One read covers the archived log files and the present one. So a file that is moved into the archive meanwhile is
-  // not missed.
+  // One read covers the archived log files and the present one, so that a file that is moved into the archive meanwhile
+  // is not missed.
   for await (const lines of log.read(from?.position ?? { seq: 1, offset: 0 })) {
     for (const line of lines) {
       const event = nextEvent(line.bytes, prev);

@@ -26,8 +26,8 @@ export interface BaseCheckOptions {
 }
 
 /**
- * Recomputes the hashes of a base, and compares it with `options`. Returns the faults; `undefined` if the base is not
- * in the store. Throws `INTEGRITY_VIOLATION` if the bytes are no base, and `BLOB_CORRUPT` if they are damaged.
+ * Recomputes the hashes of a base, and compares the base with `options`. Returns the faults; `undefined` if the base is
+ * not in the store. Throws `INTEGRITY_VIOLATION` if the bytes are no base, and `BLOB_CORRUPT` if they are damaged.
  */
 export async function checkBase(
   blobs: BlobStore,

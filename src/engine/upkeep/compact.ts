@@ -103,9 +103,9 @@ async function sealLog(
 }
 
 /**
- * Compares every row of the index with the log, because the base is made from the index, and the history may later
- * begin with this base. Throws `IndexDisagrees` if a row differs; the index is then rebuilt, and the operation is
- * repeated. Throws `REFUSED` if the log cannot be replayed to its end.
+ * Compares every row of the index with the log. The base is made from the index, and the history may later begin with
+ * this base. Throws `IndexDisagrees` if a row differs; the index is then rebuilt, and the operation is repeated. Throws
+ * `REFUSED` if the log cannot be replayed to its end.
  */
 async function proveIndex(context: Context, seq: number): Promise<void> {
   const audit = await IndexAudit.begin(context.index);
@@ -213,8 +213,8 @@ async function refuseOpenIntents(context: Context): Promise<void> {
 }
 
 /**
- * Throws `REFUSED` if work is open whose beginning would be lost. Makes sure that the last state has a snapshot,
- * because it is the earliest state that can be restored after the drop.
+ * Throws `REFUSED` if work is open, because the beginning of the work would be lost. Makes sure that the last state has
+ * a snapshot, because it is the earliest state that can be restored after the drop.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
   await endIdleSessions(context);

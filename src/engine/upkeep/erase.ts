@@ -41,8 +41,8 @@ const MOST_PATHS = 20;
 interface Asked {
   readonly asked: EraseAsked;
   /**
-   * True to include contents that are erased already and whose grace period is not over, because they are to be freed
-   * at once.
+   * True if the contents are to be freed at once. Contents that were erased before are then included, unless their
+   * grace period is over.
    */
   readonly isAtOnce?: boolean;
   readonly isMeant: (hash: Hash, path: WorkspacePath | undefined) => boolean;
@@ -52,10 +52,10 @@ interface Asked {
 interface Look {
   readonly seq: number;
   readonly erased: readonly ContentUse[];
-  /** Meant contents that cannot be erased. */
+  /** Matching contents that cannot be erased. */
   readonly kept: readonly ContentUse[];
   readonly aside: readonly AsideUse[];
-  /** The number of meant contents that were erased before. */
+  /** The number of matching contents that were erased before. */
   readonly already: number;
   /** Paths to record as gone, so that their contents can be erased. */
   readonly untracked: readonly WorkspacePath[];
@@ -64,13 +64,13 @@ interface Look {
 }
 
 /**
- * Erases contents from the history. Throws `USAGE` for a malformed request, `NOT_FOUND` if no content is meant, and
- * `REFUSED` if none of the meant contents can be erased.
+ * Erases contents from the history. Throws `USAGE` for a malformed request, `NOT_FOUND` if no content matches, and
+ * `REFUSED` if no matching content can be erased.
  */
 export async function erase(context: Context, options: EraseOptions): Promise<EraseShape> {
   const what: Asked = { ...askedOf(options), isAtOnce: options.now === true };
   await refuseUnsigned(context, "erasing contents");
-  // Settings that were just changed are applied before the look, because the rules decide which paths are recorded.
+  // Changed settings are applied before contents are looked up, because the rules decide which paths are recorded.
   await applySettings(context);
   if (options.now === true) await refuseAtOnce(context);
   if (options.dryRun === true)
@@ -112,10 +112,7 @@ function isNothing({ erased, aside }: Look): boolean {
   return erased.length + aside.length === 0;
 }
 
-/**
- * Names the contents that were kept aside by their plans and paths, not by their hashes, because the log must have no
- * hash of such a content.
- */
+/** Names each kept-aside content by its plan and its paths, because the log must have no hash of such a content. */
 function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
   const paths = new Map<Hash, Set<WorkspacePath>>();
   for (const { plan, path } of uses) paths.set(plan, (paths.get(plan) ?? new Set()).add(path));
@@ -123,7 +120,7 @@ function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
 }
 
 /**
- * Returns the request as it is recorded. If it names the hash of a content that was only kept aside, a path is recorded
+ * Returns the request for the record. If the request is the hash of a content that was only kept aside, returns a path
  * instead, because the log must have no such hash.
  */
 function askedIn({ erased, aside }: Look, { asked }: Asked): EraseAsked {
@@ -254,8 +251,8 @@ function tooMany(count: number): ChronicleError {
 }
 
 /**
- * Throws `REFUSED` if the copy of the origin's history has some of the contents. The copy must stay as the origin's
- * history is.
+ * Throws `REFUSED` if the copy of the origin's history has some of the contents, because this copy must equal the
+ * origin's history.
  */
 function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
   if (upstream.length === 0) return;
@@ -332,7 +329,7 @@ const NOT_REACHED: string[] = [
   "backups, and other copies of the store",
 ];
 
-/** If several runs kept the same content of a path aside, the latest end of their keeping counts. */
+/** If several runs keep the same content of a path aside, the answer has the latest `until` of these runs. */
 function keptAsideShapes(uses: readonly AsideUse[]): EraseShape["kept_aside"] {
   const same = Map.groupBy(uses, ({ path, hashes }) => JSON.stringify([path, hashes.at(0), hashes.at(1)]));
   return [...same.values()].flatMap((all) => {

@@ -48,12 +48,14 @@ export class HistoryRules {
   #workspace: WorkspaceRecord | undefined;
   #first: { readonly event: LogEvent; readonly workspace: WorkspaceRecord } | undefined;
   readonly #roots = new Set<string | undefined>();
-  /** The events since the last end of a commit, with the paths of file events. */
+  /** The events since the end of the last commit, with the paths of file events. */
   #commit: { readonly event: LogEvent; readonly paths: readonly WorkspacePath[] }[] = [];
   readonly #seen = new Set<WorkspacePath>();
   #lastRoot: number;
   readonly #actions = new Map<string, BegunAt>();
-  /** The hash of the first event of the action begun last; "" if there is none, `undefined` if it is not known. */
+  /**
+   * The hash of the first event of the newest action; "" if there is no action, `undefined` if the hash is not known.
+   */
   #lastBegun: Hash | "" | undefined = "";
   /** The seq of the first event of the newest action in a base. */
   #newest = 0;
@@ -77,7 +79,9 @@ export class HistoryRules {
     if (start.isAnchored === true) this.#lastBegun = undefined;
   }
 
-  /** Takes rows of the base on which a history without its earlier events begins. Passes over unsound records. */
+  /**
+   * Takes rows of a base, if the history begins on that base without its earlier events. Passes over unsound records.
+   */
   rows({ records = [] }: BaseBatch): void {
     for (const one of records) {
       const { recordId, record, seq } = one;
@@ -153,9 +157,9 @@ export class HistoryRules {
   }
 
   /**
-   * True if it is not known how many iterations a path has had. The base of a copy need not contain deleted paths. A
-   * part of the base can also come from an earlier copy, and the origin may have been put back to an older state since
-   * that copy was made.
+   * True if the number of the path's earlier iterations is not known. The base of a copy need not contain deleted
+   * paths. A part of the base can also come from an earlier copy. Since that copy was made, the origin may have been
+   * put back to an older state.
    */
   #isUnknown(path: WorkspacePath): boolean {
     return this.#start.isAnchored === true && !this.#seen.has(path);
@@ -296,8 +300,8 @@ function textOf(record: WorkspaceRecord): string {
 }
 
 /**
- * Checks that each entry of a baseline is iteration 1 of its path, recorded by event `at`, which names the base.
- * Returns the path of the first entry for which this is not so, with the fault; `undefined` if there is none.
+ * Each entry of a baseline must be iteration 1 of its path, recorded by event `at`, which names the base. Returns the
+ * path of the first wrong entry, with the fault; `undefined` if there is none.
  */
 export function baselineFault(
   { entries = [] }: BaseBatch,

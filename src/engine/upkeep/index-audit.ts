@@ -34,7 +34,7 @@ export class IndexAudit {
   /** The first event that was compared. Rows before it came from a base. */
   #first: number | undefined;
   #count = 0;
-  /** The last commit that was read, and the event that it was read for. */
+  /** The commit that was read last, and the event for which it was read. */
   #commit: { readonly from: number; readonly row: CommitRow } | undefined;
   /** True if the index and the log begin at different compactions. In that case, nothing is reported. */
   #isElsewhere = false;
@@ -74,7 +74,8 @@ export class IndexAudit {
   }
 
   /**
-   * Compares the next events of the log. `bases` has the entries of the base that an event names, by the event's seq.
+   * Compares the next events of the log. `bases` maps the seq of an event to the entries of the base that the event
+   * names.
    */
   async events(placed: readonly PlacedEvent[], bases: ReadonlyMap<number, readonly BaseEntry[]>): Promise<void> {
     const mine = placed.filter(({ event }) => event.seq <= this.#known.seq);
@@ -203,7 +204,9 @@ export class IndexAudit {
     if (!isSame) this.#tell(`the commit that ends at event ${event.seq}`);
   }
 
-  /** Returns the index's first commit that ends at or after the event. All events of a commit have the same answer. */
+  /**
+   * Returns the first commit in the index that ends at or after the event. All events of a commit have the same answer.
+   */
   async #commitOf(seq: number): Promise<CommitRow | undefined> {
     const known = this.#commit;
     if (known !== undefined && seq > known.from && seq <= known.row.last) return known.row;

@@ -26,8 +26,8 @@ const HOUR_MS = 3_600_000;
 
 /**
  * Gives up the states that the rules do not keep. No line is removed, and nothing in the folder changes. An event names
- * the states that are kept. After the grace period, or at once with `now`, `gc` can free the contents that only other
- * states need. A dry run records nothing.
+ * the states that are kept. After the grace period, or at once with `now`, `gc` can free the contents that only
+ * given-up states need. A dry run records nothing.
  *
  * Throws `REFUSED` if the history is not signed. With `now`, also throws `REFUSED` if work is open, or if an earlier
  * pruning can still be brought back. Throws `USAGE` for an invalid rule.
@@ -50,7 +50,7 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     // the event.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
     if (look.answer.pruned.length === 0) return shape;
-    // The note is written before the event, because a note without a pruning does no harm.
+    // The note is written before the event. A crash in between leaves a note without a pruning, which does no harm.
     if (!now) await context.store.noteGivenUp({ kind: "pruning", event: (await commit.head()).seq + 1 });
     return { ...shape, event: await append(context, commit, { look, cause: "asked", now }) };
   });
@@ -188,7 +188,8 @@ async function append(
 }
 
 /**
- * Returns the estimated bytes that were given up and not freed yet. An estimate above the threshold counts as freed.
+ * Returns the estimated bytes that were given up and not freed yet. An estimate above the threshold of `freeFrom`
+ * counts as freed.
  */
 async function pendingBytes(context: Context): Promise<number> {
   const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
@@ -210,7 +211,7 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
 
 /**
- * Returns the number of given-up bytes above which they are freed automatically. This number grows with the log,
+ * Returns a threshold in bytes. Above it, given-up contents are freed automatically. The threshold grows with the log,
  * because freeing reads the logs.
  */
 function freeFrom({ log }: Context): number {
@@ -249,8 +250,8 @@ function tellOnce({ tell }: Context, note: string): void {
 }
 
 /**
- * Gives up the states that exceed the limits. Returns false, and gives nothing up, if nothing exceeds them, if an
- * intent is open, or if the history is not signed.
+ * Gives up the states that exceed the limits. Returns false if it gives nothing up, because no state exceeds the
+ * limits, an intent is open, or the history is not signed.
  */
 async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   const limits = limitsOf(context);
@@ -263,7 +264,7 @@ async function giveUpBeyondLimits(context: Context): Promise<boolean> {
     return false;
   }
   if ((await context.index.openRecords("intent:")).length > 0) return false;
-  // `prune` throws for a history that is not signed. Here, it is silently not pruned.
+  // `prune` throws for an unsigned history. This function silently prunes nothing.
   if ((await signingFault(context)) !== undefined) return false;
   await withCommit(context, async (commit) => {
     const isSame = (await commit.head()).seq === before.seq;
@@ -298,8 +299,8 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
 
 /**
  * True if a closer check is worthwhile: a state above the floor is old enough to be pruned, and a limit may be
- * exceeded. Within an hour after a vain check, only the limit on the number of actions counts, and actions must have
- * been added since that check: more than a tenth of the limit if young actions are protected, otherwise at least one.
+ * exceeded. Within an hour after a vain check, only the limit on the number of actions counts. Actions must also have
+ * been added since that check: at least one, or more than a tenth of the limit if young actions are protected.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
   const { index, memo, retention } = context;
@@ -322,7 +323,7 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
 }
 
 /**
- * Returns the time of event `seq`, but at most the present time, so that a clock that ran ahead makes nothing look
+ * Returns the time of event `seq`, but at most the present time. A clock that ran ahead therefore makes nothing look
  * older.
  */
 async function endOfLog({ index, now }: Context, seq: number): Promise<number> {

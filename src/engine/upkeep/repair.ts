@@ -69,7 +69,7 @@ class Repair {
     return examine(this.#context, { ...this.#options, placesOf });
   }
 
-  /** Heals what it can, and puts damaged files aside. Returns true if it did either. */
+  /** Heals contents, and puts damaged files aside, where possible. Returns true if it did either. */
   async #mend({ hurt, files, needed }: Examined): Promise<boolean> {
     const wanted = new Map<Hash, number | undefined>();
     for (const hash of hurt) if (!this.#sought.has(hash)) wanted.set(hash, needed.get(hash)?.size);
@@ -136,7 +136,7 @@ class Repair {
 /** Contents of up to this many bytes stay in memory until they are stored. Larger ones are read twice. */
 const HELD_BYTES = 8 * 1024 * 1024;
 
-/** Contents in memory are made durable together once they have this many bytes. */
+/** Contents in memory are made durable together once they have this many bytes in total. */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /** Stores offered contents anew. A content is stored only after its bytes were found to match its hash. */

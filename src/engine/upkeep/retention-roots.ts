@@ -125,8 +125,7 @@ async function readBelow(context: Context, view: ActionView, kept: readonly numb
 }
 
 /**
- * Returns what a pruning is to decide about: the moments that can be restored, and the states that unfinished work
- * needs.
+ * Returns the moments that can be restored, and the states that unfinished work needs. A pruning decides about these.
  */
 export async function retentionRoots(context: Context, options: RetentionRootsOptions = {}): Promise<RetentionRoots> {
   const pruning = await pruningInForce(context);
@@ -154,8 +153,8 @@ export interface RetentionRootsOptions {
 interface Unfinished {
   readonly transactions: ReadonlySet<string>;
   /**
-   * The earliest state to which an active transaction can be rolled back, or up to which an origin has answered. This
-   * state and all later states are kept.
+   * The earliest state to which an active transaction can be rolled back, or the state up to which an origin has
+   * answered, if that is earlier. This state and all later states are kept.
    */
   readonly hold: number;
   /** The states at which the open runs and watches began, without those that a pruning gave up. */

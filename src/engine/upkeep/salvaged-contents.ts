@@ -20,9 +20,9 @@ interface DamagedHistory {
 }
 
 /**
- * Yields every content that a damaged history still names: in its anchor, in sound lines, in the bases and plans that
- * the anchor or these lines name, or by its hash in a damaged line. Also yields pruned contents, and hashes that are
- * not those of contents, such as hashes of events. Does not yield contents that only missing lines name.
+ * Yields every content that a damaged history still names. The names are in its anchor, in its lines, and in the bases
+ * and plans that the anchor and sound lines name. Of a damaged line, only the hashes are read. Also yields pruned
+ * contents, and hashes of other things, such as events. Does not yield contents that only missing lines named.
  */
 export async function* salvagedContents(blobs: BlobStore, history: DamagedHistory): AsyncGenerator<Hash> {
   const { log, anchor, now } = history;

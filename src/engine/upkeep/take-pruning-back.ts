@@ -13,13 +13,14 @@ type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
 const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
 
 /**
- * Brings back the states that the pruning of event `event` and later prunings gave up. The states that were kept before
- * that pruning are recorded as kept again, together with the states that are kept now. Returns the events of all
- * prunings that no longer give anything up. Throws `NOT_FOUND` if the log has no such pruning, or if a content may have
- * been freed. Throws `REFUSED` if the history is not signed.
+ * Brings back the states that the pruning of event `event` and later prunings gave up. Records as kept the states that
+ * were kept before that pruning, and the states that are kept now. Returns the events of all prunings that no longer
+ * give up a state. Throws `NOT_FOUND` if the log has no such pruning, or if a content may have been freed. Throws
+ * `REFUSED` if the history is not signed.
  */
 export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
-  // The lease excludes a collector that has read the history before this event and would still free the contents.
+  // The lease excludes collectors. A collector that read the history before the new event would still free the
+  // contents.
   using _lease = await context.blobs.lease();
   return await withCommit(context, async (commit) => {
     await refuseUnsigned(context, "bringing back what was pruned");

@@ -65,7 +65,7 @@ function within(copy: string, need: Need): Need {
 
 /**
  * Returns the needed contents without those that may be missing. In a copy, every withheld content may be missing. In
- * any other history, it may be missing if it is needed only for the origin's side of conflicts of a sync
+ * any other history, a withheld content may be missing if only the origin's side of sync conflicts needs it
  * (`isUpstream`).
  */
 export function presentOf(context: Context, needed: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {

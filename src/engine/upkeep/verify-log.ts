@@ -58,7 +58,7 @@ export interface LogFindings {
   readonly firstSeq: number;
   /**
    * The seq of the last event of the last whole commit. In a broken log, the seq of the last line. If that line is bad,
-   * this is the seq that the line claims, or else the seq that its position implies.
+   * the seq that the line claims, or else the seq that its position implies.
    */
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;
@@ -114,8 +114,8 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const end = await context.log.refresh();
     await using lines = await withFirstRead(context.log.read({ seq: 1, offset: 0 }));
     // The history is indexed only if the base of a compaction is to be compared with it, or if the caller reads the
-    // index. If another process seals the log during the verification, the sealed file is still read to its end, but
-    // that compaction and its base are not checked.
+    // index. If another process seals the log meanwhile, the sealed file is still read to its end. That compaction and
+    // its base are not checked.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
     const reader = new LogVerifier({ ...context, index, memo: new Memo() }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
@@ -175,7 +175,10 @@ class LogVerifier {
   #anchored: HistoryAnchor | undefined;
   /** True if events were removed on purpose, as a sentinel says. */
   #dropped = false;
-  /** The log file that is being read. `first` is the seq of its first event, `before` that of the previous file. */
+  /**
+   * The log file that is being read. `first` is the seq of its first event. `before` is the seq of the first event of
+   * the previous file.
+   */
   #file = { name: "", first: 0, before: 0 };
   /** True after a fault that makes the state unknown. Later events are not replayed, but their lines are checked. */
   broken = false;

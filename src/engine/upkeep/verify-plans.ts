@@ -35,8 +35,8 @@ function hashIn(value: Json | undefined): Hash | undefined {
 }
 
 /**
- * Checks that filters and plans can be read by the code that uses them: a content with filters has one filter for each
- * root, and a plan is in path order. Does not report a missing or damaged content, because `verifyBlobs` does.
+ * Checks that filters and plans can be used. There must be one filter for each root, and the paths of a plan must be in
+ * order. Does not report a missing or damaged content, because `verifyBlobs` does.
  */
 export async function verifyPlans(
   context: Context,

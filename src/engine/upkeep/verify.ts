@@ -21,9 +21,8 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 
 /**
- * Checks every line, link, hash, root and head against the files themselves, without trusting the index, and rereads
- * every content unless `quick` is set. Lists what is wrong. Changes nothing, except that the index notes a damaged
- * line.
+ * Checks every line, link, hash, root and head against the files themselves, without trusting the index. Rereads every
+ * content, unless `quick` is set. Returns the problems. Changes nothing, except that the index notes a damaged line.
  */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
   return (await examine(context, options)).shape;
@@ -34,7 +33,10 @@ export interface Examined extends Pick<BlobFindings, "hurt" | "files"> {
   readonly needed: ReadonlyMap<Hash, Need>;
 }
 
-/** Like `verify`, but also returns what a repair needs. All places are reported for the contents in `placesOf`. */
+/**
+ * Like `verify`, but also returns what a repair needs. For each content in `placesOf`, reports all places that need the
+ * content.
+ */
 export async function examine(
   context: Context,
   options: VerifyOptions & Pick<VerifyLogOptions, "placesOf">,
@@ -132,8 +134,8 @@ interface ComparedLog {
 }
 
 /**
- * The kind of problem for a head from before the log's beginning. The log proves nothing about such a head: whoever
- * forges a log can begin the log at any event.
+ * The kind of problem for a head from before the log's beginning. The log proves nothing about such a head, because a
+ * forged log can begin at any event.
  */
 const UNHELD = "head-unheld";
 
@@ -378,8 +380,8 @@ interface SigningFindings {
 
 /**
  * Compares the signers that a history names with the kept key and head, without the index. A copy is not checked,
- * because the origin keeps the head of its history. `kept` is the kept head from before the log was read, because
- * another process may keep a newer one meanwhile.
+ * because the origin keeps the head of its history. `kept` is the head that was kept before the log was read, because
+ * another process may keep a newer head meanwhile.
  */
 function verifySigning(
   context: Context,

@@ -36,9 +36,9 @@ interface Planned {
 /**
  * Applies planned writes, which must touch different paths: records the intents, changes the files, and closes the
  * intents in one commit. After a crash in between, `settle` finishes the open intents. If there is only one write and
- * it has few changes, fewer steps are taken (`applyAlone`). Writes of one file each are applied together, after the
- * other writes, because the other writes may make folders for the files. No intent is recorded before `kept` resolves,
- * because only then are the contents durable.
+ * it has few changes, `applyAlone` takes fewer steps. Writes of one file each are applied together, after the other
+ * writes, because the other writes may make folders for the files. No intent is recorded before `kept` resolves,
+ * because the contents are not durable before.
  */
 export async function applyWrites(
   context: Context,
@@ -86,8 +86,8 @@ async function cleanUpRound({ memo, worktree, tell }: Context): Promise<void> {
 }
 
 /**
- * Applies writes of one file each with one apply, so that they share its staging folder and its syncs. The intents are
- * recorded with one append, while the new files are synced. A write that cannot be done does not prevent the others.
+ * Applies writes of one file each together, so that they share a staging folder and its syncs. The intents are recorded
+ * with one append, while the new files are synced. A write that cannot be done does not prevent the others.
  */
 async function applyTogether(context: Context, commit: Commit, { planned, kept }: Planned): Promise<Applied[]> {
   await cleanUpRound(context);
@@ -112,12 +112,12 @@ async function applyTogether(context: Context, commit: Commit, { planned, kept }
     emptiesLater: true,
   });
   context.memo.set(lastRound, token);
-  // For lack of space, `apply` returns before it calls `begin`.
+  // If the disk lacks space, `apply` returns without calling `begin`.
   if (!isOpen) await begin();
   if (whole.applied.length > 0) {
     return opened.map((one) => ({ ...one, report: reportOn(whole, new Set(one.planned.changes.map(pathOf))) }));
   }
-  // The round's staging folder is emptied first, because `settle` would take what is left in it for files of the round.
+  // The round's staging folder is emptied first, because `settle` would treat leftovers in it as files of the round.
   await cleanUpRound(context);
   const applied: Applied[] = [];
   for (const one of opened) applied.push({ ...one, report: await apply(context, one) });
@@ -133,7 +133,7 @@ function pathOf({ path }: Change): Change["path"] {
  * with the new states of the files. This append decides the write: copies elsewhere can receive the write before the
  * files of this folder change. After a crash, `settle` finishes a decided write. A write that was not decided has
  * changed nothing. If a path cannot be changed after this append, for instance because somebody has just edited it, a
- * further event inverts its recorded change.
+ * further event inverts the recorded change of the path.
  */
 async function applyAlone(
   context: Context,
@@ -180,8 +180,8 @@ async function ending(context: Context, commit: Commit, { planned, intent, repor
 }
 
 /**
- * Returns events that invert the changes. The changes must be in reverse order, so that the contents of a folder
- * precede it.
+ * Returns events that invert the changes. The changes must be in reverse order: the contents of a folder come before
+ * the folder.
  */
 async function inverted(
   { index }: Context,

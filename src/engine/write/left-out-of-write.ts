@@ -11,8 +11,8 @@ import type { ReadyWrite } from "./ready-write.ts";
 
 // Decides how writes treat files that the rules leave out. A write through Chronicle records the files that it
 // replaces, so that they can be brought back. Everybody who is allowed to read the history can then read these files.
-// An agent's write therefore never records a file that the rules leave out. If a person excluded a file, a person's
-// write records the file only if the write is a put or a move that names it.
+// An agent's write therefore never records a file that the rules leave out. A person's write records a file that a
+// person excluded only if the write is a put or a move, and names the file.
 
 /** A path of a write. The path to write, move or delete comes before the path to which a move leads. */
 export interface PlaceOfWrite {

@@ -26,9 +26,7 @@ export interface PlanGround {
    * be recorded, so nothing must be made in it.
    */
   readonly areHoldersRecorded?: boolean | undefined;
-  /**
-   * Throws `ERASED` if a content of the files was erased, because it could be read again once it is at another path.
-   */
+  /** Throws `ERASED` if a content of the files was erased, because the content could be read again at another path. */
   readonly refuseErased: (entries: readonly Entry[]) => Promise<void>;
 }
 
@@ -135,7 +133,7 @@ async function planMove(
     const moved = changeBetween(target, before, settable({ ...entry, path: target }));
     if (moved !== undefined) changes.push(moved);
   }
-  // The moved folder is not recorded itself, only files beneath it are. The new folder is recorded.
+  // Only files beneath the old folder are recorded, not the folder itself. The new folder is recorded.
   if (present === undefined) changes.push({ path: to, before: inTheWay, after: folderEntry(to, FOLDER_MODE) });
   return changes;
 }

@@ -35,7 +35,7 @@ interface Ready {
    * - `undefined`: there is no condition.
    */
   readonly ifMatch: string | readonly string[] | undefined;
-  /** The hash of everything that the request asks for, by which the same request is recognised. */
+  /** The hash of everything that the request asks for. A repeated request is recognised by this hash. */
   readonly asked: Hash;
   /** Says for people what the write does: `write src/a.ts`. */
   readonly summary: string;
@@ -189,7 +189,7 @@ function checkTarget({ size, bytes, lease }: ReceivedContent): void {
   });
 }
 
-/** Returns the hash by which the same request is recognised. */
+/** Returns the hash by which a repeated request is recognised. */
 function askedFor({ path, ifMatch }: Pick<Ready, "path" | "ifMatch">, what: Readonly<Record<string, unknown>>): Hash {
   const all = {
     ...what,
@@ -211,8 +211,8 @@ function summaryOf(verb: string, path: WorkspacePath): string {
 }
 
 /**
- * Returns the mode of the file or link that a put makes. Without given permissions, this is `before`, the mode of the
- * file that the put replaces, or else 0o644.
+ * Returns the mode of the file or link that a put makes. Without `permissions`, a file gets `before` (the mode of the
+ * file that the put replaces), or else 0o644.
  */
 export function modeOfPut({ link, permissions }: ReadyPut, before: number | undefined): number {
   return link ? SYMLINK_MODE : (permissions ?? before ?? 0o644);
@@ -246,8 +246,8 @@ interface ReceiveOptions {
  * is short and given as a whole.
  *
  * Throws `LIMIT_EXCEEDED` as soon as the content is longer than `maxFileSize`, or exceeds the quota while it is stored.
- * The quota is not checked here for short contents, because `writeTogether` checks it. Throws `USAGE` if the content
- * comes in anything but pieces of bytes. Also throws any error of the content's source.
+ * The quota is not checked here for short contents, because `writeTogether` checks it. Throws `USAGE` if a piece of the
+ * content is no `Uint8Array`. Also throws any error of the content's source.
  */
 function receiveContent(
   context: Context,

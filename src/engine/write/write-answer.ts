@@ -12,7 +12,7 @@ import type { PathState } from "./write-state.ts";
 
 /** The outcome of a write, for its answer. */
 export interface WriteDone {
-  /** The seq of the last event of the write, or of the state that the write found if it recorded nothing. */
+  /** The seq of the last event of the write. If the write recorded nothing, the seq of the state that it found. */
   readonly seq: number;
   /** The state at the path after the write; for a move, the state at the new path. */
   readonly now: PathState;
@@ -46,8 +46,8 @@ export function writeShape(
 const STAYS = { reason: "not-empty", detail: "it holds files that are not recorded" };
 
 /**
- * Returns the folders that a move or a deletion has left in place: the entries at or beneath its path that are still
- * recorded after it. `seq`: the seq of the last event of the write.
+ * Returns the folders that a move or a deletion has left in place: the entries at or beneath the write's path that are
+ * still recorded after the write. `seq` is the last event of the write.
  */
 export async function stayingFolders({ index }: Context, write: ReadyWrite, seq: number): Promise<WorkspacePath[]> {
   const paths: WorkspacePath[] = [];

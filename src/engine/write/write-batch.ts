@@ -78,8 +78,8 @@ export class WriteBatch {
   /**
    * Plans a write. If this batch has the same request already, returns the plan of that request. If the request was
    * done before, or nothing needs to be recorded, returns the answer instead of a plan. Throws if the write cannot be
-   * done. `isAsIs` is true if the disk is already as the write asks. If so, no change is planned, even if that state is
-   * not recorded.
+   * done. `isAsIs` is true if the disk already has the state that the write asks for. No change is then planned, even
+   * if this state is not recorded.
    */
   async plan(write: ReadyWrite, isAsIs = false): Promise<PlannedWrite | FileWriteShape> {
     const { requestId } = write.by;
@@ -204,8 +204,8 @@ type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action" | "tra
 /**
  * Returns a function that attributes writes. Unlike a change that a capture finds, a write has a known writer. A write
  * belongs to the first of these that exists:
- * - the open action that declared the path of the write, and that is not of another session than the write;
- * - the open action of the write's session that is allowed to touch the whole workspace;
+ * - the open action that declared the path of the write, unless the action and the write are of different sessions;
+ * - the open action of the write's session whose scope is the whole workspace;
  * - the innermost transaction that is open to all sessions or is of the write's session.
  *
  * If several actions qualify, the write belongs to no action. If several transactions qualify, the write belongs to no

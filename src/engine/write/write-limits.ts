@@ -11,8 +11,8 @@ export interface Tally {
 }
 
 /**
- * Returns the tally after the changes. Throws `LIMIT_EXCEEDED` if they raise it above a limit of the root in which
- * `path` lies.
+ * Returns the tally after the changes. Throws `LIMIT_EXCEEDED` if the changes raise the tally above a limit of the root
+ * that contains `path`.
  */
 export function talliedAfter(
   context: Context,

@@ -55,8 +55,8 @@ export class WriteQueue {
   }
 
   /**
-   * Queues a write whose content was received. Keeps the content's lease until the write is done, because until then no
-   * event names the content and the collector could free it.
+   * Queues a write whose content was received. Keeps the content's lease until the write is done. Before that, no event
+   * names the content, and the collector could free it.
    */
   async #received(write: ReadyWrite): Promise<FileWriteShape> {
     using _lease = write.kind === "put" ? write.content.lease : undefined;

@@ -165,10 +165,10 @@ function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
 }
 
 /**
- * The target of a workspace with a folder. The files that a write replaces are captured before it, so that the
- * conditions of the write are checked against the state of the disk, and no content is lost. Then the intents are
- * recorded, the files are changed, and a commit closes the intents. Writes that share a path are done in different
- * rounds. No intent is recorded before `kept` resolves.
+ * The target of a workspace with a folder. First, the files that the writes replace are captured. The conditions of the
+ * writes are therefore checked against the state of the disk, and no content is lost. Then the intents are recorded,
+ * the files are changed, and a commit closes the intents. Writes that share a path are done in different rounds. No
+ * intent is recorded before `kept` resolves.
  */
 function folderTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -225,8 +225,8 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
 
 /**
  * Captures the paths of writes. A file that a write replaces is captured by name, even if the rules leave it out. If a
- * write replaces nothing (`asIs`), only what the rules take in is captured. The same holds for a folder that an agent's
- * write names.
+ * write replaces nothing (`asIs`), only paths that the rules take in are captured. The same holds for paths in a folder
+ * that an agent's write names.
  */
 async function captureBefore(
   context: Context,
@@ -300,8 +300,8 @@ function pathsOf(write: ReadyWrite): WorkspacePath[] {
 }
 
 /**
- * `by-name`: the file that the write replaces is captured by name. `as-it-is`: the write replaces nothing, so only what
- * the rules take in is captured.
+ * `by-name`: the file that the write replaces is captured by name. `as-it-is`: the write replaces nothing, so only
+ * paths that the rules take in are captured.
  */
 type DecidedBefore = Outcome | "by-name" | "as-it-is";
 

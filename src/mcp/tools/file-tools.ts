@@ -142,14 +142,15 @@ async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: 
 }
 
 /**
- * Returns bytes as text, and how many bytes the text has. Returns `undefined` if they are not UTF-8 or contain a NUL.
- * If `wasCut` is true, the file continues after the bytes; an incomplete character at their end is then left out.
+ * Returns bytes as text, with the number of bytes in the text. Returns `undefined` if the bytes are not UTF-8 or
+ * contain a NUL. `wasCut`: true if the file continues after the bytes. An incomplete character at their end is then
+ * left out.
  */
 function wholeText(
   bytes: Buffer,
   wasCut: boolean,
 ): { readonly encoding: "utf8"; readonly content: string; readonly bytes: number } | undefined {
-  // Keep at least one byte, so that a client that requests the next piece makes progress.
+  // At least one byte is kept, so that a client that requests the next piece makes progress.
   const most = wasCut ? Math.min(3, bytes.length - 1) : 0;
   for (let dropped = 0; dropped <= most; dropped += 1) {
     const kept = bytes.subarray(0, bytes.length - dropped);

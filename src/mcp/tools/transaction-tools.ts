@@ -68,7 +68,8 @@ const begin = defineTool({
       session: own ?? NO_SESSION,
       scope: "actions",
       actor: "agent",
-      // The owner is the process of this server. When it ends, the work stays, so that nothing is undone unnoticed.
+      // The owner is the process of this server. When the server ends, the work stays, so that nothing is undone
+      // unnoticed.
       onOwnerDeath: "keep",
     });
     return {

@@ -8,7 +8,7 @@ import { errorFromMessage, errorToMessage, isOwnFailure } from "../protocol/wire
 import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
 
 export interface FramedChannelOptions {
-  /** How many bytes of credited messages this side accepts before they are consumed. Default 4 MiB. */
+  /** The number of bytes of credited messages that this side accepts before it consumes them. Default 4 MiB. */
   readonly windowBytes?: number;
   /**
    * True if the wire delivers every frame exactly once and in order, as sockets do. A lost, repeated or reordered frame
@@ -17,9 +17,8 @@ export interface FramedChannelOptions {
   readonly isReliable?: boolean;
   readonly timers?: Timers;
   /**
-   * Called with each failure of this side that ends the channel, and with each failure that is passed to `close` after
-   * the end. Returns the id of the failure in the diagnostics; the peer gets this id instead of the message. Default:
-   * no report.
+   * Called with each failure of this side that ends the channel, or that is passed to `close` after the end. Returns
+   * the id of the failure in the diagnostics; the peer gets this id instead of the message. Default: no report.
    */
   readonly onFailure?: (error: ChronicleError) => string;
 }
@@ -29,7 +28,7 @@ const DEFAULT_WINDOW = 4 * 1024 ** 2;
 /** The maximum number of bytes of uncredited messages that wait for the consumer. */
 const MAX_UNCREDITED_BYTES = 2 * 1024 ** 2;
 
-/** How long a closed connection waits for the peer to read and close, in ms. */
+/** The time, in ms, for which a closed connection waits for the peer to read and close. */
 const GOODBYE_MS = 5_000;
 
 interface Outgoing {
@@ -93,7 +92,7 @@ export class FramedChannel implements Channel {
   async send(message: Message): Promise<void> {
     if (this.#end !== undefined) throw this.#unavailable();
     const payload = encodeMessage(message);
-    // Check here, because an error after the message has left its queue ends the channel.
+    // Check here, because an error in `#sendWaiting` would end the channel.
     checkFrame(payload);
     const credited = isCredited(message.type);
     if (credited) this.#pendingBytes += frameBytes(payload);
@@ -190,7 +189,7 @@ export class FramedChannel implements Channel {
       }
     } catch (error) {
       this.#broke(error);
-      // `#finish` did not reject this message, because no queue has it any more.
+      // `#finish` did not reject this message, because the message has left its queue.
       next?.reject(this.#unavailable());
     } finally {
       this.#isSending = false;
@@ -283,8 +282,8 @@ export class FramedChannel implements Channel {
 
 // Credit is counted from the beginning of a connection, in bytes of credited frames. Therefore, a grant that arrives
 // twice does no harm, and the count in the next frame reveals a lost frame. A grant that may have been lost is sent
-// again (`isStuck`). A side may send a frame while the bytes that it has sent are below the limit. The last frame may
-// exceed the limit, by at most its own length.
+// again (`isStuck`). A side may send a frame while it has sent fewer bytes than the limit. This last frame may exceed
+// the limit.
 
 class CreditTaker {
   #sent = 0;
@@ -311,10 +310,7 @@ class CreditTaker {
 class CreditGiver {
   readonly #window: number;
   #limit = INITIAL_CREDIT_BYTES;
-  /**
-   * The limit before the present one. A peer that stopped at this earlier limit, or just beyond it, may not have
-   * received the present limit.
-   */
+  /** The limit before the present one. A peer that stopped there may not have received the present limit. */
   #earlier = INITIAL_CREDIT_BYTES;
   #arrived = 0;
   #consumed = 0;
@@ -326,9 +322,9 @@ class CreditGiver {
   }
 
   /**
-   * Throws `LIMIT_EXCEEDED` if the other side had no credit for the frame, or if repeated frames make too many bytes
-   * wait to be consumed. On a reliable wire, throws `INTEGRITY_VIOLATION` if the count in the frame does not follow
-   * from the count in the frame before.
+   * Throws `LIMIT_EXCEEDED` if the other side had no credit for the frame, or if too many bytes wait to be consumed
+   * (because of repeated frames). On a reliable wire, throws `INTEGRITY_VIOLATION` if the count in the frame does not
+   * continue the count in the previous frame.
    */
   arrived({ sent, bytes }: Frame, credited: boolean, isReliable: boolean): void {
     const own = credited ? bytes : 0;

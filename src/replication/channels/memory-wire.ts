@@ -19,7 +19,7 @@ export interface LinkArrival {
 export interface LinkOptions {
   /** Returns the arrivals of a frame: none, one, or several. Default: one, at once. */
   readonly deliver?: (frame: LinkFrame) => readonly LinkArrival[];
-  /** The clock. Default: a microtask for 0 ms, else a timer. A simulation provides its own clock. */
+  /** The clock. Default: a microtask for 0 ms, and a timer for longer times. A simulation provides its own clock. */
   readonly later?: (afterMs: number, run: () => void) => void;
 }
 

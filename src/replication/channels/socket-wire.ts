@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Wire } from "../channel.ts";
 
-/** The maximum size, in bytes, of a frame that is held back, so that it is sent together with others. */
+/** The maximum size, in bytes, of a frame that is held back, to be sent together with other frames. */
 const SMALL_BYTES = 8 * 1024;
 
 /** A wire over a connected Unix or TCP socket. Once the wire is made, nothing else may use the socket. */
@@ -12,8 +12,8 @@ export class SocketWire implements Wire {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // TCP must not delay small messages (Nagle's algorithm), because they are answers that the peer waits for. On a
-    // Unix socket, `setNoDelay` has no effect.
+    // TCP must not delay small messages (Nagle's algorithm), because the peer waits for such answers. On a Unix socket,
+    // `setNoDelay` has no effect.
     socket.setNoDelay(true);
     // An error without a listener would end the process. The reader of the socket reports the error.
     socket.on("error", () => undefined);

@@ -8,7 +8,7 @@ const HIGH_WATER_BYTES = 1024 ** 2;
 
 /**
  * The maximum size, in bytes, of a message. A longer frame is split into several messages. A WebSocket reports a
- * message only when all of it has arrived, so the receiver of a long message would regard a slow connection as dead.
+ * message only when all of it has arrived. With long messages, the receiver would regard a slow connection as dead.
  */
 const MESSAGE_BYTES = 256 * 1024;
 
@@ -47,8 +47,8 @@ export class WebSocketWire implements Wire {
     if (socket.readyState !== socket.OPEN) {
       if (this.#isClosed) throw new Error("the WebSocket is closed");
       if (this.#end?.error !== undefined) throw this.#end.error;
-      // The peer has closed without an error, and receives nothing more. An error here would end the channel, and
-      // earlier messages of the peer may be unread.
+      // Drop the frame, because the peer has closed without an error. An error here would end the channel, and the
+      // peer's unread messages would be lost.
       return;
     }
     const left = this.#send(frame);

@@ -17,8 +17,8 @@ export interface WorkspaceBlocks {
 type Response = MessageOf<"BlocksResponse">;
 
 /**
- * The maximum number of bytes in a message of several blocks. The limit is low, so that the replica checks one message
- * while the next one is on its way.
+ * The maximum number of bytes in a message of several blocks. The limit is low, so that the replica can check one
+ * message while the next one is on its way.
  */
 const FULL_BYTES = 1024 * 1024;
 const HASH_BYTES = 32;
@@ -96,8 +96,8 @@ export class BlockServer {
   }
 
   /**
-   * Begins the lookup of all waiting contents together, because a block must be repacked if only a part of it is
-   * requested. Returns `undefined` if no content waits.
+   * Begins one lookup for all waiting contents, because a block must be repacked if only a part of it is requested.
+   * Returns `undefined` if no content waits.
    */
   #begin(): Lookup | undefined {
     if (this.#later.size === 0) return undefined;
@@ -105,7 +105,7 @@ export class BlockServer {
     this.#later.clear();
     const blocks = this.#contents.blocks(asked, MAX_BLOCKS_BYTES)[Symbol.asyncIterator]();
     const first = blocks.next();
-    // The promise is awaited later or never, so its rejection must be handled here.
+    // Handle the rejection here, because the promise is awaited later or never.
     first.catch(() => undefined);
     return { asked, blocks: following(first, blocks) };
   }

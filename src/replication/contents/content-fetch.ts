@@ -15,7 +15,7 @@ interface Pending {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Fetches single contents, or pieces of them, from the origin over a channel. */
+/** Fetches single contents, or pieces of them, from the peer of a channel. */
 export class ContentFetch {
   readonly #channel: Channel;
   readonly #pending = new Map<string, Pending>();
@@ -35,7 +35,7 @@ export class ContentFetch {
 
   /**
    * Fetches a content; for a large content, its chunk manifest. If `piece` is given, fetches only that piece. Resolves
-   * to `undefined` if the origin does not have the content. Does not compare the content with its hash. Concurrent
+   * to `undefined` if the peer does not have the content. Does not compare the content with its hash. Concurrent
    * requests for the same piece of a content share one answer. Rejects with `UNAVAILABLE` if the session ends.
    */
   get(content_hash: Hash, piece?: { readonly offset: number; readonly length: number }): Promise<Response | undefined> {
@@ -45,7 +45,7 @@ export class ContentFetch {
     const key = keyOf(request);
     const asked = this.#pending.get(key);
     if (asked?.request.length === piece?.length && asked !== undefined) return asked.answer;
-    // An answer does not say which length was requested, so this request waits for the answer to the earlier one.
+    // This request waits for the answer to the earlier one, because an answer does not name the requested length.
     if (asked !== undefined) return asked.answer.then(() => this.get(content_hash, piece));
     const { promise: answer, resolve, reject } = Promise.withResolvers<Response | undefined>();
     this.#pending.set(key, { request, answer, resolve, reject });

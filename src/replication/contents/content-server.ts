@@ -9,8 +9,9 @@ import type { MessageOf } from "../protocol/messages.ts";
 export interface WorkspaceContents {
   /**
    * Opens a content that some event of this workspace names. Returns `undefined` for any other content, even if the
-   * store holds it for another workspace: knowing a hash must not give access to another workspace's content. `isNamed`
-   * is true if the caller took the hash from an event of this workspace, so that no search for one is needed.
+   * store holds it for another workspace. Otherwise, a hash alone would give access to another workspace's content.
+   * `isNamed` is true if the caller took the hash from an event of this workspace. The search for such an event is then
+   * skipped.
    */
   open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined>;
 }
@@ -20,8 +21,8 @@ type Response = MessageOf<"ContentFetchResponse">;
 
 interface ServingOptions {
   /**
-   * Called after each piece of a content that is sent in pieces, with the end of the piece and the size of the content.
-   * Must not throw.
+   * Called after each piece of a content that is sent in pieces. `done` is the end of the piece, and `total` is the
+   * size of the content. Must not throw.
    */
   readonly onBytes?: (done: number, total: number) => void;
   /**
@@ -51,8 +52,8 @@ export class ContentServer {
   }
 
   /**
-   * Queues a request. Ignores a request that is already in the queue, because a peer repeats a request that takes long.
-   * Does not block the reader of the channel. Throws `LIMIT_EXCEEDED` if too many requests wait.
+   * Queues a request. Ignores a request that is already in the queue, because a peer repeats slow requests. Does not
+   * block the reader of the channel. Throws `LIMIT_EXCEEDED` if too many requests wait.
    */
   ask(request: Request): void {
     if (this.#waiting.some((one) => isSame(one, request))) return;
@@ -125,8 +126,8 @@ async function collect(reader: BlobReader, start: number, end: number): Promise<
 }
 
 /**
- * Returns the chunk manifest of a content. A chunk is one piece long, or as many pieces as keep the number of chunks
- * within `MAX_CHUNKS`. Throws `LIMIT_EXCEEDED` if a chunk would be too large.
+ * Returns the chunk manifest of a content. A chunk is one piece long. If that would give more than `MAX_CHUNKS` chunks,
+ * each chunk has several pieces. Throws `LIMIT_EXCEEDED` if a chunk would be too large.
  */
 async function manifestOf(reader: BlobReader): Promise<NonNullable<Response["chunk_manifest"]>> {
   const total_size = reader.size;

@@ -13,12 +13,13 @@ import type { LogHistory } from "./log-history.ts";
 /** The number of bytes of the log that are read at once for one replica. */
 const PAGE_BYTES = 256 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
-/** The number of events whose small contents are read together. This takes about a millisecond. */
+/** The number of events whose small contents are read together. Such a read takes about a millisecond. */
 const READ_TOGETHER = 64;
 const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 
 /**
- * All pushes of this process together send at most 16 events per turn of the event loop. This takes some milliseconds.
+ * All pushes of this process together send at most 16 events per turn of the event loop. Sending 16 events takes some
+ * milliseconds.
  */
 const SLICES = new TurnSlices(16);
 
@@ -35,27 +36,26 @@ export interface NamedContents {
 export interface EventPushOptions {
   readonly history: LogHistory;
   readonly contents: NamedContents;
-  /** No further parcel is sent once this many bytes were sent and are not acknowledged. Default: 4 MiB. */
+  /**
+   * The maximum number of sent bytes that wait for an acknowledgement. At the limit, no further event is sent. Default:
+   * 4 MiB.
+   */
   readonly windowBytes?: number;
   /** Called when a page was sent and more will follow. Must not throw. */
   readonly onMore?: () => void;
 }
 
 /**
- * Sends a replica the events after its last one, in order. At most one `note` is pending, even if many events are
- * recorded, because a note only says that the log must be read again. In addition to the channel's credit, a window
- * limits the bytes that were sent and are not acknowledged. Without the window, a replica with a slow disk would get
- * events that it must drop.
+ * Sends a replica the events after its last one, in order. Several calls of `note` have the same effect as one: the log
+ * is read again. In addition to the channel's credit, a window limits the bytes that were sent and are not
+ * acknowledged. Without the window, a replica with a slow disk would get events that it must drop.
  */
 export class EventPush {
   readonly #channel: Channel;
   readonly #options: EventPushOptions;
-  /** The last event that was sent; `undefined` if the replica's position is unknown, or the replica must reconcile. */
+  /** The last event that was sent. `undefined` before `begin`, and while the replica must reconcile. */
   #sent: Head | undefined;
-  /**
-   * The last event that the replica can have: it was sent, offered, or passed to `begin`. No later event can be
-   * acknowledged.
-   */
+  /** The last event that was sent, offered, or passed to `begin`. No later event can be acknowledged. */
   #most = 0;
   #acknowledged = 0;
   #iteration = 0;
@@ -81,17 +81,14 @@ export class EventPush {
   }
 
   /**
-   * The iteration that the last event of a parcel records, taken from the latest sent parcel that ends with a file
-   * event; 0 if no such parcel was sent.
+   * The iteration in the last event of a parcel: the latest sent parcel that ends with a file event. 0 if there is no
+   * such parcel.
    */
   get iteration(): number {
     return this.#iteration;
   }
 
-  /**
-   * True if the replica's position is known, everything sent was acknowledged, no page is being sent, and no `note` is
-   * pending.
-   */
+  /** True after `begin`, if the replica has acknowledged everything, and nothing is being sent or waits to be sent. */
   get isIdle(): boolean {
     return this.#sent !== undefined && !this.#isRunning && !this.#isNoted && this.#inFlight.length === 0;
   }
@@ -124,8 +121,8 @@ export class EventPush {
 
   /**
    * Called when the replica holds every event up to `sequence`. Returns false if an earlier call already acknowledged
-   * this event. The empty history (0) is an exception: until the first event is sent or offered, each call for it
-   * returns true. Throws `INTEGRITY_VIOLATION` for an event that the replica cannot have.
+   * this event. The empty history (0) is an exception. Each call for 0 returns true until the first event is sent or
+   * offered. Throws `INTEGRITY_VIOLATION` for an event that the replica cannot have.
    */
   acknowledge(sequence: number): boolean {
     if (sequence > this.#most) {
@@ -183,8 +180,8 @@ export class EventPush {
   }
 
   /**
-   * Splits the events into parcels. An event that can be sent as a notification is a parcel of its own, with its
-   * content if that is small. Consecutive events that cannot be sent as notifications form one parcel.
+   * Splits the events into parcels. An event that can be sent as a notification is a parcel of its own. A small content
+   * belongs to the parcel of its event. Consecutive events that cannot be sent as notifications form one parcel.
    */
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];
@@ -222,7 +219,7 @@ export class EventPush {
     for (const { event, hash, size } of named) {
       const bytes = contents.get(hash);
       // Leave out a content that is missing or damaged, or whose size differs from the event's. The replica requests
-      // it.
+      // such a content.
       if (bytes?.length === size) inline.set(event, bytes);
     }
     return inline;

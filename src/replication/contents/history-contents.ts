@@ -27,8 +27,8 @@ const SLICE = 500;
 const PAGE = 5_000;
 
 /**
- * The contents that a history names or ever named: the contents of files, and those that other records need (bases,
- * filters, plans, both sides of a conflict). Three kinds of contents are excluded:
+ * The contents that a history names or has ever named. They are the contents of files, and those of other records
+ * (bases, filters, plans, both sides of a conflict). Three kinds of contents are excluded:
  * - contents that were freed;
  * - contents that the store holds only for other workspaces;
  * - the contents of files outside of the workspace, because they belong to the machine.
@@ -72,8 +72,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
       const ofFiles = names.hasAdded ? new Set(hashes) : await this.#protectedContents();
       const found = new Set<Hash>();
       for (const hash of hashes) if (ofFiles.has(hash) && (await this.#isSecretOfFiles(hash))) found.add(hash);
-      // The index does not know the other contents. If another content belongs to a file, it is named by a conflict, by
-      // a version, or by an operation that is about to write it.
+      // The index knows only the contents in file records. Other contents of files are named by a conflict, by a
+      // version, or by an open operation that will write them.
       const known = await this.#context.index.withContents(hashes);
       const others = hashes.filter((hash) => !known.has(hash));
       if (others.length > 0) await this.#readOn(head.seq);
@@ -87,7 +87,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return (await protectedNames(this.#context)).holds(path);
   }
 
-  /** Returns all contents that protected paths have or had. This is fast, because few paths are protected. */
+  /** Returns all contents that protected paths have or had. The search is fast, because few paths are protected. */
   async #protectedContents(): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
     const hashes = new Set<Hash>();
@@ -160,7 +160,7 @@ function contentsOf(event: LogEvent): Hash[] {
   return hashes;
 }
 
-/** Yields the contents of files that a record of another kind names, with the paths of the files. */
+/** Yields the contents of files that a conflict, a version or an open operation names, with the paths of the files. */
 async function* pathsOf(
   { blobs }: HistoryContext,
   { recordId, record }: LogEvent,

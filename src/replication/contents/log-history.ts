@@ -19,8 +19,8 @@ const LOOK_LATER_MS = 20;
 
 /**
  * The delay in ms before replicas are told of the event that marks the end of an operation. An event of another kind
- * that is recorded meanwhile ends the delay. The end event of an operation changes no file. Without the delay, it would
- * arrive while the replicas still work on the operation's changes.
+ * that is recorded meanwhile ends the delay. The end event of an operation changes no file. Without the delay, the end
+ * event would arrive while the replicas still work on the operation's changes.
  */
 const ENDS_LATER_MS = 50;
 
@@ -33,20 +33,18 @@ interface OtherWriters {
 interface LogHistoryOptions {
   /**
    * Set if other processes write to the log. A line of another process is then reported only after it was read under
-   * the writers' lock: until then, it can be incomplete, and the next writer would cut it off. Default: no other
+   * the writers' lock. Before that, the line can be incomplete, and the next writer would cut it off. Default: no other
    * process writes.
    */
   readonly others?: OtherWriters;
   /**
-   * Returns the position of an event's line. The position can be wrong, so `LogHistory` checks it. Default: the log is
-   * read to find the position.
+   * Returns the position of an event's line. `LogHistory` checks the position, because it can be wrong. Default: the
+   * log is read to find the position.
    */
   readonly locate?: (seq: number) => Promise<LogPosition | undefined>;
 }
 
-/**
- * A workspace's log as replicas get it: exact lines, durable, in order. All replicas of a workspace share one object.
- */
+/** A workspace's log for its replicas: exact lines, durable, in order. All replicas of a workspace share one object. */
 export class LogHistory {
   readonly workspace: string;
   /**
@@ -114,7 +112,7 @@ export class LogHistory {
   async #lookLater(): Promise<void> {
     this.#isToLook = false;
     const before = this.#permanent?.seq ?? 0;
-    // Ignore a failure: the next caller of `head` gets it.
+    // Ignore a failure, because the next caller of `head` gets it.
     const { seq } = await this.head().catch(() => ({ seq: before }));
     if (seq > before) this.changed.emit();
   }
@@ -147,8 +145,8 @@ export class LogHistory {
   }
 
   /**
-   * Returns the hash of an event; `""` for event 0. Returns `undefined` if neither the line of the event nor the next
-   * line exists.
+   * Returns the hash of an event; `""` for event 0. Returns `undefined` if the line of the event is gone, and so is the
+   * next line, which would name its hash.
    */
   async hashAt(seq: number): Promise<Hash | "" | undefined> {
     const head = await this.head();
@@ -163,8 +161,8 @@ export class LogHistory {
   }
 
   /**
-   * Returns the events after `last`: about `maxBytes` bytes of lines, but at least one event. Returns none if `last` is
-   * the last event. Throws `LOG_DAMAGED` if the log does not continue from `last`.
+   * Returns the events after `last`, with about `maxBytes` bytes of lines, but at least one event. Returns none if
+   * `last` is the last event. Throws `LOG_DAMAGED` if the log does not continue from `last`.
    */
   async after(last: Head, maxBytes: number): Promise<readonly SealedEvent[]> {
     const own = this.#own.after(last, maxBytes);
@@ -188,9 +186,9 @@ export class LogHistory {
   }
 
   /**
-   * Reads the end of the log under the writers' lock. If the lock stays taken, returns the known head. The known head
-   * includes every event that a replica was given. If it did not, a replica with more events would take the origin's
-   * history for a different one.
+   * Reads the end of the log under the writers' lock. If another writer keeps the lock, returns the known head. The
+   * known head includes every event that a replica was given. A replica that holds later events would take a smaller
+   * head for that of another history.
    */
   async #look(): Promise<Head> {
     try {
@@ -206,7 +204,9 @@ export class LogHistory {
     }
   }
 
-  /** Sets the permanent head and returns it. Never moves it back: a read that began earlier can end later. */
+  /**
+   * Sets the permanent head and returns it. Never moves the head back, because a read that began earlier can end later.
+   */
   async #note(head: Head): Promise<Head> {
     if (this.#log.firstSeq !== this.#logFirst) await this.#findFirst();
     if (this.#permanent === undefined || head.seq > this.#permanent.seq) this.#permanent = head;
@@ -235,8 +235,8 @@ export class LogHistory {
       // Always check the first line, because it shows whether the position is still right.
       if (at >= seq || isMark || at === start.seq) {
         const event = sealed(line);
-        // If the position is wrong, another process has dropped the archive since it was noted. Read again from new
-        // positions.
+        // If the position is wrong, another process has dropped the archive since the position was noted. Find the
+        // positions anew, and read again.
         if (event.seq !== at) return yield* this.#anew(Math.max(at, seq), isAgain);
         if (isMark) this.#marks.push({ seq: at, offset: line.offset });
         if (at >= seq) yield event;
@@ -326,8 +326,8 @@ export class RecentEvents {
   }
 
   /**
-   * Returns the events after `last`: about `maxCharacters` characters of lines, but at least one event. Returns none if
-   * the next event is not in memory.
+   * Returns the events after `last`, with about `maxCharacters` characters of lines, but at least one event. Returns
+   * none if the next event is not in memory.
    */
   after(last: Head, maxCharacters: number): readonly SealedEvent[] {
     const [first] = this.#events;

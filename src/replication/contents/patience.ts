@@ -12,7 +12,7 @@ const BEATS = 4;
  */
 const QUIET_BYTES = 4_096;
 
-/** Decides when a request to a peer that has no answer yet is repeated. */
+/** Decides when an unanswered request to a peer is repeated. */
 export class Patience {
   readonly #channel: Pick<Channel, "arrived">;
   #beats = 0;

@@ -23,7 +23,7 @@ export interface SessionSource {
 
 /**
  * The contents of a workspace as one session serves them. Secrets (by the names of their files) are left out until
- * `admitSecrets` is called. It is called when a replica that is allowed to have secrets has requested them.
+ * `admitSecrets` is called. The session calls it when a replica that is allowed to have secrets requests them.
  */
 export class SessionContents implements WorkspaceContents, NamedContents, WorkspaceBlocks {
   readonly #source: SessionSource;
@@ -43,8 +43,8 @@ export class SessionContents implements WorkspaceContents, NamedContents, Worksp
   }
 
   /**
-   * True if this session serves the content of the event. Decides by the class in the event and not by the index: an
-   * event can be sent before its commit has ended, when the index does not know its contents yet.
+   * True if this session serves the content of the event. Decides by the class in the event, not by the index. An event
+   * can be sent before its commit has ended, and the index may not know its content yet.
    */
   isGiven({ record }: Pick<SealedEvent, "record">): boolean {
     return this.#givesSecrets || record["class"] !== "protected";

@@ -20,7 +20,7 @@ export interface CursorDelay {
   readonly ms: number;
 }
 
-/** After a failed write, the next attempt follows after this many times the delay. */
+/** The time between a failed write and the next attempt, in multiples of the delay. */
 const RETRY_DELAYS = 10;
 
 export interface FileCursorOptions {
@@ -36,9 +36,9 @@ export interface FileCursorOptions {
  * Stores cursors in one small file, which each write replaces. Only the process that serves the replicas may use the
  * file. A file of another format is refused with `LOG_DAMAGED`, and never overwritten.
  *
- * If there is a delay, moved cursors are written together after it, because hundreds of replicas acknowledge each
- * event. Disposal writes them at once. A stored cursor that is too low does no harm, because each replica names its
- * last event when it connects.
+ * With a delay, one write stores all cursors that have moved, because hundreds of replicas may acknowledge each event.
+ * Disposal writes the moved cursors at once. A stored cursor that is too low does no harm, because each replica names
+ * its last event when it connects.
  */
 export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #disk: Disk;
@@ -67,7 +67,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
 
   advance(replica: string, sequence: number): void {
     const before = this.#cursors.get(replica);
-    // If the cursor does not move, only the order of the replicas changes, which need not be written.
+    // If the cursor does not move, only the order of the replicas changes. The order need not be written.
     if (before !== undefined && sequence <= before) return this.#cursors.advance(replica, sequence);
     if (this.#delay === undefined) return this.#change((cursors) => cursors.advance(replica, sequence));
     this.#cursors.advance(replica, sequence);
@@ -103,8 +103,8 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   }
 
   /**
-   * Writes the cursors, and tries again later if the write fails. The file is replaced as a whole, so a later write can
-   * succeed after a failed one (a full disk).
+   * Writes the cursors, and tries again later if the write fails. A later write can succeed (after a full disk),
+   * because each write replaces the whole file.
    */
   #writeLate(delay: CursorDelay): void {
     this.#pending = undefined;

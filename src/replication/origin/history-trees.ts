@@ -38,7 +38,8 @@ export class HistoryTrees implements TreeSource {
     const { seq, ts, op, recordId, record } = await readEvent(context, row);
     // Store the hashes of the folders as of this event in the index, for `treeHashAt`.
     await rootAtHead(context, head.seq);
-    // Take the root from the log, not from the index: the replica accepts the state only if it has this root.
+    // Take the root from the log, not from the index, because the replica accepts only a state with the root in the
+    // log.
     const root = await rootToState(context, head.seq);
     const { hash, frontier } = head;
     const erasures = await erasureRows(context);
@@ -58,9 +59,8 @@ export class HistoryTrees implements TreeSource {
   }
 
   /**
-   * Throws `UNAVAILABLE` if the index no longer has the state after event `seq`. Called after each read of the index:
-   * once the lines up to an event are dropped, the index begins after that event, and an earlier state that is read
-   * from it is wrong.
+   * Throws `UNAVAILABLE` if the index no longer has the state after event `seq`. Called after each read of the index.
+   * Once the lines up to an event are dropped, the index begins after that event, and yields wrong earlier states.
    */
   async #refuseDropped(seq: number): Promise<void> {
     const from = await indexedFrom(this.#context);
@@ -146,7 +146,7 @@ class IndexedView implements TreeView {
       name: nameOf(path),
       row,
       hash: isFolder ? await this.#treeHash(path) : entry?.hash,
-      // A path that was a folder and is none now can be marked as touched, too: everything in it was deleted.
+      // A path that is no longer a folder can be touched, too, because everything in the folder was deleted.
       touched: this.#isTouched(path) || (isFolder ? false : undefined),
     };
   }

@@ -42,7 +42,10 @@ export class OriginAcceptor implements ReplicaAcceptor {
   readonly #options: OriginAcceptorOptions;
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
-  /** The last reported error of each forked replica, by the ids of its workspace and the replica. */
+  /**
+   * The last reported error of each forked replica (put back to an earlier state, or copied). The key is the ids of its
+   * workspace and the replica.
+   */
   readonly #forked = new RecentMap<string, string>(MOST_FORKED);
   /** The ids of the workspaces that, according to at least one replica, were put back to an earlier state. */
   readonly #contradicted = new Set<string>();
@@ -114,8 +117,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Reports each workspace once. A replica that searches for the last common event contradicts the log many times, and
-   * other replicas contradict it, too.
+   * Reports once for each workspace that a replica contradicts its log. A replica that searches for the last common
+   * event contradicts the log many times, and several replicas may do so.
    */
   #noteContradicted(session: OriginSession, place: ReplicaPlace): void {
     const { contradicted } = session;

@@ -41,7 +41,7 @@ export interface OriginOptions {
    * replica.
    */
   readonly admit?: (replica: string) => void;
-  /** Called once the client is admitted as the replica that it names. Must not throw. */
+  /** Called once the client is admitted as a replica. Must not throw. */
   readonly onReplica?: () => void;
   /** The parts that accept what the replica writes back. Default: nothing is accepted. */
   readonly writeBack?: WriteBackParts;
@@ -83,9 +83,10 @@ const MAX_BEHIND = 1_000_000;
 
 /**
  * The origin's side of a session with one replica (docs/protocol.md, "A conversation"). First, the replica's history is
- * compared with the log. A different history is reported, and ends the session. Otherwise, the replica is sent every
- * event after its last one, in order, and each content that it requests and is allowed to have. Events for which a slow
- * replica has no room are not read from the log, so a slow replica delays no other replica.
+ * compared with the log. A different history is reported, and ends the session. Otherwise, the session sends every
+ * event after the replica's last one, in order. It also sends each content that the replica requests and is allowed to
+ * have. Events are read from the log only when the replica has room for them. Therefore, a slow replica delays no other
+ * replica.
  */
 export class OriginSession {
   readonly #channel: Channel;
@@ -131,7 +132,10 @@ export class OriginSession {
     return this.#replica;
   }
 
-  /** The error that names an event that the replica holds and this log does not. `undefined` if there is none. */
+  /**
+   * The error that names the event in which the replica contradicts this log. `undefined` if the replica contradicts
+   * nothing.
+   */
   get contradicted(): ChronicleError | undefined {
     return this.#contradicted;
   }
@@ -146,8 +150,8 @@ export class OriginSession {
   }
 
   /**
-   * Resolves to true once the replica has shown that it is alive, and to false if the session ends before that. Asks
-   * the replica for a content that nobody has; a live replica denies the content at once.
+   * Resolves to true once the replica has answered. Resolves to false if the session ends first. Asks the replica for a
+   * content that nobody has. A live replica answers at once with `ContentNotFound`.
    */
   async isThere(): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -193,8 +197,8 @@ export class OriginSession {
   }
 
   /**
-   * Sends a content ahead of its event, if nothing else is being sent to the replica. The event carries the content
-   * anyway, so the loss of this message does no harm.
+   * Sends a content ahead of its event, if nothing else is being sent to the replica. The loss of this message does no
+   * harm, because the event carries the content anyway.
    */
   #sendAhead(content: AnnouncedContent): void {
     if (!this.#agreed.has("ahead") || !this.#push.isIdle || this.#channel.pendingBytes > 0) return;
@@ -230,7 +234,7 @@ export class OriginSession {
 
   /**
    * Sends the head if the replica was not told of it yet. From the head, a replica that has received only a part of a
-   * commit knows that more follows, and does not act on that part.
+   * commit knows that more follows. The replica then waits for the rest.
    */
   #tellHead(): void {
     if (this.#options.history.isLastKnown(this.#told)) return;
@@ -358,8 +362,8 @@ export class OriginSession {
   }
 
   /**
-   * Returns true if the replica can be sent the events after this head. Otherwise, tells the replica so and returns
-   * false. Throws `INTEGRITY_VIOLATION` if the log contradicts the head.
+   * Returns true if the replica can be sent the events after this head. Otherwise, tells the replica that it cannot
+   * follow, and returns false. Throws `INTEGRITY_VIOLATION` if the log contradicts the head.
    */
   async #canFollowFrom({ sequence, hash }: MessageOf<"Hello">["head"]): Promise<boolean> {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
@@ -392,8 +396,8 @@ export class OriginSession {
   }
 
   /**
-   * The last event that the replica can have seen. As long as nothing was sent, this is the head in the replica's
-   * `Hello`, because a replica that must reconcile can write back before it has reconciled.
+   * The last event that the replica can have seen. Until an event is sent, this is the head in the replica's `Hello`. A
+   * replica that must reconcile can write back before it is sent any event.
    */
   get #known(): number {
     return Math.max(this.#push.sent, this.#claimed);
@@ -425,7 +429,7 @@ export class OriginSession {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
     if (since_sequence > own.seq) throw contradiction(since_sequence, own.seq);
-    // End the offered state here: if another state must be offered below, it must be a later one.
+    // End the offered state first, so that `#resync` offers a later state.
     this.#trees?.end(since_sequence);
     const hash = await history.hashAt(since_sequence);
     if (since_sequence < history.firstSeq - 1) {
@@ -478,8 +482,8 @@ export class OriginSession {
 }
 
 /**
- * Returns the error for a replica that holds an event that the log contradicts. All lines of a replica came from its
- * origin, so either the replica lies or the origin has lost lines.
+ * Returns the error for a replica that holds an event that the log contradicts. Either the replica lies or the origin
+ * has lost lines, because all lines of a replica came from its origin.
  */
 function contradiction(sequence: number, last: number): ChronicleError {
   const what =

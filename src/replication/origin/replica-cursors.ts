@@ -18,7 +18,7 @@ export interface ReplicaCursors {
   advance(replica: string, sequence: number): void;
   /**
    * Returns the client that may present a replica (`admitReplica`). Returns `undefined` if the replica is unknown, or
-   * if nobody has presented it since holders were introduced.
+   * if nobody has presented the replica since holders were introduced.
    */
   holder(replica: string): string | undefined;
   /** Sets the holder of a replica. In a file, the holder is durable on return. Throws `IO` if the write fails. */

@@ -29,8 +29,8 @@ const MOST_BYTES = MAX_HEAD_BYTES - 64 * 1024;
 const FOLDER_BYTES = 256;
 
 /**
- * Answers a replica that reconciles in full, one request at a time, so that at most one answer is in memory while a
- * slow replica receives it.
+ * Answers the requests of a replica that reconciles in full, one at a time. Therefore, at most one answer to a slow
+ * replica is in memory.
  */
 export class TreeServer {
   /** True if the capability `times` was agreed on. */
@@ -159,7 +159,7 @@ class Answer {
   #children = 0;
   #bytes = 0;
 
-  /** True if another folder can be added, that is, while less than half of the answer is used. */
+  /** True while less than half of the answer is used, so that another folder can be added. */
   get hasRoom(): boolean {
     return this.#children < MAX_CHILDREN / 2 && this.#bytes < MOST_BYTES / 2;
   }
@@ -251,7 +251,7 @@ export interface ListedFolder {
 }
 
 export interface TreeSource {
-  /** Returns the present state. `view` can be called for this state until the history begins after it. */
+  /** Returns the present state. `view` accepts this state until the history begins after this state. */
   anchor(): Promise<TreeAnchor>;
   /**
    * Returns the state after event `seq`, for a replica that holds the events up to `since`. If `since` is 0 (no event),

@@ -29,8 +29,8 @@ export interface WriteBackParts {
 const MAX_WAITING = 16;
 
 /**
- * The maximum number of heartbeats in which a fetch receives nothing. The limit is necessary because the fetch holds a
- * lease, which stops the collector.
+ * The maximum number of heartbeats in which a fetch receives nothing. The limit is necessary, because a fetch holds a
+ * lease, and the collector frees nothing while a lease is held.
  */
 const PATIENCE_BEATS = 75;
 
@@ -41,8 +41,8 @@ const LASTING: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
 
 /**
  * Decides about the entries that a replica writes back, one batch after the other, while the session receives further
- * messages. For each batch, fetches the contents that this side lacks, makes them durable, lets the workspace decide,
- * and answers once the decision is durable.
+ * messages. For each batch, fetches the missing contents and makes them durable. Then lets the workspace decide, and
+ * answers once the decision is durable.
  */
 export class WriteBackIntake {
   readonly #channel: Channel;
@@ -169,9 +169,9 @@ export class WriteBackIntake {
 }
 
 /**
- * Returns an error that makes the replica connect again if entries under its id were decided over another connection
- * (`ROLLBACK_DETECTED`). From the next `HelloAck`, the replica learns whether a copy of it wrote those entries. Returns
- * `undefined` for any other error.
+ * Returns an error that makes the replica connect again, or `undefined` if `error` is not `ROLLBACK_DETECTED`. This
+ * code means that entries under the replica's id were decided over another connection. From the next `HelloAck`, the
+ * replica learns whether a copy of the replica wrote those entries.
  */
 function comeAgain(error: unknown): ChronicleError | undefined {
   if (!(error instanceof ChronicleError) || error.code !== "ROLLBACK_DETECTED") return undefined;
@@ -196,7 +196,7 @@ const MOST = 100_000;
  * The contents that replicas need not send: those of the workspace, and those that a replica has already sent. Two
  * kinds of contents must always be sent, so that nobody can read a content by knowing its hash:
  * - a content that the store holds only for other workspaces;
- * - a secret, whose hash is in the log and which could be read under an ordinary name.
+ * - a secret. Its hash is in the log, and a client could write it back under an ordinary name, and then read it.
  */
 export class ReceivedContents implements HeldContents {
   readonly #blobs: BlobStore;

@@ -44,7 +44,7 @@ function neededByFields(message: Message): Capability | undefined {
 
 /**
  * Returns the capability that a message needs because of its type, or because it has the field `folder_away_since` or
- * `anchor`. Returns `undefined` if it needs none.
+ * `anchor`. Returns `undefined` if the message needs none.
  */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";

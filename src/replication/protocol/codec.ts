@@ -6,8 +6,8 @@ import { bytesFieldOf, checkMessage, type Message } from "./messages.ts";
 
 /**
  * Encodes a message as a head and a body. The head is the message as JSON, with the number of bytes in place of each
- * byte field. The body is the bytes of these fields, concatenated in the order of the head. Throws the error with which
- * the other side would refuse the message: `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED`.
+ * byte field. The body is the bytes of these fields, concatenated in the order of the head. Throws `USAGE`,
+ * `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the other side would refuse.
  */
 export function encodeMessage(message: Message): FramePayload {
   const checked = checkMessage(message);
@@ -89,9 +89,9 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Checks the nesting and the number of commas and colons of a JSON text before it is parsed, because a short text can
- * need much memory as a value. Throws `LIMIT_EXCEEDED` if the nesting or the number exceeds its limit. Does not check
- * whether the text is JSON.
+ * Checks how deeply a JSON text is nested, and how many commas and colons it has. Throws `LIMIT_EXCEEDED` above a
+ * limit. Called before the text is parsed, because a short text can need much memory as a value. Does not check whether
+ * the text is JSON.
  */
 function checkJson(text: Uint8Array): void {
   let depth = 0;

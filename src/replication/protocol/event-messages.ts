@@ -154,7 +154,7 @@ function* partsOf(seq: number, line: Buffer): Generator<MessageOf<"Events">> {
 
 /**
  * Returns the event of a notification. Throws `INTEGRITY_VIOLATION` if the line does not follow `prev` or disagrees
- * with the other fields of the message, or if the inline content does not match its hash. Throws `PATH_INVALID` for a
+ * with the other fields. Also throws it if the inline content does not match its hash. Throws `PATH_INVALID` for a
  * refused path.
  */
 export function openNotification(message: MessageOf<"Notification">, prev: Head): LogEvent {

@@ -144,8 +144,8 @@ const LEAST_CAPACITY = 4096;
 
 /**
  * Reads frames from pieces of any size, for instance the messages of a WebSocket. Checks a header as soon as it is
- * complete. The buffer for an incomplete frame has 4 KiB, or at most twice as many bytes as have arrived of the frame.
- * The length that the header announces has no influence on this.
+ * complete. The buffer for an incomplete frame has 4 KiB, or at most twice the bytes that have arrived. Its size does
+ * not depend on the length that the header announces.
  */
 export class FrameReader {
   #held = NOTHING;
@@ -160,8 +160,8 @@ export class FrameReader {
 
   /**
    * Yields the frames that are complete with this piece. Their bytes can be views of the piece. Throws as
-   * `decodeHeader` and `decodeFrame` do. After an error, throws it again for every further piece, because the start of
-   * the next frame is unknown.
+   * `decodeHeader` and `decodeFrame` do. Throws the same error again for every further piece, because the start of the
+   * next frame is unknown.
    */
   *push(piece: Uint8Array): Generator<Frame, void> {
     if (this.#failure !== undefined) throw this.#failure;

@@ -1,6 +1,7 @@
 /**
- * Limits on what a peer may send. A length or count in a frame is checked before memory is allocated for it. Both sides
- * must have the same limits, so a changed limit needs a new version of the protocol. docs/protocol.md lists the limits.
+ * Limits on what a peer may send. A length or count in a frame is checked before memory is allocated for it. A changed
+ * limit needs a new version of the protocol, because both sides must have the same limits. docs/protocol.md lists the
+ * limits.
  */
 
 export const PROTOCOL_VERSION = 2;
@@ -17,7 +18,7 @@ export const MAX_HEAD_BYTES = MIB;
 /** Maximum nesting of objects and lists. */
 export const MAX_JSON_DEPTH = 64;
 
-/** Maximum number of commas and colons outside of strings. It bounds the number of keys and items in a head. */
+/** Maximum number of commas and colons outside of strings. This limits the number of keys and items in a head. */
 export const MAX_JSON_PARTS = 100_000;
 
 /** Contents of fewer bytes than this are sent inline. */
@@ -34,7 +35,7 @@ export const MAX_LINES_BYTES = 2 * MIB;
  */
 export const MAX_NOTIFIED_LINE = 128 * KIB;
 
-/** Maximum number of entries in one `WriteBack`, and of accepted and of rejected entries in one `WriteBackResult`. */
+/** Maximum number of entries in one `WriteBack`, and in each of the two lists of one `WriteBackResult`. */
 export const MAX_ENTRIES = 500;
 
 /** Maximum number of chunks in one manifest. */

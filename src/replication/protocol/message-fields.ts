@@ -19,7 +19,7 @@ export const hash = z.custom<Hash>((value) => typeof value === "string" && isHas
  */
 export const count = z.int().min(0);
 
-/** The nanoseconds of a time that its milliseconds leave out. The field is omitted if they are 0. */
+/** The nanoseconds of a time beyond its whole milliseconds. The field is omitted if they are 0. */
 export const restOfTime = z.int().min(1).max(999_999);
 
 export const name = z.string().min(1).max(MAX_NAME);
@@ -85,8 +85,8 @@ export function pathToFields(path: WorkspacePath): PathFields {
 }
 
 /**
- * Matches paths that are absolute on Windows. They are refused on all systems, because a later copy can be on Windows,
- * and such a name is hardly intended.
+ * Matches paths that are absolute on Windows. Such paths are refused on all systems, because the files may be copied to
+ * Windows later.
  */
 const DRIVE = /^[A-Za-z]:[\\/]|^\\\\/;
 

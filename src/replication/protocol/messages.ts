@@ -178,8 +178,8 @@ const helloAck = z.strictObject({
    */
   settled_local_seq: count,
   /**
-   * The `event_hash` of entry `settled_local_seq`, if the entry has one. If the replica has no such entry, or its entry
-   * has another event hash, the replica was put back to an earlier state, or is a copy.
+   * The `event_hash` of entry `settled_local_seq`, if the entry has one. If the replica lacks this entry or has another
+   * hash for it, the replica was put back to an earlier state or is a copy.
    */
   settled_hash: hash.optional(),
   /**
@@ -322,7 +322,7 @@ const writeBackResult = z.strictObject({
       z.strictObject({
         local_seq: z.int().min(1),
         reason,
-        /** The last event of this path, if the entry was refused because of it. */
+        /** The last event of this path, if the entry was refused because of that event. */
         current_sequence: count.optional(),
         kept: kept.optional(),
       }),
@@ -334,8 +334,8 @@ const writeBackResult = z.strictObject({
 const line = z.string().min(1).max(MAX_NOTIFIED_LINE);
 
 /**
- * An event of a path, with its state. Lines are sent in the order of the log, each in a `Notification`, a `Rename` or
- * an `Events`.
+ * An event of a path, with the state of the path after the event. Lines are sent in the order of the log, each in a
+ * `Notification`, a `Rename` or an `Events`.
  */
 const notification = z
   .strictObject({ type: z.literal("Notification"), sequence: z.int().min(1), ...stateFields, line })
@@ -476,8 +476,8 @@ export type MessageType = Message["type"];
 export type MessageOf<Type extends MessageType> = Extract<Message, { readonly type: Type }>;
 
 /**
- * The messages that carry lines, contents or listings. They wait for credit. All other messages are small and overtake
- * them.
+ * The messages that carry lines, contents or listings, and wait for credit. All other messages are small and do not
+ * wait.
  */
 const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "Notification",

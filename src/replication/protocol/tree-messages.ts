@@ -31,8 +31,8 @@ const folder = z.strictObject({
   after: childName.optional(),
   after_b64: childName.optional(),
   /**
-   * The folder's Merkle hash at the replica. The answer lists no children if the origin has the same hash and nothing
-   * in the folder has an event after `since`.
+   * The folder's Merkle hash at the replica. If the origin has the same hash, and nothing in the folder has an event
+   * after `since`, the answer lists no children.
    */
   hash: hash.optional(),
 });

@@ -35,7 +35,10 @@ const KNOWN: Readonly<Record<ErrorCode, true>> = {
 /** Maximum length of a message or hint that is sent, in characters. */
 const MOST = 2000;
 
-/** Codes of failures of a store or its machine. The peer can do nothing about them, and their texts can name files. */
+/**
+ * Codes of failures of a store or its machine. The peer can do nothing about such failures, and their texts can name
+ * files.
+ */
 const FAILURES: ReadonlySet<ErrorCode> = new Set(["IO", "POISONED", "BLOB_MISSING", "BLOB_CORRUPT", "LOG_DAMAGED"]);
 
 /** True for a failure of this side's store or machine. Its message must not be sent to the peer. */
@@ -84,8 +87,8 @@ export function isFromPeer(error: ChronicleError): boolean {
 }
 
 /**
- * Returns the error for a server that was an origin, or could be one, but accepts no replica now, because it was
- * started without `--replication`. The connection is retried, because the server can be started again with it.
+ * Returns the error for a server that was started without `--replication`. The replica keeps trying to connect, because
+ * the server may be started again with `--replication`.
  */
 export function notOffered(cause?: unknown): ChronicleError {
   return new ChronicleError("UNAVAILABLE", "the server there does not offer replication now", {

@@ -13,7 +13,7 @@ interface WireForm {
 
 /**
  * Returns the entry of a message. Throws `PATH_INVALID` for a path that is absolute on Windows, because peers refuse
- * it.
+ * such paths.
  */
 export function entryToWire(
   { localSeq, eventHash, path, entry, seen, actor, session, turn, action }: WriteBackEntry,

@@ -7,17 +7,17 @@ interface Caller {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** The requests that name the same event. It was the last event that this replica held when the callers came. */
+/** The requests that name the same event: the last event that this replica held when the callers came. */
 interface Requests {
   /** The number of sent requests whose answers have not arrived. */
   due: number;
-  /** The number of answers to older requests that are still due. The answer for `asked` arrives after them. */
+  /** The number of answers to older requests that are still due. The answer for `asked` arrives after these answers. */
   before: number;
   /** The callers that wait for the answer to the open request. Empty if no request is open. */
   asked: readonly Caller[];
   /**
-   * The callers that came while a request was open. They get a request of their own, because the open one can be
-   * answered without events that the origin recorded before they called.
+   * The callers that came while a request was open. They get a request of their own, because the answer to the open
+   * request may be older than their calls.
    */
   next: Caller[];
 }

@@ -64,9 +64,9 @@ export class BlockFetch {
 
   /**
    * Yields the answers for these contents as they arrive. Only one call may run at a time. Ignores blocks without a
-   * pending content. Throws `INTEGRITY_VIOLATION` for a malformed block, and for a block that has both a pending
-   * content and a content that was not requested. Throws `UNAVAILABLE` if the connection ends before all contents are
-   * answered.
+   * pending content. Throws `INTEGRITY_VIOLATION` for a malformed block. Does the same for a block that has a pending
+   * content and also a content that was not requested. Throws `UNAVAILABLE` if the connection ends before all contents
+   * are answered.
    */
   async *get(hashes: Iterable<Hash>): AsyncGenerator<FetchedBlocks, void> {
     if (this.#asking !== undefined) throw new ChronicleError("USAGE", "contents are being asked for already");
@@ -96,9 +96,9 @@ export class BlockFetch {
   }
 
   /**
-   * Called with each answer. Ignores an answer if no call of `get` runs, because such an answer is a repetition, or
-   * belongs to a call that has ended early. Resolves when there is room for another answer. Until then, the session
-   * does not read the channel, so that the origin waits, too.
+   * Called with each answer. Ignores an answer if no call of `get` runs. Such an answer is a repetition, or belongs to
+   * a call that has ended early. Resolves when there is room for another answer. Until then, the session does not read
+   * the channel, so that the origin waits, too.
    */
   async took(message: Response): Promise<void> {
     const asking = this.#asking;

@@ -16,8 +16,8 @@ type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>
 const PARALLEL = 16;
 
 /**
- * The maximum number of answers that are checked at once, so that workers stay busy while this thread makes other
- * answers durable.
+ * The maximum number of answers that are checked at once. With several answers, the workers stay busy while this thread
+ * makes other answers durable.
  */
 const MOST_CHECKING = 8;
 
@@ -37,7 +37,7 @@ interface IntakeParts {
   readonly held?: HeldContents;
   /** Fetches contents as blocks, if the other side supports this. */
   readonly blocks?: BlockFetch;
-  /** Called for each chunk while the chunks of a large content are joined, which can take long. Must not throw. */
+  /** Called after each chunk while the chunks of a large content are joined. Joining can take long. Must not throw. */
   readonly onJoining?: () => void;
   readonly early?: EarlyFiles | undefined;
   /** Called with the progress of a content that is fetched in pieces. Must not throw. */
@@ -65,7 +65,7 @@ interface WantedContents {
  * Fetches the contents that events or entries name, compares them with their hashes, and stores them durably. Many
  * contents are fetched at once as blocks, if the other side supports this. A content that is longer than one piece is
  * fetched in chunks. Each chunk is stored under its own hash, so that only the missing chunks are fetched after an
- * interruption. No record names the chunks, so the collector frees them later.
+ * interruption. The collector frees the chunks later, because no record names them.
  */
 export class ContentIntake {
   readonly #blobs: BlobStore;
@@ -177,7 +177,7 @@ export class ContentIntake {
     return true;
   }
 
-  /** Reports the progress of a chunk. Chunks are fetched in order, so all bytes before `from` have arrived. */
+  /** Reports the progress of a chunk. All bytes before `from` have arrived, because chunks are fetched in order. */
   async *#counted(
     pieces: AsyncIterable<Uint8Array>,
     { from, total }: { readonly from: number; readonly total: number },
@@ -249,9 +249,7 @@ function missing(hash: Hash, reason: string): ChronicleError {
   return new ChronicleError("BLOB_MISSING", `the content ${hash} cannot be fetched: ${reason}`, { data: { hash } });
 }
 
-/**
- * The number of bytes after which a batch is committed, so that these bytes need not be fetched again after a crash.
- */
+/** The number of bytes after which a batch is committed. After a crash, committed bytes need not be fetched again. */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -295,7 +293,7 @@ class GrowingBatch implements AsyncDisposable {
   }
 
   /**
-   * Starts a commit once the previous one has ended, so that memory stays bounded if the disk is slower than the
+   * Starts a commit once the previous one has ended. Memory therefore stays bounded if the disk is slower than the
    * network.
    */
   async #beginCommit(): Promise<void> {

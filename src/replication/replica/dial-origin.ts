@@ -11,9 +11,12 @@ import { optional } from "../../util/optional.ts";
 export interface OriginAddress {
   /** `http(s)://HOST:PORT` or `ws(s)://HOST:PORT`, or `unix:/PATH` for the socket of a server. */
   readonly url: string;
-  /** The token of this client. It is sent only to a port, not to a Unix socket. */
+  /** The token of this client. The token is sent only to a port, not to a Unix socket. */
   readonly token?: string;
-  /** The workspace, by id or name. It is added to a URL with a port, because a proxy can use it for routing. */
+  /**
+   * The workspace, by id or name. The URL of the WebSocket also names the workspace, because a proxy can use this name
+   * for routing.
+   */
   readonly workspace?: string;
 }
 
@@ -120,8 +123,8 @@ async function dialWebSocket({ url, token, workspace }: OriginAddress, signal: A
 }
 
 /**
- * Ends an attempt to connect after `CONNECT_MS`. The system would repeat the attempt for minutes at growing intervals,
- * but a new attempt notices sooner that the network works again.
+ * Ends an attempt to connect after `CONNECT_MS`. The system would repeat the attempt for minutes, at growing intervals.
+ * A new attempt notices sooner that the network works again.
  */
 function giveUpLate(socket: Socket): void {
   if (!socket.connecting) return;

@@ -2,9 +2,9 @@ import type { Entry } from "../../core/values/entry.ts";
 import type { BlobBlock } from "../../storage/blob-block.ts";
 
 /**
- * Workers in other threads. They check blocks, and write the files whose contents these blocks have. They write these
- * files beside the folder's files (see the worktree's `EarlyStage`). The next step of the sync moves the files to their
- * places in the folder. Before that, the files are neither visible nor counted. Backends: `StagedEarlyFiles`.
+ * Workers in other threads, which check blocks and write the files whose contents these blocks have. The workers write
+ * these files beside the folder's files (see the worktree's `EarlyStage`). The next step of the sync moves the files to
+ * their places in the folder. Before that, the files are neither visible nor counted. Backends: `StagedEarlyFiles`.
  */
 export interface EarlyFiles {
   /**

@@ -7,7 +7,8 @@ import { Patience } from "../contents/patience.ts";
 
 /**
  * Fetches the erasures of the origin that a full reconciliation needs. A full reconciliation ends at an event, and the
- * erasures are the `erase:` records of the origin's state after that event. They arrive as one list of rows, in pieces.
+ * erasures are the `erase:` records of the origin's state after that event. The erasures arrive as one list of rows, in
+ * pieces.
  */
 export class ErasureFetch {
   readonly #channel: Channel;
@@ -26,7 +27,7 @@ export class ErasureFetch {
     this.#channel = channel;
     this.#sequence = sequence;
     this.#patience = new Patience(channel);
-    // Handle the rejection here, because it can come before `get` is called. `get` reports it.
+    // Handle the rejection here, because it can come before `get` is called. `get` reports the error.
     this.#result.promise.catch(() => undefined);
   }
 

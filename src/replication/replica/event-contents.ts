@@ -45,9 +45,9 @@ export interface TakeRules {
 }
 
 /**
- * The contents of this many batches of a base (of at most 4,096 rows each) are stored together. The number is large for
- * two reasons: no request is under way between two groups, and a file whose content came with an earlier group is not
- * written early.
+ * The contents of this many batches of a base (of at most 4,096 rows each) are stored together, as a group. Groups are
+ * large for two reasons. No request is under way between two groups. A file whose content came with an earlier group is
+ * not written early.
  */
 const GROUP_BATCHES = 24;
 
@@ -69,8 +69,8 @@ export class EventContents {
 
   /**
    * Stores the contents of events. Rejects as `ContentIntake.ensure` does. Rejects with `UNAVAILABLE` if the origin
-   * does not have the base of an event that is not a compaction, because the state after the event is unknown without
-   * the base.
+   * does not have the base of an event, because the state after the event is unknown without the base. Only the base of
+   * a compaction may be missing (see `refuseBaseless`).
    */
   async take(arrived: readonly ArrivedEvent[]): Promise<NotTaken> {
     const inline = new Map<Hash, Uint8Array>();
@@ -142,8 +142,8 @@ export class EventContents {
     let before = 0;
     return {
       /**
-       * Reports that `contents` of the next `rows` are stored. Folders have no content, so only `all` reports every
-       * row.
+       * Reports that `contents` of the next `rows` are stored. Only `all` reports every row, because folders have no
+       * content.
        */
       within: (contents: number, rows: number) => this.#onReceived?.(before + Math.min(contents, rows), total),
       all: (rows: number) => this.#onReceived?.((before += rows), total),
@@ -169,7 +169,7 @@ export class EventContents {
   }
 }
 
-/** Returns the erasures among these events. Contents that they cover are not requested. */
+/** Returns the erasures among these events. Erased contents are not requested. */
 function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
   const erasures = new Erasures();
   for (const { event } of arrived)
@@ -178,8 +178,8 @@ function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
 }
 
 /**
- * Throws `UNAVAILABLE` if the origin does not have the base of an event. This happens if the origin compacted the event
- * away while the event was being sent, and freed the base. A new connection gets the history as it begins now.
+ * Throws `UNAVAILABLE` if the origin does not have the base of an event. This happens if the origin compacts an event
+ * away, and frees its base, while it is sending the event. A new connection gets the history as it begins now.
  *
  * The base of a compaction is allowed to be missing, because this replica already holds the state in it, or gets that
  * state by a reconciliation.
@@ -206,9 +206,9 @@ async function* together(batches: AsyncIterable<BaseBatch>): AsyncGenerator<read
 }
 
 /**
- * Returns the contents that an event needs, that is, the contents that `verify` reports as missing if the store lacks
- * them. Leaves out the contents that the rows of the event's base name (`contentsOfRows`). An event that withdraws an
- * erasure needs the contents that were erased.
+ * Returns the contents that an event needs. If the store lacked one of them, `verify` would report it as missing.
+ * Leaves out the contents that the rows of the event's base name (`contentsOfRows`). An event that withdraws an erasure
+ * needs the contents that were erased.
  */
 export function contentsOf(event: LogEvent): readonly Hash[] {
   if (!event.recordId.startsWith(ERASE)) return collect((needs) => needs.event(event, ""));

@@ -22,8 +22,8 @@ export interface CommonHistory {
   readonly held: number;
   readonly origin: number;
   /**
-   * The last event that both sides have. `undefined` if it is unknown, because the origin has compacted the event away,
-   * or this side does not hold it.
+   * The last event that both sides have. `undefined` if this event is unknown, because the origin has compacted it
+   * away, or because this side does not hold it.
    */
   readonly common: number | undefined;
 }
@@ -33,9 +33,9 @@ type Answer = "same" | "other" | "unknown";
 
 /**
  * Finds the last event that this replica and its origin have in common, by binary search. Each probe is one short
- * session. Its `Hello` names an event as the last one that this replica holds. The origin answers with its head or with
- * the events after the named event, or says that it has another event with this seq. Rejects if the origin cannot be
- * reached, or refuses this replica.
+ * session. Its `Hello` names an event as the last one that this replica holds. The answer shows whether the origin has
+ * this event. The answer is the origin's head, the events after the named event, or an error. Rejects if the origin
+ * cannot be reached, or refuses this replica.
  */
 export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHistory> {
   const { mirror } = parts;
@@ -113,8 +113,8 @@ function welcomed({ version, head }: MessageOf<"HelloAck">): number {
 }
 
 /**
- * Returns what a message says about the event in `Hello`, or `undefined` if it says nothing. `too-far` means that the
- * origin has the event.
+ * Returns the answer in a message about the event in `Hello`, or `undefined` if the message has no answer. `too-far`
+ * means that the origin has the event.
  */
 function answerOf(message: Message): Answer | undefined {
   switch (message.type) {

@@ -13,7 +13,10 @@ type EventMessage = MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<
  */
 type Taken = "taken" | "old" | "gap";
 
-/** The maximum number of bytes that wait to be stored. The origin's window keeps it far below this limit. */
+/**
+ * The maximum number of bytes that wait to be stored. A correct origin waits for an acknowledgement long before this
+ * limit.
+ */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
 /** Events that have arrived, were checked, and wait to be stored. Each event follows the event before it. */
@@ -82,14 +85,15 @@ export class IncomingEvents {
   #addEvents(message: MessageOf<"Events">): Taken {
     const { part } = message;
     if (part !== undefined) {
-      // A catch-up sends the line again from its beginning, so a part without the beginning is useless.
+      // A part without the beginning of its line is useless, because a catch-up sends the line again from its
+      // beginning.
       if (part.offset === 0) this.#parts.clear();
       else if (!this.#inParts) return this.#lost();
     }
     const whole = this.#parts.add(message);
     this.#inParts = part !== undefined && whole === undefined;
     if (whole === undefined) return "taken";
-    // `openEvents` checks that the lines are UTF-8, so the text has the same bytes.
+    // The text has the same bytes, because `openEvents` checks that the lines are UTF-8.
     const lines = Buffer.from(whole.lines).toString("utf8").split("\n");
     return this.#push(openEvents(whole, this.#tail), lines);
   }

@@ -352,8 +352,7 @@ type Body = Pick<LogEvent, "recordId" | "record">;
 
 /**
  * The file records of the last events, in memory. A step of the sync needs the record of each event soon after the
- * event was appended. A read from the log would cost a check of the log's end, three index queries, and the opening of
- * a file.
+ * event was appended. Reading the log for each record would be slow: it takes three index queries and opens a file.
  */
 export class RecentRecords {
   readonly #bodies = new RecentMap<number, Body>(MOST_EVENTS);

@@ -9,9 +9,10 @@ import type { Signal } from "../../util/signal.ts";
 import type { UpstreamLines } from "./upstream.ts";
 
 /**
- * The origin's history as a replica holds it: the lines, which a session appends, and the states that result from them.
- * "At seq N" means after event N of the origin. Queries are answered from an index, which each query brings up to date
- * with the lines. Queries about states before `start` are answered by earlier parts, as long as these are kept.
+ * The origin's history as a replica holds it. The mirror has the lines, which a session appends, and the states that
+ * result from the lines. "At seq N" means after event N of the origin. Queries are answered from an index, which each
+ * query brings up to date with the lines. Queries about states before `start` are answered by earlier parts, as long as
+ * these are kept.
  */
 export interface Mirror extends UpstreamLines {
   /** The origin's workspace id; `""` before the first event. */
@@ -58,8 +59,8 @@ export interface Mirror extends UpstreamLines {
   erasures(): Promise<readonly LoggedErasure[]>;
 
   /**
-   * Compares the index's entries of these paths at a seq (of all paths for `all`) with the Merkle roots that the
-   * origin's lines state. Returns true if they match. If the index is wrong, rebuilds it and returns false. Throws
+   * Compares the entries of these paths in the index, at a seq, with the Merkle roots in the origin's lines. `all`
+   * stands for all paths. Returns true if they match. If the index is wrong, rebuilds it and returns false. Throws
    * `LOG_DAMAGED` if the lines contradict themselves.
    */
   proves(paths: readonly WorkspacePath[] | "all", seq: number): Promise<boolean>;

@@ -32,7 +32,7 @@ export function capabilitiesOf({
 
 /**
  * Returns a replica's first message. It names the workspace by the text that the user gave, not by the id that was
- * found for that text. So the replica notices if the text now names a different workspace.
+ * found for that text. Therefore, the replica notices if the text now names a different workspace.
  */
 export function replicaHello(introduction: Introduction): MessageOf<"Hello"> {
   const { sandboxId, workspace: known, asked = known, token, upstream, mirror, journal, withProtected } = introduction;

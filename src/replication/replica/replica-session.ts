@@ -99,8 +99,8 @@ const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
 
 /**
  * The replica's side of a session with its origin (docs/protocol.md). First the contents are made durable, then the
- * lines that name them, and then the events are acknowledged. Therefore, nothing acknowledged is lost if a crash or the
- * network interrupts the session at any point. The next session continues after the last line held.
+ * lines that name them, and then the events are acknowledged. Therefore, a crash or a broken connection never loses
+ * anything acknowledged. The next session continues after the last line held.
  *
  * The origin is not trusted. Each line is hashed and must follow the one before, and contents must match their hashes.
  * A history that contradicts what this replica holds ends the session, and is noted (`WitnessNotes`).
@@ -209,8 +209,8 @@ export class ReplicaSession {
     await this.#storing;
     await this.#ahead.rest();
     const end = await this.#channel.ended;
-    // `#welcome` throws `NOT_FOUND` if the origin answers for another workspace. Report that reason even if the origin,
-    // which does not know this replica's history, has ended the session first.
+    // `#welcome` throws `NOT_FOUND` if the origin answers for another workspace. Report this error even if the origin
+    // has ended the session first, because the origin does not know this replica's history.
     return own?.code === "NOT_FOUND" && end.by === "peer" ? { by: "us", error: own } : end;
   }
 
@@ -320,9 +320,9 @@ export class ReplicaSession {
   }
 
   /**
-   * Throws `ROLLBACK_DETECTED` if the origin recorded the event under this replica's id, but this replica did not write
-   * it. Such an event comes from a copy of this replica, or from this replica before it was put back to an earlier
-   * state. As long as the copy's entry has no answer, only this event reveals the copy.
+   * Throws `ROLLBACK_DETECTED` for an event under this replica's id that this replica did not write. Such an event
+   * comes from a copy of this replica, or from this replica before it was put back to an earlier state. As long as the
+   * copy's entry has no answer, only this event reveals the copy.
    */
   async #refuseOther(event: SealedEvent): Promise<void> {
     const { journal, sandboxId } = this.#options;
@@ -336,7 +336,7 @@ export class ReplicaSession {
   }
 
   async #arrived(message: MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">): Promise<void> {
-    // Ignore events during a reconciliation: those after the new state are sent again.
+    // Ignore events during a reconciliation, because those after the new state are sent again.
     if (this.#trees !== undefined) return;
     const taken = this.#witness.watch(this.#incoming.tail, () => this.#incoming.add(message));
     if (taken === "gap") return this.#askAgain();
@@ -361,7 +361,7 @@ export class ReplicaSession {
         this.#channel.close(asFatal(error));
       })
       .then(() => {
-        // If `#storing` is other work, that work has waited for this work. The end of that work stores the rest.
+        // If `#storing` is other work, that work waits for this work, and stores the rest at its own end.
         if (this.#storing !== storing) return;
         this.#storing = undefined;
         if (this.#incoming.isWaiting && !this.#isEnded) this.#store();
@@ -414,8 +414,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Requests a catch-up if the origin has later events, no background work runs, and no event and at most
-   * `HEARTBEAT_BYTES` bytes have arrived since the previous heartbeat.
+   * Requests a catch-up if the origin has later events but is not sending them. This is assumed if no background work
+   * runs, and almost nothing has arrived since the previous heartbeat: no event, and at most `HEARTBEAT_BYTES` bytes.
    */
   async #heartbeat(agentSequence: number): Promise<void> {
     const { seq } = this.#incoming.tail;
@@ -559,7 +559,7 @@ class ContentsAhead {
       .takeAhead(pathFromFields(message), { hash, bytes })
       .catch((error: unknown) => {
         const failure = asFatal(error);
-        // Ignore a disk error: it occurs again, and is reported, when the event is stored.
+        // Ignore a disk error, because it occurs again, and is reported, when the event is stored.
         if (failure.code === "INTEGRITY_VIOLATION") this.#onMismatch(failure);
       })
       .finally(() => (this.#storing = undefined));

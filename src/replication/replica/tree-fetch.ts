@@ -89,7 +89,7 @@ export class TreeFetch {
   #page(page: Page): void {
     const path = anyPathFromFields(page);
     const pending = this.#pending.get(path);
-    // No request waits for this page, so the page is a repetition.
+    // The page is a repetition, because no request waits for it.
     if (pending === undefined) return;
     const known = pending.children.length;
     for (const child of page.children) if (isBehind(child, pending.children.at(-1))) pending.children.push(child);
@@ -106,7 +106,7 @@ export class TreeFetch {
     const wanted = paths.flatMap((path) => this.#fieldsOf(path) ?? []);
     for (const folders of batchesOf(wanted)) {
       const request = { type: "TreeRequest", ...this.#state, folders } as const;
-      // A request that cannot be sent is never answered, so its callers must not wait.
+      // The callers must not wait, because a request that cannot be sent is never answered.
       this.#channel.send(request).catch((error: unknown) => this.#endWith(asFatal(error)));
     }
   }

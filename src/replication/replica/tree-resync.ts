@@ -109,8 +109,8 @@ export class TreeResync {
   }
 
   /**
-   * Reads the last iteration of each path of the mirror. Includes deleted paths: if a deleted path is made again, its
-   * iteration numbers continue.
+   * Reads the last iteration of each path of the mirror. Includes deleted paths, because the iterations of a path
+   * continue if the path is made again.
    */
   async #readMirror(): Promise<void> {
     const { mirror } = this.#parts;
@@ -165,15 +165,15 @@ export class TreeResync {
       const row = rowOf(path, child);
       this.#rows.set(path, row);
       if (row.entry?.hash !== undefined && row.entry.hash !== before?.hash) this.#changed.push(row);
-      // If the path is not a folder at the origin, request it only if the mirror has a path beneath it, or something
-      // beneath it was touched.
+      // A path that is not a folder at the origin is needed only in two cases: the mirror has a path beneath it, or
+      // something beneath it was touched.
       if (child.kind !== "dir" && !this.#held.has(path) && child.touched !== true) continue;
       const wanted = await this.#wanted(path);
       if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);
     }
     for (const path of gone) {
-      // The origin did not list this child. If the child exists in the mirror, the origin never had it. If the child
-      // does not exist there, both sides know its deletion, and only paths beneath it exist in the mirror.
+      // The origin did not list this child. A child that exists in the mirror never existed at the origin. Any other
+      // child is deleted on both sides, and only paths beneath it exist in the mirror.
       if (this.#rows.get(path)?.entry !== undefined) this.#rows.delete(path);
       if (this.#held.has(path)) next.push({ path, hash: undefined });
     }

@@ -37,7 +37,7 @@ export class FileWithheldContents implements WithheldContents {
     if (fresh.length === 0 && (this.#isDurable || hashes.length === 0)) return;
     const fd = this.#disk.open(this.#path, "append", 0o600);
     try {
-      // The file may end with a torn line, so begin on a new line.
+      // Begin on a new line, because the file may end with a torn line.
       if (fresh.length > 0) writeFully(this.#disk, fd, Buffer.from(`\n${fresh.join("\n")}\n`), null);
       this.#disk.sync(fd);
     } finally {

@@ -168,8 +168,8 @@ export class Witness {
   }
 
   /**
-   * Calls `check`, which checks a line that should follow `tail`. A valid line that by its `prev` hash follows a
-   * different event is a contradiction.
+   * Calls `check`, which checks a line that should follow `tail`. A valid line whose `prev` hash names a different
+   * event is a contradiction.
    */
   watch<Result>(tail: Head, check: () => Result): Result {
     try {

@@ -53,7 +53,7 @@ interface InFlight {
 /**
  * Sends the replica's own changes, in order, one batch at a time, while the session receives messages. A batch is sent
  * again until it is answered. The journal settles the answers before the next batch is sent. Entries that the origin
- * has decided according to `HelloAck` are not sent again, whatever the journal remembers.
+ * has decided, as its `HelloAck` says, are not sent again. The journal may not remember these decisions.
  */
 export class WriteBackPush {
   /** True if the capability `times` was agreed on. */
@@ -134,8 +134,8 @@ export class WriteBackPush {
   }
 
   /**
-   * Opens a content that the origin requests. Returns `undefined` for a content that the batch under way does not name,
-   * because the origin is not allowed to request such a content.
+   * Opens a content that the origin requests. Returns `undefined` for a content that the batch under way does not name.
+   * The origin may not request such a content.
    */
   async open(hash: Hash): Promise<BlobReader | undefined> {
     const flight = this.#flight;
@@ -200,7 +200,8 @@ export class WriteBackPush {
 
   /**
    * Sends a batch, and returns the answer to it. Returns `undefined` if the session ends before the answer arrives, or
-   * if the origin cannot accept anything at present. In the latter case, the entries are sent again after a pause.
+   * if the origin cannot accept anything at present (`unavailable`). After `unavailable`, the entries are sent again
+   * after a pause.
    */
   async #deliver(message: WriteBack): Promise<WriteBackAnswer | undefined> {
     const { promise, resolve } = Promise.withResolvers<WriteBackAnswer | undefined>();

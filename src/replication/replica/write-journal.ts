@@ -25,8 +25,8 @@ export interface WriteJournal {
   settled(upTo: number, answer: WriteBackAnswer, decidedBy?: number): Promise<void>;
   /**
    * Called when a session begins. The origin remembers its decisions up to the entry `upTo`, and its last event is
-   * `head`. If this replica has received an answer to a later entry, or an answer that names a later event, the origin
-   * was restored to an earlier state.
+   * `head`. If this replica has received an answer about a later entry, or one that names a later event, the origin was
+   * restored to an earlier state.
    */
   remembered(upTo: number, head: number): void;
   /**

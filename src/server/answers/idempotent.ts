@@ -13,8 +13,8 @@ export interface NamedChange {
   readonly ifMatch: string | undefined;
   readonly body: unknown;
   /**
-   * True if the log records whether the change was made. Such a change may be tried again if it was begun and has no
-   * reply, because the workspace does not make it twice. Default: false.
+   * True if the log records whether the change was made. Such a change may be tried again if the first attempt has no
+   * reply, because the workspace does not make a change twice. Default: false.
    */
   readonly isInLog?: boolean;
 }
@@ -23,10 +23,10 @@ export interface NamedChange {
 const MOST_REPLY = 256 * 1024;
 
 /**
- * Makes a change at most once, even if the request is repeated with its key. Returns the same reply each time, or `{
- * done: true }` for a repeated request whose reply was too large to be kept. Throws the error of `work`. Throws
- * `LOCKED` while the change is being made. Throws `REFUSED` for a change that was begun and has no reply, unless
- * `isInLog`. Throws `USAGE` for a key that was used for another request.
+ * Makes a change at most once, even if the request is repeated with its key. Returns the same reply each time. If the
+ * reply was too large to be kept, a repeated request gets `{ done: true }`. Throws the error of `work`. Throws `LOCKED`
+ * while the change is being made. Throws `REFUSED` for a change that was begun and has no reply, unless `isInLog`.
+ * Throws `USAGE` for a key that was used for another request.
  */
 export async function onlyOnce(
   book: IdempotencyStore,
@@ -75,8 +75,8 @@ function replyFrom(standing: Standing, { isInLog }: NamedChange): KeptReply | un
 }
 
 /**
- * True for an error which means that nothing was changed, because the change was refused or did not get its turn. False
- * if this is unknown.
+ * True if the error shows that nothing was changed: the change was refused, or did not get its turn. False if it is
+ * unknown whether something was changed.
  */
 function changedNothing(error: unknown): boolean {
   return error instanceof ChronicleError && (statusOf(error) < 500 || error.code === "LOCKED");

@@ -50,15 +50,15 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   /**
-   * Adds a change as the newest one. If the number of changes exceeds `MOST` afterwards, forgets the oldest change that
-   * is not being made.
+   * Adds a change as the newest one. If there are then more than `MOST` changes, forgets the oldest one that is not
+   * being made.
    */
   put(key: string, entry: BookEntry): void {
     this.#forget(key);
     this.#entries.set(key, entry);
     if (entry.reply !== undefined) this.#noteReply(key, entry.reply);
     if (this.#entries.size <= MOST) return;
-    // Do not forget a change that is being made: a repeated request would make the change a second time.
+    // Do not forget a change that is being made, because a repeated request would make the change a second time.
     for (const [oldest, { going }] of this.#entries) {
       if (going) continue;
       this.#forget(oldest);

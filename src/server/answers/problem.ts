@@ -47,8 +47,8 @@ export function withStatus(problem: Problem, status: number): Problem {
 }
 
 /**
- * Returns 507 for a full disk (RFC 4918), 422 if a line in the request's body does not verify, and otherwise the status
- * of the error's code.
+ * Returns 507 for a full disk (RFC 4918), and 422 for a line of the request's body that does not verify. Otherwise,
+ * returns the status of the error's code.
  */
 export function statusOf({ code, data }: ChronicleError): number {
   if (code === "IO" && isOutOfSpace(data["errno"])) return 507;
@@ -111,8 +111,8 @@ export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<Pr
 }
 
 /**
- * Puts `…` in place of the hidden folders (except `/`). Longer paths are replaced first, because a hidden folder may be
- * inside another hidden folder.
+ * Puts `…` in place of the hidden folders (except `/`). Longer paths are replaced first, because one hidden folder may
+ * lie in another.
  */
 export function hide(text: string, hidden: readonly string[]): string {
   const longestFirst = hidden.toSorted((a, b) => b.length - a.length);
@@ -124,8 +124,7 @@ export function hide(text: string, hidden: readonly string[]): string {
 
 /**
  * Returns the hidden folders for a caller who must not learn where folders are on this machine. They include the
- * tracked folders that the error itself names, because an open workspace may not know the place to which its folder was
- * moved.
+ * folders that the error itself names, because an open workspace may not know the place to which its folder was moved.
  */
 export function hiddenIn(thrown: unknown, hidden: readonly string[]): readonly string[] {
   const error = codedError(thrown);

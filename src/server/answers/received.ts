@@ -20,8 +20,11 @@ export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHead
 }
 
 /**
- * Returns the condition of a change. `If-Match` gives one or several hashes: the path must have one of them. With the
- * value `*`, `If-Match` gives `*` (the path must exist), and `If-None-Match` gives `none` (the path must not exist).
+ * Returns the condition of a change:
+ * - `If-Match` with ETags gives their hashes, one of which the path must have;
+ * - `If-Match: *` gives `*`, which means that the path must exist;
+ * - `If-None-Match: *` gives `none`, which means that the path must not exist.
+ *
  * Throws `USAGE` for invalid headers, and `PRECONDITION_FAILED` if none of the ETags can match.
  */
 export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: string | readonly string[] } {

@@ -24,8 +24,8 @@ export async function sendContent(reply: FastifyReply, content: ContentReply, li
     reply.code(304).headers(about).send();
     return;
   }
-  // If `If-Range` has a different ETag, the client has parts of a different content, so the whole content is sent (RFC
-  // 9110 §13.1.5).
+  // If `If-Range` has a different ETag, the client has parts of a different content. The whole content is then sent
+  // (RFC 9110 §13.1.5).
   const isSame = headers["if-range"] === undefined || headers["if-range"] === `"${hash}"`;
   const range = method === "GET" && isSame ? rangeOf(headers.range, size) : undefined;
   if (range === "unsatisfiable") {
@@ -56,7 +56,7 @@ function headersOf({ hash, file }: ContentReply): Headers {
     ...SAFE_HEADERS,
     etag: `"${hash}"`,
     "accept-ranges": "bytes",
-    // A caller's rights may change, so caches must revalidate by the ETag.
+    // Caches must revalidate by the ETag, because a caller's rights may change.
     "cache-control": "private, no-cache",
     "content-type": file === undefined ? "application/octet-stream" : contentTypeOf(file.path),
     ...named,
@@ -77,7 +77,7 @@ async function sendPieces(reply: FastifyReply, sending: Sending): Promise<void> 
   if (length <= SMALL) return sendWhole(reply, sending);
   let sent = 0;
   for await (const piece of pieces) {
-    // Write the pieces here: Fastify would pipe a stream into the response without a time limit for a slow client.
+    // Write the pieces here, because Fastify would set no time limit for a slow client.
     if (sent === 0) reply.hijack().raw.writeHead(status, head);
     sent += piece.length;
     if (!(await writeTo(reply.raw, piece, limits.slowMs))) return;
@@ -106,9 +106,9 @@ interface ByteRange {
 }
 
 /**
- * Returns the requested range (RFC 9110 §14). Returns `undefined` if the whole content is to be sent: there is no
- * header, or the header has another unit or an invalid syntax. Returns `unsatisfiable` if the content has no byte of
- * the range, or if several ranges are requested.
+ * Returns the requested range (RFC 9110 §14). Returns `undefined` for the whole content: there is no header, its unit
+ * is not bytes, or its syntax is invalid. Returns `unsatisfiable` if the content has no byte of the range, or if
+ * several ranges are requested.
  */
 export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];

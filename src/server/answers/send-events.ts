@@ -14,8 +14,8 @@ export interface EventsToSend {
    */
   readonly stopping: AbortSignal;
   /**
-   * Called with each heartbeat. The connection is closed if the promise resolves to false, because the caller's token
-   * is no longer valid, or if the promise rejects.
+   * Called with each heartbeat. The promise resolves to false if the caller's token is no longer valid. The connection
+   * is then closed. It is also closed if the promise rejects.
    */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
@@ -59,14 +59,16 @@ export async function sendEvents(
   }
 }
 
-/** All followers of a workspace get the same event object, so its text is encoded only once. */
+/**
+ * The texts of events. Each text is encoded only once, because all followers of a workspace get the same event object.
+ */
 const texts = new WeakMap<object, Buffer>();
 
 function textOf(event: { readonly seq: number }): Buffer {
   const known = texts.get(event);
   if (known !== undefined) return known;
-  // The result of `JSON.stringify` has no line breaks, so one `data` line is enough. A browser passes events of the
-  // type `message` to `onmessage`.
+  // One `data` line is enough, because the result of `JSON.stringify` has no line breaks. A browser passes events of
+  // the type `message` to `onmessage`.
   const text = Buffer.from(`id: ${event.seq}\nevent: message\ndata: ${JSON.stringify(event)}\n\n`);
   texts.set(event, text);
   return text;

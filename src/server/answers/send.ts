@@ -4,8 +4,8 @@ import type { FastifyReply } from "fastify";
 import { makeProblem, type Problem } from "./problem.ts";
 
 /**
- * The headers of each answer of the app, and of each problem. They keep browsers from guessing the type of an answer,
- * and from showing it in a frame, running it, reading it across origins, or caching it. An answer with a content has a
+ * The headers of each answer of the app, and of each problem. They forbid browsers to guess the type of an answer, to
+ * show it in a frame, to run it, to read it across origins, and to cache it. An answer with a content has a
  * `cache-control` of its own.
  */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
@@ -27,7 +27,7 @@ export function sendProblem(response: ServerResponse, problem: Problem, headers:
   const text = JSON.stringify(problem);
   const length = { "content-length": Buffer.byteLength(text) };
   response.writeHead(problem.status, { ...problemHeaders(response.req), ...headers, ...length });
-  // Pass a string to `end`: Node then writes it together with the head.
+  // Pass a string to `end`, because Node writes a string together with the head.
   response.end(response.req.method === "HEAD" ? undefined : text);
 }
 
@@ -37,8 +37,8 @@ export function sendProblem(response: ServerResponse, problem: Problem, headers:
  */
 export function replyProblem(reply: FastifyReply, problem: Problem, headers: Headers = {}): void {
   if (reply.raw.headersSent) return cutShort(reply.raw);
-  // If Fastify could not parse the body, it has set `connection: close`. But `problemHeaders` decides whether the
-  // connection must be closed. So send the problem past Fastify (`hijack`), without Fastify's headers.
+  // Fastify has set `connection: close` if it could not parse the body. Send the problem past Fastify (`hijack`),
+  // without this header, because `problemHeaders` decides whether the connection must be closed.
   if (reply.hasHeader("connection")) return sendProblem(reply.hijack().raw, problem, headers);
   reply
     .code(problem.status)
@@ -48,8 +48,8 @@ export function replyProblem(reply: FastifyReply, problem: Problem, headers: Hea
 
 /**
  * Closes the connection in the middle of an answer, so that the client detects that the answer is incomplete. Does
- * nothing if the answer is complete, even if it is still being sent: `HttpServer.close` may already have refused the
- * request.
+ * nothing if the answer is complete, even if it is still being sent. This happens if `HttpServer.close` has already
+ * refused the request.
  */
 function cutShort(response: ServerResponse): void {
   if (response.writableEnded) return;
@@ -76,7 +76,7 @@ export function endUpgrade(socket: Duplex, status: number): void {
   const { title } = makeProblem(status, "", "");
   const timer = setTimeout(() => socket.destroy(), LEAVE_MS);
   socket.once("close", () => clearTimeout(timer));
-  // Discard further input: the end of the connection is only detected after all input was read.
+  // Discard further input, because the end of the connection is only detected after all input was read.
   socket.resume();
   socket.end(`HTTP/1.1 ${status} ${title}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }

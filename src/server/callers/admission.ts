@@ -9,9 +9,9 @@ export interface AdmittedRequest {
   readonly caller: Caller;
   readonly listener: Listener;
   /**
-   * Resolves to true if the token is still valid and has the same role, workspaces and replicas, or if this cannot be
-   * checked now. Always true for a request that needs no token. Called repeatedly for long-lived connections, and again
-   * right before a change is made.
+   * Resolves to true if the token is still valid and has the same role, workspaces and replicas. Also resolves to true
+   * if the token cannot be checked now. Always true for a request that needs no token. Called repeatedly for long-lived
+   * connections, and again right before a change is made.
    */
   readonly isStillAdmitted: () => Promise<boolean>;
 }

@@ -39,10 +39,10 @@ export class Authenticator {
   }
 
   /**
-   * Returns the caller, or a refusal: 401 if there is no token or a wrong one, 429 if there are too many wrong tokens
-   * from the client's `address`, and 503 if the issuer of the token cannot be reached. A valid token is accepted even
-   * while wrong tokens from its address are refused with 429, because all clients behind a proxy share one address.
-   * This is safe, because tokens are too long to be guessed.
+   * Returns the caller, or a refusal. A missing or wrong token gives 401, too many wrong tokens from the client's
+   * `address` give 429, and an issuer that cannot be reached gives 503. A valid token is always accepted, however many
+   * wrong tokens came from its address, because all clients behind a proxy share one address. This is safe, because
+   * tokens are too long to be guessed.
    */
   async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
     const token = tokenIn(authorization);
@@ -73,8 +73,7 @@ export class Authenticator {
   async #bearer(token: string, hash: string, now: number): Promise<Caller | "unavailable" | undefined> {
     // If the token store also has the operator's token, the role in the token store applies.
     const record = this.#options.book.find(hash);
-    // Compare hashes, and in constant time. So neither the length nor the time reveals anything about the operator's
-    // token.
+    // Compare hashes in constant time, so that neither length nor time reveals anything about the operator's token.
     const isOperators = this.#operator !== undefined && timingSafeEqual(Buffer.from(hash, "hex"), this.#operator);
     if (record === undefined && isOperators) {
       return { id: "operator", name: "operator", role: "operator", isOwner: false };
@@ -91,7 +90,7 @@ function tokenIn(authorization: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
 }
 
-/** Returns "unavailable" if the issuer cannot be reached. In this case, it is unknown whether the token is valid. */
+/** Returns "unavailable" if the issuer cannot be reached. The token may then be valid or not. */
 async function unlessAway(
   asking: Promise<Caller | undefined> | undefined,
 ): Promise<Caller | "unavailable" | undefined> {
@@ -122,8 +121,8 @@ export interface Refusal {
 const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
 
 /**
- * Returns a refusal if a request is ambiguous (400), names a host that the listener does not serve (421), or comes from
- * a foreign web page (see `strangerOf`).
+ * Returns a refusal for an ambiguous request (400), for a host that the listener does not serve (421), and for a
+ * request from a foreign web page (see `strangerOf`).
  */
 export function refusalOf(head: RequestHead, listener: Listener): Refusal | undefined {
   const stranger = strangerOf(head, listener.kind === "socket" ? "socket" : listener, ONCE);

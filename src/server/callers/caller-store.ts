@@ -17,7 +17,8 @@ export interface StoreParts {
 
 /**
  * The store for one caller. Operations on workspaces find only those that the caller may see, and throw `NOT_FOUND` for
- * others. `gc`, `du` and `doctor` concern the whole store. Their rows check that the caller may see all workspaces.
+ * others. `gc`, `du` and `doctor` concern the whole store. The rows that call them check that the caller may see all
+ * workspaces.
  */
 export class CallerStore implements StoreApi {
   /** Empty, because callers do not learn the folder of the store. */
@@ -30,7 +31,9 @@ export class CallerStore implements StoreApi {
     this.#caller = caller;
   }
 
-  /** `init` and `open` reject with `PLATFORM_UNSUPPORTED`: callers cannot name folders of the server's machine. */
+  /**
+   * `init` and `open` reject with `PLATFORM_UNSUPPORTED`, because callers cannot name folders of the server's machine.
+   */
   init(): ReturnType<StoreApi["init"]> {
     return Promise.reject(notOffered("to begin a history of a folder"));
   }

@@ -12,9 +12,8 @@ export interface Caller {
   /** The ids of replicas that this caller may connect even if another caller connected them before. Default: none. */
   readonly replicas?: readonly string[];
   /**
-   * True for the owner of the store, on its Unix socket. Only the owner may call hooks and manage syncs. No limit on
-   * the number or the rate of requests applies to the owner, except those on event streams and on replicas over
-   * WebSocket.
+   * True for the owner of the store, on its Unix socket. Only the owner may call hooks and manage syncs. The number and
+   * the rate of the owner's requests are not limited, except for event streams and for replicas over WebSocket.
    */
   readonly isOwner: boolean;
 }

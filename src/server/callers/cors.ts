@@ -27,8 +27,8 @@ const ALLOWED_METHODS = "GET, HEAD, PUT, POST, DELETE";
 
 /**
  * Sets the CORS headers that let a page read the answer, if its origin is in `listener.sharedWith` and the listener
- * serves the request's host. If such a request is a preflight request, also answers it, and returns true: a preflight
- * request has no token, so it cannot be admitted. Returns false for all other requests.
+ * serves the request's host. Also answers the request if it is a preflight request, because a request without a token
+ * cannot be admitted. Returns true for a request that was answered, and false for all others.
  */
 export function shareWith(request: IncomingMessage, response: ServerResponse, listener: TcpListener): boolean {
   const { origin } = request.headers;

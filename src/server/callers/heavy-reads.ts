@@ -8,9 +8,9 @@ import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 const PATIENCE_MS = 24 * 3_600_000;
 
 /**
- * The queue of one kind of reads that take long, such as reads of whole histories (`verify`) or reads for large answers
- * (patches). At most one read runs for each workspace, because a second one would read the same data. At most two reads
- * of this kind run at a time, because other requests need the same disk and thread.
+ * The queue of one kind of reads that take long. For example, `verify` reads the whole history, and a patch is a large
+ * answer. At most one read runs for each workspace, because a second one would read the same data. At most two reads of
+ * this kind run at a time, because other requests need the same disk and thread.
  */
 export class HeavyReads {
   readonly #slots: ConcurrencyLimit;
@@ -47,7 +47,7 @@ export class HeavyReads {
     const [one, other] = this.#lanes;
     taken.defer(await entered(one.users <= other.users ? one : other));
     // The read can block the thread until it ends. Therefore, let the event loop first accept the connections that have
-    // arrived, one in each turn, so that their requests are counted.
+    // arrived, one in each turn. Their requests are then counted.
     for (let turns = 0; turns <= this.#most; turns += 1) await yieldToEventLoop();
     return taken.move();
   }

@@ -3,7 +3,7 @@ import type { ServedAddresses } from "../../util/web-guard.ts";
 /** A socket or port of the server, with the rules for admitting callers there. */
 export type Listener = SocketListener | TcpListener;
 
-/** A Unix socket. Only the owner can connect, so requests need no token, and their host is not checked. */
+/** A Unix socket. Requests need no token, and their host is not checked, because only the owner can connect. */
 export interface SocketListener {
   readonly kind: "socket";
 }
@@ -28,9 +28,11 @@ export interface ListenerNames {
 const DEFAULT_PORT = { http: 80, https: 443 } as const;
 
 /**
- * Makes the listener of a port. A name in `hosts` that has no port is accepted with the listener's port. Such a name is
- * also accepted without a port, except for a loopback name on a port that is not the scheme's default. The accepted
- * origins are the accepted names with the listener's scheme, for `http` also with `https`, and those in `sharedWith`.
+ * Makes the listener of a port. A name in `hosts` with a port is accepted as it is. A name without a port is accepted
+ * with the listener's port, and also without a port. The exception is a loopback name, which is accepted without a port
+ * only if the port is the scheme's default. For example, on port 8080, `example.org` gives `example.org:8080` and
+ * `example.org`, but `localhost` gives only `localhost:8080`. The accepted origins are the accepted names with the
+ * listener's scheme, for `http` also with `https`, and those in `sharedWith`.
  */
 export function tcpListener({ scheme, port, hosts, sharedWith }: ListenerNames): TcpListener {
   const named = hosts.flatMap((host) => namesOf(host.toLowerCase(), port, scheme));

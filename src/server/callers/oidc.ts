@@ -35,15 +35,15 @@ export interface OidcOptions {
   /** In epoch milliseconds. */
   readonly now: () => number;
   /**
-   * The minimum age of the keys, in milliseconds, at which they are read again because a token has an unknown key.
+   * If a token has an unknown key, the keys are read again, but only if they are at least this old, in milliseconds.
    * Default: 10,000.
    */
   readonly newKeyMs?: number;
 }
 
 /**
- * The accepted algorithms. All are asymmetric: with a shared secret, anybody who can verify tokens could also make
- * them.
+ * The accepted algorithms. All are asymmetric, because with a shared secret, anybody who can verify tokens could also
+ * make them.
  */
 const ALGORITHMS = [
   "RS256",
@@ -85,7 +85,7 @@ class ProviderKeys {
 
   constructor(uri: URL, options: OidcOptions) {
     this.#options = options;
-    // `jose` must not read the keys again by itself: it would drop them if the provider could not be reached.
+    // `jose` must not read the keys again by itself, because it would drop them if the provider could not be reached.
     this.#remote = createRemoteJWKSet(uri, {
       ...{ timeoutDuration: TIMEOUT_MS, cooldownDuration: Infinity, cacheMaxAge: Infinity },
     });

@@ -57,7 +57,7 @@ export interface OpenWorkspacesOptions {
 const MOST = 256;
 /** The minimum time between two checks of a workspace's settings in `openKey`, in milliseconds. */
 const LOOK_MS = 1_000;
-/** The limit `most` does not close a workspace whose last use is less than this number of milliseconds ago. */
+/** Only workspaces that were not used for this time, in milliseconds, are closed to make room for others. */
 const JUST_USED_MS = 1_000;
 /** The maximum time for which `release` waits for leases to be returned, in milliseconds. */
 const RELEASE_MS = 5_000;
@@ -95,8 +95,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Like `openFolder`, with an agent's rights. The lease is never returned, so this method is only for short-lived
-   * processes.
+   * Like `openFolder`, with an agent's rights. This method is only for short-lived processes, because the lease is
+   * never returned.
    */
   async open(folder: string, create: boolean): Promise<WorkspaceApi> {
     return (await this.openFolder(folder, create)).workspace.as({ role: "agent" });
@@ -198,7 +198,7 @@ export class OpenWorkspaces {
     await closed(held);
   }
 
-  /** Closes the workspaces that were not used for `idleMs`, and returns how many are still open. */
+  /** Closes the workspaces that were not used for `idleMs`. Returns the number of workspaces that are still open. */
   async closeIdle(idleMs: number): Promise<number> {
     const oldest = this.#options.now() - idleMs;
     const idle = [...this.#held.values()].filter((held) => held.leases === 0 && held.used < oldest);
@@ -208,7 +208,7 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Closes the workspace that is not in use and was used longest ago, unless it is the most recently used one of all.
+   * Closes the least recently used workspace that is not in use. Never closes the most recently used workspace of all.
    * Returns true if it has closed one.
    */
   async closeOldest(): Promise<boolean> {
@@ -235,7 +235,7 @@ export class OpenWorkspaces {
     });
   }
 
-  /** Takes a lease, and returns it once `onOpen` has ended. So the workspace stays open during the wait. */
+  /** Takes a lease at once, so that the workspace stays open, and returns the lease when `onOpen` has ended. */
   async #handOut(held: Held): Promise<Lease> {
     const lease = this.#lease(held);
     await held.ready;

@@ -36,9 +36,8 @@ export async function mustSee(workspaces: OpenWorkspaces, caller: Caller, key: s
 
 async function mayAskFor(workspaces: OpenWorkspaces, { workspaces: own }: Caller, key: string): Promise<boolean> {
   if (own === undefined || own.includes(key)) return true;
-  // If the token has the name of the workspace and `key` is its id, open the workspace of that name to compare its id.
-  // If the token has the id and `key` is the name, the match is found only if the workspace was opened by this name
-  // before.
+  // If the token has a name while `key` is an id, open the workspace of that name, and compare its id with `key`. If
+  // the token has an id while `key` is a name, the match is found only if the workspace was opened by this name before.
   for (const mine of own) if (ID.test(mine) !== ID.test(key) && (await isSame(workspaces, mine, key))) return true;
   return false;
 }

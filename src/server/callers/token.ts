@@ -24,7 +24,7 @@ export interface TokenRecord {
 
 /**
  * Stores the records of tokens. The backends are `MemoryTokenStore` and a file in the configuration folder. `find` must
- * be fast: the server calls it for each request, so that a revoked token is refused at once.
+ * be fast, because the server calls it for each request. A revoked token is therefore refused at once.
  */
 export interface TokenStore {
   find(hash: string): TokenRecord | undefined;

@@ -44,8 +44,8 @@ interface ConnectionSetting extends ProblemSetting {
 type Message<Type extends GatewayMessage["type"]> = Extract<GatewayMessage, { readonly type: Type }>;
 
 /**
- * The connection of one client. Answers are sent as they become known; their `request_id` identifies the message. If a
- * client does not read its answers, its messages are not read either, and its connection is closed after a while.
+ * The connection of one client. Answers are sent as they become known; their `request_id` identifies the message. While
+ * a client does not read its answers, its messages are not read either. After a while, its connection is closed.
  */
 export class GatewayConnection {
   readonly #socket: WebSocket;
@@ -77,7 +77,7 @@ export class GatewayConnection {
   #take(data: RawData): void {
     this.#lastAsked = performance.now();
     this.#waiting.push(data);
-    // A paused socket still emits messages that have already arrived, so several messages may wait.
+    // Several messages may wait, because a paused socket still emits messages that have already arrived.
     if (this.#working >= MOST_AT_ONCE) this.#socket.pause();
     else this.#work();
   }
@@ -306,7 +306,7 @@ async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<st
 /** The maximum length of a content in one message, in bytes. Clients read the rest of a longer content over HTTP. */
 export const MOST_CONTENT = 512 * 1024;
 
-/** A content, or the beginning of a long one: text if the bytes are UTF-8, and otherwise Base64. */
+/** A content, or the beginning of a long one. It is text if the bytes are UTF-8, and otherwise Base64. */
 interface ShownContent {
   readonly encoding: "utf8" | "base64";
   readonly content: string;

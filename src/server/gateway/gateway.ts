@@ -75,7 +75,7 @@ export class Gateway {
     const { workspaces, limits, hidden, report } = this.#options;
     const charge = (): number => (caller.isOwner ? 0 : this.#rates[caller.role].take(caller.id, Date.now()));
     const slot = (): Disposable | undefined => this.#subscriptions.take(caller.id);
-    // An operator's program may serve thousands of sessions, so its subscriptions are not limited.
+    // The subscriptions of operators are not limited, because an operator's program may serve thousands of sessions.
     const limited = mayDo(caller.role, "operator") ? {} : { slot };
     const setting = { workspaces, limits, hidden, report, caller, charge, ...limited };
     const connection = new GatewayConnection(client, setting);

@@ -33,13 +33,15 @@ export class ConcurrencyLimit {
 }
 
 /**
- * The remote end of a connection, which identifies it: a TLS socket and the TCP socket inside it have the same values.
+ * The remote end of a connection. It identifies the connection, because a TLS socket and the TCP socket inside it have
+ * the same values.
  */
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
 /**
- * Limits the connections of a port. If the limit is reached, a new connection closes the connection that has been idle
- * for longest, so that idle connections do not block new clients. If all connections are busy, the new one is closed.
+ * Limits the connections of a port. Above the limit, a new connection takes the place of the connection that has been
+ * idle for longest. Idle connections therefore do not block new clients. If all connections are busy, the new one is
+ * closed.
  */
 export class ConnectionLimit {
   readonly #most: number;

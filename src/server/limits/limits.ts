@@ -19,7 +19,7 @@ export interface ServerLimits {
   readonly slowBytes: number;
   /**
    * The length of the period in which `slowBytes` of an upload must arrive, in milliseconds. It is also the maximum
-   * time until a client has read what it was sent.
+   * time in which a client must read the sent bytes.
    */
   readonly slowMs: number;
   /** The maximum time for which a connection may be idle between two requests, in milliseconds. */

@@ -7,9 +7,7 @@ const EVENTS_ROUTE = "/v1/workspaces/:id/events";
 export interface MetricSources {
   readonly openWorkspaces: () => number;
   readonly gateway: () => { readonly connections: number; readonly subscriptions: number };
-  /**
-   * `lag` is the number of events that a replica has not acknowledged, for the replica with the largest such number.
-   */
+  /** `lag` is the largest number of events that any replica has not acknowledged. */
   readonly replicas: () => Promise<{ readonly replicas: number; readonly lag: number }>;
   /** Returns the number of commits and the number of events that this process has recorded since it began. */
   readonly recorded: () => { readonly commits: number; readonly events: number };
@@ -110,7 +108,6 @@ export class Metrics {
   #storedBytes(): Promise<number> {
     const at = performance.now();
     if (this.#stored === undefined || at - this.#stored.at > MEASURE_MS) {
-      // Report NaN if the store cannot be measured.
       const bytes = this.#sources.storedBytes().catch(() => Number.NaN);
       this.#stored = { at, bytes };
     }

@@ -11,8 +11,8 @@ interface Bucket {
 }
 
 /**
- * Above this number of buckets, the least recently used one is dropped. If its key is used later, it begins with a full
- * bucket.
+ * Above this number of buckets, the least recently used one is dropped. A key whose bucket was dropped begins with a
+ * full bucket.
  */
 const MOST_KEYS = 10_000;
 

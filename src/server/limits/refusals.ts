@@ -3,8 +3,8 @@ import { type Rate, RateLimiter } from "./rate-limiter.ts";
 /** Limits how fast refusals of one caller let logs and diagnostics grow. */
 const RATE: Rate = { burst: 20, perSecond: 0.1 };
 /**
- * The maximum number of callers whose unrecorded refusals are counted. Above it, the count of the caller whose last
- * refusal is the oldest is dropped.
+ * The maximum number of callers whose unrecorded refusals are counted. Above it, the caller whose last refusal is the
+ * oldest is no longer counted.
  */
 const MOST_CALLERS = 10_000;
 

@@ -14,10 +14,10 @@ export class TooMuch extends Error {}
  *
  * Throws if the client leaves, or if it sends less than `slowBytes` in a period of `slowMs`. Throws `TooMuch` if the
  * client sends or announces more than `uploadBytes`. After an error, the consumer must store nothing. A period does not
- * count if the consumer took half of it or more.
+ * count if the consumer was busy with pieces for half of it or more.
  *
- * `mustHold` throws if the client is no longer admitted. It is called while the body arrives, at most once in `ASK_MS`,
- * and once more when the whole body has arrived.
+ * `mustHold` throws if the client is no longer admitted. While the body arrives, `mustHold` is called at most once in
+ * `ASK_MS`. The last call follows when the whole body has arrived.
  */
 export async function* uploaded(
   request: IncomingMessage,
@@ -42,7 +42,7 @@ export async function* uploaded(
     if (busySince !== undefined) busySince = now;
   }, limits.slowMs);
   try {
-    // Do not close the request: a client that is refused before the end of its body still gets an answer.
+    // Do not close the request, because a client that is refused before the end of its body still gets an answer.
     for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += piece.length;
       if (size > limits.uploadBytes) throw tooMuch();
@@ -55,7 +55,7 @@ export async function* uploaded(
       busyMs += performance.now() - busySince;
       busySince = undefined;
     }
-    // The consumer makes its change only after this generator has ended, and so after this last check.
+    // This check is the last one, because the consumer makes its change only after this generator has ended.
     await mustHold();
   } finally {
     clearInterval(timer);

@@ -124,8 +124,8 @@ export class ReplicaListener {
 }
 
 /**
- * Returns the workspace that the URL names; `undefined` if it names none, `null` if it names several or has other query
- * fields.
+ * Returns the workspace that the URL names, or `undefined` if it names none. Returns `null` for a URL that names
+ * several or has other query fields.
  */
 function workspaceIn(url: string): string | undefined | null {
   const query = new URL(url, "http://chronicle").searchParams;
@@ -160,9 +160,8 @@ function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string
 const OPENING_MS = 5_000;
 
 /**
- * Returns the place once it is open. Throws `UNAVAILABLE` if it is not open after `OPENING_MS`. A place that is opened
- * after that time is disposed of at once, but its workspace stays open for a while, ready for the replica's next
- * attempt.
+ * Returns the place once it is open. Throws `UNAVAILABLE` if the place is not open after `OPENING_MS`. A place that is
+ * opened later is disposed of at once. Its workspace stays open for a while, ready for the replica's next attempt.
  */
 async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -170,7 +169,7 @@ async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
     reject(starting());
     opening.then(
       (place) => place[Symbol.dispose](),
-      // Ignore the error: the replica gets it when it connects again.
+      // Ignore the error, because the replica gets it when it connects again.
       () => undefined,
     );
   }, OPENING_MS);
@@ -190,8 +189,8 @@ function starting(): ChronicleError {
 
 /**
  * Opens the workspace `named`. If `named` is `undefined`, considers the workspaces that the caller may see and that are
- * not archived. Opens that of the server's own folder if it is among them, or else the only one. Throws `NOT_FOUND` if
- * there is none, and `AMBIGUOUS` if there are several.
+ * not archived. Opens the workspace of the server's own folder if it is one of these, or else the only one. Throws
+ * `NOT_FOUND` if there is none, and `AMBIGUOUS` if there are several.
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);

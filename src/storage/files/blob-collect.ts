@@ -9,23 +9,26 @@ import { openPack } from "./pack-reader.ts";
 import { PackRewriter } from "./pack-rewriter.ts";
 import { scanPack, type PackPart } from "./pack-scan.ts";
 
-/** If a smaller share of a pack's bytes is kept, a new pack with only the kept contents replaces the pack. */
+/**
+ * The least share of a pack's bytes that must be kept. A pack with a smaller share is replaced by a new pack with only
+ * its kept contents.
+ */
 const LEAST_LIVE_SHARE = 0.7;
 
 export interface CollectWish {
   readonly keep: (hash: Hash) => boolean;
-  /** True to rewrite each pack that has anything which is not kept. */
+  /** True to rewrite each pack that has anything but kept contents. */
   readonly thorough: boolean;
 }
 
 /**
  * Frees everything that is not kept. The caller holds the collector's lock exclusively, so that no batch is open. Other
- * processes may still hold lanes that they do not write to. The packs in these lanes are not changed. Their contents
- * that are not kept are only removed from the index.
+ * processes may still hold lanes (see `PackLeases`), but do not write to them meanwhile. The collection does not change
+ * the packs in these lanes. Contents of these packs that are not kept are removed from the index only.
  *
- * Order for each pack: First, the kept contents are written to a new pack and synced. Second, the index gets their new
- * places, durably, because it would otherwise name freed contents after a power cut. Third, the old pack is removed.
- * Packs without kept contents are collected before all others, because their removal needs no space.
+ * Order for each pack: First, the kept contents are written to a new pack and synced. Second, their new places are made
+ * durable in the index. Otherwise, the index would name freed contents after a power cut. Third, the old pack is
+ * removed. Packs without kept contents are collected before all others, because their removal needs no space.
  */
 export async function collectBlobs(files: BlobFiles, lanes: PackLeases, wish: CollectWish): Promise<CollectReport> {
   removeTemporary(files);
@@ -137,7 +140,7 @@ class PackCollector {
       : undefined;
   }
 
-  /** True if the pack has garbage, or a content that is not in `live` with the same place. */
+  /** True if the pack has anything but the contents `live` at their places. */
   #holdsOther(pack: PackRow, live: readonly PlacedBlob[]): boolean {
     const { disk, layout } = this.#files;
     const known = new Set(live.map(({ hash, place }) => (place.kind === "pack" ? `${place.block} ${hash}` : "")));
@@ -184,7 +187,7 @@ class PackCollector {
     if (live.length === 0) {
       index.apply({ forgetPacks: [pack.id], durable: true });
     } else {
-      // A pack with a damaged content that is kept stays in place, so that the content can be repaired.
+      // A pack stays in place if a kept content in it is damaged, so that the content can be repaired.
       const copied = await this.#rewriter.copy(pack, live, { mayDrop: () => false });
       if (copied === undefined) return false;
       index.apply({ forgetPacks: [pack.id], ...copied, replace: true, durable: true });

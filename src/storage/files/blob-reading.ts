@@ -25,8 +25,8 @@ export class BlobReading {
   readonly #damaged: DamagedContents;
   readonly #packs: PackReader;
   /**
-   * The large contents whose hash this process has compared or is comparing, with the identity of the file at that time.
-   * Requests for ranges of one content wait for one comparison.
+   * The large contents whose hash this process has compared or is comparing, with the identity of the file at that
+   * time. Requests for ranges of one content wait for one comparison.
    */
   readonly #proved = new Map<Hash, { readonly file: string; readonly done: Promise<void> }>();
 
@@ -127,7 +127,7 @@ export class BlobReading {
     yield* reader.pieces(range);
   }
 
-  /** Runs a read. If the content is damaged, adds it to `#damaged`, so that the next writer that puts it repairs it. */
+  /** Runs a read. If the content is damaged, adds it to `#damaged`, so that the next put of the content repairs it. */
   #noting<T>(hash: Hash, read: () => T, where: () => string | undefined): T {
     try {
       return withTrouble(`reading content ${hash}`, read);
@@ -176,7 +176,9 @@ export class BlobReading {
   }
 }
 
-/** Returns the range; `undefined` if it contains the whole content, so that the content is checked by its hash. */
+/**
+ * Returns the range; `undefined` for a range with the whole content, because a whole content is checked by its hash.
+ */
 function partOf(size: number, range: ByteRange | undefined): ByteRange | undefined {
   return range !== undefined && range.start === 0 && range.end >= size ? undefined : range;
 }
@@ -305,8 +307,8 @@ async function readable({ get }: BlockSources, { place, hashes }: Group): Promis
 
 /**
  * Returns the container of a large content; `undefined` if the content has no container or is too long, or if the
- * container cannot be read or is damaged. In the last two cases, a later request for the content alone reports the
- * error, or finds the content's new place.
+ * container is unreadable or damaged. If the container is unreadable or damaged, a later request for the content alone
+ * reports the error, or finds the content's new place.
  */
 function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlace): BlobBlock | undefined {
   if (!place.packed || place.length > MAX_CONTAINER_CONTENT_BYTES) return undefined;
@@ -329,8 +331,7 @@ function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlac
 
 /**
  * The contents that were found damaged, each with the place where it was read. Writers treat these contents as not
- * stored. A content counts as sound again once it is in another place or file, because another process has put it
- * again.
+ * stored. A content counts as sound again once another process has put it into another place or file.
  */
 export class DamagedContents {
   readonly #files: BlobFiles;

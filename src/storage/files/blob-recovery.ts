@@ -71,8 +71,8 @@ export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise
 
 /**
  * Publishes the contents of lanes that other processes hold and that the index does not know. Such lanes exist if the
- * index was lost while those processes ran. The caller holds the collector's lock exclusively, so nobody is writing,
- * and no writer removes a block that is read here.
+ * index was lost while those processes ran. The caller holds the collector's lock exclusively, so no writer adds or
+ * removes a block meanwhile.
  */
 export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
   const { disk, layout, index } = files;
@@ -182,8 +182,8 @@ export type FoundPacks = string;
 export function learnReadOnly(files: BlobFiles): FoundPacks {
   const found = findPacks(files);
   if (found === NO_PACKS) return found;
-  // List the sealed packs after the lanes are read. So a pack that is sealed before its lane is read is found among the
-  // sealed packs.
+  // List the sealed packs only after reading the lanes. The list then includes each pack that was sealed before its
+  // lane was read.
   for (const { lane } of listPacks(files).active) learnLane(files, lane);
   for (const ulid of listPacks(files).sealed) learnSealed(files, ulid, "may be gone");
   const { index } = files;
@@ -193,9 +193,9 @@ export function learnReadOnly(files: BlobFiles): FoundPacks {
 }
 
 /**
- * Updates the index of a store that cannot be written, for one content that a read has not found. If the packs differ
- * from `known`, from which the index was filled, fills the index anew. Returns the packs from which the index is filled
- * now.
+ * Updates the index of a store that cannot be written, for one content that a read has not found. `known`: the packs
+ * from which the index was filled. If the packs are different now, fills the index anew. Returns the packs from which
+ * the index is now filled.
  */
 export function catchUpReadOnly(files: BlobFiles, hash: Hash, known: FoundPacks): FoundPacks {
   return withTrouble(`reading ${files.layout.folder}`, () => {

@@ -48,9 +48,9 @@ class Progress {
 }
 
 /**
- * Reads every pack and every large file, and yields the faults, including those of the index. In a lane, the bytes
- * after those that the index has published are not checked, because nothing relies on them. The caller holds a lease,
- * unless the store is read-only.
+ * Reads every pack and every large file, and yields the faults, including those of the index. In a lane (see
+ * `PackLeases`), bytes that the index has not published are not checked, because nothing relies on them. The caller
+ * holds a lease, unless the store is read-only.
  */
 export async function* verifyBlobs(files: BlobFiles, options: BlobVerifyOptions): AsyncGenerator<BlobProblem> {
   const packs = packFiles(files);
@@ -154,8 +154,8 @@ function promisedBytes({ sealed, size, row }: PackFile): number {
 }
 
 /**
- * True if garbage that ends at `to` can be a torn tail: it is at the end of a pack that is in a lane and not in the
- * index.
+ * True if garbage that ends at `to` can be a torn tail. A torn tail is at the end of a pack that is in a lane, but not
+ * in the index.
  */
 function isOpenTail({ sealed, size, row }: PackFile, to: number): boolean {
   return !sealed && row === undefined && to === size;
@@ -212,8 +212,8 @@ interface FoundParts {
 }
 
 /**
- * Returns the range after the checked bytes. These bytes are missing from the file, or were published after the packs
- * were listed.
+ * Returns the range after the checked bytes. The bytes of this range are missing from the file, or were published after
+ * the packs were listed.
  */
 function uncheckedBytes({ index }: BlobFiles, pack: PackFile): { readonly from: number; readonly to: number } {
   const promised = promisedBytes(pack);
@@ -222,8 +222,8 @@ function uncheckedBytes({ index }: BlobFiles, pack: PackFile): { readonly from: 
 }
 
 /**
- * Returns true for a row whose content is not at its place; false if the bytes there are reported as garbage, or are
- * not checked.
+ * True if the content of a row is not at its place. False if the bytes at the place are reported as garbage, or are not
+ * checked.
  */
 function pointsNowhere({ hash, place }: PlacedBlob, { blocks, told }: FoundParts): boolean {
   if (place.kind !== "pack") return false;

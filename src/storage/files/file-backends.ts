@@ -185,7 +185,7 @@ interface FileIntakeOptions {
   readonly newPackId: () => string;
 }
 
-/** Writes contents in bulk into packs. Each sink has a lane of its own. */
+/** Writes contents in bulk into packs. Each sink has a lane of its own (see `PackLeases`). */
 export class FileIntake implements BlobIntake {
   readonly #options: FileIntakeOptions;
 

@@ -127,9 +127,8 @@ export class CommitGroup {
   }
 
   async #run(isBeside: boolean): Promise<void> {
-    // Waits until all other work had a turn, so that workspaces of a store that write at the same time share the sync.
-    // With `isBeside` there is no wait, because commits that are requested during a background sync share the next
-    // sync.
+    // Wait until all other work had a turn. Workspaces that write at the same time then share one sync. With
+    // `isBeside`, do not wait, because commits that are requested during a background sync share the next sync anyway.
     if (!isBeside) await othersHadATurn();
     while (this.#waiting.length > 0) await this.#commitAll();
     this.#running = undefined;
@@ -149,7 +148,10 @@ export class CommitGroup {
   }
 }
 
-/** If the sync fails, rejects the commits of these sinks, and returns an empty list. */
+/**
+ * Syncs the writer of these sinks, and returns the sinks. If the sync fails, rejects their commits, and returns an
+ * empty list.
+ */
 async function syncBeside(flushed: readonly Waiting[]): Promise<readonly Waiting[]> {
   try {
     await flushed[0]?.writer.syncBeside();

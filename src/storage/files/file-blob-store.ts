@@ -325,7 +325,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Switches to the present index file if that file has replaced the opened one, which was lost or found damaged. Does
+   * If another index file has replaced the opened one, which was lost or damaged, switches to the new file. Does
    * nothing while something is being written. The contents of this process's lane enter the new index when the lane is
    * taken again.
    */
@@ -341,7 +341,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * If the read fails because the index is damaged, and the damaged index was removed, opens a new index and reads
+   * Runs a read. If the read fails because the index was damaged and has been removed, opens a new index and reads
    * again.
    */
   async #despiteIndex<T>(read: () => Promise<T>): Promise<T> {

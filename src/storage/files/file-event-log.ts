@@ -32,8 +32,8 @@ interface Waiting {
 interface Poison {
   readonly cause: unknown;
   /**
-   * True if the failure concerned only lines of an append, and these were cut off, so that the file holds only bytes
-   * that were durable before.
+   * True if the failure concerned only appended lines, and these were cut off. The file then has only bytes that were
+   * durable before.
    */
   readonly isCutOff: boolean;
 }
@@ -267,8 +267,8 @@ export class FileEventLog implements EventLog {
   }
 
   /**
-   * Syncs the file and, the first time, its folder: the process that made the file may have ended before it synced the
-   * folder.
+   * Syncs the file. The first time, also syncs its folder, because the process that made the file may have ended before
+   * it synced the folder.
    */
   #makeDurable(fd: number): void {
     this.#orPoison(() => {
@@ -315,7 +315,8 @@ export class FileEventLog implements EventLog {
 
   #swap(first: SealedEvent): void {
     const { log, archive } = this.#paths;
-    // Sync the file, so that a crash does not bring back bytes that were cut off: a sealed log must have no torn tail.
+    // Sync the file first. Otherwise, a crash could bring back bytes that were cut off, and a sealed log must have no
+    // torn tail.
     const fd = this.#openToAppend();
     this.#orPoison(() => this.#disk.sync(fd));
     const fresh = prepareLog(this.#disk, log, first);
@@ -393,7 +394,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  /** A disk failure also poisons the log, because it may leave the work half done. */
+  /** Runs a change of the file. A disk failure also poisons the log, because the change may be half done. */
   #change<Result>(doing: string, work: () => Result): Result {
     return this.#guard(doing, () => {
       try {

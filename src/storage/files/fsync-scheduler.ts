@@ -8,8 +8,8 @@ interface Waiting {
 
 /**
  * Syncs the files of all logs that share this object. A single request is served by this thread, because that is
- * fastest. Several requests of one turn of the event loop are served concurrently in the background. So is a request
- * that comes while such a sync runs. A journaling file system needs hardly more time for many files than for one.
+ * fastest. Several requests of one turn of the event loop are served concurrently in the background, and so are
+ * requests that come meanwhile. A journaling file system needs hardly more time for many files than for one.
  */
 export class FsyncScheduler {
   readonly #disk: Disk;
@@ -24,8 +24,8 @@ export class FsyncScheduler {
   sync(fd: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ fd, resolve, reject });
-      // `setImmediate` runs after the callbacks that are ready now. Logs that waited for the same sync of contents have
-      // then all made their requests, and are synced together.
+      // `setImmediate` runs after the callbacks that are ready now. By then, all logs that waited for the same sync of
+      // contents have made their requests, and are synced together.
       if (this.#waiting.length === 1) setImmediate(() => this.#serve());
     });
   }

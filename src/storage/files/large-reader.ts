@@ -42,15 +42,15 @@ export interface ReadLargeOptions {
   /** Called for each piece with the number of bytes that were read from the file for it. */
   readonly onStored?: (bytes: number) => void;
   /**
-   * True to compare the checksums of a container's pieces, too. They detect changed bytes that do not affect the
-   * content.
+   * True to compare the checksums of a container's pieces, too. The checksums also detect changed bytes that do not
+   * affect the content.
    */
   readonly isStrict?: boolean;
 }
 
 /**
- * Yields the content in pieces of at most 1 MiB. Throws `BLOB_CORRUPT` if it is damaged, at the latest before the last
- * piece: a reader never gets all bytes of a content whose hash is wrong.
+ * Yields the content in pieces of at most 1 MiB. If the content is damaged, throws `BLOB_CORRUPT` before the last
+ * piece, so that a reader never gets all bytes of a damaged content.
  */
 export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOptions = {}): Generator<Buffer> {
   const fd = disk.open(source.path, "read");

@@ -27,8 +27,8 @@ export interface LargeTemp {
 }
 
 /**
- * Writes one large content, piece by piece, to a temporary file: as a container if compressing the first 8 MiB saves at
- * least 5%, and otherwise raw. Needs about 16 MiB of memory.
+ * Writes one large content, piece by piece, to a temporary file. The file is a container if compressing the first 8 MiB
+ * saves at least 5%; otherwise, it is raw. Needs about 16 MiB of memory.
  */
 export class LargeWriter {
   readonly #disk: Disk;

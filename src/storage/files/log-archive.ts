@@ -77,8 +77,8 @@ async function* readSealed(
 }
 
 /**
- * Removes the sealed logs, oldest first. If a crash interrupts this, the oldest log that is left begins with a sentinel,
- * so the history can still begin there.
+ * Removes the sealed logs, oldest first. If a crash interrupts the removal, the oldest log that is left begins with the
+ * event of a compaction, so the history can still begin there.
  */
 export function removeArchive(disk: Disk, folder: string, live: bigint | undefined): void {
   for (const { name } of listArchive(disk, folder, live)) {

@@ -65,8 +65,8 @@ export interface OpenLogFile {
 /**
  * Finds the end of the log in an open file. The log ends after the last line that ends a commit. All bytes after that
  * line are torn: lines of an unfinished commit, lines that cannot be events, and a last line without its newline. With
- * `anyLine`, the log ends after the last line that is an event. This is for a copy of another store's history, which
- * can end in the middle of a commit. If no line qualifies, the log is empty, and the whole file is torn.
+ * `anyLine`, the log ends after the last line that is an event. `anyLine` is for a copy of another store's history,
+ * which can end in the middle of a commit. If no line qualifies, the log is empty, and the whole file is torn.
  */
 export function findLogEnd(file: OpenLogFile, anyLine = false): LogEnd {
   const { disk, fd, size } = file;

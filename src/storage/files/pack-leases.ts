@@ -29,8 +29,8 @@ export interface PackLease {
 }
 
 /**
- * Takes lanes for this process: files (`activePack`) to which one holder at a time appends. Makes each taken lane ready
- * for appending (`settleLane`).
+ * Takes lanes for this process. A lane is a place (`activePack`) for one pack, to which one holder at a time appends.
+ * Taking a lane makes it ready for appending (`settleLane`).
  */
 export class PackLeases {
   readonly #files: BlobFiles;
@@ -125,8 +125,8 @@ interface SeenPack {
 
 /**
  * Makes a lane ready for appending, and returns its grant. The caller holds the lane's lock. `seen`: the files that
- * earlier calls have found in the lanes, by lane. This call updates the map, so that a file whose header was read once
- * is not opened again.
+ * earlier calls have found in the lanes, by lane. This call updates the map, so that later calls need not read the same
+ * header again.
  *
  * The index knows how many bytes of the pack are settled: durable and checked. The bytes after these are the tail. The
  * contents in the tail are hashed. The blocks before the first damaged block are made durable and published, and
@@ -198,8 +198,8 @@ function keepTail(
 
 /**
  * Settles a lane in which the header of the pack cannot be read. Removes the pack if it has no sound content. Writes a
- * new header if the header is all zeros and the index does not know the pack. Such a header has not reached the disk
- * before a power cut. Seals any other pack unchanged, so that `verify` reports the damage.
+ * new header if the header is all zeros and the index does not know the pack. A power cut leaves such zeros if the
+ * header had not reached the disk. Seals any other pack unchanged, so that `verify` reports the damage.
  */
 function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefined): LaneGrant["pack"] {
   const { disk, layout, newPackId } = parts;

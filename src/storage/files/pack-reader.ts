@@ -134,9 +134,8 @@ function keyOf({ pack, block }: PackPlace): string {
 }
 
 /**
- * Opens a pack for reading. The file of a pack to which a writer still appends is `activePack` of its lane (see
- * `BlobLayout`); the pack may have been sealed since the index was updated. A sealed pack has its own file. Returns
- * `undefined` if the pack has no file.
+ * Opens a pack for reading. A pack in a lane is the lane's file, and a sealed pack has a file of its own
+ * (`BlobLayout`). A pack may have been sealed since the index was updated. Returns `undefined` if the pack has no file.
  */
 export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
   const active = pack.lane === undefined ? undefined : openIfThere(disk, layout.activePack(pack.lane));

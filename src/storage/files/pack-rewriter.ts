@@ -10,8 +10,8 @@ import { PackWriter } from "./pack-writer.ts";
 
 /**
  * Copies contents of packs to a free lane: to the end of the lane's pack, if it has one, and into new packs. The caller
- * holds the collector's lock exclusively. Other processes may still hold lanes that they do not write to. The packs in
- * these lanes are not changed.
+ * holds the collector's lock exclusively. Other processes may still hold lanes (see `PackLeases`), but do not write to
+ * them meanwhile. The packs in these lanes are not changed.
  */
 export class PackRewriter {
   readonly #files: BlobFiles;
@@ -24,9 +24,8 @@ export class PackRewriter {
   }
 
   /**
-   * Seals the given packs that are in free lanes. Returns the ULIDs of all given packs that are sealed afterwards. Must
-   * be called before any of these packs is copied, because the copies could otherwise be written to the lane of one of
-   * these packs.
+   * Seals the given packs that are in free lanes. Returns the ULIDs of all given packs that are sealed afterwards. The
+   * caller must seal all packs before it copies any of them, because a copy could otherwise be appended to one of them.
    */
   async sealAll(packs: readonly PackRow[]): Promise<ReadonlySet<string>> {
     const sealed = new Set<string>();
@@ -36,8 +35,8 @@ export class PackRewriter {
 
   /**
    * Copies contents of a sealed pack, durably, and returns their new places to publish. Leaves out a damaged content if
-   * `mayDrop` is true for it. Returns `undefined`, and keeps no copy, if the pack is missing, or if a content is
-   * damaged for which `mayDrop` is false.
+   * `mayDrop` is true for it. Returns `undefined`, and keeps no copy, if the pack is missing, or if `mayDrop` is false
+   * for a damaged content.
    */
   async copy(
     pack: PackRow,

@@ -21,7 +21,10 @@ export interface PackSinkOptions {
   readonly largeBytes?: number;
 }
 
-/** Writes contents synchronously to one lane. They are visible once the result of `finish` is published. */
+/**
+ * Writes contents synchronously to one lane (see `PackLeases`). The contents are visible once the result of `finish` is
+ * published.
+ */
 export interface PackSink extends ContentSink {
   has(hash: Hash): boolean;
   /** Makes all contents durable. The sink takes nothing after that. */

@@ -8,7 +8,7 @@ import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "../block
 import type { BlobLayout } from "../layout.ts";
 import type { UnsureNames } from "./sure-names.ts";
 
-/** The size in bytes from which a pack is sealed: before the next block is appended, or by the next background sync. */
+/** The size in bytes from which a pack is sealed. The next append or the next background sync seals it. */
 const SEAL_BYTES = 64 * 1024 * 1024;
 /**
  * The length up to which the head and the contents of a block are joined for one write, in bytes. For a longer block,
@@ -30,8 +30,8 @@ export interface PlacedBlock {
 }
 
 /**
- * Appends blocks to the packs of one lane (a sequence of packs to which one writer at a time appends), synchronously.
- * The owner of a writer holds the lock of the lane.
+ * Appends blocks to the packs of one lane, synchronously. A lane holds one pack at a time, to which one writer appends
+ * (see `PackLeases`). The owner of a writer holds the lock of the lane.
  *
  * - The bytes of a failed write are cut off, and the writer stays usable. A failed sync poisons it.
  * - A pack that has grown to 64 MiB is synced and renamed to its ULID. The next block begins a new pack.
@@ -106,8 +106,8 @@ export class PackWriter {
 
   /**
    * Does what `sync` does, in the background. Blocks that are appended meanwhile are durable after the next sync. The
-   * caller must not sync or close the writer meanwhile. An append does not seal the pack during this sync. Therefore,
-   * `syncBeside` first seals a full pack. Otherwise, a series of such syncs without a pause would prevent the sealing.
+   * caller must not sync or close the writer meanwhile. `syncBeside` first seals a full pack, because appends do not
+   * seal a pack during such a sync. Otherwise, a pack would never be sealed while one background sync follows another.
    */
   async syncBeside(): Promise<void> {
     this.#mustBeSound();
@@ -135,8 +135,8 @@ export class PackWriter {
   }
 
   /**
-   * Removes blocks, last first, as long as each is the last block of the lane and is neither synced nor being synced. A
-   * synced block stays, because another batch may have published it.
+   * Removes blocks, last first. Stops at a block that is not the last one of the lane, or that is synced or being
+   * synced. A synced block stays, because another batch may have published it.
    */
   takeBack(blocks: readonly { readonly ulid: string; readonly offset: number; readonly bytes: number }[]): void {
     for (const block of blocks.toReversed()) {
@@ -169,7 +169,8 @@ export class PackWriter {
     const fd = this.#open();
     if (this.#hasRest) this.#disk.truncate(fd, this.#end);
     this.#hasRest = false;
-    // Sync the file, so that a crash does not bring back bytes that were cut off: a sealed pack must have no torn tail.
+    // Sync the file first. Otherwise, a crash could bring back bytes that were cut off, and a sealed pack must have no
+    // torn tail.
     this.#orPoison(() => this.#disk.sync(fd));
     this.sync();
     this.#disk.rename(this.#layout.activePack(this.lane), this.#layout.sealedPack(ulid));
@@ -213,8 +214,8 @@ export class PackWriter {
       this.#disk.truncate(fd, this.#end);
       this.#hasRest = false;
     } catch {
-      // The next write, or `close`, cuts these bytes off first. Until then, or until the lane is taken again
-      // (`settleLane`), they are an unpublished tail, which nobody reads.
+      // The next write or `close` cuts these bytes off, or the next holder of the lane settles them (`settleLane`).
+      // Until then, they are an unpublished tail, which nobody reads.
     }
   }
 

@@ -24,7 +24,10 @@ type Damaged = ReadonlySet<Hash> | "all";
 /** The state of a content's stored bytes. `none`: the content is not stored. */
 export type StoredState = "sound" | "damaged" | "none";
 
-/** The blocks and large contents found sound, in shared memory, so that no other thread reads them again. */
+/**
+ * The blocks and large contents that were found sound. All threads share this memory, so that each block is read only
+ * once.
+ */
 export class CheckedBlocks {
   readonly buffer: SharedArrayBuffer;
   readonly #keys: BigInt64Array;
@@ -68,7 +71,7 @@ type Places = Pick<BlobIndex, "find" | "packs">;
 /**
  * Finds out whether the stored bytes of a content that is put again are sound. A block or large content is read on its
  * first use. A sound one is remembered for all threads of this process, and a damaged one for this object. The caller
- * treats a damaged content as not stored, so that the good bytes that are put replace it.
+ * treats a damaged content as not stored, and replaces it by the bytes that are being put.
  */
 export class SoundContents {
   readonly #disk: Disk;
@@ -176,7 +179,7 @@ function stepsToEnd<T>(steps: Generator<void, T, void>): T {
 }
 
 /**
- * Returns the key of a block or a large content, which is never 0. The key of a block is even, and requires that the
+ * Returns the key of a block or a large content. A key is never 0. The key of a block is even, and requires that the
  * block lies at an offset below 2^40. The key of a large content is odd, and has the first bits of its hash.
  */
 function keyOf(hash: Hash, place: BlobPlace): bigint {

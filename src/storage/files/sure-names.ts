@@ -6,8 +6,8 @@ import type { BlobLayout } from "../layout.ts";
 const COPY_BYTES = 1024 * 1024;
 
 /**
- * The files of a store for which a sync of their folder failed in this process. Their names may not be durable, even if
- * a later sync of the folder succeeds. Therefore, such a file is written anew before anything relies on it.
+ * Files for which a sync of their folder has failed in this process. Their names may not be durable, even if a later
+ * sync of the folder succeeds. Therefore, such a file is written anew before anything relies on it.
  */
 export type UnsureNames = Set<string>;
 
@@ -21,7 +21,7 @@ interface Parts {
 /**
  * Makes the names of files found on the disk durable, before the index names their contents. The process that named the
  * files may have ended before it synced the folders. The bytes are durable already, because a file gets its name only
- * after they are. `folders`: the folders that contain the files, and those above that may be new as well.
+ * after its bytes are durable. `folders`: the folders that contain the files, and those above that may be new as well.
  */
 export function makeNamesSure(parts: Parts, folders: readonly string[], paths: readonly string[]): void {
   const { disk, unsure } = parts;

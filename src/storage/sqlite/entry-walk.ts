@@ -56,8 +56,8 @@ export interface EntryWalk extends EntryPage {
 
 /**
  * Yields the entries beneath a folder at a seq, in path order, down to `depth`. With `after`, the walk begins after
- * that path. Memory holds pages of rows for the folders from the top to the current one, never all rows of a wide
- * folder. The walk does not recurse, so a deep tree cannot overflow the call stack.
+ * that path. Memory holds some rows of each folder from the top to the current one, never all rows of a wide folder.
+ * The walk does not recurse, so a deep tree cannot overflow the call stack.
  */
 export function* walkEntries(
   table: IterationTable,

@@ -75,7 +75,7 @@ export class FolderTable {
   }
 
   /**
-   * Returns a folder's number. Walks down to it from the nearest folder above whose number is cached. `add`: adds
+   * Returns a folder's number. Walks down to the folder, from its nearest ancestor whose number is cached. `add`: adds
    * missing folders.
    */
   #walk(folder: WorkspacePath, add: boolean): number | undefined {

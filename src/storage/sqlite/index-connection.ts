@@ -172,7 +172,7 @@ function eventRow(row: Row): EventRow {
 
 /**
  * From this number of events on, `addAll` reads the ids of all open records, and forgets all answers. For fewer events,
- * it costs less to update and forget the records one by one.
+ * updating and forgetting the records one by one is faster.
  */
 const MANY_EVENTS = 200;
 

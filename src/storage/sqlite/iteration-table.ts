@@ -40,8 +40,8 @@ const MANY = 32;
 const SOME_IN_FOLDER = 4;
 
 /**
- * The maximum number of rows that one query reads for each wanted row. It bounds the cost of rows that are read in
- * vain: rows of other names and of old iterations.
+ * The maximum number of rows that one query reads for each wanted row. The maximum bounds the cost of rows that are
+ * read in vain: rows of other names and of old iterations.
  */
 const SPARE_ROWS = 4;
 
@@ -145,8 +145,8 @@ export class IterationTable {
     let count = 0;
     for (const row of rows) {
       const { path, seq, iteration, entry } = row;
-      // If there are more rows than the cache holds, the first rows would be evicted before they are read. In that
-      // case, none of the rows is cached.
+      // If there are more rows than the cache holds, cache none of them, because the first rows would be evicted before
+      // they are read.
       if ((count += 1) <= MOST_LAST_ROWS) this.#last.put(row);
       else if (count === MOST_LAST_ROWS + 1) this.#last.forget();
       const parent = parentOf(path);
@@ -358,8 +358,8 @@ export class IterationTable {
 }
 
 /**
- * The cache holds at least this many of the paths that were put last, which is enough for a large commit. It holds at
- * most twice as many paths.
+ * The cache holds the paths that were put last: at least this number, and at most twice as many. This is enough for a
+ * large commit.
  */
 const MOST_LAST_ROWS = 16_384;
 

@@ -367,7 +367,7 @@ function numberOf(value: unknown): number {
   return typeof value === "number" ? value : 0;
 }
 
-/** The cache holds at least the places of this many contents that were added last, and at most twice as many places. */
+/** The cache holds the places of the contents that were added last: at least this number, and at most twice as many. */
 const MOST_PLACES = 16_384;
 
 /**

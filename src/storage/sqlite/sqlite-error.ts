@@ -79,7 +79,7 @@ export interface DatabasePlace {
  * Converts an SQLite error to a `ChronicleError`. Returns any other error unchanged. SQLite does not pass on the
  * system's error, so after a disk error the disk is probed with a write.
  * - `INTEGRITY_VIOLATION`: the file is not a sound database, has a format that SQLite does not know, lacks a table or a
- *   column, or a row breaks its table's rules.
+ *   column, or has a row that breaks the rules of its table.
  * - `LOCKED`: another connection has locked the database.
  * - `IO`: everything else.
  */

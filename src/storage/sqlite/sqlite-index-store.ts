@@ -36,7 +36,7 @@ export function openSqliteIndexStore(path: string, disk: Disk, options: SqliteIn
 }
 
 export interface SqliteIndexOptions {
-  /** Called when the index continues without the file, with the error for which the file takes no changes. */
+  /** Called when the index continues in a temporary database. `why`: the error with which the file refused a change. */
   readonly onTemporary?: (why: unknown) => void;
 }
 
@@ -330,8 +330,8 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   /**
-   * Makes the SQL index by content unless it exists. It is made only when it is needed, because it slows down every
-   * recording.
+   * Makes the SQL index by content unless it exists. The SQL index is made only when it is needed, because it slows
+   * down every recording.
    */
   #prepareContents(): void {
     const generation = this.#read(() => this.#generation);
@@ -396,7 +396,10 @@ export class SqliteIndexStore implements IndexStore {
     if (this.#on.db.isOpen && this.#on.db.isTransaction) this.#on.sql.run("COMMIT");
   }
 
-  /** Runs without a caller. If an error occurs here, the next read or change throws it. */
+  /**
+   * Ends the read transaction. Keeps an error for the next read or change to throw, because no caller waits for this
+   * method.
+   */
   #endOfTurn(): void {
     try {
       this.#letGo();

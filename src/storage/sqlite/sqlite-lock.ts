@@ -169,7 +169,9 @@ function holderName(holder: LockHolder | undefined): string {
 
 interface LockHolder {
   readonly pid: number;
-  /** True if a signal has stopped the process. It cannot release the lock until it is continued or ended. */
+  /**
+   * True if a signal has stopped the process. A stopped process cannot release the lock until it is continued or ended.
+   */
   readonly stopped: boolean;
 }
 

@@ -52,7 +52,10 @@ export function atMost(limit: number | undefined): string {
 /** One row: its cells, in the order of the statement's columns. */
 export type Row = readonly Cell[];
 
-/** Returns the cell as a number. Throws `DamagedCell` if it has another type, which Chronicle never writes there. */
+/**
+ * Returns the cell as a number. Throws `DamagedCell` for a cell of another type, because Chronicle never writes one
+ * there.
+ */
 export function numberAt(row: Row, at: number): number {
   const cell = row[at];
   if (typeof cell === "number") return cell;
@@ -73,5 +76,5 @@ export function bytesAt(row: Row, at: number): Buffer {
   throw new DamagedCell(`column ${at} holds ${typeof cell}, not bytes`);
 }
 
-/** The error for cells or rows that Chronicle never writes, which means that the database is damaged. */
+/** The error for cells or rows that Chronicle never writes. They show that the database is damaged. */
 export class DamagedCell extends Error {}

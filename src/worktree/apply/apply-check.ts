@@ -79,8 +79,8 @@ function keepOwnBits(step: Step): void {
 /**
  * Returns the stat of the entry with exactly the step's name; `undefined` if there is none. The disk may find an entry
  * of another name instead, because it treats both names as one. If that entry is to be removed, notes its removal as
- * the step's `alias`, which must precede the step. Otherwise, blocks the step. A step that is itself a removal ignores
- * the other entry.
+ * the step's `alias`, which must precede the step. If that entry stays, blocks the step. A step that is itself a
+ * removal ignores the other entry.
  */
 function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
   const { fs, traits } = step.root;
@@ -110,8 +110,8 @@ function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): S
 }
 
 /**
- * Returns the name that the folder lists for the file that `lstat` finds by the step's name; `undefined` if none is
- * found.
+ * Returns the listed name of the file that `lstat` finds under the step's name; `undefined` if no listed name leads to
+ * it.
  */
 function listedName({ root: { fs, traits }, inner }: Step, found: FileStat): string | undefined {
   const folder = parentOf(inner);
@@ -145,9 +145,9 @@ function isCreated({ todo, blocked }: Step): boolean {
 }
 
 /**
- * Blocks a step that has an alias together with the removal of the alias. If the step, the removal or an entry in the
- * step's new folder is blocked, blocks the step, the removal and the contents of both. Otherwise, contents would vanish
- * under one name and not appear under the other. Exception: an entry in the new folder that the disk cannot hold
+ * Makes a step and the removal of its alias depend on each other. If the step, the removal or an entry in the step's
+ * new folder is blocked, blocks the step, the removal and the contents of both. Without this rule, contents could
+ * vanish under one name and not appear under the other. Exception: an entry in the new folder that the disk cannot hold
  * (`not-held`) blocks nothing else.
  */
 export function holdAliases(steps: readonly Step[]): void {
@@ -318,8 +318,8 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
  * Blocks a step in a blocked folder in two cases:
  *
  * - The folder is missing, and will not be made.
- * - The folder is new to the record. If a folder is there now, somebody has made it meanwhile, and the record cannot
- *   hold its contents without the folder itself.
+ * - The folder is new to the record. Even if somebody has made such a folder meanwhile, the record cannot hold its
+ *   contents without the folder itself.
  */
 function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));

@@ -138,8 +138,8 @@ export function land(context: LandContext, step: Step): void {
 }
 
 /**
- * Puts an alias and its contents back, because the name for which they were removed could not be created. Blocks the
- * steps of the alias and its contents, and the steps of that name and its contents.
+ * Puts an alias (see `Step.alias`) and its contents back, because the name for which they were removed could not be
+ * created. Blocks the steps of the alias and its contents, and the steps of that name and its contents.
  */
 function putBackAlias(context: LandContext, step: Step, { reason, detail }: Blocked): void {
   if (step.alias === undefined) return;
@@ -381,8 +381,8 @@ function removeOne(context: LandContext, step: Step): void {
 }
 
 /**
- * Moves a file from the trash back to its path. Does nothing if the trash does not have the file, or if the path has an
- * entry that this apply did not put there or that somebody has changed.
+ * Moves a file from the trash back to its path. Does nothing if the file is not in the trash, or if somebody else has
+ * put or changed the entry at the path.
  */
 function putBack(step: Step, from: WorkspacePath): void {
   const { fs, staging } = step.root;
@@ -524,7 +524,7 @@ export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
 
 /**
  * Keeps the file as a conflict copy. If no folder takes a new name, but the file's own name is free, gives the file its
- * own name back. Otherwise, every later change of the workspace would fail with the same error.
+ * own name back. Without this way out, every later change of the workspace would fail with the same error.
  */
 function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): void {
   try {

@@ -5,14 +5,14 @@ import { receiversOf } from "../files/folder-places.ts";
 
 // This file chooses where new files are staged. Up to `FEW` files are staged in the folders that receive them, where
 // they get the right group, access control list and security label. More files than that would wake the watchers of
-// these folders too often, and files that were staged early (`EarlyStage`) already lie in `staging.fresh`. In these two
-// cases, `Disk.makesAlike` runs a program that finds the folders in which a new file gets the same attributes as in
-// `staging.fresh`. Files for these folders are staged in `staging.fresh`. Files for all other folders are staged in the
-// folders that receive them.
+// these folders too often. Files that were staged early (`EarlyStage`) already lie in `staging.fresh`. In these two
+// cases, `Disk.makesAlike` runs a program. It finds the folders in which a new file gets the same attributes as in
+// `staging.fresh`. Files for the found folders are staged in `staging.fresh`, and files for all other folders are
+// staged in the folders themselves.
 
 /**
- * The number of new files up to which the program is run only if files were staged early. Running the program takes
- * about as long as staging 200 files in their folders.
+ * Up to this number of new files, the program runs only if files were staged early. Running the program takes about as
+ * long as staging 200 files in their folders.
  */
 const FEW = 256;
 
@@ -63,8 +63,8 @@ async function plainFolders(
 }
 
 /**
- * Takes the early-staged file from each step whose folder is not in `plain`. A new folder counts as `plain` if its
- * parent does.
+ * Drops the early-staged file of each step whose folder is not in `plain`. A new folder counts as `plain` if its parent
+ * does.
  */
 function dropEarly(anew: readonly Step[], root: ApplyRoot, plain: ReadonlySet<WorkspacePath>): void {
   const carried = new Map<WorkspacePath, boolean>();

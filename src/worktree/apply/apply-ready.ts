@@ -34,7 +34,7 @@ export interface Asked {
   readonly syncs?: SyncsBeside;
 }
 
-/** True unless a step is blocked and its block forbids all changes (`stopsAll`). */
+/** False if the block of any step forbids all changes (`stopsAll`). */
 export function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean {
   return !steps.some((step) => stopsAll(step, request.onBlocked));
 }
@@ -75,8 +75,9 @@ function newBytesIn(open: OpenRoot, steps: readonly Step[]): number {
 }
 
 /**
- * The most changes whose files are synced while `begin` makes the intent durable. A journaling file system syncs the
- * files and the intent together in hardly more time than a single file. All these files are open meanwhile.
+ * The maximum number of changes for which the files are synced while `begin` makes the intent durable. A journaling
+ * file system syncs the files and the intent together in hardly more time than a single file. All these files stay open
+ * until the syncs end.
  */
 const BESIDE = 64;
 
@@ -180,7 +181,7 @@ interface Failure {
  * order of `add`.
  */
 export class TrashBin {
-  /** The removals that were added and not yet asked for by `emptied`, by token. The promises never reject. */
+  /** The added removals by token. `emptied` removes a removal from the map. The promises never reject. */
   readonly #going = new Map<string, Promise<Failure | undefined>>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -224,9 +225,9 @@ async function attempt(empty: () => Promise<void>): Promise<Failure | undefined>
 const STEP = 64;
 
 /**
- * The progress of an apply, for people. At first, the progress is the number of staged files, because staging takes
- * most of the time. Once the number of paths in their final state is greater, the progress is that number. The progress
- * never decreases.
+ * The progress of an apply, for people. The progress is the number of staged files, or the number of paths in their
+ * final state if that is greater. Staged files count, because staging takes most of the time. The progress never
+ * decreases.
  */
 export class ApplyProgress {
   readonly #tell: ((done: number, total: number) => void) | undefined;

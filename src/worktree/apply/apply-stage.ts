@@ -18,7 +18,7 @@ import { isReadableMode, withMode } from "./staging.ts";
  */
 const FEW = 256;
 
-/** The size in bytes up to which a content is read into memory as a whole, and shared by all steps that need it. */
+/** The size in bytes up to which a whole content is read into memory and shared by all steps that need it. */
 const HELD_BYTES = 8 * 1024 * 1024;
 
 /**
@@ -69,7 +69,7 @@ async function stageBeside(context: StageContext, wanted: Wanted): Promise<void>
   for (const step of context.steps) if (step.after?.kind === "dir") syncFolder(step);
 }
 
-/** Makes the names in a staged folder durable, which must happen before the folder is renamed into place. */
+/** Makes the names in a staged folder durable. Must be called before the folder is renamed into place. */
 function syncFolder({ staged, stagedIn, blocked }: Step): void {
   if (staged !== undefined && blocked === undefined) stagedIn.syncFolder(staged);
 }
@@ -221,7 +221,7 @@ async function stageContent(
   }
 }
 
-/** True if the step's file, once its mode is set, may be opened again by the process that made it. */
+/** True if the mode of the step's file permits this process to open the file again. */
 function isReadable({ root, after }: Step): boolean {
   return !root.traits.modes || isReadableMode(after?.mode ?? OWN_MODE);
 }
@@ -337,8 +337,8 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
 }
 
 /**
- * Syncs a staged folder or file. Skips files that were synced when they were written. With `each`, these are all files;
- * otherwise, they are the files that may not be opened again.
+ * Syncs a staged folder or file. Skips files that were synced when they were written: with `each`, all files; without
+ * it, the files that may not be opened again.
  */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;
@@ -351,8 +351,8 @@ function syncStaged(disk: Disk, step: Step, each: boolean): void {
 
 /**
  * Returns the new owner of a staged file; `undefined` if the owner does not change. A file that replaces another gets
- * the owner of the replaced file. Any other file made by root gets the owner of its folder. Otherwise, a user who once
- * ran Chronicle as root could not read the file.
+ * the owner of the replaced file. Any other file made by root gets the owner of its folder, so that a user who once ran
+ * Chronicle as root can read the file.
  */
 function ownerFor(step: Step, made: FileStat): Owner | undefined {
   const owner = replacedOwner(step) ?? (made.uid === 0 ? folderOwner(step) : undefined);

@@ -77,10 +77,10 @@ export interface Step {
 /**
  * True if the block of this path forbids all changes. Exceptions:
  *
- * - With `skip`, no block forbids anything.
+ * - With `skip`, a block forbids nothing.
  * - With `skip-changed`, the block of a path that was changed meanwhile forbids nothing.
- * - The block of a folder that cannot be removed because it is not empty never forbids anything.
- * - The block of an entry that the disk cannot hold never forbids anything.
+ * - The block of a folder that cannot be removed because it is not empty forbids nothing.
+ * - The block of an entry that the disk cannot hold forbids nothing.
  */
 export function stopsAll(
   { blocked, after }: { readonly blocked: Blocked | undefined; readonly after: Entry | undefined },

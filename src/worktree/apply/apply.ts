@@ -219,8 +219,8 @@ async function putIntoPlace(
   const unitOf = new Map<Step, readonly Step[]>();
   for (const unit of unitsOf(steps, request.together)) {
     holdUnits([unit]);
-    // A unit lands path by path if another entry must be removed first: the contents of a folder that a file replaces,
-    // or another name that the disk takes for one of the unit's names.
+    // A unit lands path by path if another entry must be removed first. Such an entry is in a folder that a file
+    // replaces, or has another name that the disk takes for one of the unit's names.
     if (unit.every((step) => !step.clear && step.alias === undefined && !early.has(step)))
       for (const step of unit) unitOf.set(step, unit);
   }
@@ -299,7 +299,7 @@ async function finish(
   return reportOf(run, applied);
 }
 
-/** Sets the modes of folders. This is done last, because a folder without write permission takes no new names. */
+/** Sets the modes of folders. The modes are set last, because a folder without write permission takes no new names. */
 function setFolderModes(steps: readonly Step[]): void {
   for (const step of steps.toReversed()) {
     const { after, blocked, todo } = step;
@@ -431,8 +431,8 @@ function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
 }
 
 /**
- * Returns the path and the difference in ns if the file did not get its recorded time. Returns an empty list if it did,
- * or if the recorded time is outside the range that is kept (`isKeptTime`).
+ * Returns the path and the difference in ns if the file did not get its recorded time. Returns an empty list if the
+ * file got that time, or if that time is outside the range that is kept (`isKeptTime`).
  */
 function inexactTime({ path, after, staged, stat, blocked }: Step): { path: WorkspacePath; offNs: bigint }[] {
   if (staged === undefined || stat === undefined || blocked !== undefined) return [];
@@ -450,9 +450,9 @@ function blockedOf(steps: readonly Step[]): BlockedPath[] {
 }
 
 /**
- * Returns the changes that are done on disk and consistent with one another: no folder is removed while its contents
- * stay, and nothing is in a folder that was not made. Changes may be inconsistent if somebody exchanges folders while
- * `isDone` looks at one path after another. `changes` are in path order, folders before their contents.
+ * Returns the changes that are done on disk and consistent with one another. Among these, no folder is removed while
+ * its contents stay, and nothing is in a folder that was not made. Changes may be inconsistent if somebody exchanges
+ * folders while `isDone` looks at one path after another. `changes` are in path order, folders before their contents.
  */
 export function doneTogether<C extends Change>(changes: readonly C[], isDone: (change: C) => boolean): C[] {
   const planned = new Map(changes.map((change) => [change.path, change]));
@@ -504,8 +504,8 @@ function makeRoot(disk: Disk, folder: string): void {
 }
 
 /**
- * Blocks the steps that the disk would refuse, as far as it can tell without a change. Requires `checkSteps` to have
- * run.
+ * Blocks the steps that the disk would refuse, as far as this can be found out without a change. Requires `checkSteps`
+ * to have run.
  */
 function checkPermissions(steps: readonly Step[]): void {
   for (const step of steps) {

@@ -86,7 +86,7 @@ export class EarlyStage {
     if (this.#fresh >= PORTION_BYTES && !this.#isSyncing) this.#sync();
   }
 
-  /** Starts a sync of the files that are not synced yet, so that an apply that takes them over waits less. */
+  /** Starts a sync of the remaining files, so that a later apply waits less. */
   end(): void {
     this.#isWhole = true;
     if (this.#files.size > 0) this.#sync();
@@ -209,8 +209,8 @@ export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepM
 }
 
 /**
- * Moves the early-staged files into this apply's prepared staging, which from then on owns them and cleans them up.
- * Removes the files that no step needs. Returns `undefined`, and moves nothing, if no step can use any of them.
+ * Moves the early-staged files into the prepared staging of this apply, which cleans them up from then on. Removes the
+ * files that no step needs. Returns `undefined`, and moves nothing, if no step can use any of them.
  */
 export function adoptEarly(steps: readonly Step[], tree: EarlyTree): AdoptedTree | undefined {
   const root = steps.find((step) => step.early !== undefined)?.root;

@@ -85,7 +85,7 @@ export function loosened(modes: LooseModes, step: Step, act: () => void): void {
 }
 
 /**
- * Decodes a note. Leaves out invalid pairs. A torn note gives no pairs, and that is safe, because no folder is made
+ * Decodes a note. Leaves out invalid pairs. A torn note gives no pairs. That is safe, because no folder is made
  * writable before its note is synced.
  */
 function notedIn(text: string): [WorkspacePath, number][] {

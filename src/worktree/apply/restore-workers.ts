@@ -35,8 +35,8 @@ export interface RestoreWorkers {
     onWritten?: (files: number) => void,
   ): Promise<readonly (FileStat | undefined)[]>;
   /**
-   * Removes files beneath `base`. Resolves to false if not all of them are removed: if there are so few that the
-   * workers would not be faster, if no workers are running, or if a removal fails. The caller then removes the rest.
+   * Removes files beneath `base`. Resolves to false if some of them may remain. Reasons: a removal failed, no workers
+   * are running, or there are so few files that the workers would not be faster. The caller then removes the rest.
    */
   remove(base: string, paths: readonly WorkspacePath[]): Promise<boolean>;
 }

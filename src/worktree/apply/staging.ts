@@ -65,9 +65,9 @@ export class Staging {
   }
 
   /**
-   * Makes the folders, and empties `new`. `keepsOld`: true for an apply that resumes an interrupted one, and needs the
-   * old files of that apply. Otherwise, `prepare` also empties `old`. In that case, an earlier apply with this token
-   * has changed nothing, so `old` holds only second names (hard links) of files that are still in place.
+   * Makes the folders, and empties `new`. `keepsOld`: true for a resumed apply, which needs the old files of the
+   * interrupted run. Without `keepsOld`, `prepare` also empties `old`. Nothing is lost, because no apply with this
+   * token has changed anything yet: `old` has only second names (hard links) of files that are still in place.
    */
   prepare(keepsOld: boolean): void {
     this.places.clear();
@@ -285,10 +285,10 @@ interface StagingFolders {
 }
 
 /**
- * Removes staging folders that are older than `LONG_AGO_NS`. The applies that made these folders were interrupted
- * before the log mentioned the applies, so no later process resumes them. The old files in the folders are second names
- * (hard links) of files that are still in place, and the new files were never put into place. Called after an apply,
- * when no interrupted operation is open.
+ * Removes staging folders that are older than `LONG_AGO_NS`. The applies of these folders were interrupted before the
+ * log mentioned them, so no later process resumes them. The old files in the folders are second names (hard links) of
+ * files that are still in place, and the new files were never put into place. Called after an apply, when no
+ * interrupted operation is open.
  */
 export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
   for (const root of roots) {

@@ -26,8 +26,8 @@ export class SyncsBeside {
   }
 
   /**
-   * Waits for the syncs that were started, and closes all files. Rejects with the disk's error if a sync failed, so
-   * that a file may not be durable.
+   * Waits for the syncs that were started, and closes all files. Rejects with the disk's error if a sync failed. In
+   * that case, a file may not be durable.
    */
   async end(): Promise<void> {
     const ends = await Promise.allSettled(this.#syncs.splice(0));

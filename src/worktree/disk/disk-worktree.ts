@@ -56,7 +56,7 @@ export interface DiskWorktreeOptions {
   readonly staging: string | undefined;
   /** Folders of the store. They are never captured, even if they lie in a root. */
   readonly storeFolders: readonly string[];
-  /** The workspace's id, which the hint of the error for a missing tracked folder names. */
+  /** The workspace's id, for the hint of the error about a missing tracked folder. */
   readonly workspace?: string;
   /** Milliseconds since the epoch, of the same clock as the disk's times. */
   readonly clock: () => number;
@@ -68,16 +68,13 @@ export interface DiskWorktreeOptions {
   readonly workers?: RestoreWorkers | undefined;
   /** Returns the traits of a folder. Default: the folder can hold everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
-  /**
-   * Returns the seq of the last recorded event, which the hint of the error for a missing tracked folder names.
-   * Default: the hint names no seq.
-   */
+  /** Returns the seq of the last recorded event, for the same hint. Default: the hint names no seq. */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /**
    * The open worktrees of this process, of any workspace. This worktree adds itself. Worktrees with the same
-   * `cacheFile` have the same folders. After an apply, the files that it has put into place are also entered into the
-   * stat caches of the other worktrees with the same folders, if the stats of the files are certain (`isCertain`). So
-   * these worktrees need not read the files. Default: there are no other worktrees.
+   * `cacheFile` have the same folders. An apply also enters the files that it has put into place into the stat caches
+   * of these other worktrees, if the stats are certain (`isCertain`). The other worktrees then need not read the files.
+   * Default: there are no other worktrees.
    */
   readonly openHere?: Set<DiskWorktree> | undefined;
 }
@@ -112,7 +109,7 @@ export class DiskWorktree implements Worktree {
   #mounts: string | undefined;
   /** Staging folders that scans have found. An apply uses them, or an earlier apply has left them. */
   readonly #stagingMet = new Set<WorkspacePath>();
-  /** True once the store was found to note no files that interrupted applies left in the tracked folders. */
+  /** True once the store is known to note no files of interrupted applies in the tracked folders. */
   #holdsNoPlaces = false;
   /** The start of the last scan. `remember` without a time assumes that every path was read after it. */
   #readFloorNs: bigint | undefined;
@@ -402,8 +399,8 @@ export class DiskWorktree implements Worktree {
   }
 
   /**
-   * Returns the folders that need no watch: the store's folders, and the folders that the last scan found excluded and
-   * in which git tracks no path.
+   * Returns the folders that need no watch: the store's folders, and each excluded folder (as of the last scan) in
+   * which git tracks no path.
    */
   #unwatched(root: TrackedRoot): string[] {
     const folders: string[] = this.#options.storeFolders.filter((folder) => folder.startsWith(`${root.folder}/`));

@@ -28,8 +28,8 @@ import { isSharedFileSystem } from "../../core/tree/folder-traits.ts";
 const COALESCE_MS = 40;
 
 /**
- * The time in ms for which events are collected into one hint after a pause. It is shorter, because usually no further
- * events follow.
+ * The time in ms for which events are collected into one hint after a pause. This time is shorter than `COALESCE_MS`,
+ * because usually no further events follow.
  */
 const TOGETHER_MS = 5;
 
@@ -48,7 +48,7 @@ const LONGEST_RETRY_MS = 600_000;
  */
 const MANY = 2000;
 
-/** The length in ms of the pause that, after more than `MANY` events, causes a hint of everything. */
+/** The length of a pause in ms. After more than `MANY` events, such a pause causes a hint of everything. */
 const QUIET_MS = 1500;
 
 /**
@@ -79,7 +79,7 @@ export interface RootsWatchHandle extends WatchHandle {
  * change, too, these hints are given in addition to the watch, and the handle is always `degraded`.
  *
  * No watcher reports an overflow of the kernel's queue. Only many events in the folders that this process watches can
- * cause an overflow. So a hint of everything follows many events.
+ * cause an overflow. Therefore, the watch gives a hint of everything after many events.
  */
 export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandle> {
   const watch = new RootsWatch(options);
@@ -287,8 +287,8 @@ class RootsWatch implements RootsWatchHandle {
     if (old === undefined) return;
     this.#watching.delete(root);
     try {
-      // The old watch is closed first, because @parcel/watcher keeps a list of the folders, and reuses this list as
-      // long as any watch uses it.
+      // The old watch is closed first. Otherwise, @parcel/watcher would reuse its list of the folders, because it keeps
+      // the list as long as any watch uses it.
       await old.close();
       await this.#begin(root);
       this.#everything = true;
@@ -298,10 +298,7 @@ class RootsWatch implements RootsWatchHandle {
     }
   }
 
-  /**
-   * Watches all roots anew if events may have been lost. If the event of a new folder was lost, that folder is not
-   * watched.
-   */
+  /** Watches all roots anew if events may have been lost, because a new folder whose event was lost has no watch. */
   async #renewAfterLoss(): Promise<void> {
     if (!this.#barrier.takeLoss()) return;
     for (const root of [...this.#watching.keys()]) await this.#renew(root);
@@ -375,11 +372,12 @@ function hintOf(root: TrackedRoot, path: string): WorkspacePath | undefined {
 const WAIT_MS = 500;
 
 /**
- * Detects when all past events have been delivered. To do so, it makes a folder in a watched folder that only barriers
- * use. The events of all watches of a process come in order, so all earlier events precede that folder's event.
+ * Detects when all past events have been delivered. To do so, the barrier makes a folder inside a folder that it
+ * watches and that only barriers use. The events of all watches of a process come in order, so all earlier events
+ * precede that folder's event.
  *
- * The kernel drops events when its queue is full. The disk recognises a full queue by the number of events in it (see
- * `Disk.watchLosses`), before it reports the barrier's event.
+ * The kernel drops events when its queue is full. Before the disk reports the barrier's event, it recognises a full
+ * queue by the number of queued events (see `Disk.watchLosses`).
  */
 class WatchBarrier {
   /** Numbers the names of all barriers, because several barriers may use the same folder. */
@@ -482,8 +480,8 @@ interface FolderWatchOptions {
   readonly disk: Disk;
   readonly folder: string;
   /**
-   * If given, only this name in the folder is watched, and the names of the files that form one unit with it if it is a
-   * database. Default: everything.
+   * If given, only this name in the folder is watched, with the names of the files that could form one unit with it.
+   * Default: everything.
    */
   readonly only?: string | undefined;
   readonly skipped: ReadonlySet<string>;

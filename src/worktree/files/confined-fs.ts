@@ -45,7 +45,7 @@ interface OpenFolder {
  * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through this class,
  * except that `GitFiles` reads git's files by plain paths. Opens every folder on the way by its name in the folder
  * above it (`/proc/self/fd/<fd>/<name>`), and follows no link. In this way, it also reaches paths longer than 4096
- * bytes and names that are not UTF-8. The only exception is `peek`, which may follow links.
+ * bytes and names that are not UTF-8. Only `peek` may follow links.
  *
  * Some platforms have no `/proc/self/fd` (`confined` is false). There, the class checks each folder on the way by
  * opening it, and then uses a plain path. Such an access is not safe, because somebody may replace a folder by a link
@@ -107,7 +107,7 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * Returns false if the folder lists the entry of this name only in another spelling: some disks accept several
+   * Returns false if the folder lists the entry of this name only in another spelling. Some disks accept several
    * spellings of one name. Returns true if the folder lists exactly this name, if no entry has the name, or if the
    * folder cannot be listed.
    */
@@ -247,7 +247,7 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * Opens a folder. If its mode does not let its owner read it, first makes it readable for the owner (only on Linux),
+   * Opens a folder. If the mode denies the owner to read the folder, first makes the folder readable (only on Linux),
    * because opening and syncing require that.
    */
   #openUnread(path: WorkspacePath): OpenedFile {

@@ -30,8 +30,8 @@ export type WantedFiles = ReadonlyMap<Hash, number | undefined>;
 
 /**
  * Searches all files and links below a folder (absolute, with links resolved) for the wanted contents. Does not follow
- * links, and opens no special file. Reads a file only if a wanted content has the same size or an unknown size, and at
- * most as many bytes as the file had when it was opened. Skips files and folders that cannot be read.
+ * links, and opens no special file. Reads a file only if a wanted content has the same size or an unknown size. Ignores
+ * bytes that are appended after the file was opened. Skips files and folders that cannot be read.
  */
 export async function* findInFolder(disk: Disk, folder: string, wanted: WantedFiles): AsyncGenerator<FoundFile, void> {
   using fs = new ConfinedFs(disk, folder);

@@ -55,8 +55,8 @@ export interface FolderPlacesOptions {
  * folder (`.chronicle-tmp-<token>`) with mode 0700 that no capture takes.
  *
  * Before a place is made, a link in the staging folder notes it. ext4 and XFS journal the link and the place in order.
- * So after a power cut, no place exists without its link, even if neither was synced. On btrfs, the link may be missing
- * (see `sweepMet`). The caller must remove the places before it empties the staging folder.
+ * Therefore, after a power cut, no place exists without its link, even if neither was synced. On btrfs, the link may be
+ * missing (see `sweepMet`). The caller must remove the places before it empties the staging folder.
  */
 export class FolderPlaces {
   /** Access to the tracked folder, for these places alone. */
@@ -138,8 +138,8 @@ export class FolderPlaces {
   }
 
   /**
-   * Returns the folders with noted places, by the paths of the notes. Another process that ends its apply meanwhile
-   * removes its notes, so a note that is gone counts as none.
+   * Returns the folders with noted places, by the paths of the notes. Ignores a note that is gone by now, because
+   * another process removes its notes when its apply ends.
    */
   #noted(): Map<WorkspacePath, WorkspacePath> {
     const { notes, noteFolder } = this.#options;
@@ -165,7 +165,7 @@ function makeIfMissing(fs: ConfinedFs, folder: WorkspacePath): boolean {
   }
 }
 
-/** Returns the result of `read`; `undefined` if what it reads is gone. */
+/** Returns the result of `read`; `undefined` if `read` throws `ENOENT`. */
 function ifThere<T>(read: () => T): T | undefined {
   try {
     return read();

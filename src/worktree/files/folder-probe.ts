@@ -83,10 +83,7 @@ export class FolderProbe {
   }
 }
 
-/**
- * Returns the rules by which a folder treats different names as one; `undefined` if it treats no different names as
- * one.
- */
+/** Returns the rules by which a folder treats different names as one; `undefined` if the folder never does so. */
 export function rulesForNames(traits: FolderTraits): FolderTraits["names"] | undefined {
   return foldsNames(traits) ? traits.names : undefined;
 }
@@ -237,8 +234,9 @@ function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
 }
 
 /**
- * Returns how a folder without a suitable name probably treats the case of names: as its parent treats the folder's own
- * name. Returns `undefined` if that name has no letters, or if the parent is on another device.
+ * Returns the assumed rules for the case of names in a folder that has no suitable name: the rules that its parent
+ * applies to the folder's own name. Returns `undefined` if that name has no letters, or if the parent is on another
+ * device.
  */
 function lookAtOwnName(disk: Disk, folder: string): NameRules | undefined {
   const above = folderOf(folder).toString();

@@ -12,27 +12,27 @@ import { isSameStat } from "./same-stat.ts";
 // The files are read as plain bytes, because opening the database with SQLite could checkpoint it.
 //
 // The database is read before its companion files. A checkpoint writes a page into the database only after the page is
-// in the `-wal`. A transaction overwrites a page only after the old page is in the `-journal`. So the companion file,
-// which is read after the database, has every page that changed while the database was read. This holds only if the
-// companion file is of the same generation before and after the read: a restarted `-wal` has other salts, and a new
-// `-journal` has another nonce. A half-written frame at the end of the `-wal` is harmless, because its checksum makes
-// SQLite stop before it. Without such a companion file, the database must not have changed at all.
+// in the `-wal`. A transaction overwrites a page only after the old page is in the `-journal`. Therefore, the companion
+// file has every page that changed while the database was read. This holds only if the companion file is of the same
+// generation before and after the read: a restarted `-wal` has other salts, and a new `-journal` has another nonce. A
+// half-written frame at the end of the `-wal` is harmless, because its checksum makes SQLite stop before it. Without
+// such a companion file, the database must not have changed at all.
 
 export interface UnitPart {
   readonly stat: FileStat;
   readonly hash: Hash;
   readonly size: number;
   /**
-   * True if the file changed while it was read, so that the copy is consistent only together with the other files of
-   * its unit.
+   * True if the file changed while it was read. The copy is then consistent only together with the copies of the other
+   * files of its unit.
    */
   readonly moved: boolean;
 }
 
 export interface UnitRead {
   /**
-   * True if the copies are proved to be consistent with each other. False if the files changed in every attempt in a
-   * way that leaves this open, or if a companion file could not be read.
+   * True if the copies are proved to be consistent with each other. False if changes of the files left this open in
+   * every attempt, or if a companion file could not be read.
    */
   readonly proved: boolean;
   readonly database: UnitPart;
@@ -48,8 +48,8 @@ export interface UnitRead {
 const ATTEMPTS = 3;
 const PIECE_BYTES = 1024 * 1024;
 /**
- * The size in bytes up to which a file is read into memory, which shortens the read. The sink gets such a file after
- * the last attempt. The sink gets a larger file in every attempt.
+ * The size in bytes up to which a file is read into memory, because that shortens the read. The sink gets such a file
+ * once, after the last attempt. It gets a larger file in every attempt.
  */
 const HELD_BYTES = 64 * 1024 * 1024;
 /** The size of a database's header, which contains the change counter. */
@@ -207,8 +207,8 @@ function readPart(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looked
 }
 
 /**
- * Reads at most `size` bytes. `size` is the size of the file when it was opened. This leaves out frames that were
- * appended to a `-wal` since then. The database was read earlier, and needs none of these frames.
+ * Reads at most `size` bytes, the size of the file when it was opened. Frames that were appended to a `-wal` later are
+ * left out. The database was read earlier, and needs none of these frames.
  */
 function readUpTo(
   fs: ConfinedFs,

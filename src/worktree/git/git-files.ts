@@ -54,8 +54,8 @@ export class GitFiles {
   }
 
   /**
-   * Must be called at the beginning of a full scan. From this call until `noted`, each path that is asked for is noted,
-   * and `moved` checks the noted paths later.
+   * Must be called at the beginning of a full scan. Until `noted` is called, each path that is asked for is noted.
+   * `moved` checks the noted paths later.
    */
   note(): void {
     this.#seen.clear();

@@ -32,8 +32,8 @@ export interface GitRepository extends GitPlaces {
 }
 
 /**
- * The result of a search: a repository; the reason why the rules of a repository are not applied; or `undefined` if
- * there is no repository.
+ * The result of a search: a repository, the reason why a repository's rules are not applied, or `undefined` for no
+ * repository.
  */
 export type FoundRepository = GitRepository | { readonly problem: UnappliedRules } | undefined;
 
@@ -123,8 +123,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * Returns why the rules of a repository are not applied, for people; `""` if the repository has no working tree, and
-   * `undefined` if the rules are applied.
+   * Returns the reason why the rules of a repository are not applied, for people; `""` if the repository has no working
+   * tree, and `undefined` if the rules are applied.
    */
   #refusal(places: GitPlaces, { isBare, workTree, safe }: GitSettings): string | undefined {
     const { top, gitDir, commonDir } = places;
@@ -173,7 +173,7 @@ export function repositoryRules(
   if (excludesFile !== undefined) {
     const { path, isOwn } = excludesFile;
     // A person's own file is often a link, so links are followed. If the repository's configuration names the file, no
-    // link is followed, because an agent may have written it.
+    // link is followed, because an agent may have written that configuration.
     const isThere = files.stat(path) !== undefined;
     take(path, isOwn || !isThere ? path : files.real(path), place.above);
   }

@@ -149,8 +149,8 @@ class SettingsReader {
   }
 
   /**
-   * True if the path lies in the repository. The repository's own configuration may name only such a file, because the
-   * file reveals nothing from outside of the repository.
+   * True if the path lies in the repository. The repository's own configuration may name only such files, because any
+   * other file could reveal something from outside of the repository.
    */
   isInside(path: string): boolean {
     if (path.split("/").some((part) => part === ".." || part === ".")) return false;

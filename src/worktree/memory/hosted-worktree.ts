@@ -30,8 +30,8 @@ interface HostedWorktreeOptions {
 
 /**
  * The worktree of a hosted workspace, which has no folder. The files of such a workspace are exactly the files in its
- * history. So a scan finds no changes, and there are no stats to remember. `apply` writes nothing, because the commit
- * after it changes the files.
+ * history. Therefore, a scan finds no changes, and there are no stats to remember. `apply` writes nothing, because the
+ * commit after it changes the files.
  */
 export class HostedWorktree implements Worktree {
   readonly roots: readonly TrackedRoot[];

@@ -106,8 +106,8 @@ export class MemoryApply {
   }
 
   /**
-   * True if the present entry must be removed before new entries are made: nothing replaces it, a folder replaces it,
-   * or it is a folder that a file or link replaces.
+   * True if the present entry must be removed before new entries are made: if nothing replaces it, or if only one of
+   * the old and the new entry is a folder.
    */
   #goes({ path, after }: Change): boolean {
     const kind = this.#files.get(path)?.kind;

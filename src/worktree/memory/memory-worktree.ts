@@ -111,7 +111,7 @@ export class MemoryWorktree implements Worktree {
     return {
       remembered: this.#remembered,
       gone: scans.flatMap((scan) => scan.gone),
-      // This disk has no hard links.
+      // Files in memory have no hard links.
       linked: [],
       omitted: scans.flatMap((scan) => scan.omitted),
       unapplied: [],
@@ -431,8 +431,8 @@ class MemoryScan {
 
   /**
    * Keeps only the results for the paths of `only`, the folders above them, and the contents beneath them. Without
-   * `exact`, an ignore file stands for its folder, and all contents of a new or gone folder above such a path are kept
-   * as well.
+   * `exact`, an ignore file stands for its folder. All contents of a new or gone folder above such a path are then
+   * kept, too.
    */
   #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {
     const turned = new Set<WorkspacePath>(this.gone);

@@ -4,8 +4,8 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 
 /**
  * A workspace's current files according to its history, used instead of a disk. The answers come from the index, and
- * show the state up to which the index has followed the log. The caller of an apply first brings the index up to the
- * head. Backend: `IndexedFiles`.
+ * show the state as of the last event in the index. The caller of an apply first brings the index up to the head.
+ * Backend: `IndexedFiles`.
  */
 export interface RecordedFiles {
   entries(paths: readonly WorkspacePath[]): Promise<readonly (Entry | undefined)[]>;

@@ -178,7 +178,8 @@ class Walk implements OutsideLook {
     for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
       const { path, dev } = one;
       if (this.found.length >= this.#given.limits.maxEntries) {
-        // There can be very many unread paths, anywhere beneath the top. So the top stands for all of them.
+        // There can be very many unread paths, anywhere beneath the top, so the omission of the top stands for all of
+        // them.
         this.#omit(top, "over-limit", `more than ${this.#given.limits.maxEntries} paths`);
         return;
       }
@@ -188,7 +189,7 @@ class Walk implements OutsideLook {
     }
   }
 
-  /** Returns which limit is exceeded, for people; `undefined` if none is. */
+  /** Describes the exceeded limit, for people; `undefined` if no limit is exceeded. */
   #excess(top: WorkspacePath): string | undefined {
     const { maxEntries, maxBytes } = this.#given.limits;
     const stat = this.#stat(top);

@@ -2,8 +2,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { OutsideFiles, OutsideLook } from "../outside-files.ts";
 
 /**
- * The outside files of a hosted workspace, which has none. A path that a client names is never looked up on the machine
- * that hosts the workspace.
+ * The backend for a hosted workspace, which has no outside files. A path that a client names is never looked up on the
+ * machine that hosts the workspace.
  */
 export class NoOutsideFiles implements OutsideFiles {
   readonly home = undefined;

@@ -28,8 +28,8 @@ function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
 }
 
 /**
- * Returns a function that says whether a path of a root would be tracked, and by which rule, according to the ignore
- * files on disk now. The function reads the rules of each folder once.
+ * Returns a function that judges a path of a root by its filter and the ignore files that are on disk now. The function
+ * reads the rules of each folder once.
  */
 export function judgeOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => Verdict {
   const { only } = root;
@@ -61,7 +61,7 @@ export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot)
   };
 }
 
-/** Returns a function that returns the rules for the children of a folder, and reads each folder's rules once. */
+/** Returns a function from a folder to the rules for its children. The function reads the rules of each folder once. */
 function folderRules(fs: ConfinedFs, root: TrackedRoot, git: GitNow): (folder: WorkspacePath) => FolderRules {
   const reader = readerOf(fs, root, git);
   const folders = new Map([[ROOT, FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT))]]);
@@ -94,8 +94,8 @@ function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict 
 }
 
 /**
- * Returns the errno if a file cannot be opened or a folder cannot be listed. Returns `undefined` if it can, if the path
- * is gone, or if it is neither a file nor a folder.
+ * Returns the errno if a file cannot be opened or a folder cannot be listed. Returns `undefined` if that succeeds, if
+ * the path is gone, or if it is neither a file nor a folder.
  */
 export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | undefined {
   try {
@@ -113,10 +113,7 @@ export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | un
 /** Errnos of opening a path that was removed or replaced after its stat was read. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/**
- * True if the path is a folder. Also false if this user may not read the stat, so that the rules judge the path as a
- * file.
- */
+/** True if the path is a folder. False if this user may not read the stat. The rules then judge the path as a file. */
 function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {
   try {
     return fs.lstat(inner)?.kind === "dir";

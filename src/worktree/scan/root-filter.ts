@@ -61,10 +61,7 @@ export function problemsOf({ options, rules }: FilterSpec): UnappliedRules[] {
   });
 }
 
-/**
- * Returns the problems of a root without duplicates. If the root is not the first one of the workspace, sources in it
- * get their absolute paths.
- */
+/** Returns the problems of a root without duplicates. Sources in any root but the first get their absolute paths. */
 export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRules[]): UnappliedRules[] {
   const each = new Map<string, UnappliedRules>();
   for (const { source, detail } of problems) {

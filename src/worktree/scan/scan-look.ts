@@ -68,7 +68,7 @@ export interface Found {
   readonly named?: boolean;
   /** True if the folder was held back (see `ScanLook.held`). */
   readonly isHeld?: boolean;
-  /** The reason why the path is left out if it forms no unit with a database (see `ScannedPath.unlessInUnit`). */
+  /** The reason to leave out the path, unless it forms one unit with a database (see `ScannedPath.unlessInUnit`). */
   readonly unlessInUnit?: string;
 }
 
@@ -115,8 +115,8 @@ export class ScanLook {
   }
 
   /**
-   * True if the file with this name forms one unit with a remembered database. Such a file may have the only copy of
-   * committed data, while the database itself is unchanged.
+   * True if the file with this name forms one unit with a remembered database, as its `-wal` does. Such a file may have
+   * the only copy of committed data, while the database itself is unchanged.
    */
   isOfUnit(work: FolderWork, name: string): boolean {
     const database = unitDatabaseOf(name as WorkspacePath);
@@ -126,7 +126,7 @@ export class ScanLook {
     try {
       return isDatabaseFile(this.#p.fs, inner);
     } catch (error) {
-      // The scan of the database itself reports that it cannot be read.
+      // The scan of the database itself reports that the database cannot be read.
       if (errnoOf(error) === undefined) throw error;
       return false;
     }

@@ -175,8 +175,8 @@ export class RootScan {
   }
 
   /**
-   * True if the remembered names are certainly all names to be tracked: the folder's stat, the rules, and the
-   * remembered names are the same as when the folder was last listed.
+   * True if the remembered names are certainly complete: the folder's stat, the rules, and the remembered names are the
+   * same as when the folder was last listed.
    */
   #isAsListed(work: FolderWork, listing: Listing, children: readonly KnownChild[]): boolean {
     const { stat, rules } = work;
@@ -229,8 +229,8 @@ export class RootScan {
   }
 
   /**
-   * Judges a new name by the filter. Looks at the name if it is tracked or forms one unit with a database. Otherwise
-   * reports it as excluded, and enters a folder that may hold tracked paths.
+   * Judges a new name by the filter. Looks at the name if it is tracked or forms one unit with a database. Otherwise,
+   * reports the name as excluded, but still enters a folder that may hold tracked paths.
    */
   #judge(work: FolderWork, found: Found, kind: NodeKind): Verdict {
     const { scope } = work.rules;

@@ -50,13 +50,10 @@ export interface ScanContext {
   readonly startedAtNs: bigint;
   /** Folders of the store, which are never captured. */
   readonly storeFolders: readonly string[];
-  /** The workspace's id, which the hint of the error for a missing root names. */
+  /** The workspace's id, for the hint of the error about a missing root. */
   readonly workspace: string | undefined;
   readonly git: GitNow;
-  /**
-   * Returns the seq of the last recorded event, which the hint of the error for a missing root names. Default: the hint
-   * names no seq.
-   */
+  /** Returns the seq of the last recorded event, for the same hint. Default: the hint names no seq. */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /** Called with each staging folder that the scan has found in a folder that receives files. */
   readonly onStaging: (path: WorkspacePath) => void;
@@ -218,8 +215,9 @@ function isOnOtherDevice(cache: StatCache, path: WorkspacePath, dev: bigint): bo
 const MOST_LOOKED_FOR = 64;
 
 /**
- * True if a sample of the remembered files and links is recognised in the root: at least one has its remembered size
- * and time, or at least half of them exist with their remembered kinds. Also true if no file or link is remembered.
+ * True if a sample of the remembered files and links is recognised in the root. For this, at least one must have its
+ * remembered size and time, or at least half must exist with their remembered kinds. Also true if no file or link is
+ * remembered.
  */
 function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "fs">, path: WorkspacePath): boolean {
   const files = [...cache.beneath(path, cache.rowOf(path))].filter((one) => cache.get(one)?.entry.kind !== "dir");
@@ -241,8 +239,8 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
 const NO_DEVICE = 0n;
 
 /**
- * Throws `NOT_FOUND` if the scan found paths gone, and the root's folder was replaced or removed during the scan,
- * because the paths may still exist in the old folder.
+ * Throws `NOT_FOUND` if the scan found paths gone, but the root's folder was replaced or removed during the scan. The
+ * paths may still exist in the old folder.
  */
 async function refuseMoved(
   context: ScanContext,
@@ -349,7 +347,8 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
 
 /**
  * Returns the folder in which a requested path lies. `parts`: the names that lead to it. Returns `undefined` if the
- * folder cannot be entered, or if the folder, or a folder above it, is new and therefore queued as a whole.
+ * folder cannot be entered. Without `exact`, also returns `undefined` if the folder, or a folder above it, is new,
+ * because a new folder is queued as a whole.
  */
 function wayTo(
   scan: RootScan,
@@ -416,7 +415,7 @@ const IN_PLACE: Readonly<Record<NodeKind, string | undefined>> = {
   dir: undefined,
 };
 
-/** Returns what is in the place of a folder, for people; `undefined` if a folder or nothing is there. */
+/** Describes the entry in the place of a folder, for people; `undefined` if a folder or nothing is there. */
 export function standsInPlace(disk: Disk, folder: string): string | undefined {
   const stat = disk.lstat(folder);
   return stat === undefined ? undefined : IN_PLACE[stat.kind];

@@ -17,8 +17,8 @@ import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
 /**
- * The changes are merged into the table when there are more of them than this number, and more than half the number of
- * rows in the table.
+ * The changes are merged into the table when their number exceeds both this number and half the number of the table's
+ * rows.
  */
 const MOST_CHANGES = 65_536;
 /** Initial number of rows of a table that `putAll` fills. */
@@ -210,7 +210,7 @@ export class StatCache {
     return builder.finish();
   }
 
-  /** Keeps the table from being merged, so that row numbers stay valid, until the result is disposed of. */
+  /** Prevents merges into the table until the result is disposed of, so that row numbers stay valid. */
   pin(): Disposable {
     this.#pins += 1;
     return {

@@ -70,7 +70,7 @@ export const getAction = defineCall({
   ask: (action: string) => ({ params: { action } }),
 });
 
-/** Returns the payload without `content`, which the server does not need. */
+/** Returns the payload without `content`, because the server does not need it. */
 function payloadOf(payload: ActionRequest["payload"]) {
   if (payload === undefined) return undefined;
   const { path, source, destination, command, cwd, paths } = payload;

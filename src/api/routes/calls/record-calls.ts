@@ -55,7 +55,7 @@ export const verifyRecords = defineCall({
   ask: () => ({}),
 });
 
-/** The new value of a record, and the value from which the new one was made. */
+/** The new value of a record, and the earlier value from which it was made. */
 export interface RecordRewrite {
   readonly id: string;
   readonly before: RecordBody;

@@ -190,8 +190,8 @@ const conflicts = workspaceRoute(calls.listConflicts, {
 });
 
 /**
- * The maximum size of a merged content, in bytes. The content is held in memory. It is small in practice, because a
- * person or a model makes it.
+ * The maximum size of a merged content, in bytes. The content is held in memory. A person or a model makes the content,
+ * so it is small in practice.
  */
 const MAX_MERGED = 64 * 1024 * 1024;
 

@@ -11,7 +11,7 @@ import { refuseVirtual } from "../meant-by-path.ts";
 
 const tag = "files";
 const at = moment("the moment to read at (default: the last recorded state)").optional();
-/** A read with `fresh` scans the disk first, in the worst case the whole folder. */
+/** A read with `fresh` first scans the disk: in the worst case, the whole folder. */
 const scanning = { heavy: "scan", heavyWith: "fresh" } as const;
 
 const fresh = flag("record edits on disk first, if the workspace has a folder").optional();
@@ -22,8 +22,8 @@ const as = (meant: "content" | "history" | "iteration") =>
     .optional();
 
 /**
- * If `wanted` is true, captures the present state of the path `what` and of everything beneath it (`""`: of the whole
- * workspace). Does nothing in a hosted workspace, which has no folder to capture.
+ * If `wanted` is true, captures the present state of the path `what` and of everything beneath it. `""` is the whole
+ * workspace. Does nothing in a hosted workspace, because it has no folder.
  */
 async function captured(on: WorkspaceApi, wanted: boolean | undefined, what: string): Promise<void> {
   if (wanted === true && on.path !== "") await on.record([what === "" ? "." : what]);

@@ -106,14 +106,14 @@ const diff = workspaceRoute(calls.diff, {
 });
 
 /**
- * The maximum number of bytes of a path that is used as a cursor. A longer path could make the head of a request too
- * large, because percent-encoding may triple its length.
+ * The maximum number of bytes of a path that is used as a cursor. Percent-encoding may triple the length of a path, and
+ * a longer path could make the head of a request too large.
  */
 const MOST_IN_CURSOR = 1_000;
 
 /**
- * Returns a cursor for each path of the list. The cursor is the path itself. If the path is too long, or equal to an
- * earlier path of the list (as escaped paths can be), the cursor is a hash.
+ * Returns a cursor for each path of the list. The cursor is the path itself. The cursor is a hash if the path is too
+ * long, or equal to an earlier path of the list. Escaped paths can be equal.
  */
 function cursorsOf(shown: readonly string[]): string[] {
   const met = new Map<string, number>();
@@ -168,7 +168,7 @@ const restore = workspaceRoute(calls.restore, {
     on.restore(when, { ...options, ...withoutUndefined({ dryRun: dry_run, keepMtime: keep_mtime }) }),
 });
 
-/** The fields of a selection of work, of which at most one is given. */
+/** The fields of a selection of work. At most one of them is given. */
 const selectionFields = {
   action: word("an action's id, its beginning, or the agent's own id of the call").optional(),
   turn: word("an agent's turn; `last`: the last one that changed something").optional(),

@@ -106,7 +106,7 @@ export async function init(context: CommandContext): Promise<number> {
     ...context.progress(),
   });
   context.closing(workspace);
-  // `store.init` gives the settings only to a new workspace. In an existing workspace, they are changed here.
+  // `store.init` gives the settings only to a new workspace. An existing workspace gets the settings here.
   if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
   const signing = result.created ? undefined : await workspace.signing();
   if (context.json) context.printJson(result);

@@ -40,8 +40,8 @@ function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): Worksp
 }
 
 /**
- * Prints the result. `asked`: true if the command asks for confirmation. If it does, the changes are not printed again,
- * because the first of them were shown with the question.
+ * Prints the result. `asked`: true if the user was asked for confirmation. The changes are then not printed again,
+ * because the question has shown the first of them.
  */
 function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
   const paths = context.paths(workspace);
@@ -64,9 +64,9 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
 }
 
 /**
- * Returns a name for the moment of the preview that still means this moment after the user has answered. Returns
- * `asked` itself if it names a fixed moment (see `isFixed`), or if the preview has no seq. Otherwise returns `seq:N`,
- * because `latest`, a relative time or a name may mean another moment by then.
+ * Returns a name for the moment of the preview. Returns `asked` if it names a fixed moment (see `isFixed`), or if the
+ * preview has no seq. Otherwise returns `seq:N`, because `latest`, a relative time or a name may mean another moment
+ * after the user has answered.
  */
 function shownMoment(asked: string, { seq }: RestoreShape): string {
   return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;

@@ -63,8 +63,8 @@ function print(
 }
 
 /**
- * If the action changed files outside of the folder, prints that they were not restored, and how to restore them one by
- * one. Such a file is restored only if `--outside` names it.
+ * Reports files outside of the folder that the action changed, with the command that restores one of them. Such a file
+ * is restored only if `--outside` names it.
  */
 async function printOutside(context: CommandContext, workspace: WorkspaceApi, id: string): Promise<void> {
   const { outside } = await workspace.showAction(id);

@@ -23,7 +23,7 @@ interface Recorded {
   /** The result of the function `undoTakes`, if the command has changed nothing and the output is text. */
   readonly undoTakes: string | undefined;
   /**
-   * The workspace's id, if the command has removed the current folder. In that case, the printed commands must name the
+   * The workspace's id, if the command has removed the current folder. The printed commands must then name the
    * workspace by this id.
    */
   readonly away: string | undefined;
@@ -212,9 +212,9 @@ async function refuseAgents({ io, input }: CommandContext): Promise<void> {
 }
 
 /**
- * Opens the workspace that `--workspace` names, or else the workspace of the current folder. Creates nothing. Returns
- * `undefined` if no workspace was named, and the store does not exist or has none of the current folder. Throws
- * `NOT_FOUND` if there is no workspace of the given name.
+ * Opens the workspace that `--workspace` names, or else the workspace of the current folder. Creates nothing. Without
+ * `--workspace`, returns `undefined` if the store does not exist or the current folder has no workspace. Throws
+ * `NOT_FOUND` if the named workspace does not exist.
  */
 async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | undefined> {
   const { input, io } = context;

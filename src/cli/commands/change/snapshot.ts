@@ -44,7 +44,7 @@ export async function snapshot(context: CommandContext): Promise<number> {
 }
 
 /**
- * The number of newest lines of `list` in which the snapshot is searched for. More than one line is needed, because
+ * The snapshot is searched for in this number of the newest lines of `list`. More than one line is needed, because
  * other processes may add lines at the same time.
  */
 const NEWEST = 5;

@@ -30,14 +30,14 @@ const PREVIEW_LINES = 40;
 function summaryOf(context: CommandContext, result: UndoShape): string {
   const { operation, selection } = result;
   const isOperation = operation !== null && (selection === undefined || selection === `operation ${operation.id}`);
-  // The redo of an undo is named by the work that was undone.
+  // The redo of an undo is shown with the name of the work that was undone.
   if (operation?.kind === "undo" && selection?.startsWith("operation ") === true)
     return printable(operation.summary.replace(/^undo of /, ""));
   if (!isOperation) return printable(selection ?? "");
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
 }
 
-/** A direction. `asked`: true if the command asks for confirmation, and shows the first changes with the question. */
+/** A direction. `asked`: true if the user was asked for confirmation. The question has shown the first changes. */
 interface Telling extends Direction {
   readonly asked: boolean;
 }
@@ -122,9 +122,9 @@ async function agreed(
 }
 
 /**
- * Returns options that name the operation, or the moment of `--since`, that was shown. Without them, `undo` could act
- * on an operation that has ended since, and a relative time such as `10m` would mean a later moment. Returns the given
- * options for any other step.
+ * Returns options that name the shown operation, or the shown moment of `--since`. With the given options, `undo` could
+ * act on an operation that ended after the preview, and a relative time such as `10m` would mean a later moment. For
+ * any other step, returns the given options.
  */
 function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
   if (finished.length > 0) return options;

@@ -91,8 +91,8 @@ async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string
   // The path on disk may be new, or may have become a folder since it was last recorded.
   if (workspace.path !== "") await workspace.record([path]);
   const found = await workspace.file(path).catch((error: unknown) => {
-    // An unknown path is no error here. Either `deleteFile` throws this error, or an earlier try of this command has
-    // deleted the path, and `deleteFile` returns the result of that try.
+    // An unknown path is no error here, because `deleteFile` throws the same error. If an earlier try of this command
+    // has deleted the path, `deleteFile` returns the result of that try instead.
     if (!isUnknownPath(error)) throw error;
     return undefined;
   });

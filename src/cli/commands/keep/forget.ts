@@ -16,8 +16,8 @@ function sentence(item: WorkspaceShape): string {
 
 /**
  * Asks whether the history should be removed. If the user agrees, returns the id of the history, because `prefix` could
- * match another history by the time of the removal. If the user declines, returns `undefined`. Throws `REFUSED` if the
- * user would have to be asked, but cannot be asked. With `--now`, only a person at a terminal can agree.
+ * match another history by the time of the removal. If the user declines, returns `undefined`. Throws `REFUSED` if
+ * nobody can be asked. With `--now`, only a person at a terminal can agree.
  *
  * Returns `prefix` without asking in two cases:
  * - `--yes` is given, and `--now` is not.
@@ -67,8 +67,8 @@ export async function forget(context: CommandContext): Promise<number> {
 }
 
 /**
- * Returns a text that says how long something can be brought back. `at`: the end of that time, in ISO-8601; `null` if
- * the time has no end.
+ * Returns a text about the time for which something can be brought back. `at`: the end of that time, in ISO-8601;
+ * `null` if the time has no end.
  */
 function until(at: string | null): string {
   return at === null ? "kept" : `until ${minuteOf(at)}`;

@@ -11,7 +11,6 @@ import { counted } from "../../render/words.ts";
 import { printable, shortened } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 
-/** A subcommand of `record`. */
 interface Verb {
   /** True if the records are opened for reading only. */
   readonly readOnly: boolean;

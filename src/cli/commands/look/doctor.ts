@@ -7,8 +7,9 @@ import { placesOf } from "../../../process/places.ts";
 import { printable } from "../../../process/printable.ts";
 
 /**
- * Returns the checks of the store. If the store cannot be opened or checked, returns a failed check with the reason,
- * and the check of the access rights, which does not need the store. With `--remote`, throws the error instead.
+ * Returns the checks of the store. If the store cannot be opened or checked, returns only two checks: a failed check
+ * with the reason, and the check of the access rights, which needs no open store. With `--remote`, throws the error
+ * instead.
  */
 async function storeChecks(context: CommandContext, places: ReturnType<typeof placesOf>): Promise<DoctorShape> {
   try {

@@ -26,12 +26,11 @@ function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainS
 }
 
 /**
- * Returns whether something exists on disk at a path of the workspace. Returns `something` if this cannot be checked,
- * because the path is in a further root or written as `base64:…`, or because the folder is on another machine.
- * `folder`: the folder of the workspace; empty if the workspace has no folder.
+ * Returns whether something exists on disk at a path of the workspace. Returns `something` if this cannot be checked:
+ * for a path in another root (`@id:`), for a path written as `base64:…`, and for a folder on another machine. `folder`:
+ * the folder of the workspace; empty if the workspace has no folder.
  */
 function thereNow(context: CommandContext, path: string, folder: string): "something" | "nothing" {
-  // A workspace without a folder has no files on disk.
   if (folder === "") return "nothing";
   if (/^(?:@[a-z0-9][a-z0-9-]*:|base64:)/.test(path) || context.remote !== undefined) return "something";
   return new NodeDisk().lstat(join(folder, path)) === undefined ? "nothing" : "something";

@@ -37,9 +37,9 @@ function rowOf(item: IterationShape, context: CommandContext): string[] {
 }
 
 /**
- * Returns a text about an iteration that was made at the origin or at a replica: where it was made, and by whom, as far
- * as this is known. For the origin, the text also has the number and the time of the iteration there. Returns
- * `undefined` if the iteration was made here.
+ * Returns a text about an iteration that was made at the origin or at a replica: the place and, if known, the actor.
+ * For an iteration of the origin, the text also has the iteration's number and time at the origin. Returns `undefined`
+ * if the iteration was made here.
  */
 function elsewhere({ upstream, replica, actor, session }: IterationShape, now: number): string | undefined {
   if (upstream !== undefined) {

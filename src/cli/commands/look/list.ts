@@ -40,8 +40,8 @@ function recentRow(context: CommandContext, item: RecentItem, { most, isWithBack
   const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
   const command = isWithBack ? paint("cyan", context.worded(item.back)) : "";
   const back = item.undone === true ? paint("dim", "(undone)") : command;
-  // The row of a snapshot also shows the snapshot's number, because `restore` with this number restores the state of
-  // the snapshot. The command in the row restores the state before the changes that the snapshot recorded.
+  // The row of a snapshot also shows the snapshot's number, with which `restore` restores the snapshot. The command in
+  // the row does not: it restores the state before the changes that the snapshot recorded.
   const kind = item.kind === "snapshot" ? `snapshot ${item.snapshot}` : item.kind;
   return [ago(item.timestamp, context.io.now()), kind, shortened(printable(item.summary), most), changed, back];
 }
@@ -85,8 +85,8 @@ function undoHint(context: CommandContext, { items, undoable }: RecentShape): st
   if (items[0]?.back === UNDO) return [`${takes} the last`];
   const next = items.find(({ id }) => id === undoable);
   if (next === undefined) return [`${takes} something older than these`];
-  // If files were edited since that work, a plain `undo` would be refused. In that case, the command in the row of the
-  // work is an undo that merges, and the hint has this command.
+  // If files were edited since that work, a plain `undo` would be refused. The row of the work then has an undo that
+  // merges, and the hint names this command.
   const merges = next.back.startsWith(`${UNDO} --`) ? context.worded(`${next.back} takes back`) : takes;
   return [`${merges}: ${shortened(printable(takenWords(next)), HINTED_SUMMARY)}`];
 }
@@ -125,7 +125,7 @@ async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit
 
 /**
  * Lists recent work or, with `--snapshots`, the snapshots. `chronicle` without a command (`bare`) runs this function,
- * too. In that case, if the current folder has no workspace, the function prints how to begin.
+ * too. It then prints how to begin if the current folder has no workspace.
  */
 export async function list(context: CommandContext): Promise<number> {
   const limit = context.input.number("limit") ?? DEFAULT_LIMIT;

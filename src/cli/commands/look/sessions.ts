@@ -64,7 +64,8 @@ function ownRow(session: SessionShape, { paint, io }: CommandContext): string[] 
 }
 
 /**
- * Returns the row of a replica's session. The row has the actor in place of the command, which only the replica knows.
+ * Returns the row of a replica's session. The row has the actor in place of the command, because only the replica knows
+ * the command.
  */
 function replicaRow(session: SessionShape, { paint, io }: CommandContext): string[] {
   return [

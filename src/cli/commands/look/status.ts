@@ -22,8 +22,8 @@ function labelled(label: string, [first = "", ...rest]: readonly string[]): stri
 interface StatusStyle extends ChangesStyle {
   readonly worded: WithGlobalOptions;
   /**
-   * The text that is shown in place of the folder if the workspace has no folder. If the workspace has a name, the text
-   * begins with it. Empty for a workspace with a folder.
+   * The text that is shown in place of the folder if the workspace has no folder. The text begins with the name of the
+   * workspace, if there is one. Empty for a workspace with a folder.
    */
   readonly noFolder: string;
 }

@@ -103,8 +103,8 @@ async function show(context: CommandContext, asked: string): Promise<number> {
 }
 
 /**
- * Returns the version that `asked` names. The form is `REPLICA:NUMBER`, and the replica's id may be shortened, as for
- * `restoreVersion`. Throws `NOT_FOUND` if no version matches, and `AMBIGUOUS` if several match.
+ * Returns the version that `asked` names. `asked` has the form `REPLICA:NUMBER`. The replica's id may be shortened, as
+ * for `restoreVersion`. Throws `NOT_FOUND` if no version matches, and `AMBIGUOUS` if several match.
  */
 function named(all: readonly VersionShape[], asked: string): VersionShape {
   const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];

@@ -24,8 +24,8 @@ const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemin
 const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
 
 /**
- * The note for a configuration file in which another MCP server than Chronicle's is named `chronicle`. The path of the
- * file follows the text.
+ * The note for a configuration file in which an MCP server of the user's own is named `chronicle`. The path of the file
+ * follows the text.
  */
 const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle's MCP server is not added to";
 

@@ -59,8 +59,8 @@ async function offered(what: Completes, context: CommandContext): Promise<Sugges
 }
 
 /**
- * Prints the possible next words, one per line, each with a tab and a remark (which may be empty). The last line has a
- * colon and the code for the shell's script.
+ * Prints one line for each possible next word: the word, a tab and a remark (perhaps empty). The last line has a colon
+ * and the code for the shell's script.
  */
 export async function complete(context: CommandContext): Promise<number> {
   const { words, files } = await completionsFor(context.commands, context.input.args, (what) => offered(what, context));
@@ -171,8 +171,8 @@ function placeAfter(commands: readonly CommandSpec[], words: readonly string[]):
 }
 
 /**
- * Returns what completes the argument at position `at`. A repeated last argument (`[path...]`) stands for all later
- * positions.
+ * Returns the kind of completion for the argument at position `at`. A repeated last argument (`[path...]`) stands for
+ * all later positions.
  */
 function argumentCompletes(command: CommandSpec, at: number): Completes | undefined {
   const last = command.args.at(-1);

@@ -25,8 +25,8 @@ export async function hook({ io, input }: CommandContext): Promise<number> {
 }
 
 /**
- * Installs the hook's script if there is none. A failure is only reported on stderr. It does not change the exit code,
- * because the answer was already printed, and agents ignore an answer if the exit code is not 0.
+ * Installs the hook's script if there is none. A failure is only reported on stderr. The exit code does not change,
+ * because agents ignore an answer if the exit code is not 0, and the answer was already printed.
  */
 function installForNextTime(io: Io, places: ReturnType<typeof placesOf>): void {
   try {

@@ -54,8 +54,8 @@ async function openWorkspace(context: CommandContext, { folders, client }: Asked
 }
 
 /**
- * Returns `NOT_FOUND` with a hint to tell the person, because the client did not choose the workspace and cannot choose
- * another one. Returns other errors unchanged.
+ * Gives `NOT_FOUND` the hint to tell the person, because the client cannot choose another workspace. Returns other
+ * errors unchanged.
  */
 function withWhoChose(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") return error;
@@ -120,8 +120,8 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
 
 /**
  * Returns notes about agents that have hooks of Chronicle but may work without being recorded. The notes are part of
- * this server's instructions for the model, because such an agent still starts this server. With `--remote`, returns no
- * notes.
+ * the instructions for the model, because an agent without working hooks still starts this server. With `--remote`,
+ * returns no notes.
  */
 function inactiveNotes({ io, input, remote }: CommandContext): string[] {
   // Hooks cannot record into a store that ends with its process.
@@ -139,9 +139,9 @@ export async function mcp(context: CommandContext): Promise<number> {
   const parts: ServerParts = {
     version: io.version,
     workspace,
-    // With `--remote`, the client is not asked for its folders, because they are on this machine, and not on the
-    // machine of the server. In that case, the workspace is the one that `RemoteServer.workspace` returns. With `-C`,
-    // the client is not asked either, because a person has named the folder.
+    // The client is asked for its folders, except in two cases. With `-C`, a person has named the folder. With
+    // `--remote`, `RemoteServer.workspace` gives the workspace, because the client's folders are not on the server's
+    // machine.
     askClient: input.text("directory") === undefined && context.remote === undefined,
     notes: inactiveNotes(context),
     report: (message) => context.say(`chronicle mcp: ${printable(message)}`),

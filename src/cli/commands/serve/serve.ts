@@ -47,9 +47,9 @@ const ANSWER_MS = 5_000;
 const TAKE_UP_MS = 60_000;
 
 /**
- * Returns options for opening the store. They count commits and events in `recorded`. They pass each note to the
- * command that this process is carrying out for a client; if there is no such command, they print the note. Warnings
- * about unsigned histories are ignored, because the clients report them.
+ * Returns options for opening the store. The options count commits and events in `recorded`. They pass each note to the
+ * command that this process is carrying out for a client. Without such a command, they print the note. Warnings about
+ * unsigned histories are ignored, because the clients report them.
  */
 function heardBy(
   context: CommandContext,
@@ -84,8 +84,8 @@ export async function serve(context: CommandContext): Promise<number> {
   ownFolder(disk, dirname(run.socket), uid);
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
-  // A server of an older version ends when it gets the request of `whoAnswers`. A running server with `--idle` (`stays`
-  // is false) is replaced by this server, unless this server has `--idle`, too.
+  // A server of an older version ends when it gets the request of `whoAnswers`. This server replaces a running server
+  // with `--idle` (`stays` is false), unless this server has `--idle`, too.
   const there = isOwnAddress(disk, run, uid) ? await whoAnswers(run.address, io.version, ANSWER_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
@@ -99,7 +99,7 @@ export async function serve(context: CommandContext): Promise<number> {
     ...(operator === undefined ? {} : { operatorToken: operator.token }),
     ...optional({ oidc, watchMost, perform: performer(context, { store, configFolder }) }),
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
-    // With `--idle`, the current folder is not served: it is usually the run folder (see `startServer`).
+    // With `--idle`, the current folder is not served, because it is usually the run folder (see `startServer`).
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
     onListening: (urls) => {
       tellListening(context, { socket: run.socket, urls, ports, operator });

@@ -15,8 +15,8 @@ import { decidesHaltedSync } from "../../support/agents-command.ts";
 type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;
 
 /**
- * The maximum number of paths that are shown for each reason why paths are not synced. `sync conflicts` and `sync
- * flush` show all paths that the state of the sync names.
+ * For each reason why paths are not synced, at most this many paths are shown. `sync conflicts` and `sync flush` show
+ * all paths that the state of the sync names.
  */
 const MOST_REFUSED = 3;
 
@@ -54,8 +54,8 @@ export async function sync(context: CommandContext): Promise<number> {
 }
 
 /**
- * Prints the state of all syncs, or of the sync that `typed` names. If no server is running, starts one, but only if
- * the store has syncs.
+ * Prints the state of all syncs, or of the sync that `typed` names. Starts a server if none is running and the store
+ * has syncs.
  */
 async function status(context: CommandContext, typed: string | undefined): Promise<number> {
   await using client = await readingClient(context);
@@ -125,7 +125,7 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
 
 /**
  * Flushes a sync, and prints the sync's state with all known paths that are not synced. Returns the exit code `failed`
- * if the sides may differ, because the sync is halted, conflicts are open, or the origin has refused paths.
+ * if the sides may differ: the sync is halted, a conflict is open, or the origin has refused paths.
  */
 async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
   const sync = await targetOf(context, syncs, typed);

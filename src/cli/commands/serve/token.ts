@@ -18,7 +18,7 @@ import { optional } from "../../../util/optional.ts";
 const ID_BYTES = 6;
 const MAX_NAME = 100;
 
-/** Matches the id of a replica, which is the id of the replica's own workspace. */
+/** Matches the id of a replica: the id of the replica's own workspace. */
 const REPLICA = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
@@ -125,7 +125,7 @@ function nameOf(text: string | undefined, role: Role, id: string): string {
   throw usageError("a token's name has up to 100 printable ASCII characters", "choose another");
 }
 
-/** Returns what is shown of a token: everything except its hash. */
+/** Returns the part of a token that is shown: everything except its hash. */
 function shown({ id, name, role, workspaces, replicas, created, expires }: TokenRecord): object {
   return { id, name, role, workspaces, ...optional({ replicas }), created, expires };
 }
@@ -151,7 +151,7 @@ const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d:
 
 /**
  * Returns the time at which a token expires, in ISO-8601. `text` is a duration from `now` (`30m`, `12h`, `30d`, `4w`)
- * or a date, optionally with a time; a time without a zone is in the user's zone. `now` is in epoch milliseconds. If
+ * or a date, optionally with a time. A time without a zone is in the user's zone. `now` is in epoch milliseconds. If
  * `text` is `undefined`, the token never expires, and the result is `null`. Throws `USAGE` for any other text, and for
  * a time that is not after `now`.
  */

@@ -33,7 +33,8 @@ export interface Losses extends Lost {
   /** The lost entries that had been in the folder for longer than `MEMORY_MS`. */
   readonly older: Lost;
   /**
-   * Lost entries that the ignore rules leave out, if they were not weighed. `local` and `upstream` do not include them.
+   * Lost entries that were not weighed, because the ignore rules leave them out. `local` and `upstream` do not count
+   * them.
    */
   readonly ignored: Lost;
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
@@ -47,8 +48,8 @@ export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: NOTHING, ignore
 export type LossDecision = "deletions" | "restore";
 
 /**
- * Returns the sides to which a step restores every lost entry because `keeps` is set for the step; none if a person has
- * decided. For the decision "restore", see `sidesToRestore`.
+ * Returns the sides to which a step restores every lost entry, if `decided` is the step's `keeps`. Returns none for a
+ * person's decision. For the decision "restore", see `sidesToRestore`.
  */
 export function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
   if (decided === "both") return ["local", "remote"];
@@ -58,7 +59,7 @@ export function sidesKept(decided: LossDecision | Kept | undefined): readonly Si
 /**
  * Returns the sides to which lost entries are restored:
  * - the sides whose losses halt the sync;
- * - if there are none, because the losses have become too few, the sides that have lost anything;
+ * - if there are no such sides any more, the sides that have lost anything;
  * - if no side has lost anything, both sides.
  */
 export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
@@ -89,8 +90,8 @@ interface LossGround extends Pick<
 
 /**
  * The states of a path before and after a possible loss. For losses in the folder, `before` is the state at the last
- * agreement, and `after` is the present state. For losses at the origin, `before` is the present state in the folder,
- * and `after` is the state in the folder after the step.
+ * agreement, and `after` is the present state. For losses at the origin, `before` is the folder's present state, and
+ * `after` is the folder's state after the step.
  */
 interface PathChange {
   readonly path: WorkspacePath;
@@ -100,8 +101,8 @@ interface PathChange {
 
 /**
  * Compares the number of entries that each side has lost with the number of entries that it has kept. A kept entry
- * existed on the side when both sides last agreed, and still exists there. New entries, entries that the other side has
- * created since, and entries that are not shared in this direction do not count as kept.
+ * existed on the side when both sides last agreed, and still exists there. Three kinds of entries do not count as kept:
+ * new entries, entries that the other side has created since, and entries that are not shared in this direction.
  */
 export async function weighDeletions(
   paths: readonly CyclePath[],
@@ -111,7 +112,7 @@ export async function weighDeletions(
   const { rules, isSent } = ground;
   const here = paths.flatMap(({ path, local: after, base, remote }): PathChange[] => {
     const before = remote && base.entry;
-    // Ask the rules last: most paths are new at the origin, and the first condition already leaves them out.
+    // Ask the rules last, because the first condition already leaves out most paths (those that are new at the origin).
     const isPassing = (before === undefined) !== (after === undefined);
     return isPassing && rules.goesBack(path, after ?? base.entry) && !isSent(path) ? [{ path, before, after }] : [];
   });
@@ -130,8 +131,8 @@ export async function weighDeletions(
 }
 
 /**
- * How many entries a side has lost, how many of these are older than `MEMORY_MS`, how many entries it has kept (the
- * count may have stopped early), and the resulting halt.
+ * The numbers of entries that a side has lost and kept, and the resulting halt. `older` counts the lost entries that
+ * are older than `MEMORY_MS`. `kept` can be too low, because the count stops once it is high enough.
  */
 interface Weighed {
   readonly lost: number;
@@ -149,8 +150,8 @@ interface Weighing {
 
 /**
  * Weighs one side without its ignored paths. These paths were recorded before the rules named them, and do not count as
- * anybody's work. If this weighing gives no halt, but the side has kept no path that is not ignored, everything may be
- * gone. The ignored paths are then weighed as well.
+ * anybody's work. If this weighing gives no halt, but the side has kept none of the other paths either, everything may
+ * be gone. The ignored paths are then weighed as well.
  */
 async function weigh(ground: LossGround, changes: readonly PathChange[], side: Side): Promise<Weighed> {
   if (countLost(changes) === 0) return { lost: 0, older: 0, kept: 0 };
@@ -201,8 +202,8 @@ interface Counting {
 }
 
 /**
- * How many entries existed when both sides last agreed and still exist, and how many of these are older than
- * `MEMORY_MS`.
+ * The number of entries that existed when both sides last agreed and still exist. `older` counts those of them that are
+ * older than `MEMORY_MS`.
  */
 interface KeptCount {
   readonly all: number;
@@ -278,8 +279,8 @@ async function isBare({ own, local, mirror, head, rules }: LossGround, side: Sid
 }
 
 /**
- * Changes the decisions so that the side `lostOn` gets back each entry that it has lost and the other side still has.
- * Entries whose deletion is intended (`isMeant`) stay deleted.
+ * Changes the decisions so that the side `lostOn` gets back its lost entries from the other side. Entries whose
+ * deletion is intended (`isMeant`) stay deleted.
  */
 export function putBack(
   decisions: readonly SettledDecision[],
@@ -300,7 +301,7 @@ export const ROOT_REPLACED: ReplicaHalt = {
 };
 
 /**
- * Returns a halt if there is no folder, or if the folder cannot be the known one. `known` is undefined if no folder was
+ * Returns a halt if there is no folder, or if another folder is in its place. `known` is undefined if no folder was
  * seen yet. The device is not compared (see `isElsewhere`).
  */
 export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity | undefined): ReplicaHalt | undefined {
@@ -309,16 +310,16 @@ export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity
 }
 
 /**
- * Compares inode numbers, and birth times if both are known. Ignores the device number, because it can change: for
- * btrfs and overlayfs when the file system is mounted again, for every file system when the machine restarts.
+ * Compares inode numbers, and birth times if both are known. Ignores the device number, because it can change. Every
+ * restart of the machine can change it, and for btrfs and overlayfs also every mount.
  */
 function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
   return a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
 }
 
 /**
- * True if the folder is on another device. The root of another file system can have the same inode number, so the
- * caller must compare contents.
+ * True if the folder is on another device. The caller must then compare contents, because the root of another file
+ * system can have the same inode number.
  */
 export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdentity | undefined): boolean {
   return known !== undefined && now !== undefined && known.dev !== now.dev;
@@ -329,7 +330,7 @@ interface BeforeAfter {
   readonly after: Entry | undefined;
 }
 
-/** Counts the deleted entries that do not reappear under another name: a moved entry is not lost. */
+/** Counts the deleted entries that do not reappear under another name, because a moved entry is not lost. */
 export function countLost(changes: Iterable<BeforeAfter>): number {
   const came = new Map<string, number>();
   const went = new Map<string, number>();
@@ -360,7 +361,7 @@ function isMuch(lost: number): boolean {
 }
 
 /**
- * Returns how many entries must be kept so that a loss of `lost` entries is allowed. A loss of one entry is always
+ * Returns the number of entries that must be kept to allow a loss of `lost` entries. A loss of one entry is always
  * allowed.
  */
 function enoughKept(lost: number): number {
@@ -377,7 +378,7 @@ export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion
 type Counted = Omit<Losses, "halted" | "ignored">;
 
 /**
- * The time, in ms, for which a deletion is remembered, so that it and later deletions count as one. Entries that were
+ * The time, in ms, for which a deletion is remembered. Deletions within this time count as one. Entries that were
  * created within this time do not count as kept in the second check.
  */
 export const MEMORY_MS = 10_000;
@@ -399,8 +400,9 @@ const QUIET_MS = 400;
 const MOST_WAITS = 10;
 
 /**
- * How often, and for how long, to wait before a large deletion at the origin halts the sync. The deletion may be the
- * first half of a slow rename, or the origin may have restored the entries and their events are still on their way.
+ * The maximum number of waits before a large deletion at the origin halts the sync, and the length of each, in ms. The
+ * deletion may be the first half of a slow rename. Or the origin may have restored the entries already, and these
+ * events are still on their way.
  */
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;
@@ -426,7 +428,7 @@ export class RecentDeletions {
   }
 
   /**
-   * Returns how long to wait for more deletions, in ms, or `undefined` to continue without a wait. If more entries are
+   * Returns the time to wait for more deletions, in ms, or `undefined` to continue without a wait. If more entries are
    * gone than at the last call, a large deletion may have begun. `found` is the halt that follows if the sync does not
    * wait.
    */

@@ -69,7 +69,10 @@ export interface CycleParts {
   /** Returns the folder's present identity; `undefined` if there is no folder. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
-  /** Resolves to a halt if the folder, in its present place, must not follow this origin. Called in each cycle. */
+  /**
+   * Resolves to a halt if the folder must not follow this origin because of the place where it lies. Called in each
+   * cycle.
+   */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
   /**
    * Called before another folder, or the same folder on another device, is recorded as the workspace's folder. Drops
@@ -109,12 +112,12 @@ interface Planned {
 }
 
 /**
- * The maximum number of own events that are searched for an event about a conflict. If there are more events, one about
- * a conflict is assumed to be among them.
+ * The maximum number of own events that are searched for an event about a conflict. If there are more events, an event
+ * about a conflict is assumed to be among them.
  */
 const MOST_SINCE = 1_000;
 
-/** How often, and for how long (ms), to wait for the rest of a partial commit. */
+/** The maximum number of waits for the rest of a partial commit, and the length of each, in ms. */
 const MOST_PARTS = 50;
 export const PART_MS = 20;
 
@@ -194,8 +197,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Like `compareAll`, but for use after a halt whose cause may be gone. The next cycle sends only the differences that
-   * it still finds, not the changes that the journal holds.
+   * Like `compareAll`, but for use after a halt whose cause may be gone. The next cycle does not send the changes that
+   * the journal holds, but only the differences that it finds itself.
    */
   lookAgain(): void {
     this.#known = undefined;
@@ -300,9 +303,9 @@ export class FolderCycle implements Disposable {
 
   /**
    * Makes the sync a new replica of an origin that has lost its events after `common`. Before that, applies the lost
-   * state, which the mirror still holds, to the folder. The first step of the new replica regards nothing as deleted.
-   * The caller must reopen the sync. Throws `REFUSED` if a step halts, or if an open conflict is about events that the
-   * origin has lost.
+   * events to the folder. The mirror still holds these events. The first step of the new replica regards nothing as
+   * deleted. The caller must reopen the sync. Throws `REFUSED` if a step halts, or if an open conflict is about events
+   * that the origin has lost.
    */
   async rejoin(sandboxId: string, common: number): Promise<void> {
     // The record names no origin yet if the origin lost its events before anything came into the folder.
@@ -348,7 +351,7 @@ export class FolderCycle implements Disposable {
 
   /**
    * Returns the path of each settled conflict, with the seq of an event of the origin. Up to this event, the settlement
-   * decides about the path and everything beneath it. Without this, a path that cannot be written would raise its
+   * decides about the path and everything beneath it. Without this map, a path that cannot be written would raise its
    * settled conflict again.
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
@@ -403,8 +406,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Finishes an operation that a crash has interrupted. If another caller has finished it, adopts the progress that the
-   * log records.
+   * Finishes an operation that a crash has interrupted. If another caller has already finished the operation, adopts
+   * the progress that the log records.
    */
   async #settle(): Promise<void> {
     const { context } = this.#parts;
@@ -499,7 +502,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * True if the conflict of the path, or of a folder above it, was settled for this event of the origin or a later one.
+   * True if the settlement of a conflict already covers this event of the origin. The conflict is that of the path, or
+   * of a folder above it.
    */
   #isSettled(path: WorkspacePath, upstreamSeq: number): boolean {
     if (this.#settledAt.size === 0) return false;
@@ -522,7 +526,7 @@ export class FolderCycle implements Disposable {
     return touched;
   }
 
-  /** Returns the paths that could not be written, wait for their retry, and have not changed at the origin since. */
+  /** Returns the paths that wait for a retry of a failed write, and have not changed at the origin since. */
   #waiting(paths: readonly CyclePath[], conflicts: readonly IdentifiedConflict[]): Set<WorkspacePath> {
     const upstream = new Map(paths.map(({ path, upstream: there }) => [path, there?.seq ?? 0]));
     const waiting = new Set<WorkspacePath>();
@@ -542,8 +546,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * True if the origin's files that the plan uses match the lines of the origin's log, both now and at the last
-   * agreement. A first plan uses all files.
+   * True if the index of the mirror is right about the files that the plan uses, both now and at the last agreement.
+   * The lines of the origin's log prove this. A first plan uses all files.
    */
   async #isProved({ plan, paths, head }: Planned): Promise<boolean> {
     const { mirror } = this.#parts;
@@ -618,8 +622,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Called when the record is in the log. `isNews` is true if no event that was written with the record must be sent to
-   * the origin. In this case, the new events count as answered if all earlier events were answered.
+   * Called when the record is in the log. `isNews` is true if the events that were written with the record need not be
+   * sent to the origin. These events then count as answered, provided that all earlier events were answered.
    */
   #noteRecord(record: ReplicaRecord, { from, seq }: UpstreamReport, isNews: boolean): void {
     this.#record = record;

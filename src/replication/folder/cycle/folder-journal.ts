@@ -39,14 +39,13 @@ interface JournalSource {
   /** Default: the names of secrets never change. */
   readonly names?: Pick<SharedNames, "refresh"> | undefined;
   /**
-   * True if a change stays in the folder and is not sent, because the path is an editor's own file, or is at or beneath
-   * an entry of the origin that the folder cannot hold. Default: false.
+   * True if a change stays in the folder and is not sent. The path is an editor's own file, or the folder cannot hold
+   * the origin's entry at or above this path. Default: false.
    */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /**
-   * True if an entry is not sent, because the next step, which compares both sides, must decide about it. This is so if
-   * the folder never had the state that the entry claims to have seen, or if that state came into the folder again
-   * after the change. Default: false.
+   * True if an entry is not sent, because the next step must compare both sides. Either the folder never had the state
+   * that the entry claims to have seen, or that state came into the folder again after the change. Default: false.
    */
   readonly isLeftToStep?: ((entry: JournalEntry) => Promise<boolean>) | undefined;
   /** The own event up to which everything was answered when the journal was opened. */
@@ -59,7 +58,7 @@ const PAGE = 2_000;
 
 /**
  * Reads a folder's changes from its log, and passes them to the session, which sends them to the origin. Only released
- * changes are passed on, so that the deletion guard can examine them first.
+ * changes are passed on. The deletion guard examines a change before its release.
  */
 export class FolderJournal implements WriteJournal {
   readonly changed = new Signal<void>();
@@ -78,10 +77,7 @@ export class FolderJournal implements WriteJournal {
    * the event arrives.
    */
   readonly #awaited = new Map<WorkspacePath, number>();
-  /**
-   * Paths with an entry that the origin has not accepted, or may not have accepted. The next step compares them because
-   * they are in this set.
-   */
+  /** Paths with an entry that the origin has rejected, or may have rejected. The next step compares these paths. */
   readonly #again = new Set<WorkspacePath>();
   /** Paths whose last entry was refused for a reason other than `stale` and `causal-lie`. */
   readonly #refused = new Map<WorkspacePath, Refusal>();
@@ -113,7 +109,7 @@ export class FolderJournal implements WriteJournal {
 
   /**
    * Called after a step has decided about `paths`. A path whose answer names an event that the mirror lacks stays in
-   * `again`. The paths in `agreed` are now the same on both sides, so their refusals are forgotten.
+   * `again`. Forgets the refusals of the paths in `agreed`, because these are now the same on both sides.
    */
   decided(paths: Iterable<WorkspacePath>, agreed: Iterable<WorkspacePath> = []): void {
     for (const path of agreed) this.#refused.delete(path);
@@ -131,8 +127,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Proposes refused paths again: all of them, only those that were refused for the reason `why`, or only the path
-   * `only`.
+   * Proposes all refused paths again. `why` limits this to the paths that were refused for this reason, and `only` to
+   * this path.
    */
   retry(why?: WriteBackReason, only?: WorkspacePath): void {
     for (const [path, { reason }] of this.#refused) {
@@ -172,8 +168,8 @@ export class FolderJournal implements WriteJournal {
 
   /**
    * Withdraws the entries that settle one of these disputes. Such an entry has seen an event of the origin that is
-   * later than the dispute's `baseSeq`; for a path beneath the disputed one, later than the dispute's `since`. Called
-   * in each step, because a person can have undone a settlement.
+   * later than the dispute's `baseSeq`. For a path beneath the disputed one, `since` takes the place of `baseSeq`.
+   * Called in each step, because a person can have undone a settlement.
    */
   withdraw(disputes: readonly Dispute[]): void {
     const byPath = new Map(disputes.map((one) => [one.path, one]));
@@ -229,8 +225,7 @@ export class FolderJournal implements WriteJournal {
   async next(after: number, limit: number): Promise<JournalPage> {
     await this.#source.names?.refresh();
     await this.#judgeAnew();
-    // If the origin has seen more events of this log than the log has now, return the log's end, so that the caller
-    // notices.
+    // If the origin has seen events that this log has lost, return the log's end, so that the caller notices the loss.
     if (this.#isRead && after > this.#scanned) return { entries: [], upTo: this.#scanned };
     const from = this.#queue.findIndex(({ localSeq }) => localSeq > after);
     const ready = from < 0 ? [] : this.#queue.slice(from, from + limit);
@@ -297,7 +292,7 @@ export class FolderJournal implements WriteJournal {
     const remote = await there(path);
     const known = entry ?? remote;
     if (!rules.goesBack(path, known, remote)) return false;
-    // If the entry was made while the origin's file was withheld, the next step decides about its path.
+    // The next step decides about paths that were withheld at the last reconciliation.
     if (rules.wasWithheld(path, known?.kind === "dir")) return false;
     if ((await keepsHere?.(path, entry)) === true) return false;
     return (await isLeftToStep?.(one)) !== true;

@@ -17,8 +17,9 @@ interface HoldGround {
   readonly head: number;
   readonly rules: ReplicatedPaths;
   /**
-   * `again`: the paths to check, together with the paths of `conflicts`. So a folder is checked only if the origin has
-   * not accepted its deletion, or if it was held before. `refused`: the paths whose last change the origin has refused.
+   * `again`: the paths to check, in addition to the paths of `conflicts`. Therefore, a folder is checked only if the
+   * origin has not accepted its deletion, or if it was held before. `refused`: the paths whose last change the origin
+   * has refused.
    */
   readonly journal: Pick<FolderJournal, "again" | "refused">;
   readonly conflicts: readonly IdentifiedConflict[];
@@ -28,11 +29,11 @@ interface HoldGround {
 }
 
 /**
- * Changes the decisions so that no folder is deleted at the origin while an entry stays in it. An entry stays if this
- * sync excludes it, if it is an editor's own file, if the folder's disk cannot hold it, if it is not written back, or
- * if its deletion was refused. Without this change, the folder's deletion would be sent again and again. A folder that
- * stays is a conflict until it is empty at the origin or a person restores it. In the mode `two-way-resolved`, it is
- * restored without a conflict.
+ * Changes the decisions so that no folder is deleted at the origin while an entry stays in it. An entry stays if its
+ * deletion was refused or is never sent. A deletion is never sent if the sync excludes the entry or does not write it
+ * back, if it is an editor's own file, or if the folder's disk cannot hold it. If such a folder were deleted, its
+ * deletion would be sent again and again. A folder that stays is a conflict until it is empty at the origin or a person
+ * restores it. In the mode `two-way-resolved`, it is restored without a conflict.
  */
 export async function holdFolders(
   decisions: readonly SettledDecision[],
@@ -110,8 +111,7 @@ interface NameGround {
 }
 
 /**
- * Returns the new paths that cannot be created, because their names collide with the name of a present path or another
- * new path.
+ * Returns the new paths that cannot be created, because their names collide with those of other paths, present or new.
  */
 export async function findHeldNames(
   decisions: readonly SettledDecision[],

@@ -18,7 +18,7 @@ export interface IgnoreGround {
 }
 
 /**
- * Finds recorded paths that the ignore rules leave out now, because they were recorded before the rules named them. The
+ * Finds recorded paths that the ignore rules leave out now. Such paths were recorded before the rules named them. The
  * rules of a deleted ignore file still apply.
  */
 export class IgnoredPaths {
@@ -79,7 +79,7 @@ export class IgnoredPaths {
 }
 
 /**
- * Returns an object that finds the ignored paths of a side, by its present ignore files and those deleted since the
+ * Returns the ignored paths of a side. The side's present ignore files apply, and those that were deleted since the
  * last agreement.
  */
 export function ignoredOn(

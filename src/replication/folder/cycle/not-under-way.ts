@@ -41,10 +41,7 @@ export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): Ch
   return new ChronicleError("REFUSED", `the sync is not under way: ${why}`, { hint });
 }
 
-/**
- * Throws `REFUSED` if an open conflict is about an event after `common`, because the origin has lost the events after
- * `common`.
- */
+/** Throws `REFUSED` if an open conflict is about an event after `common`. The origin has lost those events. */
 export function refuseDisputed(conflicts: readonly IdentifiedConflict[], common: number): void {
   const behind = conflicts.filter(({ record }) => isAfter(record, common));
   if (behind.length === 0) return;

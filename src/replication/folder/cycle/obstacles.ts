@@ -21,16 +21,16 @@ export interface ObstaclesOptions {
 
 /** The time between two checks, in ms. */
 const BETWEEN_MS = 3_000;
-/** Checks take at most 1/`COSTLY_PARTS` of the time, so slow checks run less often. */
+/** Checks take at most 1/`COSTLY_PARTS` of the time. Therefore, slow checks run less often. */
 const COSTLY_PARTS = 20;
 /** The maximum number of blocked paths, and of unreadable paths, that one check covers. */
 const MOST_LOOKED_AT = 500;
 
 /**
  * Detects that obstacles to paths are gone. Most obstacles disappear without any recorded event: a FIFO or an ignored
- * file is removed, a file system is remounted for writing, an attribute is cleared. Unlike a retry, a check adds no
- * line to the log. Therefore, paths are checked every few seconds, and a path is retried once a check no longer finds
- * its obstacle. Obstacles that a check cannot detect (a quota) are left to `Retries`.
+ * file is removed, a file system is remounted for writing, an attribute is cleared. Paths can be checked every few
+ * seconds, because a check, unlike a retry, adds no line to the log. A path is retried once a check no longer finds its
+ * obstacle. Obstacles that a check cannot detect (a quota) are left to `Retries`.
  */
 export class Obstacles implements Disposable {
   readonly #options: ObstaclesOptions;

@@ -45,7 +45,7 @@ export class OriginErasures {
   async leave(standing: Standing): Promise<boolean> {
     const { applied } = standing;
     const { seq: head } = this.#mirror.head;
-    // A commit that erases contents ends with the erasure itself. If the mirror's last event is one of a path in such a
+    // A commit that erases contents ends with the erasure itself. If the mirror ends with another event of such a
     // commit, more of the commit will arrive.
     if (head > applied && (await this.#mirror.record(head))?.cause === "erase") return false;
     if (applied === 0 || (await this.#mirror.lastErasure()) <= applied) return true;
@@ -84,8 +84,8 @@ export class OriginErasures {
   }
 
   /**
-   * Returns the paths that the origin has stopped recording with an erasure, if the folder has the state that the
-   * origin had before the erasure.
+   * Returns the paths that the origin has stopped recording with an erasure. Leaves out a path if the folder does not
+   * have the path's last state at the origin.
    */
   async #untracked(
     { applied, head }: { readonly applied: number; readonly head: number },
@@ -115,9 +115,7 @@ export class OriginErasures {
     return found;
   }
 
-  /**
-   * True if the folder still has the state on which both sides last agreed, and the origin no longer has that state.
-   */
+  /** True if the folder still has the state on which both sides last agreed, while the origin has another state. */
   async #isBehind(path: WorkspacePath, applied: number, head: number): Promise<boolean> {
     const { index } = this.#context;
     const { seq: local } = await index.head();

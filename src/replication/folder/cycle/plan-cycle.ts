@@ -32,7 +32,7 @@ export interface CycleGround {
 export interface CyclePlan {
   readonly changes: readonly UpstreamChange[];
   /**
-   * The paths, in sending order, whose present state must be sent to the origin although this step does not change them
+   * The paths whose present state must be sent to the origin, in sending order. This step does not change these paths
    * in the folder.
    */
   readonly proposals: readonly WorkspacePath[];
@@ -68,7 +68,7 @@ interface Proposing {
 
 /**
  * True if the path's present state must be sent to the origin. Always false for a path that this step changes in the
- * folder, because the journal sends that change anyway.
+ * folder, because the journal sends such a change anyway.
  */
 function isProposed({ sides, decision }: SettledDecision, { change, path, ground }: Proposing): boolean {
   if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
@@ -106,8 +106,8 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
     if (known === undefined || !saysTheSame(known.record, record))
       planned.push({ id: known?.id ?? ground.newId(), record });
   }
-  // Withdraw the remaining conflicts, because their sides agree again, or because their obstacle is gone or is removed
-  // by this step. The conflicts of waiting paths stay open.
+  // Withdraw the remaining conflicts. Their sides agree again, or their obstacle is gone, or this step removes the
+  // obstacle. The conflicts of waiting paths stay open.
   for (const known of open.values()) {
     if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
     else if (known.record.sync?.since !== undefined) planned.push(onlyOfItsPath(known));
@@ -124,8 +124,8 @@ interface ConflictGround {
 function conflictOf(one: SettledDecision, { at, known, ground }: ConflictGround): ConflictRecord {
   const { path, sides, heldBy } = one;
   const { origin, applied, now } = ground;
-  // The conflict of a folder that is only held (`heldBy`) has no `since`: its children are not disputed, because this
-  // step reconciles them.
+  // The conflict of a folder that is only held (`heldBy`) has no `since`, because its children are not disputed. This
+  // step reconciles the children.
   const about = heldBy === undefined ? { since: known?.record.sync?.since ?? applied } : { detail: heldBy };
   return {
     path,
@@ -173,8 +173,8 @@ function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
 }
 
 /**
- * Returns the conflicts to report. For a path that could not be written, the planned conflict does not count: the path
- * is reported as open, or not at all if its conflict was open before.
+ * Returns the conflicts to report. A path that could not be written is reported as open, whatever was planned for it.
+ * The path is not reported if its conflict was open before.
  */
 export function toldConflicts(
   planned: readonly IdentifiedConflict[],

@@ -19,8 +19,8 @@ const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
 /**
  * Plans the first step for a folder that has no recorded path and was never reconciled. In every mode, such a folder
- * gets the origin's entries, so no path needs a decision of its own. `planCycle` would return the same plan (a test
- * checks this), but takes several times as long.
+ * gets the origin's entries. Therefore, no path needs a decision of its own. `planCycle` would return the same plan (a
+ * test checks this), but takes several times as long.
  *
  * Returns `undefined` for any other folder, if names collide, or if only a part of a commit of the origin has arrived.
  */

@@ -35,8 +35,8 @@ export interface CycleSides {
   /** See `onCommonGround`. Default: unknown. */
   readonly stoodOn?: BothHistories["stoodOn"];
   /**
-   * True if the folder may have recorded a path as deleted because an erasure of the origin after `applied` left the
-   * path out (see `onErasedGround`). Default: false.
+   * True if the origin has an erasure after `applied`. The folder may have recorded paths as deleted because of this
+   * erasure (see `onErasedGround`). Default: false.
    */
   readonly mayHaveLeft?: boolean;
   /**
@@ -60,14 +60,15 @@ const BATCH = 2_048;
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Reads the states of the touched paths, and of all paths that are needed to decide about them: the folders above, and
- * everything beneath a path that is in conflict, or that is a folder in some of its three states but not in all. Leaves
- * out paths that the folder and its origin do not share.
+ * Reads the states of the touched paths, and of all paths that are needed to decide about them. These are the folders
+ * above. If a path is in conflict, or is a folder in some of its three states but not in all, everything beneath it is
+ * needed, too. Leaves out paths that the folder and its origin do not share.
  */
 export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePath>): Promise<CyclePath[]> {
   const found = new Map<WorkspacePath, CyclePath>();
   await readInto(found, withFolders(touched), sides);
-  // The paths beneath a conflict were held with it, and must be decided about when it ends.
+  // The paths beneath a conflict were held as long as the conflict. When the conflict ends, these paths need a
+  // decision.
   const held = sides.conflicts
     .filter(({ record }) => record.sync?.since !== undefined)
     .map(({ record }) => record.path);
@@ -110,9 +111,9 @@ async function withoutEditorFiles(
 }
 
 /**
- * Corrects the base of paths that an erasure of the origin has left out. The folder recorded such a path as deleted
- * before this step was planned, and both sides last agreed on this absence. If the origin has a new entry at the path,
- * nobody has deleted that entry in the folder.
+ * Corrects the base of paths that an erasure of the origin has left out. The folder has recorded such a path as
+ * deleted, and both sides agreed on this absence. A later entry of the origin at the path is new, and was not deleted
+ * in the folder.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;
@@ -129,9 +130,9 @@ async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): P
 }
 
 /**
- * Moves the base of a path to the last state that this replica wrote and the origin accepted since both sides agreed.
- * Both present states descend from that state. With the older base, a deletion in the folder or a change at the origin
- * after the replica's own edit would look like a conflict with this edit.
+ * Moves the base of a path to the last state that this replica has written to the origin since both sides agreed. Both
+ * present states descend from that state. With the older base, this replica's own edit would conflict with a later
+ * deletion in the folder, and with a later change at the origin.
  */
 async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promise<CyclePath[]> {
   const ground: CyclePath[] = [];
@@ -224,8 +225,8 @@ async function readInto(
       // deleted there.
       const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path, there?.seq ?? 0) !== true;
       const at = (isNew ? undefined : base[i]) ?? NEVER;
-      // For a conflict without a common state, the search for a base ended at the event at which the conflict was last
-      // recorded.
+      // If a conflict has no common state, the last search for a base ended at the origin's event that the conflict
+      // names.
       const sync = at.entry === undefined && at.seq === 0 ? disputed.get(path) : undefined;
       const judgedTo = Math.max(base[i]?.seq ?? 0, sync?.upstreamSeq ?? 0);
       found.set(path, { path, base: at, judgedTo, local: local[i]?.entry, remote: there?.entry, upstream });
@@ -234,8 +235,8 @@ async function readInto(
 }
 
 /**
- * Returns the states on which both sides last agreed. These are the origin's states at the time when the folder was
- * last reconciled, or, for a path in a conflict, when the conflict began.
+ * Returns the states on which both sides last agreed. These are the origin's states as of the folder's last
+ * reconciliation. For a path in a conflict, the state as of the beginning of the conflict is returned.
  */
 async function readBases(paths: readonly WorkspacePath[], sides: CycleSides): Promise<(SyncBase | undefined)[]> {
   const conflicts = new Map(sides.conflicts.map((one) => [one.record.path, one.record]));

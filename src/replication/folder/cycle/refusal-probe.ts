@@ -16,8 +16,8 @@ const LONGEST_WAIT_MS = 900_000;
 
 /**
  * Detects when an origin that was read-only (an archived workspace, a folder without permission) can be written again.
- * After waits of growing length, the probe proposes one of the paths that were refused as `read-only`. Each attempt
- * adds lines to the log, so the other paths are sent only once the origin has accepted that path.
+ * After waits of growing length, the probe proposes one of the paths that were refused as `read-only`. The other paths
+ * are sent only once the origin has accepted that path, because each attempt adds lines to the log.
  */
 export class RefusalProbe implements Disposable {
   readonly #options: RefusalProbeOptions;

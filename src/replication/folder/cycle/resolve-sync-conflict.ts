@@ -45,8 +45,8 @@ const ENDS: Readonly<Record<Resolution["keep"], Exclude<ConflictEnd, "withdrawn"
 };
 
 /**
- * Returns the step that settles the conflict as the person has decided. Throws `REFUSED` if the sides must be merged
- * and do not merge, or if they are not the sides that the person saw.
+ * Returns the step that settles the conflict as the person has decided. Throws `REFUSED` if the person wants a merge
+ * and the sides do not merge. Also throws `REFUSED` if the sides are not those that the person saw.
  */
 export async function resolveSyncConflict(
   blobs: BlobStore,
@@ -96,8 +96,8 @@ function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
 }
 
 /**
- * Returns the change that applies the origin's state, or none if both sides are equal. The change has the common base,
- * which is needed if the path cannot be written.
+ * Returns the change that applies the origin's state, or none if both sides are equal. The change includes the common
+ * base, because a conflict is recorded with this base if the path cannot be written.
  */
 function taken({ path, base, local, remote, upstream }: CyclePath): UpstreamChange[] {
   const after = settable(remote);
@@ -157,8 +157,8 @@ export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
 }
 
 /**
- * Returns the error `REFUSED` for a one-way mode. Nothing is written back in this mode, so only the origin's side can
- * settle the conflict.
+ * Returns the error `REFUSED` for a one-way mode. Only the origin's side can settle the conflict, because nothing is
+ * written back in this mode.
  */
 export function oneWay(path: WorkspacePath): ChronicleError {
   return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} is not written back in this mode`, {

@@ -11,11 +11,11 @@ export interface Restoring {
   readonly paths: readonly CyclePath[];
   readonly decisions: readonly SettledDecision[];
   /**
-   * The sides to which lost entries are restored. Empty unless a person's decision or the `keeps` of the sync's record
-   * demands it.
+   * The sides to which lost entries are restored. Empty unless a person's decision, or `keeps` in the sync's record,
+   * demands a restore.
    */
   readonly sides: ReadonlySet<Side>;
-  /** True if contents that the origin has erased are not restored, because the origin would not accept them. */
+  /** True to leave out contents that the origin has erased, because the origin would not accept them. */
   readonly leavesErased: boolean;
   /** True if the path's deletion is intended, because a person has settled its conflict. */
   readonly isMeant: (path: WorkspacePath) => boolean;

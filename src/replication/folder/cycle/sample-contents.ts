@@ -21,7 +21,7 @@ export interface Sample {
 /** The maximum number of files to read. */
 const MOST_LOOKED_AT = 16;
 /**
- * The minimum number of files from which the files to read are chosen. If the folder has fewer files, all of them are
+ * The files to read are chosen from at least this many candidates. If the folder has fewer files, all files are
  * candidates.
  */
 const CHOSEN_FROM = 64;
@@ -30,8 +30,7 @@ const MOST_BYTES = 64 * 1024 ** 2;
 
 /**
  * Chooses files from the whole folder, and compares the shortest ones with the state on which both sides last agreed.
- * States that were recorded later are not used, because they may be those of another folder that was already in the
- * place of the known one.
+ * Later states are not used, because another folder may already have been in the place of the known one.
  */
 export async function sampleContents(ground: SampleGround): Promise<Sample> {
   const { worktree } = ground.context;
@@ -52,8 +51,8 @@ export async function sampleContents(ground: SampleGround): Promise<Sample> {
 
 /**
  * True if a folder on another device, with the same inode number, is the known folder. `isBorn` is true if both birth
- * times are known and equal to the nanosecond. In that case, one unchanged file is enough, or none if no file was
- * sampled. Otherwise, at least half of the sampled files must be unchanged, and at least one.
+ * times are known and equal to the nanosecond. One unchanged file is then enough, and none is needed if no file was
+ * sampled. Without equal birth times, at least half of the sampled files must be unchanged, and at least one.
  */
 export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean {
   if (isBorn) return same > 0 || looked === 0;
@@ -61,7 +60,7 @@ export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean
 }
 
 /**
- * Chooses files from the whole folder. Empty files are chosen only if there are no others, because all empty files are
+ * Chooses files from the whole folder. Empty files are chosen only if all files are empty, because all empty files are
  * alike.
  */
 async function choose({ mirror, rules, applied }: SampleGround): Promise<readonly Entry[]> {

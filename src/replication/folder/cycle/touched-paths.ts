@@ -43,7 +43,7 @@ export interface JustDone {
   readonly upTo: number;
 }
 
-/** Returns the paths without those that the step `done` has written and that have not changed since. */
+/** Returns the paths that the step `done` has not written, or that have changed since that step. */
 export async function withoutOwn(
   own: FileHistory,
   paths: readonly WorkspacePath[],

@@ -13,7 +13,7 @@ import type { Stood, StoodOn } from "./stood-on.ts";
 export interface BothHistories {
   readonly mirror: Pick<IndexStore, "iterationsAt">;
   readonly own: Pick<IndexStore, "iterations" | "protectedPaths">;
-  /** Tells on which of the origin's states the folder's states are based. Default: unknown. */
+  /** Finds the origin's states on which the folder's states are based. Default: these are unknown. */
   readonly stoodOn?: Pick<StoodOn, "at" | "leftOut" | "broughtBy"> | undefined;
   /** True if this replica wrote the state that the origin recorded with this event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
@@ -39,8 +39,8 @@ const MOST_LOOKED_BACK = 50;
  * - any path while a filter withheld it;
  * - paths that the folder's disk could not hold.
  *
- * The origin's state of such a path at `applied` may never have been reconciled with the folder's state. Therefore, its
- * base must be a state that the folder has had, too.
+ * The base of such a path may be a state of the origin that was never reconciled with the folder's state. A state that
+ * the folder has had, too, replaces this base.
  */
 export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHistories): Promise<CyclePath[]> {
   const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
@@ -72,8 +72,9 @@ async function commonOf(one: CyclePath, sides: CycleHistories & Pick<Apart, "kep
 }
 
 /**
- * True if the folder has had the state that its change claims to have seen, or if there is no reason to doubt it. If
- * false, the change is not an edit of that state, and stays in the folder until a step has compared both sides.
+ * True if the folder has had the origin's state that its change claims to have seen. Also true if there is no reason to
+ * doubt the claim. If false, the change is not an edit of that state. It stays in the folder until a step has compared
+ * both sides.
  */
 export async function hasHadSeen(
   { path, entry, seen, localSeq }: Pick<WriteBackEntry, "path" | "entry" | "seen" | "localSeq">,
@@ -136,8 +137,8 @@ async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Pro
 const NOWHERE: Stood = { ownSeq: 0, seq: -1 };
 
 /**
- * Reads the folder's iterations of a path. If a step has left the origin's state out because the folder could not hold
- * it, reads only the iterations after the last such step.
+ * Reads the folder's iterations of a path. A step may have left out the origin's state, because the folder could not
+ * hold it. In that case, reads only the iterations after the last such step.
  */
 async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   const all = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);

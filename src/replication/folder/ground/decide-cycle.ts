@@ -28,7 +28,7 @@ export interface CyclePath {
   readonly upstream: UpstreamIteration | undefined;
 }
 
-/** A decision that needs no further input: the contents of both sides were merged, or need no merge. */
+/** A decision for which no merge of contents is pending. */
 export interface SettledDecision extends PathDecision {
   readonly decision: Settled;
   /** The reason why the folder cannot be deleted at the origin (see `holdFolders`). */
@@ -37,8 +37,8 @@ export interface SettledDecision extends PathDecision {
 
 /**
  * Decides about each path with `reconcileTrees`. In every mode, the origin is the preferred side, which `ReconcileMode`
- * calls alpha. The paths must be complete: they must include the folders above each path, and everything beneath a path
- * that is a folder in some of its three states but not in all.
+ * calls alpha. `paths` must include the folders above each path. It must also include everything beneath a path that is
+ * a folder in some of its three states, but not in all.
  */
 export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): PathDecision[] {
   const present = (of: (path: CyclePath) => Entry | undefined): Entry[] => paths.flatMap((path) => of(path) ?? []);
@@ -51,9 +51,8 @@ export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): P
 }
 
 /**
- * True if the parent folder of each entry exists on the entry's side. A parent can be missing while only a part of a
- * commit of the origin has arrived, because the deletion of a folder arrives a moment before the deletions of its
- * contents.
+ * True if the parent folder of each entry exists on the entry's side. A parent can be missing while only a part of the
+ * origin's commit has arrived, because a folder's deletion arrives just before the deletions of its contents.
  */
 export function areWhole(paths: readonly CyclePath[]): boolean {
   const sides = new Map(paths.map((one) => [one.path, one]));
@@ -67,8 +66,9 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
 }
 
 /**
- * The setuid, setgid and sticky bits. They are recorded, but never set on disk, so no copy gets them from another copy.
- * Comparisons ignore them. For example, bits that a folder has inherited on disk are not sent to the origin.
+ * The setuid, setgid and sticky bits. They are recorded, but never set on disk. Therefore, no copy gets them from
+ * another copy. Comparisons ignore them. For example, bits that a folder has inherited on disk are not sent to the
+ * origin.
  */
 const NEVER_SET = 0o7000;
 

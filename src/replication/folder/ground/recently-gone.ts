@@ -26,10 +26,10 @@ const BEFORE_MS = 10_000;
 const WINDOW = 2_000;
 
 /**
- * Returns the entries that were deleted from the folder in the last seconds before a sync with this origin was halted,
- * and that were not created again. Such entries exist because the first part of a large deletion is carried out before
- * the deletion is recognised as large. Reads the log, because another process may have carried out that part. Leaves
- * out renamed entries, which still exist, and erased entries, which cannot be restored.
+ * Returns the entries that were deleted from the folder in the last seconds before the sync with this origin was
+ * halted. Leaves out entries that were created again. The first part of a large deletion is carried out before the
+ * deletion is recognised as large. Reads the log, because another process may have carried out that part. Leaves out
+ * renamed entries, which still exist, and erased entries, which cannot be restored.
  */
 export async function recentlyGone(context: Context, origin: string): Promise<ReadonlyMap<WorkspacePath, Gone>> {
   const halted = await context.index.record(replicaRecordId(origin));
@@ -80,7 +80,7 @@ function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<Wo
 }
 
 async function rowsBefore({ index }: Context, last: EventRow): Promise<EventRow[]> {
-  // An event from before a jump of the clock does not count as recent, whether the clock jumped forward or back.
+  // If the clock jumped, forward or back, events from before the jump do not count as recent.
   const isRecent = (row: EventRow): boolean =>
     !isInBase(row) && Math.abs(Date.parse(last.ts) - Date.parse(row.ts)) <= BEFORE_MS;
   const found: EventRow[] = [];

@@ -69,7 +69,7 @@ export class ReplicatedPaths {
 
   /**
    * True if the path was withheld at the last reconciliation, by the filter patterns or the names of secrets of that
-   * time. In that case, neither side knows the other side's changes of the path.
+   * time. If it was, neither side knows the other side's changes of the path.
    */
   wasWithheld(path: WorkspacePath, isFolder: boolean): boolean {
     if (this.#earlier?.passesPath(path, isFolder, "to-replica") === false) return true;
@@ -119,9 +119,8 @@ export class ReplicatedPaths {
   }
 
   /**
-   * True if a file stays on its side because it is a secret by its name. Even if secrets are replicated, a file whose
-   * name was added in the folder stays there if the origin does not regard it as a secret: such an origin would show it
-   * to everybody.
+   * True if a file stays on its side because it is a secret by its name. Some secrets stay in the folder even if
+   * secrets are replicated. Their names were added in the folder only, so that the origin would show them to everybody.
    */
   #staysAsSecret(path: WorkspacePath, { here, there }: SecretNames): boolean {
     if (this.#withProtected) return here.added(path) === true && !there.holds(path);
@@ -134,8 +133,8 @@ export class ReplicatedPaths {
 
   /**
    * True if each side keeps its own state of a path because one of these states was recorded as a secret. False if
-   * secrets are replicated. A state that was recorded as a secret does not count if a person has since removed the
-   * path's name from the list.
+   * secrets are replicated. A state does not count if a person has since removed the path's name from the list of
+   * secrets.
    */
   keepsApart({ path, local, remote }: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
     const { here, there } = this.#names;
@@ -163,8 +162,7 @@ export class ReplicatedPaths {
 
   /**
    * True if the folder's changes of the path are sent to the origin. `entry` is the present state, or the last state
-   * before a deletion. `remote` is the origin's state. It can be omitted if the caller has already checked it with
-   * `keepsApart`.
+   * before a deletion. `remote` is the origin's state. A caller that has already asked `keepsApart` can omit `remote`.
    */
   goesBack(path: WorkspacePath, entry: Entry | undefined, remote?: Entry): boolean {
     if (this.isOneWay) return false;

@@ -12,8 +12,8 @@ import { ReplicaState } from "../../../engine/replica/replica-state.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 
 /**
- * An own event (`ownSeq`), and the origin's event (`seq`) on which the folder's state of a path is based from that own
- * event on.
+ * An event of the folder's own log (`ownSeq`), and an event of the origin (`seq`). From `ownSeq` on, the folder's state
+ * of a path is based on `seq`.
  */
 export interface Stood {
   readonly ownSeq: number;
@@ -35,8 +35,8 @@ export interface StoodParts {
 
 /**
  * Finds out from a folder's own log on which of the origin's events the folder's state of a path is based. The evidence
- * is the last proposal, the last state that came from the origin, or the last merge with the origin's state. Each of
- * these was written by a step that knew the origin's state at that time.
+ * is the last proposal, the last state that came from the origin, or the last merge with the origin's state. The step
+ * that wrote this evidence knew the origin's state at that time.
  */
 export class StoodOn {
   readonly #parts: StoodParts;
@@ -47,8 +47,8 @@ export class StoodOn {
 
   /**
    * Returns the event of the origin on which the path is based as of the own event `upTo`. Returns `undefined` if no
-   * own event up to `upTo` shows this. An own event whose line exists only in a base shows nothing. `rows` are the
-   * path's own iterations up to `upTo`.
+   * own event up to `upTo` shows this. An own event that exists only in a base shows nothing. `rows` are the path's own
+   * iterations up to `upTo`.
    */
   async at(path: WorkspacePath, rows: readonly IterationRow[], upTo: number): Promise<Stood | undefined> {
     const met = await this.#met(path, rows);
@@ -57,10 +57,10 @@ export class StoodOn {
   }
 
   /**
-   * True if the state that an own change claims to have seen came into the folder again after the change. Sending the
-   * change would then undo that state. Two kinds of changes are still sent:
+   * True if the origin's state that an own change has seen came into the folder again after the change. If the change
+   * were sent, it would undo that state. Two kinds of changes are still sent:
    * - a change of an older state; the origin keeps it as a version;
-   * - a file that replaced a folder, even if the folder came back because the origin changed something beneath it.
+   * - a file in place of a folder, even if the folder came back because of a change beneath it at the origin.
    */
   async isOvertaken({ path, entry, localSeq, seen }: JudgedEntry): Promise<boolean> {
     const { index } = this.#parts.context;
@@ -73,8 +73,8 @@ export class StoodOn {
 
   /**
    * Returns the last step that removed the path because the folder could not hold the origin's state. After such a
-   * step, the absence of the path does not mean that somebody has deleted it. No state before the step is the base of a
-   * later state on either side.
+   * step, the path is absent, but nobody has deleted it. No state from before the step is the base of a later state on
+   * either side.
    */
   async leftOut(path: WorkspacePath, rows: readonly IterationRow[]): Promise<Stood | undefined> {
     for (const { seq: ownSeq, entry } of rows.slice(-MOST_LOOKED_BACK).toReversed()) {
@@ -104,8 +104,8 @@ export class StoodOn {
   }
 
   /**
-   * True if the origin's event has this state. An origin that was put back to an earlier state reuses the seqs of its
-   * lost events for other states. An event that the mirror no longer holds cannot be checked, and is accepted.
+   * True if the origin's event has this state. The state must be compared, because an origin that was put back reuses
+   * the seqs of its lost events. An event that the mirror no longer holds cannot be checked, and is accepted.
    */
   async #isState(path: WorkspacePath, { seq }: UpstreamIteration, entry: Entry | undefined): Promise<boolean> {
     const there = await this.#parts.mirror.iterationAt(path, seq);
@@ -113,8 +113,8 @@ export class StoodOn {
   }
 
   /**
-   * True if the own event is a merge of both sides by a step, or by a person who settled a conflict with the origin.
-   * The end of such a conflict is recorded before the merge.
+   * True if the own event is a merge of both sides, either by a step, or by a person who settled a conflict with the
+   * origin. The end of such a conflict is recorded before the merge.
    */
   async #isMerge(path: WorkspacePath, { cause, upstream }: FileRecord, ownSeq: number): Promise<boolean> {
     if (cause === "merge") return true;

@@ -9,13 +9,14 @@ export type LinkState = "connecting" | "connected" | "offline" | "refused" | "en
 
 export interface KeeperOptions {
   /**
-   * Opens a channel. Rejects if that fails, or once the signal aborts. The signal aborts when the keeper is stopped.
+   * Opens a channel. Rejects if no channel can be opened, or once the signal aborts. The signal aborts when the keeper
+   * is stopped.
    */
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   /** Begins a session. Must call `welcome` once the origin has admitted this replica. */
   readonly begin: (channel: Channel, welcome: () => void) => ReplicaSession;
   readonly timers: Timers;
-  /** Returns a number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   readonly random: () => number;
   /** True if another attempt would fail with the same error. The codes in `FINAL` need not be recognised here. */
   readonly isFinal: (error: ChronicleError) => boolean;
@@ -34,16 +35,16 @@ interface Attempt {
 
 const FIRST_WAIT_MS = 100;
 /**
- * The longest wait, in ms, after a fault of one of the two sides. It is long, because the next attempt will probably
- * meet the same fault.
+ * The longest wait, in ms, after a fault of one of the two sides. The wait is long, because the next attempt will
+ * probably meet the same fault.
  */
 const LONGEST_WAIT_MS = 10_000;
 /**
- * The longest wait, in ms, for a network or server that is away. It is short, so that the return of the network or
- * server is noticed soon.
+ * The longest wait, in ms, for a network or server that is away. The wait is short, so that the return of the network
+ * or server is noticed soon.
  */
 const LONGEST_AWAY_MS = 4_000;
-/** The duration of a connection, in ms, after which the next failure begins with the shortest wait. */
+/** After a connection of this duration, in ms, the next failure is followed by the shortest wait. */
 const LASTING_MS = 10_000;
 
 /** The codes of errors that are permanent: another attempt would fail with the same error. */
@@ -60,8 +61,8 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
 const EXPELLED: ReadonlySet<ErrorCode> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND"]);
 
 /**
- * Keeps a replica connected: after each failure, connects again, with longer and longer waits, until the origin refuses
- * the replica.
+ * Keeps a replica connected. After each failure, connects again, with longer and longer waits. Ends when the origin
+ * refuses the replica.
  */
 export class ConnectionKeeper {
   readonly #options: KeeperOptions;
@@ -177,9 +178,9 @@ export class ConnectionKeeper {
 }
 
 /**
- * True if another attempt would fail in the same way, because the origin refused `Hello` or expelled the replica. A
- * fault of either side after the origin has admitted the replica is retried, so that nobody has to resume each sync of
- * an origin that was broken for a while. The exception is a rollback that this side has found.
+ * True if another attempt would fail in the same way, because the origin refused `Hello` or expelled the replica. After
+ * the origin has admitted the replica, a fault of either side is retried. Nobody must then resume the syncs of an
+ * origin that was broken for a while. The exception is a rollback that this side has found.
  */
 export function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;

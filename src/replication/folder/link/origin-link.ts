@@ -35,8 +35,8 @@ export interface OriginLinkOptions {
   readonly onReceived: (done: number, total: number) => void;
   readonly onBytes: NonNullable<ReplicaOptions["onBytes"]>;
   /**
-   * Called when the link has ended because the origin refuses this replica, or because its history contradicts an
-   * earlier one.
+   * Called when the link has ended because the origin refuses this replica, or because the origin's history contradicts
+   * what this replica holds.
    */
   readonly onRefused: (why: ReplicaHalt) => void;
 }
@@ -135,8 +135,8 @@ export class OriginLink {
   }
 
   /**
-   * Opens a channel. A server that answers 404 offers no replication. If it was this replica's origin before, this is
-   * not a refusal, because the server may offer replication again.
+   * Opens a channel. A server that answers 404 offers no replication. If the server was this replica's origin before,
+   * this answer is no refusal, because the server may offer replication again.
    */
   async #connect(signal: AbortSignal): Promise<Channel> {
     const { connect, record } = this.#options;
@@ -174,8 +174,8 @@ export class OriginLink {
         const mayWriteNow = this.#isReadOnly && !isReadOnly;
         this.#isReadOnly = isReadOnly;
         if (mayWriteNow) this.#options.onMayWrite();
-        // Take the first report of a session as it is: an origin that was put back to an earlier state has fewer events
-        // than it reported in an earlier session.
+        // Take the first report of a session as it is, because an origin that was put back has fewer events than it
+        // reported before.
         this.#sequence = isMet ? Math.max(this.#sequence, sequence) : sequence;
         isMet = true;
         this.#folderAwaySince = folderAwaySince;
@@ -185,7 +185,7 @@ export class OriginLink {
     });
   }
 
-  /** Returns the contents that are lacking. Once none is lacking, does not search again until `regain` is called. */
+  /** Returns the contents that are lacking. Once there are none, returns none until `regain` is called. */
   async #lacked(): Promise<readonly Hash[]> {
     if (this.#hasRegained) return [];
     const { mirror, rules, session } = this.#options;
@@ -199,8 +199,7 @@ export class OriginLink {
     if (state === "connected") this.#wasReached = true;
     if (state !== "refused" || error === undefined)
       return this.#become(state, error === undefined ? undefined : explained(error));
-    // Set the fields without a call of `onChange`, so that only the halt is reported, and not an offline link before
-    // it.
+    // Do not call `onChange`, so that only the halt is reported, and no offline link before the halt.
     [this.#state, this.#error] = [state, error];
     const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : reasonOf(error);
     this.#options.onRefused({ reason, detail: error.message });
@@ -228,10 +227,7 @@ function explained(error: ChronicleError): ChronicleError {
   return new ChronicleError(code, `the origin has sent what it must not: ${message}`, { hint, data, cause: error });
 }
 
-/**
- * True if a note says that the origin has sent a contradictory history. Also true if the note is damaged, because it
- * may have said so.
- */
+/** True if there is a note that the origin has sent a contradictory history. A damaged note counts, too. */
 function hasWitnessed(notes: WitnessNotes): boolean {
   try {
     return notes.get() !== undefined;
@@ -248,8 +244,8 @@ interface LackingFolder {
 }
 
 /**
- * Returns the withheld contents of the origin's present files that the folder needs now, because a filter was removed
- * or secrets are now requested.
+ * Returns the contents of the origin's present files that were withheld and that the folder needs now. For example, a
+ * filter was removed since, or secrets were requested.
  */
 async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
   const listed = withheld.list();

@@ -89,8 +89,8 @@ export function syncShape(given: SyncFacts): SyncShape {
 }
 
 /**
- * If a failure of this side's disk (no room, a limit of file sizes) has ended the connection, presents the failure as
- * that of a step. The link counts as connected, because the origin is neither at fault nor away.
+ * If a failure of this side's disk (no room, a limit of file sizes) has ended the connection, returns facts with a
+ * failed step and a connected link. The origin is neither at fault nor away.
  */
 function withOwnFailure(facts: SyncFacts): SyncFacts {
   const { linkError, failure, link } = facts;
@@ -173,7 +173,7 @@ export function haltedBecause({ reason, detail }: ReplicaHalt): string {
   return detail ?? reason;
 }
 
-/** Returns the ways in which a person can end a halt, in words. */
+/** Returns in words how a person can end a halt. */
 export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
   if (reason === "nested" && isStopped)
     return "it stays on the list until its history is given up: chronicle forget ID";
@@ -286,8 +286,8 @@ function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | u
 }
 
 /**
- * Returns the trouble of a sync that is halted, or was halted when it was stopped; `undefined` unless the halt is about
- * a refused token.
+ * Returns the trouble of a halted sync, even if the sync was stopped since. `undefined` unless the halt is about a
+ * refused token.
  */
 export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | undefined): SyncTroubleShape | undefined {
   return TOKEN.has(reason) ? troubleShape("token-refused", detail ?? reason, next) : undefined;

@@ -24,7 +24,7 @@ interface Sides {
 /**
  * - `goes`: the path is replicated.
  * - `left-out`: the path stays on its side.
- * - `apart`: the path is replicated without a base, because neither side has received it from the other.
+ * - `apart`: the path is replicated as if it had no base, because neither side has received it from the other.
  */
 export type Judged = "goes" | "left-out" | "apart";
 
@@ -45,9 +45,8 @@ interface Past {
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Leaves files that editors and desktops make for themselves (see core/filter/editor-names.ts) on the side on which
- * they were made. A path that was replicated before counts as a person's file, whatever its name, and is still
- * replicated.
+ * Keeps files that editors and desktops make for themselves (see core/filter/editor-names.ts) on their own side. A path
+ * that was replicated before counts as a person's file and is still replicated, whatever its name.
  */
 export class EditorFiles {
   readonly #context: Context;
@@ -99,8 +98,8 @@ export class EditorFiles {
   }
 
   /**
-   * True if a change in this folder is not sent to the origin, because it is a change of an editor's own file. `entry`
-   * is undefined for a deletion.
+   * True if a change stays in this folder and is not sent, because an editor's own file has changed. `entry` is
+   * undefined for a deletion.
    */
   async keepsHere(path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
     if (!this.#isOn || !isEditorName(path)) return false;
@@ -112,8 +111,8 @@ export class EditorFiles {
   }
 
   /**
-   * Judges the present states of a path, and ignores its past. Returns `undefined` if one side has an entry that is not
-   * an editor's own file, or if a file to which the path belongs is missing.
+   * Judges the present states of a path, and ignores its past. Returns `undefined` if an entry at the path is not an
+   * editor's own file, or if a file to which the path belongs is missing.
    */
   async #look({ path, local, remote }: Sides): Promise<LeftOut | undefined> {
     const present = [local, remote].filter((one) => one !== undefined);
@@ -136,8 +135,8 @@ export class EditorFiles {
   }
 
   /**
-   * Judges the past of a path. A base does not say who made a state. Therefore, a state that exists only in a base
-   * counts as sent if both sides have had it.
+   * Judges the past of a path. A state that exists only in a base counts as sent if both sides have had it, because a
+   * base does not say who made the state.
    */
   async #past(path: WorkspacePath): Promise<Past> {
     const [there, here] = [await this.#thereOnce(path), await this.#hereOnce(path)];

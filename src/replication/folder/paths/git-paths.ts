@@ -8,14 +8,16 @@ export interface SidesOf {
   readonly there: boolean;
 }
 
-/** Returns the outermost folder with git's own state, on this side's disk, that is the path or contains it. */
+/**
+ * Returns the outermost folder with git's own state on this side's disk that contains the path, or is the path itself.
+ */
 export type GitTopOf = (path: WorkspacePath) => WorkspacePath | undefined;
 
 /**
- * The topmost paths of git's own state in the two histories. These paths are not replicated in either direction. Such a
- * path has a name that some disk treats as `.git`, or is a folder in which a repository on this side's disk keeps its
- * state. A history can have such a path for three reasons: it was included by name, it was recorded before this rule
- * existed, or it is an ordinary folder on the other side.
+ * The topmost paths of git's own state in the two histories. These paths are not replicated in either direction. Some
+ * disk treats the name of such a path as `.git`, or a repository on this side's disk keeps its state there. A history
+ * has such a path if it was included by name, if it was recorded before this rule existed, or if it is an ordinary
+ * folder on the other side.
  */
 export class GitPaths {
   readonly #found = new Map<WorkspacePath, SidesOf>();
@@ -33,8 +35,8 @@ export class GitPaths {
   }
 
   /**
-   * True if git keeps its own state on this side's disk in a folder above the path, whatever that folder's name. Also
-   * true if the path itself is such a folder (only if `isFolder`).
+   * True if git keeps its own state on this side's disk in a folder above the path, whatever the folder's name. If
+   * `isFolder`, also true if the path itself is such a folder.
    */
   holds(path: WorkspacePath, isFolder: boolean): boolean {
     return this.#topOf(isFolder ? path : parentOf(path)) !== undefined;

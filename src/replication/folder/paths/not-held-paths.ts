@@ -28,8 +28,8 @@ export class NotHeldPaths {
   }
 
   /**
-   * Leaves out the paths at which the disk cannot hold the origin's entry, and everything beneath them. If the folder
-   * still has the state of the base at such a path, the path is kept, and counts as deleted at the origin.
+   * Leaves out the paths at which the disk cannot hold the origin's entry, and everything beneath them. Such a path is
+   * kept if the folder still has the state of the base there. The path then counts as deleted at the origin.
    */
   sides(paths: Iterable<CyclePath>): CyclePath[] {
     const traits = this.#traits();
@@ -37,16 +37,16 @@ export class NotHeldPaths {
     const given = [...paths];
     const kept = given.flatMap((one) => this.#sidesOf(one, traits) ?? []);
     if (this.#found.size === 0) return kept;
-    // Leave out everything beneath a path that was left out. If the origin's entry at such a path is a link, what the
-    // folder has beneath the path has no place at the origin.
+    // Leave out everything beneath a path that was left out. If the origin has a link at such a path, the folder's
+    // paths beneath it have no place at the origin.
     const decided = new Set(kept.map(({ path }) => path));
     const left = new Set(given.map(({ path }) => path).filter((path) => !decided.has(path)));
     return kept.filter(({ path }) => !foldersAbove(path).some((folder) => left.has(folder)));
   }
 
   /**
-   * True if a change stays in the folder, because the origin has an entry at this path or above it that the folder
-   * cannot hold. The change would replace that entry.
+   * True if a change stays in the folder, because it would replace an entry of the origin that the folder cannot hold.
+   * That entry is at the path, or above it.
    */
   async keepsHere(
     path: WorkspacePath,
@@ -78,8 +78,8 @@ export class NotHeldPaths {
   #sidesOf(given: CyclePath, traits: FolderTraits): CyclePath | undefined {
     const one = withoutOwnMode(withHeldBase(given, traits), traits);
     if (this.#note(one, traits) === undefined) return one;
-    // If the folder still has the state of the base, treat the path as deleted at the origin, because the origin has
-    // replaced that state.
+    // The origin has replaced the state of the base. If the folder still has that state, treat the path as deleted at
+    // the origin.
     const { local, base } = one;
     return local !== undefined && sameEntry(local, base.entry) ? { ...one, remote: undefined } : undefined;
   }

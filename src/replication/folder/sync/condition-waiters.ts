@@ -36,7 +36,7 @@ export class ConditionWaiters {
 }
 
 /**
- * Awaits the work, but rejects with the signal's reason if the signal aborts first. The work then continues, and its
+ * Awaits the work. If the signal aborts first, rejects with the signal's reason. The work then continues, but its
  * result is ignored.
  */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -51,7 +51,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-/** The reason why a sync does not come to rest, and what a person can do about it, in words. */
+/** The reason, in words, why a sync does not come to rest (`why`), and a person's remedy (`hint`). */
 interface Obstacle {
   readonly why?: string | undefined;
   readonly hint?: string | undefined;
@@ -107,9 +107,9 @@ export interface Flushed {
 const FLUSH_MS = 60_000;
 
 /**
- * Resolves once every change that either side made before the call has arrived on the other side, was refused by the
- * origin, or is in conflict. Rejects with `REFUSED` if this takes longer than `timeoutMs`, or the sync is not running.
- * Rejects with the signal's reason if the signal aborts.
+ * Resolves once all changes that either side made before the call are dealt with. Each of them has arrived on the other
+ * side, was refused by the origin, or is in conflict. Rejects with `REFUSED` if this takes longer than `timeoutMs`, or
+ * the sync is not running. Rejects with the signal's reason if the signal aborts.
  */
 export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
   using limit = timeLimit(sync.timers, timeoutMs, { outer: signal, obstacle: sync.obstacle });
@@ -126,8 +126,8 @@ export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }:
 }
 
 /**
- * Resolves to the origin's last event. Resolves to `undefined` if there is no connection, or if it broke. In these
- * cases, the caller must ask the origin again.
+ * Resolves to the origin's last event. Resolves to `undefined` if there is no connection, or if the connection broke.
+ * The caller must then ask the origin again.
  */
 async function answerOf(session: Pick<ReplicaSession, "barrier"> | undefined): Promise<number | undefined> {
   return session?.barrier().catch(() => undefined);

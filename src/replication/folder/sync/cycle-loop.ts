@@ -26,39 +26,39 @@ interface CycleLoopOptions {
 }
 
 /**
- * The time, in ms, for which the record may lag behind the origin's answers, and behind the origin's echo of the
- * folder's own changes.
+ * The time, in ms, for which the record may lag behind the origin's answers and behind the events of the folder's own
+ * changes.
  */
 const LAZY_MS = 1_000;
 
-/** The number of consecutive cycles, abandoned because of concurrent changes, after which the loop pauses. */
+/** The loop pauses after this many consecutive cycles that were abandoned because of concurrent changes. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
 
 /**
  * If a step wrote `from` to `to` files and more changes are expected, the next step waits for `waitMs`. The wait makes
- * the next step larger: each file of a small step has its own fsync, but the files of a larger step share one (see the
- * worktree's `apply`). During the wait, other work can run, such as storing the contents that arrive.
+ * the next step larger. Each file of a small step has its own fsync, but the files of a larger step share one (see the
+ * worktree's `apply`). During the wait, other work can run, such as storing contents.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
 
 /**
- * The limit, in ms, of the pause after a cycle without effect. The pause is as long as that cycle took (up to this
- * limit), but at least as long as the outcome of the cycle requires. An immediate repetition would cost as much again,
- * and leave no time for the events or changes that the cycle waits for.
+ * The limit, in ms, of the pause after a cycle without effect. The pause is as long as that cycle took, up to this
+ * limit. If the outcome of the cycle requires a longer pause, that pause is made. An immediate repetition would cost as
+ * much again, and leave no time for the events or changes that the cycle waits for.
  */
 const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
 
 /**
- * The longest wait between two retries, in ms. It is short, because no event reports that a disk has room or is
+ * The longest wait between two retries, in ms. The wait is short, because no event reports that a disk has room or is
  * writable again.
  */
 const LONGEST_RETRY_MS = 8_000;
 
 /**
- * After a failure, the wait is at least `parts` times as long as the failed cycle took. This minimum is never more than
- * `mostMs`.
+ * After a failure, the wait is at least `parts` times as long as the failed cycle took, or at least `mostMs`, whichever
+ * is shorter.
  */
 const COSTLY = { parts: 4, mostMs: 30_000 };
 
@@ -70,8 +70,8 @@ export class CycleLoop {
   #isWanted = false;
   #decided: LossDecision | undefined;
   /**
-   * True if everything in the folder was scanned since `setOut`, or if the folder is missing. In the latter case, the
-   * recorded state can be older than the last state of the folder.
+   * True if everything in the folder was scanned since `setOut`, or if the folder is missing. The recorded state of a
+   * missing folder can be older than its last state.
    */
   #isLooked = false;
   /** True if a large deletion at the origin was accepted, and further parts of it may still arrive. */
@@ -210,7 +210,7 @@ export class CycleLoop {
     if (!this.#options.isActive()) this.#isWanted = false;
   }
 
-  /** Returns how long to wait for more events, in ms, or `undefined` if a cycle can run now. */
+  /** Returns the time to wait for more events, in ms, or `undefined` if a cycle can run now. */
   #waitForMore(): number | undefined {
     const { cycle, mirror } = this.#options;
     return mirror.workspace === "" ? undefined : this.#arrivals.waitFor(cycle.applied === 0);
@@ -324,9 +324,8 @@ const MOST_LOOKS = 300;
 
 /**
  * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. Events arrive in the
- * order of the log. A state in the middle of the log is of no use: it can have files that were deleted long ago, or one
- * half of a renamed folder. Also, a decision about a part of a large history costs as much as a decision about all of
- * it.
+ * order of the log. A state in the middle of the log is of no use. It can have files that were deleted long ago, or one
+ * half of a renamed folder. Also, deciding about a part of a large history costs as much as deciding about all of it.
  */
 export class Arrivals {
   readonly #options: ArrivalsOptions;
@@ -341,7 +340,7 @@ export class Arrivals {
   }
 
   /**
-   * Returns how long to wait, in ms, or `undefined` if a cycle can run now. `isFirst` is true if the folder has
+   * Returns the time to wait, in ms, or `undefined` if a cycle can run now. `isFirst` is true if the folder has
    * received nothing from this origin so far.
    */
   waitFor(isFirst: boolean): number | undefined {
@@ -358,8 +357,8 @@ export class Arrivals {
   }
 
   /**
-   * True if the wait is still worthwhile. False once a limit is reached, because other work may be more urgent than
-   * events that do not arrive or that never end.
+   * False once the wait has reached a limit. Other work may be more urgent than events that do not arrive or that never
+   * end.
    */
   #isComing(): boolean {
     const held = this.#options.held();

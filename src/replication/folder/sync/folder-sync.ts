@@ -39,12 +39,15 @@ export interface FolderSyncParts extends Pick<
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules?: NameRules | undefined;
   /**
-   * Calls `onGrown` when the replica's own log may have grown, even if another process wrote to it. Default: no other
-   * process writes to it.
+   * Calls `onGrown` when any process may have added events to the replica's own log. Default: no other process writes
+   * to the log.
    */
   readonly watchOwn?: (onGrown: () => void) => Disposable;
   readonly beforeMove?: () => void;
-  /** Resolves to a halt if the folder, in its present place, must not follow this origin. Default: it may follow. */
+  /**
+   * Resolves to a halt if the folder must not follow this origin because of the place where it lies. Default: it may
+   * follow.
+   */
   readonly apart?: (record: ReplicaRecord) => Promise<ReplicaHalt | undefined>;
 }
 
@@ -57,8 +60,8 @@ const TELL_MS = 500;
 const REFUSED_AGAIN_MS = 5_000;
 
 /**
- * The time in which the origin must tell which events it has lost, in ms. Otherwise, the sync halts without this
- * detail.
+ * The time, in ms, in which the events that the origin has lost must be determined. Otherwise, the sync halts without
+ * this detail.
  */
 const COMPARING_MS = 15_000;
 
@@ -68,8 +71,8 @@ const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-empt
 
 /**
  * A folder that follows an origin's workspace, and writes back to it. Contradictory changes stay on both sides until a
- * person decides. The whole state is in the replica's log, so the process can end at any moment, and another process
- * can continue.
+ * person decides. The process can end at any moment and another process can continue, because the whole state is in the
+ * replica's log.
  */
 export class FolderSync {
   readonly happened = new Signal<SyncEvent>();
@@ -278,7 +281,7 @@ export class FolderSync {
    * same.
    *
    * Rejects if the origin cannot be reached. Rejects with `REFUSED` if the sync is stopped, if the origin was not put
-   * back, or if the folder is missing (see `FolderCycle.rejoin` for more reasons).
+   * back, or if the folder is missing. Also rejects as `FolderCycle.rejoin` does.
    */
   async rejoin(sandboxId: string): Promise<void> {
     const { halted, stopped } = this.record;
@@ -300,8 +303,8 @@ export class FolderSync {
   }
 
   /**
-   * Continues a sync that is paused or halted. If the halt needs a decision and `accept` is missing, resolves only once
-   * the folder was scanned and compared with the origin's state.
+   * Continues a sync that is paused or halted. A halt may need a decision. If `accept` is then missing, the call
+   * resolves only once the folder was scanned and compared with the origin's state.
    *
    * Throws `REFUSED` if the sync halts again in this comparison, for instance because the lost files are still missing.
    * Also throws `REFUSED` if the sync is stopped, if the folder is missing, or if a restore is requested while the sync
@@ -318,7 +321,7 @@ export class FolderSync {
       // Also restore the losses just before the halt, because they belong to the same deletion.
       if (isOpen && accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
       if (halted?.reason === "root-replaced" && accept !== undefined) await this.#takeFolder();
-      // A person who resumes has seen the divergence, so remove the note. The histories are then compared again.
+      // Remove the note, because a person who resumes has seen the divergence. The histories are then compared again.
       if (halted?.reason === "diverged") this.#parts.session.notes.forget();
       await this.#write({ paused: undefined, halted: undefined });
     });
@@ -379,8 +382,8 @@ export class FolderSync {
 
   /**
    * Records the path's present state, settles its conflict, and resolves to the conflict as it is afterwards. The
-   * conflict stays open if everything was settled except that a folder could not be removed. Throws `NOT_FOUND` and
-   * `REFUSED` as `FolderCycle.resolve` does.
+   * conflict stays open if a folder could not be removed, even though everything else was settled. Throws `NOT_FOUND`
+   * and `REFUSED` as `FolderCycle.resolve` does.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const resolved = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
@@ -431,8 +434,8 @@ export class FolderSync {
   }
 
   /**
-   * Looks for new conflicts in the replica's own log. If a person undoes a settlement, only the record of the conflict
-   * may change, and the folder's watcher does not report that.
+   * Looks for new conflicts in the replica's own log. If a person undoes a settlement, the record of the conflict may
+   * be all that changes. The folder's watcher does not report such a change.
    */
   #ownGrown(): void {
     if (this.#hasGrown) return;
@@ -531,7 +534,7 @@ export class FolderSync {
   }
 
   /**
-   * Adds to the halt which events the origin has lost. Returns `why` unchanged if this cannot be determined within
+   * Adds to the halt the events that the origin has lost. Returns `why` unchanged if this cannot be determined within
    * `COMPARING_MS`, or if the origin has lost nothing.
    */
   async #explained(why: ReplicaHalt): Promise<ReplicaHalt> {
@@ -611,25 +614,19 @@ export class FolderSync {
   }
 }
 
-/**
- * The number of consecutive refusals that cause no pause, because several batches in succession can have refused
- * entries.
- */
+/** The number of consecutive refusals that cause no pause. Several batches in succession can have refused entries. */
 const MOST_REFUSALS = 3;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Returns how long to wait, in ms, before refused changes are compared again. The origin may have events that have not
- * arrived yet. Without these events, each comparison would make the same decision again, and fill both histories.
+ * Returns the time to wait, in ms, before refused changes are compared again. The origin may have events that have not
+ * arrived here yet. Until they arrive, each comparison makes the same decision again, and fills both histories.
  */
 function pauseAfter(refusals: number): number {
   return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
 }
 
-/**
- * Returns in words how far the origin went back. Returns `undefined` if the origin lacks none of the events that it
- * had.
- */
+/** Returns in words how far the origin went back. Returns `undefined` if the origin has lost no event. */
 function wentBack({ held, origin, common }: CommonHistory): string | undefined {
   if (common === held) return undefined;
   const to = common === undefined ? "an event that both do not hold any more" : `event ${common}`;

@@ -23,16 +23,15 @@ export interface FsWatcherOptions {
 }
 
 /**
- * The time between two full scans, in ms. Full scans are necessary because the watcher gives no hint of a write through
- * another name of the same file (a hard link) or through a memory map.
+ * The time between two full scans, in ms. Full scans are necessary, because the watcher does not report all writes. It
+ * misses writes through a memory map, and through another name of the same file (a hard link).
  */
 const UNHINTED_MS = 15 * 60_000;
 
 /**
- * Records changes in a folder once the changed paths have been quiet for a moment. In this way, the several steps of an
- * editor (a temporary file, a rename, a short-lived swap file) make one change, or none. The capture decides by content
- * whether something has changed. Therefore, the sync's own writes are never recorded as changes, even if their hints
- * arrive late.
+ * Records changes in a folder once the changed paths have been quiet for a moment. Then the several steps of an editor
+ * (a temporary file, a rename, a short-lived swap file) make one change, or none. The capture compares contents.
+ * Therefore, the sync's own writes are never recorded as changes, even if the watcher reports them late.
  */
 export class FsWatcher {
   readonly #options: FsWatcherOptions;
@@ -60,7 +59,7 @@ export class FsWatcher {
   async start(): Promise<void> {
     const { live } = this.#options.context;
     await live.start();
-    // A folder that was missing, and so could not be watched, may exist now.
+    // A folder that was missing could not be watched, but may exist now.
     if (live.degraded) await live.restart();
     this.#hinted.start();
     this.#lookUnhinted();

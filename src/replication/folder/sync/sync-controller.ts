@@ -37,23 +37,21 @@ export interface SyncControllerOptions {
   readonly places: SyncPlaces;
   /** In epoch milliseconds. */
   readonly now: () => number;
-  /** Returns a number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   readonly random: () => number;
   readonly timers?: Timers;
-  /**
-   * Throws `FORBIDDEN` if the caller requests secrets without the right to them. Default: every caller has the right.
-   */
+  /** Throws `FORBIDDEN` if the caller has no right to secrets. Default: every caller has the right. */
   readonly refuseSecrets?: () => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * The time, in milliseconds, after which the controller tries again to run a sync that another process runs or that
- * could not be opened.
+ * The time, in ms, after which the controller tries again to run a sync that it could not run. Another process was
+ * running the sync, or the sync could not be opened.
  */
 const AGAIN_MS = 10_000;
 
-/** The reason that is reported for a sync before this process has come to continue it. */
+/** The reason that is reported for a sync that this process has yet to continue. */
 const BEGINS: RestReason = { reason: "this process continues it in a moment" };
 
 function leftBecause(error: unknown): RestReason {
@@ -190,7 +188,7 @@ export class SyncController implements SyncRunner {
       (place) =>
         this.#running.get(place.id)?.sync.shape ?? restingShape(place, this.#waiting.get(place.id) ?? ELSEWHERE),
     );
-    // Another process that ran a sync may have ended, so that this process must continue the sync.
+    // Another process that ran a sync may have ended. This process must then continue the sync.
     if (this.#takesUp && shapes.some((shape) => shape?.elsewhere === true)) this.#lookAgain();
     const listed = new Set(places.map(({ id }) => id));
     // The log of a new sync may still be empty, so that `places` does not list the sync.
@@ -309,7 +307,7 @@ export class SyncController implements SyncRunner {
     this.#again?.[Symbol.dispose]();
     await Promise.all([...this.#turns.values()]);
     const ends = await Promise.allSettled([...this.#running.keys()].map((id) => this.#letGo(id)));
-    // Throw the error of a sync that could not record its progress only now, when all syncs are closed.
+    // Throw the first error only now, when all syncs are closed.
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
@@ -430,8 +428,8 @@ type SyncNews = SyncEventShape extends infer One
   : never;
 
 /**
- * The maximum number of events that wait for a slow listener. Beyond it, the oldest events are dropped, because later
- * events carry the present state.
+ * The maximum number of events that wait for a slow listener. Above this number, the oldest events are dropped, because
+ * later events carry the present state.
  */
 const MOST_WAITING = 1_000;
 

@@ -53,7 +53,7 @@ function usage(message: string, hint: string): ChronicleError {
 }
 
 /**
- * Returns the known record (a fresh one if there is none) with the requested changes, neither stopped nor paused.
+ * Returns the known record, or else a fresh one, with the requested changes. The result is neither stopped nor paused.
  * Throws `REFUSED` if the folder follows another workspace.
  */
 export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id: string): ReplicaRecord {
@@ -93,9 +93,9 @@ function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Throws `REFUSED` if the request certainly names another workspace, by a different id, or by a different name at the
- * same address. A new address is allowed, and so is a name in place of an id: the origin's answer will show whether the
- * workspace is the same.
+ * Throws `REFUSED` if the request certainly names another workspace: by a different id, or by a different name at the
+ * same address. Allows a new address, and a name in place of an id. The origin's answer will show whether the workspace
+ * is the same.
  */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
   if (workspace === undefined || workspace === known.origin || known.origin === "") return;
@@ -115,7 +115,7 @@ function followsAnother({ origin, url }: ReplicaRecord): ChronicleError {
 /**
  * Throws the origin's refusal, if the answer is one. Throws `REFUSED` if the folder follows another workspace than the
  * one that has answered. If no origin has answered, throws `REFUSED` for another address or workspace than the recorded
- * one. A folder that has followed a workspace accepts a new address only once the same workspace answers there.
+ * one. The folder accepts a new address only once the same workspace answers there.
  */
 export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, answer: OriginAnswer): void {
   if ("refused" in answer) throw refusedBy(answer.refused, known);
@@ -150,7 +150,7 @@ function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): Chr
   });
 }
 
-/** The reason why this process does not run a sync, and what a person can do about it. */
+/** The reason why this process does not run a sync, with a hint for people. */
 export type RestReason = Pick<SyncShape, "elsewhere" | "reason" | "hint">;
 
 /** The reason for a sync that another process seems to run. */
@@ -207,13 +207,13 @@ interface OriginQuestion {
   readonly signal: AbortSignal;
 }
 
-/** The time to wait for the answer, in ms. Equals the time limit of the handshake with an origin's server. */
+/** The time to wait for the answer, in ms. It equals the time limit of the handshake with an origin's server. */
 const PATIENCE_MS = 8_000;
 
 /**
- * Asks an origin which workspace it would serve, and does not follow it. Connects as a separate replica, which receives
- * and writes nothing. Each token has one such replica, so that the origin's list of replicas does not grow without
- * limit, and callers with different tokens do not disturb each other.
+ * Asks an origin which workspace it would serve, without following it. Connects as a separate replica, which receives
+ * and writes nothing. Each token has one such replica. The origin's list of replicas therefore stays short, and callers
+ * with different tokens do not disturb each other.
  */
 export async function askOrigin({ connect, timers, signal, ...asked }: OriginQuestion): Promise<OriginAnswer> {
   const enough = new AbortController();
