@@ -101,6 +101,7 @@ was taken back as a whole is not passed: the command says that it was undone alr
 | \`CHRONICLE_REMOTE\` | a server to ask instead of the store, as \`--remote\`; empty: none |
 | \`CHRONICLE_TOKEN\` | the token for that server, and the operator's for \`serve\` |
 | \`CHRONICLE_DIRECT\`, \`CI\` | do not use or start the store's process, as \`--direct\`: see [process.md](process.md) |
+| \`CHRONICLE_ASK\` | ask before files are changed back or forward, as \`--ask\`; empty: only where it matters |
 | \`NO_COLOR\` | no colours, as \`--no-color\` |
 | \`CHRONICLE_RUN\` | set by \`run\` for its command: its id, by which a \`run\` within it knows where it belongs |
 | \`CHRONICLE_ROLE\` | \`agent\`: what only a person may do is refused (exit code 6), and what is recorded is an agent's; set by \`run\` for its command |

@@ -173,9 +173,14 @@ describe("a command that the store's process carries out", () => {
     await box.served(["status"]);
     const before = (await box.json(["status"])).value;
     const terminal = { isTerminal: true, colours: false, columns: 80 };
-    const asked = await box.asked({ stdinIsTerminal: true, out: terminal, err: terminal }, ["undo"]);
-    expect(asked).toMatchObject({ state: "direct" });
+    const onTerminal = { stdinIsTerminal: true, out: terminal, err: terminal };
+    expect(await box.asked(onTerminal, ["undo", "--ask"])).toMatchObject({ state: "direct" });
+    const asking = { ...onTerminal, env: { ...commandCall([], box.project, box.asking).env, CHRONICLE_ASK: "1" } };
+    expect(await box.asked(asking, ["undo"])).toMatchObject({ state: "direct" });
     expect((await box.json(["status"])).value).toEqual(before);
+    // Without a question, the process carries out the same command.
+    const undone = ranOf(await box.asked(onTerminal, ["undo"]));
+    expect([undone.code, undone.stdout]).toEqual([0, expect.stringContaining("taken back: 1 deleted")]);
   });
 
   it("is left to the client if its environment or rights differ, or if the process does not support it", async () => {

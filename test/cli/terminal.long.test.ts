@@ -23,19 +23,60 @@ describe("a terminal", () => {
   }
 
   it.skipIf(script.error !== undefined)(
-    "restore asks before it changes files, and undo --yes does not ask",
+    "restore, undo and redo change files without a question, and name what they do and the way back",
     async () => {
       using box = new Sandbox();
       box.write("a", "one");
       await box.must(["init"]);
       box.write("a", "two");
-      const shown = onTerminal(box, "restore 0", "n");
-      expect(shown).toContain("Change 1 path");
-      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
-      onTerminal(box, "restore 0", "y");
+      const restored = onTerminal(box, "restore 0", "");
+      expect(restored).toMatch(/~.* a[\s\S]*restored: 1 modified[\s\S]*take it back: chronicle undo/);
       expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
-      expect(onTerminal(box, "undo --yes", "")).not.toContain("Take this back");
+      const undone = onTerminal(box, "undo", "");
+      expect(undone).toMatch(/restore: [\s\S]*~.* a[\s\S]*taken back: 1 modified[\s\S]*chronicle redo brings it again/);
       expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
+      expect(onTerminal(box, "redo", "")).toContain("done again: 1 modified");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
+    },
+  );
+
+  it.skipIf(script.error !== undefined)(
+    "restore and undo ask with --ask and CHRONICLE_ASK, and never with --yes",
+    async () => {
+      using box = new Sandbox();
+      box.write("a", "one");
+      await box.must(["init"]);
+      box.write("a", "two");
+      expect(onTerminal(box, "restore 0 --ask", "n")).toMatch(/Change 1 path[\s\S]*nothing was changed/);
+      expect(onTerminal(box, "restore 0", "n", { CHRONICLE_ASK: "1" })).toContain("Change 1 path");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
+      onTerminal(box, "restore 0 --ask", "y");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
+      expect(onTerminal(box, "undo --ask", "n")).toContain("Take this back?");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
+      expect(onTerminal(box, "undo --yes", "", { CHRONICLE_ASK: "1" })).not.toContain("Take this back?");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
+    },
+  );
+
+  it.skipIf(script.error !== undefined)(
+    "undo asks where more than half of the files would be removed, or more than 1,000 paths changed",
+    async () => {
+      using box = new Sandbox();
+      box.write("keep", "kept");
+      await box.must(["init"]);
+      const make = (count: number): string => `for i in $(seq ${count}); do echo $i > new$i; done`;
+      await box.must(["run", "--", "sh", "-c", make(9)]);
+      expect(onTerminal(box, "undo", "n")).not.toContain("Take this back?");
+      await box.must(["run", "--", "sh", "-c", make(10)]);
+      expect(onTerminal(box, "undo", "n")).toContain("Take this back?");
+      expect(existsSync(join(box.project, "new10"))).toBe(true);
+      onTerminal(box, "undo", "y");
+      expect(existsSync(join(box.project, "new10"))).toBe(false);
+      await box.must(["run", "--", "sh", "-c", make(1_001)]);
+      await box.must(["run", "--", "sh", "-c", "for f in new*; do echo more >> $f; done"]);
+      expect(onTerminal(box, "undo", "n")).toContain("Take this back?");
+      expect(readFileSync(join(box.project, "new7"), "utf8")).toBe("7\nmore\n");
     },
   );
 
@@ -93,7 +134,7 @@ describe("a terminal", () => {
       using box = new Sandbox();
       await box.must(["init"]);
       await box.must(["run", "--", "sh", "-c", "echo 1 > a"]);
-      await whileAsking(box, "undo", () => box.must(["run", "--", "sh", "-c", "echo 2 > b"]), "y");
+      await whileAsking(box, "undo --ask", () => box.must(["run", "--", "sh", "-c", "echo 2 > b"]), "y");
       expect([existsSync(join(box.project, "a")), existsSync(join(box.project, "b"))]).toEqual([false, true]);
     },
   );
@@ -104,10 +145,10 @@ describe("a terminal", () => {
     await box.must(["run", "--", "sh", "-c", "echo 1 > a; echo 1 > b"]);
     const more = () => box.must(["run", "--", "sh", "-c", "echo 2 > d/c"]);
     box.write("d/keep", "");
-    const shown = await whileAsking(box, "undo --since 0", more, "yn");
+    const shown = await whileAsking(box, "undo --since 0 --ask", more, "yn");
     expect(shown).toContain("asked again");
     expect([existsSync(join(box.project, "a")), existsSync(join(box.project, "d/c"))]).toEqual([true, true]);
-    await whileAsking(box, "undo --since 0", () => Promise.resolve(), "y");
+    await whileAsking(box, "undo --since 0 --ask", () => Promise.resolve(), "y");
     expect([existsSync(join(box.project, "a")), existsSync(join(box.project, "d/c"))]).toEqual([false, false]);
   });
 
@@ -132,7 +173,7 @@ describe("a terminal", () => {
       box.write("a", "one");
       await box.must(["init"]);
       box.write("a", "two");
-      await whileAsking(box, "restore latest", () => box.must(["snapshot", "-m", "later"]), "y");
+      await whileAsking(box, "restore latest --ask", () => box.must(["snapshot", "-m", "later"]), "y");
       expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
     },
   );
@@ -147,7 +188,7 @@ describe("a terminal", () => {
       // A name of digits alone would be a number, which `snapshot --name` refuses. The beginning with a `-` is no number.
       const typed = baseline?.id.slice(0, 10) ?? "";
       box.write("a", "two");
-      await whileAsking(box, `restore ${typed}`, () => box.must(["snapshot", "--name", typed]), "y");
+      await whileAsking(box, `restore ${typed} --ask`, () => box.must(["snapshot", "--name", typed]), "y");
       expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
     },
   );

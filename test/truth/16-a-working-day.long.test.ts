@@ -44,11 +44,9 @@ class Desk implements Disposable {
     return this.terminal.screen.split("\n").filter((line) => !isOurs(line));
   }
 
-  /** Undoes the last work, as a person does who confirms Chronicle's question. */
+  /** Undoes the last work, as a person does on a terminal. */
   async undo(): Promise<void> {
     this.terminal.line("clear; $U undo; echo undone=$?");
-    await this.terminal.until(/Take this back/);
-    this.terminal.type("y");
     await this.terminal.until(/undone=\d/);
   }
 
@@ -238,8 +236,6 @@ describe.skipIf(TmuxTerminal.whyNot() !== undefined)(
       expect([existsSync(alone.box.project), existsSync(recorded.box.project)]).toEqual([false, false]);
       const [, way = ""] = /Take back: chronicle (.+)/.exec(recorded.terminal.screen) ?? [];
       recorded.terminal.line(`cd ..; $U ${way}; echo undone=$?`);
-      await recorded.terminal.until(/Take this back|undone=/);
-      recorded.terminal.type("y");
       await recorded.terminal.until(/undone=0/);
       expect(recorded.tree).toEqual(before);
     });
@@ -264,8 +260,6 @@ describe.skipIf(TmuxTerminal.whyNot() !== undefined)(
         const [, way = ""] = /NOT recorded: [^]*As before the run: chronicle (.+)/.exec(recorded.terminal.screen) ?? [];
         execFileSync("mount", ["-o", "remount,size=64m", disk.folder]);
         recorded.terminal.line(`clear; $U ${way}; echo back=$?`);
-        await recorded.terminal.until(/Change \d+ path/);
-        recorded.terminal.type("y");
         await recorded.terminal.until(/back=0/);
         expect(recorded.tree).toEqual(before);
       },

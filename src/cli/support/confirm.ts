@@ -1,5 +1,40 @@
+import type { RestoreShape } from "../../api/shapes.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { CommandContext } from "./context.ts";
+
+/** If this variable is set, and is not empty, each command that changes files asks first, as with `--ask`. */
+const ASK_VARIABLE = "CHRONICLE_ASK";
+/** A change of more paths than this is confirmed by a person. */
+const MANY_PATHS = 1_000;
+/** The least number of removed files for which the removal of half of a folder is confirmed by a person. */
+const FEW_REMOVALS = 10;
+
+/**
+ * Returns true if a person must confirm the change of a preview. Everything that Chronicle changes can be redone, so
+ * only these changes are confirmed:
+ *
+ * - any change, if the person asks for it (`--ask`, `CHRONICLE_ASK`)
+ * - a change of omitted paths, or one with a note, because the history may lack something
+ * - a change of more than `MANY_PATHS` paths
+ * - the removal of more than half of the recorded files, from `FEW_REMOVALS` files on
+ */
+export async function needsQuestion(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  preview: RestoreShape,
+): Promise<boolean> {
+  if (asksAlways(context)) return true;
+  const { changes, kept_aside: aside = [], notes = [] } = preview;
+  if (aside.length + notes.length > 0 || changes.length > MANY_PATHS) return true;
+  const removed = changes.filter(({ change_type: how }) => how === "deleted").length;
+  return removed >= FEW_REMOVALS && removed * 2 > (await workspace.status()).entries;
+}
+
+/** True if the person wants to confirm every change of files. */
+export function asksAlways({ input, io }: CommandContext): boolean {
+  return input.flag("ask") || (io.env[ASK_VARIABLE] ?? "") !== "";
+}
 
 /**
  * Asks a question on the terminal (stderr). Enter, Escape and Ctrl-C mean no. In the store's long-lived process, throws

@@ -1,5 +1,5 @@
 import type { CommandSpec, OptionSpec } from "./spec.ts";
-import { SELECTION_OPTIONS } from "./work.ts";
+import { ASKING, SELECTION_OPTIONS } from "./work.ts";
 
 const GROUP = "Go back";
 
@@ -7,12 +7,11 @@ const DRY_RUN: OptionSpec = {
   flags: "--dry-run",
   description: "say what would be done or refused, change nothing (exit code as without it)",
 };
-const YES: OptionSpec = { flags: "-y, --yes", description: "do not ask" };
 
 const UNDO_OPTIONS: readonly OptionSpec[] = [
   DRY_RUN,
   { flags: "--force", description: "include paths that were edited since (they are recorded first)" },
-  YES,
+  ...ASKING,
 ];
 
 export const RESTORE: CommandSpec = {
@@ -20,8 +19,9 @@ export const RESTORE: CommandSpec = {
   group: GROUP,
   summary: "make files equal to an earlier moment",
   details:
-    "The present state is recorded first, so every restore can be undone. On a terminal the changes are shown and you " +
-    "are asked; without a terminal it does not ask. Files that were excluded, or could not be recorded at " +
+    "The present state is recorded first, so every restore can be undone. Therefore it does not ask, except on a " +
+    "terminal for more than 1,000 paths, for the removal of more than half of the files, for files that the rules leave " +
+    "out, and with --ask. Files that were excluded, or could not be recorded at " +
     "that moment, are left as they are. One that was recorded before that gets its last recorded state if you name it " +
     "and use --force. With --to, files that are secrets by their names are written for people only: for an agent they are left out and named.",
   args: [
@@ -37,7 +37,7 @@ export const RESTORE: CommandSpec = {
     DRY_RUN,
     { flags: "--force", description: "leave what cannot be restored and do the rest; see above for a named file" },
     { flags: "--mtime", description: "also the recorded modification times, to the nanosecond" },
-    YES,
+    ...ASKING,
   ],
   examples: [
     { line: "chronicle restore 10m", why: "as it was ten minutes ago" },
@@ -52,6 +52,9 @@ export const UNDO: CommandSpec = {
   group: GROUP,
   summary: "take back the last run or restore, or somebody's work only; again: the one before",
   details:
+    "Redo brings back exactly what an undo takes, so it is done without a question. On a terminal it asks only for " +
+    "more than 1,000 paths, for the removal of more than half of the files, for files that the rules leave out, where " +
+    "a note says what cannot come back, and with --ask. " +
     "Only paths that the operation changed are touched. If one was edited since, it is listed and nothing is " +
     "done, unless --force includes it. A path that a program is still writing, or that changes meanwhile, is left " +
     "and named, and everything else is taken back (exit code 1); the rest can be undone later by the operation's " +

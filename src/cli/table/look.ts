@@ -1,4 +1,5 @@
 import type { CommandSpec, ArgumentSpec } from "./spec.ts";
+import { ASKING } from "./work.ts";
 
 const PROVE_GROUP = "Prove";
 
@@ -266,7 +267,7 @@ export const ROLLBACK: CommandSpec = {
   details:
     "Later changes of these files are reverted too, whoever made them: the present state is recorded first, and " +
     "`chronicle undo` restores it. To take back only what the action did, and leave later work, use `chronicle " +
-    "undo --action ID`.",
+    "undo --action ID`. On a terminal it asks as undo does, and always with --outside.",
   args: [{ name: "<action>", description: "an id, its beginning, or the agent's own id of the call" }],
   options: [
     { flags: "--dry-run", description: "say what would be done or refused, change nothing (exit code as without it)" },
@@ -276,7 +277,7 @@ export const ROLLBACK: CommandSpec = {
       description: "only this path outside of the workspace (absolute; may be repeated)",
       repeated: true,
     },
-    { flags: "-y, --yes", description: "do not ask" },
+    ...ASKING,
   ],
   examples: [
     { line: "chronicle rollback 3f2a9c --dry-run", why: "see it first" },

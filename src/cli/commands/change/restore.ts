@@ -3,7 +3,7 @@ import type { RestoreShape } from "../../../api/shapes.ts";
 import type { RestoreOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
 import { isFixed, parseMoment } from "../../../core/values/moment.ts";
 import { writtenPath } from "../../support/written-path.ts";
-import { confirm } from "../../support/confirm.ts";
+import { confirm, needsQuestion } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withCandidates } from "../../support/find-file.ts";
 import { counted } from "../../render/words.ts";
@@ -80,7 +80,7 @@ export async function restore(context: CommandContext): Promise<number> {
   const { input } = context;
   const moment = input.args[0] ?? "";
   const dryRun = input.flag("dryRun");
-  const asks = !dryRun && input.text("to") === undefined && context.canAsk && !input.flag("yes");
+  const mayAsk = !dryRun && input.text("to") === undefined && context.canAsk && !input.flag("yes");
   const workspace = await context.workspace({ readOnly: dryRun });
   const options = await optionsOf(context, workspace);
   const go = (to: string, how: RestoreOptions) =>
@@ -88,13 +88,15 @@ export async function restore(context: CommandContext): Promise<number> {
       throw await withCandidates(workspace, error, context.paths(workspace));
     });
   let meant = moment;
-  if (asks) {
+  let asked = false;
+  if (mayAsk) {
     const preview = await go(moment, { ...options, dryRun: true });
-    if (preview.changes.length > 0 && !(await agreed(context, workspace, preview))) return EXIT.failed;
+    asked = preview.changes.length > 0 && (await needsQuestion(context, workspace, preview));
+    if (asked && !(await agreed(context, workspace, preview))) return EXIT.failed;
     meant = shownMoment(moment, preview);
   }
   const result = await go(meant, { ...options, dryRun });
   if (context.json) context.printJson(result);
-  else print(context, workspace, result, asks);
+  else print(context, workspace, result, asked);
   return result.skipped.length + result.conflicts.length > 0 ? EXIT.failed : EXIT.done;
 }

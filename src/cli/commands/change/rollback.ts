@@ -2,7 +2,7 @@ import type { RollbackOptions } from "../../../api/action-api.ts";
 import { EXIT } from "../../../api/problems.ts";
 import type { RestoreShape } from "../../../api/shapes.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
-import { confirm } from "../../support/confirm.ts";
+import { confirm, needsQuestion } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { counted } from "../../render/words.ts";
 import { printable, shownCommand } from "../../../process/printable.ts";
@@ -17,16 +17,18 @@ export async function rollback(context: CommandContext): Promise<number> {
   const workspace = await context.workspace({ readOnly: dryRun });
   const outside = input.list("outside");
   const options: RollbackOptions = { force: input.flag("force"), ...(outside.length === 0 ? {} : { outside }) };
-  const asks = !dryRun && context.canAsk && !input.flag("yes");
-  if (asks) {
+  let asked = false;
+  if (!dryRun && context.canAsk && !input.flag("yes")) {
     const preview = await workspace.rollback(id, { ...options, dryRun: true });
-    const isWithoutQuestion = preview.changes.length + (preview.notes ?? []).length === 0;
-    if (!isWithoutQuestion && !(await agreed(context, workspace, preview))) return EXIT.failed;
+    const isChange = preview.changes.length + (preview.notes ?? []).length > 0;
+    // Files outside of the folder are always confirmed, because `undo` does not take their changes back.
+    asked = isChange && (outside.length > 0 || (await needsQuestion(context, workspace, preview)));
+    if (asked && !(await agreed(context, workspace, preview))) return EXIT.failed;
   }
   const result = await workspace.rollback(id, { ...options, dryRun });
   if (context.json) context.printJson(result);
   else {
-    print(context, workspace, { result, asked: asks });
+    print(context, workspace, { result, asked });
     if (outside.length === 0) await printOutside(context, workspace, id);
   }
   return result.skipped.length + result.conflicts.length > 0 ? EXIT.failed : EXIT.done;

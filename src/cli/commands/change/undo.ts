@@ -1,7 +1,7 @@
 import { EXIT } from "../../../api/problems.ts";
 import type { UndoShape } from "../../../api/shapes.ts";
 import type { UndoOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
-import { confirm } from "../../support/confirm.ts";
+import { confirm, needsQuestion } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withCandidates, withEditedShown } from "../../support/find-file.ts";
 import type { ChangesStyle } from "../../render/changes.ts";
@@ -91,31 +91,38 @@ function printFinished(context: CommandContext, result: UndoShape, style: Change
   context.print(context.paint("dim", next));
 }
 
+/** Options for the step that is done. `asked`: see `Telling`. */
+interface Agreed {
+  readonly options: UndoOptions;
+  readonly asked: boolean;
+}
+
 /**
- * Shows the step and asks whether it should be done. Returns options for exactly the step that was shown; `undefined`
- * if the user declines. If there is nothing to do, returns options without asking. If other work has changed the step
- * while the question was open, asks again.
+ * Decides by a dry run whether the step needs a question. If it does, shows the step, and asks whether it should be
+ * done. Returns options for exactly the step of the dry run; `undefined` if the user declines. If other work has changed
+ * the step while the question was open, asks again.
  */
 async function agreed(
   context: CommandContext,
   workspace: WorkspaceApi,
   options: UndoOptions,
   direction: Direction,
-): Promise<UndoOptions | undefined> {
+): Promise<Agreed | undefined> {
   const look = (how: UndoOptions): Promise<UndoShape> => direction.step(workspace, { ...how, dryRun: true });
   let meant = options;
   let preview = await look(meant);
   for (;;) {
     const resumes = preview.finished.length > 0;
     // There is nothing to do. No question is asked, because the step itself reports the reason.
-    if (!resumes && isWithoutQuestion(preview)) return meant;
-    if (!(await isWanted(context, workspace, preview))) return undefined;
+    if (!resumes && isNothingToDo(preview)) return { options: meant, asked: false };
+    const asked = resumes || (await needsQuestion(context, workspace, preview));
+    if (asked && !(await isWanted(context, workspace, preview))) return undefined;
     meant = shownStep(meant, preview);
     // A named operation cannot change while the question is open. A selection, or an interrupted step, may have
     // changed, so the step is previewed again.
-    if (!resumes && preview.operation !== null) return meant;
+    if (!asked || (!resumes && preview.operation !== null)) return { options: meant, asked };
     const now = await look(meant);
-    if (isSameStep(preview, now)) return meant;
+    if (isSameStep(preview, now)) return { options: meant, asked };
     context.say("something else was done meanwhile, so the question is asked again:");
     preview = now;
   }
@@ -151,7 +158,7 @@ async function isWanted(context: CommandContext, workspace: WorkspaceApi, previe
   return confirm(context, `${preview.direction === "undo" ? "Take this back" : "Do this again"}?`);
 }
 
-function isWithoutQuestion(preview: UndoShape): boolean {
+function isNothingToDo(preview: UndoShape): boolean {
   if (preview.selection !== undefined) return !isChanged(preview) && preview.unmerged.length === 0;
   return preview.operation === null;
 }
@@ -178,13 +185,13 @@ async function stepBack(context: CommandContext, given: Direction): Promise<numb
     force: input.flag("force"),
     ...context.progress(),
   };
-  const asks = !dryRun && context.canAsk && !input.flag("yes");
-  const meant = asks ? await agreed(context, workspace, options, direction) : options;
+  const mayAsk = !dryRun && context.canAsk && !input.flag("yes");
+  const meant = mayAsk ? await agreed(context, workspace, options, direction) : { options, asked: false };
   if (meant === undefined) return EXIT.failed;
-  const result = await direction.step(workspace, { ...meant, dryRun });
+  const result = await direction.step(workspace, { ...meant.options, dryRun });
   if (context.json) context.printJson(result);
   else if (isNothing(result)) context.say(`there is nothing to ${direction.verb}`);
-  else print(context, workspace, result, { ...direction, asked: asks });
+  else print(context, workspace, result, { ...direction, asked: meant.asked });
   if (isNothing(result)) return EXIT.notFound;
   return result.skipped.length + result.unmerged.length + result.conflicts.length > 0 ? EXIT.failed : EXIT.done;
 }
