@@ -1,4 +1,5 @@
-import { type CalendarTime, withZone } from "../core/values/moment.ts";
+import { withZone } from "../core/values/moment.ts";
+import type { CalendarTime } from "../core/values/spoken-time.ts";
 
 /** Returns the milliseconds since 1970 (UTC) of a calendar time in the zone of this process (`TZ`). */
 function localToUtc([year, month, day, ...clock]: CalendarTime): number {
@@ -7,10 +8,16 @@ function localToUtc([year, month, day, ...clock]: CalendarTime): number {
   return time.setFullYear(year, month, day);
 }
 
+function localNow(): CalendarTime {
+  const now = new Date();
+  const clock = [now.getHours(), now.getMinutes(), now.getSeconds(), now.getMilliseconds()] as const;
+  return [now.getFullYear(), now.getMonth(), now.getDate(), ...clock];
+}
+
 /**
- * Converts a moment that is a time without a zone to the same moment in UTC. Such a time is in the zone of this process
- * (`TZ`). Returns any other text unchanged.
+ * Converts a moment that is a time without a zone, or a spoken time (`monday 9:00`), to the same moment in UTC. Such a
+ * time is in the zone of this process (`TZ`). Returns any other text unchanged.
  */
 export function inLocalZone(text: string): string {
-  return withZone(text, localToUtc);
+  return withZone(text, { toUtc: localToUtc, now: localNow });
 }

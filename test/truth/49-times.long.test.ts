@@ -1,6 +1,7 @@
 import { lstatSync, rmSync, utimesSync, readdirSync, writeFileSync, mkdirSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
 
@@ -37,6 +38,20 @@ describe("a time without a zone", { timeout: 200_000 }, () => {
     // A time before the history stands for the beginning of the history.
     expect(chronicle(box, ["files", "--at", before], zone).out).toContain("@1 ");
     expect(chronicle(box, ["restore", before, "--dry-run"], zone).out).toContain("~ a");
+    // A spoken time has whole seconds, and must not be before the last event.
+    await sleep(1_100);
+    const clock = wallClock(zone, 0).slice("2026-01-31T".length);
+    for (const spoken of [clock, `today ${clock}`, `today at ${clock}`, "1 second ago"])
+      expect([spoken, chronicle(box, ["files", "--at", spoken], zone).out]).toEqual([
+        spoken,
+        expect.stringContaining("@2 "),
+      ]);
+    for (const spoken of [`yesterday ${clock}`, "yesterday", "monday", "10min", "2 hours, 5 minutes ago"])
+      expect([spoken, chronicle(box, ["files", "--at", spoken], zone).out]).toEqual([
+        spoken,
+        expect.stringContaining("@1 "),
+      ]);
+    expect(chronicle(box, ["diff", `today ${clock}~1`, "now"], zone).out).toContain("~ a");
     expect(chronicle(box, ["diff", before, soon], zone).out).toContain("~ a");
     const baseline = chronicle(box, ["manifest", "baseline"], zone).out;
     expect(chronicle(box, ["manifest", before], zone).out).toContain(baseline);

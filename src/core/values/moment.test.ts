@@ -21,6 +21,10 @@ describe("parseMoment", () => {
     ["10m", { kind: "ago", ms: HOUR / 6 }, 0],
     ["2h30m~3", { kind: "ago", ms: 2.5 * HOUR }, 3],
     ["3d", { kind: "ago", ms: 72 * HOUR }, 0],
+    ["10min", { kind: "ago", ms: HOUR / 6 }, 0],
+    ["2 hours ago~1", { kind: "ago", ms: 2 * HOUR }, 1],
+    ["yesterday", { kind: "spoken", spoken: { day: "yesterday", clock: undefined } }, 0],
+    ["monday 9:00~", { kind: "spoken", spoken: { day: 1, clock: [9, 0, 0] } }, 1],
     ["2026-01-31", { kind: "time", ms: Date.UTC(2026, 0, 31) }, 0],
     ["2026-01-31T09:30", { kind: "time", ms: Date.UTC(2026, 0, 31, 9, 30) }, 0],
     ["2026-01-31 09:30:15.5", { kind: "time", ms: Date.UTC(2026, 0, 31, 9, 30, 15, 500) }, 0],
@@ -100,6 +104,9 @@ describe("isValidSnapshotName", () => {
     "-x",
     ".x",
     "a b",
+    "10min",
+    "yesterday",
+    "Monday",
     "e\u0301",
   ])("refuses %j", (name) => expect(isValidSnapshotName(name)).toBe(false));
 

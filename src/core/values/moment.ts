@@ -1,5 +1,6 @@
 import { parseDuration } from "./duration.ts";
 import { ChronicleError } from "./errors.ts";
+import { type CalendarTime, calendarTimeOf, parseAgo, parseSpokenTime, type SpokenTime } from "./spoken-time.ts";
 
 /** The base of a moment, before anything is looked up in a history. Times and durations are in milliseconds. */
 export type MomentBase =
@@ -14,6 +15,8 @@ export type MomentBase =
   | { readonly kind: "ago"; readonly ms: number }
   /** A time since 1970, in UTC. */
   | { readonly kind: "time"; readonly ms: number }
+  /** A time relative to the present, in the zone of whoever resolves it. */
+  | { readonly kind: "spoken"; readonly spoken: SpokenTime }
   /**
    * The name of a snapshot; if no snapshot has this name, an id or the beginning of an id. The id is that of a
    * snapshot, session, restore, undo, write, action or transaction.
@@ -27,12 +30,18 @@ export interface Moment {
   readonly back: number;
 }
 
-/** The year, month (from 0), day, hour, minute, second and millisecond of a time without a zone. */
-export type CalendarTime = readonly [number, number, number, number, number, number, number];
+/** The zone in which times without a zone are meant. */
+export interface Zone {
+  /** Converts a time to milliseconds since 1970. */
+  readonly toUtc: (time: CalendarTime) => number;
+  /** Returns the present. */
+  readonly now: () => CalendarTime;
+}
 
 const MOMENT_FORMS =
   "a snapshot's number, id, beginning of an id or name, `latest`, `baseline`, `now`, `seq:N`, " +
-  "how long ago (`10m`, `2h30m`, `3d`), a time (`2026-01-31T09:30`, with or without a zone), " +
+  "how long ago (`10m`, `2h30m`, `3d`, `1 minute ago`), a time (`2026-01-31T09:30`, with or without a zone; `9:00`, " +
+  "`yesterday`, `monday 9:00`), " +
   "or any of these with `~N` for N snapshots before";
 
 const WORD = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._+@-]*$/u;
@@ -63,13 +72,15 @@ export function isFixed({ base, back }: Moment): boolean {
 }
 
 /**
- * Converts a moment that is a time without a zone to the same moment in UTC. Returns any other text unchanged. `toUtc`
- * converts the time to milliseconds since 1970.
+ * Converts a moment that is a time without a zone, or a spoken time, to the same moment in UTC. Returns any other text
+ * unchanged.
  */
-export function withZone(text: string, toUtc: (time: CalendarTime) => number): string {
+export function withZone(text: string, { toUtc, now }: Zone): string {
   const given = text.trim();
   const tail = /(?:~\d*)+$/.exec(given)?.[0] ?? "";
   const time = given.slice(0, given.length - tail.length);
+  const spoken = parseBase(time, toUtc);
+  if (spoken?.kind === "spoken") return `${new Date(toUtc(calendarTimeOf(spoken.spoken, now()))).toISOString()}${tail}`;
   const found = TIME.exec(time);
   if (found === null || found[8] !== undefined) return text;
   const base = parseTime(time, toUtc);
@@ -79,7 +90,7 @@ export function withZone(text: string, toUtc: (time: CalendarTime) => number): s
 /**
  * Returns true if a snapshot can have this name. A name is a letter or digit, followed by letters, marks, digits and
  * `._+@-`. It has at most 100 characters, is in Unicode's composed form, and is no other form of a moment (such as a
- * number or `latest`).
+ * number, `latest` or `yesterday`).
  */
 export function isValidSnapshotName(name: string): boolean {
   if (name.normalize("NFC") !== name || /^(?:latest|baseline|now)$/i.test(name)) return false;
@@ -106,6 +117,10 @@ function parseBase(text: string, toUtc: (time: CalendarTime) => number): MomentB
   if (/^\d{4}-\d\d-\d\d/.test(text)) return parseTime(text, toUtc);
   const ms = parseDuration(text);
   if (ms !== undefined) return { kind: "ago", ms };
+  const ago = parseAgo(text);
+  if (ago !== undefined) return { kind: "ago", ms: ago };
+  const spoken = parseSpokenTime(text);
+  if (spoken !== undefined) return { kind: "spoken", spoken };
   return text.length <= MAX_WORD_LENGTH && WORD.test(text) ? { kind: "word", text } : undefined;
 }
 

@@ -1,6 +1,7 @@
 import { type SeqSpan, spansBehind, spansBetween } from "../../core/values/clock-jumps.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { parseMoment, type Moment } from "../../core/values/moment.ts";
+import { calendarTimeOf, type CalendarTime } from "../../core/values/spoken-time.ts";
 import { isShownBeginning, meantBy } from "../../core/values/meant-by.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
@@ -100,9 +101,18 @@ async function resolveBase(context: Context, moment: Moment, asked: Asked): Prom
       return atTime(context, context.now() - base.ms, asked);
     case "time":
       return atTime(context, base.ms, asked);
+    case "spoken":
+      return atTime(context, Date.UTC(...calendarTimeOf(base.spoken, calendarIn(context.now()))), asked);
     case "word":
       return ofWord(context, base.text, asked);
   }
+}
+
+/** Returns a time, in milliseconds since 1970, as a calendar time in UTC. */
+function calendarIn(ms: number): CalendarTime {
+  const at = new Date(ms);
+  const clock = [at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds(), at.getUTCMilliseconds()] as const;
+  return [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate(), ...clock];
 }
 
 function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
