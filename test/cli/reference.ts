@@ -20,6 +20,9 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
   a snapshot: the state that it recorded; of a run, an action, a transaction or an operation: the state right before it),
   a name, \`latest\`, \`baseline\`, \`now\` (the disk; for \`diff\`), a time (\`10m\`, \`2h30m\`, \`2026-01-31T12:00\`: yours, as
   \`TZ\` has it; with \`Z\` or \`+02:00\` behind it of that zone), and \`X~2\`: two snapshots before X.
+  A time may be said as people do: \`1 minute ago\`, \`10min\`, \`yesterday\`, \`yesterday 9:00\`, \`monday 9:00\`, \`9:30pm\`. A day of the
+  week is the last one, and a time of day alone is the last time at which the clock showed it. \`yesterday\` and a day of the
+  week have the present time of day unless you give one; \`today\` is its beginning.
   A time before the history begins is its beginning, and that is said. What was recorded while the clock was behind counts as of the
   time before that, and a clock that ran ahead is passed over: order is that of the log.
 - Paths are relative to where you stand. \`:/path\` begins at the workspace's folder, wherever you stand; hints are written so
