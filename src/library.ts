@@ -38,9 +38,9 @@ export function openSyncs(store: StoreApi, onError: (error: unknown) => void): S
 }
 
 /**
- * Brings back a forgotten history, or a part of a history that was given up, in a store on this machine. `id` names it
- * by its id, a unique prefix of its id, or its name. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several
- * match, and `UNSAFE` if another history has taken its folder or its name.
+ * Brings back a forgotten history, or a part of a history that was given up, in a store on this machine. `id` is the
+ * history's id, a unique prefix of this id, or the history's name. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS`
+ * if several match, and `UNSAFE` if another history has taken its folder or its name.
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   return opening.unforget(store, id);

@@ -27,7 +27,7 @@ export async function openStore(options: StoreOptions): Promise<StoreApi> {
 
 /**
  * Opens a store for a process that makes one call and then ends. Closing the store may leave its databases open (see
- * `leftOpen`). Acknowledged changes are durable all the same, and closing signs them.
+ * `leftOpen`). Acknowledged changes are durable all the same, and closing the store signs them.
  */
 export async function openStoreOnce(options: StoreOptions): Promise<StoreApi> {
   return openAt(options, { once: true });
@@ -107,9 +107,9 @@ export function listForgotten(store: StoreApi): readonly ForgottenShape[] {
 }
 
 /**
- * Brings back a forgotten history, or a part of a history that was given up. `id` names it by its id, a unique prefix
- * of its id, or its name. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several match, and `UNSAFE` if another
- * history has taken its folder or its name.
+ * Brings back a forgotten history, or a part of a history that was given up. `id` is the history's id, a unique prefix
+ * of this id, or the history's name. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several match, and `UNSAFE`
+ * if another history has taken its folder or its name.
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   return withCode(async () => {

@@ -47,7 +47,7 @@ export interface ActionRequest {
    */
   readonly onFailure?: "block" | "warn";
   /**
-   * True to act off the record: nothing is stored about the action (default: false).
+   * True to act off the record (default: false). Nothing is then stored about the action.
    * - `action(…)` calls `work` with `null`, and keeps the changes of `work` out of the history. Throws the errors of
    *   `offRecord(…)`.
    * - `snapshotAction(…)` only returns `null`. The next capture records the changes, because Chronicle never learns
@@ -98,7 +98,8 @@ export interface ActionsOf {
   readonly except?: readonly string[];
   /**
    * True if the actions may never have run, because they were denied or interrupted. Such an action becomes only a
-   * candidate for the changes that would otherwise belong to it. An undo of the turn or session leaves these changes.
+   * candidate for the changes that would otherwise belong to it. An undo of the turn or session leaves these changes as
+   * they are.
    */
   readonly unsure?: boolean;
 }
@@ -142,10 +143,10 @@ export interface TransactionOptions {
   /**
    * The changes that belong to the transaction, and that a rollback undoes:
    * - `folder` (default in the library): the changes of actions and writes. Without `session`, two more kinds belong to
-   *   the transaction: the restores, undos and redos in it, and changes of the folder that no action owns while the
-   *   transaction is the innermost open work.
+   *   the transaction: the restores, undos and redos in it, and changes of the folder that belong to no action and were
+   *   made while the transaction was the innermost open work.
    * - `actions` (default over HTTP): the changes of actions and writes, and the restores, undos and redos of the client
-   *   that began the transaction. A rollback leaves all other changes.
+   *   that began the transaction. A rollback leaves all other changes as they are.
    */
   readonly scope?: "folder" | "actions";
   /**
@@ -154,9 +155,9 @@ export interface TransactionOptions {
    */
   readonly pid?: number | null;
   /**
-   * The treatment of the transaction once the process `pid` has ended. The next change of the workspace then rolls the
-   * transaction back (`rollback`, the default) or commits it (`keep`). A transaction that cannot be rolled back is
-   * committed.
+   * The treatment of the transaction once the process `pid` has ended. `rollback` (default): the next change of the
+   * workspace first rolls the transaction back. `keep`: the next change of the workspace first commits the transaction.
+   * A transaction that cannot be rolled back is committed.
    */
   readonly onOwnerDeath?: "rollback" | "keep";
 }
@@ -183,9 +184,8 @@ export interface PruneOptions {
   /** The number of newest snapshots and actions (counted together) that are kept. */
   readonly keepLast?: number;
   /**
-   * A number of hours (in UTC). The newest snapshot or action of each of the latest hours is kept, up to this number of
-   * hours. Hours without a snapshot or action are not counted. `keepDaily` to `keepYearly` do the same for days, weeks,
-   * months and years.
+   * The number of hours (in UTC) of which the newest snapshot or action is kept. The latest hours that have a snapshot
+   * or action are counted. `keepDaily` to `keepYearly` do the same for days, weeks, months and years.
    */
   readonly keepHourly?: number;
   readonly keepDaily?: number;
@@ -200,8 +200,8 @@ export interface PruneOptions {
   readonly dryRun?: boolean;
   /**
    * True to let `gc` free the contents at once. Default: false; `unforget` can bring the contents back for 24 hours.
-   * True throws `REFUSED` while somebody is at work in the workspace, and while an earlier pruning can still be
-   * withdrawn. Through a client of a server, true throws `USAGE`.
+   * With true, `prune` throws `REFUSED` while somebody is at work in the workspace, and while an earlier pruning can
+   * still be withdrawn. Through a client of a server, `prune` then throws `USAGE`.
    */
   readonly now?: boolean;
 }
@@ -218,8 +218,8 @@ export interface EraseOptions {
   readonly reason?: string;
   /**
    * True to remove the bytes from the store at once and for good. Default: false; the first `gc` after 24 hours removes
-   * the bytes. True throws `REFUSED` while somebody is at work in the workspace. Through a client of a server, true
-   * throws `USAGE`.
+   * the bytes. With true, `erase` throws `REFUSED` while somebody is at work in the workspace. Through a client of a
+   * server, `erase` then throws `USAGE`.
    */
   readonly now?: boolean;
   /** True to erase nothing, and return the effect of the erasure (default: false). */
@@ -267,13 +267,13 @@ export interface ActionApi {
    * Records the changes of an action, and ends the action. An action that ends as `denied` has no changes. Throws
    * `NOT_FOUND` for an unknown id.
    *
-   * The state of an action that has already ended does not change, with two exceptions. An `abandoned` action is
+   * Finishing an action that has already ended does not change it, with two exceptions. An `abandoned` action is
    * finished. A `denied` action is finished if the outcome is now `done` or `failed`, because it has run after all.
    */
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
   /**
    * Makes a snapshot, calls `work` with the action, finishes the action, and returns the result of `work`. If no
-   * snapshot is needed, only calls `work` with `null`. Failures:
+   * snapshot is needed, only calls `work` with `null`. There are three kinds of failures:
    * - If `work` throws, the action ends as `failed`, and the error of `work` is thrown.
    * - If the changes cannot be recorded, the action is closed with a note in its coverage. The error of the recording
    *   is then thrown, unless `work` threw or `onFailure` is `warn`.
@@ -296,7 +296,7 @@ export interface ActionApi {
    */
   diffAction(id: string): Promise<ActionDiffShape>;
   /**
-   * Restores all paths that an action declared or changed to their state before the action. First captures the present
+   * Restores the state before an action, at all paths that the action declared or changed. First captures the present
    * state of these paths. The rollback is itself an operation that `undo` can undo. Throws `NOT_FOUND` for an unknown
    * action, `AMBIGUOUS` if several match, and `PRUNED` if the state before the action was compacted away.
    */
@@ -306,7 +306,7 @@ export interface ActionApi {
    * Throws `INTEGRITY_VIOLATION` if there is any problem; `data.problems` of the error lists the problems.
    */
   verifyIntegrity(): Promise<void>;
-  /** Returns the changes of a selection. A selection without a field is the last turn. */
+  /** Returns the changes of a selection. A selection without any field means the last turn. */
   changes(selection: Selection, options?: { readonly patch?: boolean }): Promise<ChangesShape>;
 
   /** Begins an agent's session, or continues it. */
@@ -327,8 +327,8 @@ export interface ActionApi {
    *
    * The new transaction is a savepoint of the innermost active transaction that has the same session and scope, and the
    * same owner or no owner. Without such a transaction, the new transaction is no savepoint. Within a run with
-   * `rollbackOnFailure`, only transactions that began after the run's own transaction count. Without one, the new
-   * transaction is a savepoint of the run's own transaction.
+   * `rollbackOnFailure`, only transactions that began after the run's own transaction count. If there is no such
+   * transaction, the new transaction is a savepoint of the run's own transaction.
    */
   beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
   /**
@@ -350,20 +350,20 @@ export interface ActionApi {
   transactions(): Promise<TransactionShape[]>;
   /**
    * Calls `work` within a transaction, commits the transaction, and returns the result of `work`. A nested call makes a
-   * savepoint. Failures:
+   * savepoint. There are two kinds of failures:
    * - If `work` throws, rolls the transaction back, and throws the error of `work`. If the rollback fails, throws the
    *   error of the rollback, with the error of `work` as `cause`.
    * - If the commit fails, tries it once more. If the second attempt fails too, rolls the transaction back and throws
    *   an error. `data.status` of this error is `rolled_back`, or `active` if the rollback failed too.
    *
-   * A failed rollback leaves the transaction active. The next call with the same session first rolls such transactions
-   * back.
+   * A failed rollback leaves the transaction active. The next call of `transaction` with the same session first rolls
+   * such transactions back.
    */
   transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;
 
   /**
-   * Returns the open conflicts. With `all`, also returns settled conflicts. With `patch`, each conflict has a patch to
-   * the undo's side.
+   * Returns the open conflicts. With `all`, also returns settled conflicts. With `patch`, each conflict has a patch
+   * from the present content to the content of the undo.
    */
   conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>;
   /**
@@ -376,30 +376,31 @@ export interface ActionApi {
 
   /**
    * Returns the versions: states that replicas wrote back and that were not accepted. The oldest version comes first.
-   * `blob(hash)` returns the content of a version.
+   * `blob` returns the content of a version by its hash.
    */
   versions(options?: VersionsOptions): Promise<VersionShape[]>;
   /**
-   * Makes a version the state of its path. First captures the present state. `id` is the id of the version. A prefix of
-   * the replica's id is enough in it. Throws `NOT_FOUND` if no version matches, `AMBIGUOUS` if several match, `REFUSED`
-   * if something at or above the path is in the way, and `ERASED`, `PRUNED` or `BLOB_MISSING` if the content is gone.
+   * Makes a version the state of its path. First captures the present state. `id` is the id of the version. The
+   * replica's id in it may be shortened to a prefix. Throws `NOT_FOUND` if no version matches, `AMBIGUOUS` if several
+   * match, `REFUSED` if something at or above the path is in the way, and `ERASED`, `PRUNED` or `BLOB_MISSING` if the
+   * content is gone.
    */
   restoreVersion(id: string): Promise<VersionRestoreShape>;
 
   /**
-   * Prunes every snapshot and action that no rule keeps and that nothing else protects. Always protected are the
-   * baseline, named snapshots, everything that open work needs, and everything younger than `min_age_hours`. If no rule
-   * is given, the first action of each session is protected, too. Throws `FORBIDDEN` for an agent's connection,
-   * `REFUSED` if the history is not signed, and `USAGE` for an invalid rule.
+   * Prunes every snapshot and action that no rule keeps and that nothing else protects. The baseline, named snapshots,
+   * everything that open work needs, and everything younger than `min_age_hours` are always protected. If no rule is
+   * given, the first action of each session is protected, too. Throws `FORBIDDEN` for an agent's connection, `REFUSED`
+   * if the history is not signed, and `USAGE` for an invalid rule.
    */
   prune(options?: PruneOptions): Promise<PruneShape>;
   /**
    * Removes contents from the history. The contents can no longer be read, and the first `gc` after 24 hours removes
-   * their bytes from the store. The log keeps the hashes of the contents, so that it still verifies. Files on disk
+   * their bytes from the store. The log keeps the hashes of the contents, so that the log still verifies. Files on disk
    * stay.
    *
-   * A content that a path has now is not erased, with one exception. If the request names the path, and the rules now
-   * leave the path out, the content is erased, and the path is no longer recorded.
+   * A content that a path has now is not erased, with one exception: the request names the path, and the rules now
+   * leave the path out. Such a content is erased, and the path is no longer recorded.
    *
    * Throws `NOT_FOUND` if nothing matches, `USAGE` for invalid options, and `FORBIDDEN` for an agent's connection.
    * Throws `REFUSED` if none of the contents can be erased, if a content belongs to an origin that the workspace

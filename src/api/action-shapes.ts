@@ -19,8 +19,9 @@ export interface ActionShape {
    */
   files_backed_up: string[];
   /**
-   * Absolute paths outside of the workspace whose state was kept. Only a rollback that names such a path in `outside`
-   * restores it. Empty if the caller is on another machine (`ActingAs.onlyInside`).
+   * The absolute paths outside of the workspace at which the state before the action was kept. Only a rollback that
+   * names such a path in `outside` restores the path. Empty if the caller is on another machine
+   * (`ActingAs.onlyInside`).
    */
   outside: string[];
   /** The `hash` of the previous action; empty for the first. */
@@ -66,16 +67,16 @@ export interface ActionEndShape {
   action: ActionShape;
   changes: ChangeShape[];
   /**
-   * Paths that either the action or other work at the same time may have changed. These changes do not belong to the
-   * action.
+   * Paths that may have been changed either by the action or by other work at the same time. Such changes do not belong
+   * to the action.
    */
   ambiguous: string[];
   coverage: CoverageShape;
 }
 
 /**
- * The differences between the state before an action and the present state, at the paths that the action backed up or,
- * with the scope `workspace`, changed.
+ * The differences between the state before an action and the present state, at the paths that the action backed up.
+ * With the scope `workspace`, the paths that the action changed are compared, too.
  */
 export interface ActionDiffShape {
   /** The action's id. */
@@ -104,13 +105,13 @@ export interface ChangesShape {
   selection: string;
   actions: ActionShape[];
   /**
-   * Sorted by path, and for one path by age, the oldest first. If other work changed a path in between, the path has
-   * one item for each uninterrupted sequence of changes.
+   * The changes, sorted by path. The changes of one path are sorted by age, the oldest first. If other work changed a
+   * path in between, the path has one item for each uninterrupted sequence of changes.
    */
   changes: ChangeShape[];
   /**
-   * Paths that either this work or other work at the same time may have changed. These changes do not belong to the
-   * selection.
+   * Paths that may have been changed either by this work or by other work at the same time. Such changes do not belong
+   * to the selection.
    */
   ambiguous: string[];
   /**
@@ -137,7 +138,7 @@ export interface TransactionShape {
   session?: string;
   /**
    * Present if only these changes belong to the transaction: the changes of actions and writes, and the restores, undos
-   * and redos of the client that began the transaction. A rollback leaves all other changes of the folder.
+   * and redos of the client that began the transaction. A rollback leaves all other changes of the folder as they are.
    */
   scope?: "actions";
   /** True if the process that owns the transaction is gone and the transaction is still active. */
@@ -148,8 +149,8 @@ export interface TransactionShape {
    */
   run?: string;
   /**
-   * The number of paths that the transaction and its savepoints changed. Absent until the transaction is committed, and
-   * for a savepoint that was committed with its parent.
+   * The number of paths that the transaction and its savepoints changed. Absent for a transaction that is not
+   * committed, and for a savepoint that was committed with its parent.
    */
   changed?: number;
 }

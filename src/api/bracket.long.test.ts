@@ -71,7 +71,10 @@ test("a transaction whose changes exceed the store's limit is rolled back, and t
 });
 
 describe("an error that is not a ChronicleError is reported as one with the code IO", () => {
-  /** Returns a bracket on a real workspace. The methods `names` fail with a RangeError, like a fault in the program. */
+  /**
+   * Returns a bracket on a real workspace. The methods in `names` fail with a `RangeError`, as after a fault in the
+   * program.
+   */
   function failing(workspace: WorkspaceApi, ...names: readonly (keyof WorkspaceApi)[]): TransactionBracket {
     const fail = (): Promise<never> => Promise.reject(new RangeError("out of range"));
     return new TransactionBracket(
@@ -122,7 +125,7 @@ describe("an error that is not a ChronicleError is reported as one with the code
 describe("an action whose end cannot be recorded", () => {
   const RUN = { type: "run_command", payload: { command: "make" } } as const;
 
-  /** Opens a workspace whose store has room for little more. */
+  /** Opens a workspace in a store that is almost full. */
   async function full(project: Project): Promise<WorkspaceApi> {
     await (await project.init()).close();
     return (await project.store({ retention: { max_store_bytes: MIB } })).open({ folder: project.folder });

@@ -8,7 +8,7 @@ export class ActionBracket {
   readonly #workspace: ActionApi;
   /**
    * The ends of actions that could not be recorded, by the id of the action. Such an action stays open until its end is
-   * recorded. Until then, changes of others may be attributed to it.
+   * recorded. Until then, changes of others may be attributed to the action.
    */
   readonly #unrecorded = new Map<string, ActionEnd>();
 
@@ -53,8 +53,8 @@ export class ActionBracket {
   }
 
   /**
-   * Closes an action even if its changes cannot be recorded. In that case, the `reason` of the action says so. Ignores
-   * an action that does not exist. Removes the action from `#unrecorded`.
+   * Closes an action even if its changes cannot be recorded. In that case, the `reason` of the action has the cause.
+   * Ignores an action that does not exist. Removes the action from `#unrecorded`.
    */
   async #close(id: string, end: ActionEnd): Promise<void> {
     try {
@@ -86,7 +86,8 @@ export class TransactionBracket {
   readonly #workspace: ActionApi;
   /**
    * The sessions of transactions that could not be ended, by the transaction's id. Such a transaction must be ended
-   * before the next one of its session begins. Otherwise, the next one would become its savepoint.
+   * before the next transaction of the session begins. Otherwise, the next transaction would become a savepoint of the
+   * unended one.
    */
   readonly #unended = new Map<string, string | undefined>();
 
@@ -98,7 +99,7 @@ export class TransactionBracket {
    * First rolls back the transactions that earlier calls with the same session left active, and throws if that fails.
    * Then begins a transaction, calls `work`, commits the transaction, and returns the result of `work`. Rolls the
    * transaction back if `work` throws, or if the commit fails twice. If the rollback fails, the transaction stays
-   * active, and the thrown error names it.
+   * active, and the thrown error names the transaction.
    */
   async run<T>(work: (transaction: TransactionShape) => Promise<T> | T, options: TransactionOptions = {}): Promise<T> {
     await this.#endEarlier(options.session);
@@ -149,7 +150,10 @@ export class TransactionBracket {
     throw rolledBackInstead(transaction, error);
   }
 
-  /** Rolls a transaction back. If that fails and the transaction may still be active, it stays in `#unended`. */
+  /**
+   * Rolls a transaction back. If the rollback fails and the transaction may still be active, the transaction stays in
+   * `#unended`.
+   */
   async #rollBack({ id, session }: Pick<TransactionShape, "id" | "session">): Promise<void> {
     this.#unended.set(id, session);
     try {

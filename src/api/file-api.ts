@@ -60,9 +60,9 @@ export interface Classed {
 /** A file's state and content. The content is read in pieces. */
 export interface FileContent extends FileShape, Classed {
   /**
-   * Yields the bytes from `start` to `end` (exclusive). Default: all bytes. If the content does not have its hash,
-   * throws `BLOB_CORRUPT` before the last byte. A range is yielded only after the whole content was compared with its
-   * hash. A process compares a large content once, as long as the stored file does not change.
+   * Yields the bytes from `start` to `end` (exclusive). Default: all bytes. If the bytes do not match the hash, throws
+   * `BLOB_CORRUPT` before the last byte. A range is yielded only after the whole content was compared with its hash. A
+   * process compares a large content once, as long as the stored file does not change.
    */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
@@ -77,11 +77,14 @@ export interface BlobContent extends Classed {
 export interface ReadFileOptions {
   /** A moment; default: the last recorded state. */
   readonly at?: string;
-  /** Reads this iteration instead of a moment. */
+  /** The iteration to read. If it is given, `at` is ignored. */
   readonly iteration?: number;
 }
 
-/** A precondition of a write. If it does not hold, the write throws `PRECONDITION_FAILED` and changes nothing. */
+/**
+ * A precondition of a write. If the precondition does not hold, the write throws `PRECONDITION_FAILED` and changes
+ * nothing.
+ */
 export interface WriteCondition {
   /**
    * The hash that the path must have now. If several hashes are given, the path must have one of them. `*`: the path
@@ -92,7 +95,7 @@ export interface WriteCondition {
 
 /** The actor of a write, and the id of its request. */
 export interface WriteBy {
-  /** The actor (default: as the workspace was opened). */
+  /** The actor. Default: the actor with which the workspace was opened. */
   readonly actor?: string;
   readonly session?: string;
   /**
@@ -154,12 +157,12 @@ export interface EventsOptions {
 /**
  * Listing, reading, writing and following files.
  *
- * Reads show the recorded state. They show an edit on disk once it is captured (see `follow`, `watch`, `snapshot`,
- * `record`).
+ * Reads show the recorded state. A read shows an edit on disk once the edit is captured (see `follow`, `watch`,
+ * `snapshot`, `record`).
  *
  * In a workspace with a folder, a write first captures the present state of its path. Missing parent folders are
  * created. A write is durable when its promise resolves, and is one operation for `undo`. Concurrent writes of several
- * callers share one sync to disk.
+ * callers are made durable together.
  *
  * The caller must not change an array that it passed as the content until the promise of the write resolves, because an
  * array of more than 1 MiB is not copied.

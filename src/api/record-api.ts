@@ -8,7 +8,8 @@ export interface RecordPut {
 }
 
 /**
- * One event of a record. `hash` is the hash of the event in the log. There, the id of the record is `user:<record_id>`.
+ * One event of a record. `hash` is the hash of the event in the log. In the log, the id of the record is
+ * `user:<record_id>`.
  */
 export interface RecordEventShape {
   seq: number;
@@ -41,7 +42,7 @@ export interface ImportOptions {
    */
   readonly roundNumbers?: boolean;
   /**
-   * The bytes of the `snapshot.json` beside the original log. Required if that log was compacted, and ignored
+   * The bytes of the `snapshot.json` beside the original log. Required if the original log was compacted, and ignored
    * otherwise. The records in `snapshot.json` are imported without proof.
    */
   readonly checkpoint?: Uint8Array;
@@ -52,7 +53,7 @@ export interface ImportOptions {
   readonly upToTear?: boolean;
 }
 
-/** The parts of an import that could not be verified. The `import:` event names them as well. */
+/** The parts of an import that could not be verified. The `import:` event names these parts as well. */
 export interface UnverifiedImportShape {
   /**
    * The records that came from the checkpoint and that no line of the original log contains. `file_sha256`: the hash of
@@ -72,8 +73,8 @@ export interface UnverifiedImportShape {
 export interface RecordImportShape {
   source: "chronomemory";
   /**
-   * The number of verified events of the original log. Each became one event of this log. Records from a checkpoint are
-   * not counted.
+   * The number of verified events of the original log. Each of these events became one event of this log. Records from
+   * a checkpoint are not counted.
    */
   events: number;
   /** The number of imported records that are live. */
@@ -82,7 +83,7 @@ export interface RecordImportShape {
   rounded: number;
   /** The seq of the `import:` event, and the seq of the last imported event, in this log. */
   seqs: [number, number];
-  /** The last event of the original that was imported. */
+  /** The last event of the original log that was imported. */
   head: { seq: number; hash: string };
   /** Absent if everything was verified. */
   unverified?: UnverifiedImportShape;
@@ -122,9 +123,9 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
   migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number>;
   /**
    * Copies the log and the records into a new folder beneath the absolute path `folder`. Returns the path of the new
-   * folder. The copy of a standalone store is a standalone store, too. The copy of a workspace cannot be opened. It has
-   * the lines of the workspace's log, without the contents of files, and the records in `records.ndjson`, as `export`
-   * yields them.
+   * folder. The copy of a standalone store is a standalone store, too. The copy of a workspace cannot be opened. Such a
+   * copy has the lines of the workspace's log, without the contents of files, and the records in `records.ndjson`, as
+   * `export` yields them.
    */
   backup(folder: string): Promise<string>;
   /** Yields the records that are not deleted, as lines of canonical JSON `{"id":…,"record":…}` without a newline. */
@@ -134,8 +135,8 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
   /** Verifies like `verify`, and returns true if there is no problem. */
   chainValid(): Promise<boolean>;
   /**
-   * Recomputes the whole chain and returns every problem. For the records of a workspace, this is a `quick`
-   * verification of the whole workspace, so a missing content of a file is a problem, too.
+   * Recomputes the whole chain and returns every problem. For the records of a workspace, the whole workspace is
+   * verified as with `quick`, so a missing content of a file is a problem, too.
    */
   verify(): Promise<RecordVerifyShape>;
   /**

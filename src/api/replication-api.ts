@@ -5,8 +5,8 @@ import type { WorkspaceApi } from "./workspace-api.ts";
 // caller. The implementation of `ReplicaAcceptor` exchanges the messages with the replica.
 
 /**
- * The members of `WebSocket` (of the package `ws`) that Chronicle uses. They are declared here and not imported,
- * because these types are published, and the bundled package `ws` is not installed with them.
+ * The members of `WebSocket` (of the package `ws`) that Chronicle uses. They are declared here, because the types in
+ * this file are published. Users of the published types do not have the package `ws`, because it is bundled.
  */
 export interface OpenWebSocket {
   readonly readyState: number;
@@ -32,7 +32,7 @@ export type ReplicaConnection =
   | { readonly kind: "socket"; readonly socket: Socket }
   | { readonly kind: "web-socket"; readonly socket: OpenWebSocket };
 
-/** An open workspace from which a replica is served. Disposing it releases the workspace. */
+/** An open workspace from which a replica is served. Disposal releases the workspace. */
 export interface ReplicaPlace extends Disposable {
   readonly workspace: WorkspaceApi;
   /** Aborts when the workspace is archived or removed. Connections with replicas of this workspace must then end. */
@@ -41,7 +41,7 @@ export interface ReplicaPlace extends Disposable {
 
 /** The caller that connects a replica. */
 export interface ReplicaPresenter {
-  /** Identifies the caller. It is not a secret. */
+  /** An id of the caller. The id is not a secret. */
   readonly id: string;
   /** True if the caller may connect any replica. */
   readonly isOperator: boolean;
@@ -55,9 +55,9 @@ export interface ReplicaPresenter {
 /** The server's facts about the connection of a replica. */
 export interface ReplicaAdmission {
   /**
-   * Opens the workspace that the replica asks for. `asked` is its id or name. Without `asked`, opens the default
-   * workspace. Throws `NOT_FOUND` for a workspace that is unknown or that this caller may not see. Throws `AMBIGUOUS`
-   * if there is no default, so that the replica must name a workspace.
+   * Opens the workspace that the replica asks for. `asked` is the id or name of the workspace. Without `asked`, opens
+   * the default workspace. Throws `NOT_FOUND` for a workspace that is unknown or that this caller may not see. Throws
+   * `AMBIGUOUS` if there is no default, so that the replica must name a workspace.
    */
   place(asked: string | undefined): Promise<ReplicaPlace>;
   /** The caller that connects the replica. A replica belongs to the first caller that connects it. */
@@ -65,8 +65,8 @@ export interface ReplicaAdmission {
   /** True if the replica may not write back. */
   readonly readOnly: boolean;
   /**
-   * The actor in place of a reserved name in the replica's changes. Reserved are the names for people and for
-   * Chronicle, such as `human` and `chronicle`. Absent: all changes keep their actors.
+   * The actor in place of a reserved name in the replica's changes. The names for people and for Chronicle, such as
+   * `human` and `chronicle`, are reserved. Absent: all changes keep their actors.
    */
   readonly actor?: string;
 }
@@ -90,8 +90,8 @@ export interface ReplicaAcceptor {
   /** Returns the present load. */
   load(): Promise<ReplicaLoad>;
   /**
-   * Accepts no more connections, and ends the open ones. Resolves once every batch of write-backs that was begun has
-   * been answered.
+   * Accepts no more connections, and ends the open ones. Resolves once the replicas have an answer to every batch of
+   * write-backs whose processing had begun.
    */
   close(): Promise<void>;
 }

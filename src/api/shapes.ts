@@ -33,7 +33,8 @@ export interface OmittedChangeShape {
   kept: boolean;
   /**
    * True if the path's earlier content is gone for good. False for a file that has only grown, and for an overwritten
-   * file that a person excluded. Such a file is reported, but is no failure of the run.
+   * file that a person excluded. If the field is false, the change is reported, but does not count as a failure of the
+   * run.
    */
   lost: boolean;
   /**
@@ -104,11 +105,14 @@ export interface ChangeShape {
    * (32 MiB of patches, or 256 MiB of compared contents). A request for this path alone returns the patch.
    */
   no_room?: true;
-  /** If a patch was requested: true if the file is a secret by its name. No caller gets a patch of such a file. */
+  /** True if a patch was requested and the file is a secret by its name. No caller gets a patch of such a file. */
   protected?: true;
-  /** If a patch was requested: true if one of the contents was erased, so that there is no patch. */
+  /** True if a patch was requested and one of the contents was erased, so that there is no patch. */
   erased?: true;
-  /** True if a patch of a selection's changes was requested, but one of the contents was pruned. */
+  /**
+   * True if the patches of a selection's changes were requested, and there is no patch because one of the contents was
+   * pruned.
+   */
   pruned?: true;
 }
 
@@ -200,7 +204,7 @@ export interface AcceptedHeadShape {
 export interface SigningShape {
   /**
    * The state of the signature:
-   * - `signed`: the head is signed, or will be in a moment.
+   * - `signed`: the head is signed, or will be signed within seconds.
    * - `unsigned`: changes are still recorded, but the history proves nothing.
    * - `read-only`: the log is damaged, or contradicts the kept head. Nothing is recorded.
    * - `copy`: the workspace is a copy of an origin's history. The origin signs it.
@@ -211,7 +215,7 @@ export interface SigningShape {
   /** `detail`: a description of the problem for people. `hint`: the next step for a person. */
   detail: string | null;
   hint: string | null;
-  /** `key`: the verifier key of the signer that the log names. `since`: the event that names it. */
+  /** `key`: the verifier key of the signer that the log names. `since`: the event that names this signer. */
   key: string | null;
   since: number | null;
 }
@@ -313,8 +317,8 @@ export interface RestoreShape {
 
 /**
  * The effect that an operation would have with `force`. If a dry run without `force` is refused, `data.forced` of the
- * error has this shape. It is `null` if the operation would be refused with `force`, too. `changes` and `skipped` have
- * only the first hundred items. `total_changes` and `total_skipped` are the numbers of all items.
+ * error has this shape. `data.forced` is `null` if the operation would be refused with `force`, too. `changes` and
+ * `skipped` have only the first hundred items. `total_changes` and `total_skipped` are the numbers of all items.
  */
 export interface ForcedShape {
   total_changes: number;
@@ -560,16 +564,16 @@ export interface ExplainShape {
   path: string;
   tracked: boolean;
   /**
-   * True if the path is recorded. A recorded path stays tracked until it is deleted, even if a rule leaves out new
-   * paths of this name.
+   * True if the path is recorded. A recorded path stays tracked until it is deleted, even if a rule now leaves out new
+   * paths of the same name.
    */
   recorded: boolean;
   rule: string;
   pattern?: string;
   source?: string;
   /**
-   * The reason why a path is left out that the rules include, such as too large, unreadable, over a limit, or a special
-   * file. Absent for any other path.
+   * The reason why a path is left out although the rules include it. For example, the path is too large, unreadable,
+   * over a limit, or a special file. Absent if the path is not left out, or if a rule leaves it out.
    */
   omitted?: { reason: string; detail: string };
 }
@@ -582,7 +586,7 @@ export interface DuShape {
   blobs: { count: number; content_bytes: number; stored_bytes: number };
   /** The size of the logs of all workspaces, including their archives. */
   log_bytes: number;
-  /** The size of the indexes of all workspaces and of the contents. */
+  /** The size of the indexes of all workspaces, and of the index of the contents. */
   index_bytes: number;
   /**
    * The size of everything else, such as stat caches, locks, the quarantine, the cache, and the space in packs that no
@@ -728,8 +732,8 @@ export interface RunShape {
   /** True if `--rollback-on-failure` undid all changes. */
   rolled_back: boolean;
   /**
-   * The changes of a failed command that `--rollback-on-failure` did not undo, or the copies of files that it left,
-   * with the reason. `null` if there are none.
+   * The changes of a failed command that `--rollback-on-failure` did not undo, with the reason; or the copies that the
+   * rollback made of files that others wrote meanwhile. `null` if there are none.
    */
   not_rolled_back: NotRolledBackShape | null;
   /**
@@ -737,8 +741,8 @@ export interface RunShape {
    * possible reasons:
    * - Somebody has rolled the transaction back.
    * - The commit could not be recorded, for example because the disk is full. The transaction is then still active. The
-   *   command in `hint` commits it. Otherwise, once the process that ran the command has ended, the next change of the
-   *   workspace rolls the transaction back.
+   *   command in `hint` commits the transaction. If nobody commits the transaction, and the process that ran the
+   *   command has ended, the next change of the workspace rolls the transaction back.
    */
   not_committed?: NotCommittedShape;
   skipped: SkippedShape[];

@@ -34,7 +34,8 @@ export function outlivesProcess(address: string): boolean {
 
 /** Returns the folder in a `file:` address. Throws `USAGE` if the address has no absolute path on this machine. */
 export function folderOfAddress(address: string): string {
-  // Refuse `#` and `?`. The path of a URL ends there, so the address would name another folder than the user meant.
+  // Refuse `#` and `?`. The path of a URL ends at these characters, so the address would name another folder than the
+  // user meant.
   if (!/^file:\/\/(?:localhost)?\/[^?#]*$/i.test(address)) throw noStorage(address);
   try {
     return fileURLToPath(address);

@@ -11,7 +11,7 @@ import type {
 import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
 
 export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, "keepAside" | "protectedNames">> {
-  /** Folders or single files to track, absolute. The first becomes the workspace's `path`. */
+  /** The absolute paths of the folders or single files to track. The first one becomes the workspace's `path`. */
   readonly roots: readonly string[];
   /**
    * The id of a workspace whose folder was moved or copied to the new folder. The new folder takes over the history of
@@ -27,8 +27,8 @@ export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, 
 }
 
 /**
- * Options of `create`: of a workspace without a folder. The files of such a workspace are only in its log and in the
- * contents of the store.
+ * Options of `create`, which begins a workspace without a folder. The files of such a workspace are only in its log and
+ * in the contents of the store.
  */
 export interface CreateOptions extends ProgressOptions {
   /**
@@ -54,8 +54,8 @@ export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "rea
 export interface ForgetOptions {
   /**
    * True to remove the history at once and for good. Default: false; `unforget` can bring the history back for 24
-   * hours. True throws `REFUSED` while a run, a watch, an agent or a transaction is at work in the workspace. Only for
-   * a store of this machine.
+   * hours. With true, `forget` throws `REFUSED` while a run, a watch, an agent or a transaction is at work in the
+   * workspace. Only for a store of this machine.
    */
   readonly now?: boolean;
 }
@@ -73,13 +73,13 @@ export interface InitShape {
 
 export interface OpenOptions extends ProgressOptions {
   /**
-   * An absolute folder. Opens the workspace that tracks this folder. If there is none, opens the one that tracks the
-   * nearest parent folder.
+   * An absolute folder. Opens the workspace that tracks this folder. If there is no such workspace, opens the workspace
+   * that tracks the nearest parent folder.
    */
   readonly folder: string;
   /**
-   * If no workspace tracks the folder or a parent folder: true to begin a workspace in the folder, with a baseline;
-   * false (default) to throw `NOT_FOUND`.
+   * The treatment of a folder if no workspace tracks it or a parent folder. True: a workspace is begun in the folder,
+   * with a baseline. False (default): `open` throws `NOT_FOUND`.
    */
   readonly create?: boolean;
   /** With `create`: see `InitOptions.force`. */
@@ -191,8 +191,8 @@ export interface StoreOptions {
   /** The actor (default `human`). */
   readonly actor?: string;
   /**
-   * Called with a note for people when a call does more than was requested. For example, a call may end a transaction
-   * whose process has ended.
+   * Called with a note for people when a method does more than was requested. For example, a method may end a
+   * transaction whose owner has ended.
    */
   readonly onNote?: (note: string) => void;
   /** Called once for each open workspace whose history is not signed (see `SigningShape`). */

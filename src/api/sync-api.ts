@@ -45,8 +45,8 @@ export interface SyncSettings {
   readonly withProtected?: boolean;
   /**
    * The time in milliseconds for which a file in the folder must be unchanged before it is recorded. Default: the
-   * sync's present setting, or 50 for a new sync. A file that keeps changing is recorded after 20 times this
-   * time, or after 5 s if that is longer.
+   * sync's present setting, or 50 for a new sync. A file that keeps changing is recorded after 20 times `debounceMs`,
+   * or after 5 s if 5 s is longer.
    */
   readonly debounceMs?: number;
 }
@@ -183,8 +183,7 @@ export interface SyncShape {
   kept_back?: number;
   /**
    * The first twenty paths whose last change the origin has refused, in path order. Absent if the token may only read,
-   * because the origin then refuses every change for this reason. The answer to a `flush` names more paths, even with
-   * such a token.
+   * because the origin then refuses every change. The answer to a `flush` names more paths, even with such a token.
    */
   refused?: RefusedPathShape[];
   /**
@@ -201,7 +200,7 @@ export interface SyncShape {
   git_left_out?: number;
   /** The first twenty of the `git_left_out` paths, in path order. */
   git_left_out_paths?: LeftOutPathShape[];
-  /** The number of the `kept_back` paths that are secrets by their names. Each stays on its side. */
+  /** The number of the `kept_back` paths that are secrets by their names. Each such path stays on its side. */
   secrets?: number;
   /** The first twenty of the `secrets` paths, in path order. */
   secret_paths?: LeftOutPathShape[];
@@ -280,8 +279,8 @@ export interface SyncResolvedShape {
   /** The number of conflicts that are still open. */
   conflicts: number;
   /**
-   * Present if this conflict is still open: the reason in words. This happens if the decision removes a folder that has
-   * to stay for now. The rest of the decision was carried out.
+   * Present if this conflict is still open: the reason in words. A conflict stays open if the decision removes a folder
+   * that has to stay for now. The rest of the decision was carried out.
    */
   still_open?: string;
 }
@@ -301,8 +300,8 @@ export type SyncEventShape = { seq: number; id: string; timestamp: string } & (
   | { kind: "applied"; from: number; to: number; paths: number }
   /**
    * `accepted` and `rejected`: the numbers of accepted and of rejected changes. `refused`: the number of the rejected
-   * changes that the origin has refused for good. The folder keeps these changes. Changes of the origin overtook the
-   * other rejected changes. The sync reconciles these again.
+   * changes that the origin has refused for good. The folder keeps these changes. The other rejected changes were
+   * overtaken by changes of the origin. The sync reconciles the overtaken changes again.
    */
   | { kind: "pushed"; accepted: number; rejected: number; refused?: number }
   | { kind: "conflict"; path: string; state: "open" | "settled" }
@@ -357,11 +356,11 @@ export interface SyncApi {
    * - `deletions`: allows the deletion of the many (or all) files for which the sync was halted.
    * - `restore`: puts these files back.
    * - `as-new`: continues as a new replica. This decision is for a replica that was restored from a backup, or that is
-   *   a copy of another replica. The origin then has changes under the replica's id that this folder's history lacks.
-   *   Differences are reconciled and proposed to the origin. Nothing is deleted at the origin.
+   *   a copy of another replica. In these cases, this folder's history lacks changes that the origin has under the
+   *   replica's id. Differences are reconciled and proposed to the origin. Nothing is deleted at the origin.
    * - `rejoin`: continues with an origin that was restored to an earlier state. The folder keeps the changes that the
-   *   origin has lost. They are reconciled and proposed to the origin. Nothing is deleted on either side. With this
-   *   decision, `resume` rejects if the origin cannot be reached.
+   *   origin has lost. These changes are reconciled and proposed to the origin. Nothing is deleted on either side. With
+   *   this decision, `resume` rejects if the origin cannot be reached.
    *
    * If the halt needs a decision and `accept` is absent, `resume` scans the folder again, because deleted files may be
    * back. If the sync halts again, `resume` throws `REFUSED`.
@@ -377,8 +376,8 @@ export interface SyncApi {
    */
   flush(id: string, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<SyncShape>;
   /**
-   * Returns the open conflicts of a sync. In the names of their fields, `current` is the folder's side, and `undo` is
-   * the upstream's side.
+   * Returns the open conflicts of a sync. In the names of a conflict's fields, `current` is the folder's side, and
+   * `undo` is the upstream's side.
    */
   conflicts(id: string): Promise<ConflictShape[]>;
   /**

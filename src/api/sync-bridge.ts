@@ -19,8 +19,8 @@ export interface SyncStatus {
 export type ConflictResolution = "keep_local" | "accept_upstream" | "merge";
 
 /**
- * The sync interface for a desktop client. A *session* is a workspace of the origin, identified by its name or id. It
- * is synced to one folder. The methods have the names and the arguments of the client's own commands.
+ * The sync interface for a desktop client. A *session* is a workspace of the origin, identified by its name or id. A
+ * session is synced to one folder. The methods have the names and the arguments of the client's own commands.
  */
 export interface SyncBridge {
   /**
@@ -97,7 +97,7 @@ export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
 }
 
 /**
- * Returns the id of the folder's sync; `undefined` if the folder has no sync. `folder` may also be a link to the
+ * Returns the id of the folder's sync; `undefined` if the folder has no sync. `folder` may also be a link to the synced
  * folder, because the process that runs the syncs resolves links.
  */
 async function idAt(syncs: SyncApi, folder: string): Promise<string | undefined> {

@@ -48,7 +48,7 @@ export interface SnapshotOptions extends ProgressOptions {
   readonly paranoid?: boolean;
   /**
    * True to record deletions even if a tracked folder is on a different device or mount than before and contains none
-   * of its recorded files. This is a person's decision. Through a client of a server, throws `USAGE`.
+   * of its recorded files. Only a person should set this option. Through a client of a server, throws `USAGE`.
    */
   readonly acceptDeletions?: boolean;
   /**
@@ -82,8 +82,8 @@ export interface RestoreOptions extends ProgressOptions {
    * True to skip paths that cannot be restored, and to restore the others. Default: false; if a path cannot be
    * restored, nothing is changed.
    *
-   * The option also applies to a path in `paths` that could not be recorded at that moment. With `force`, the path gets
-   * its last recorded state. Without `force`, it is skipped with the reason `unseen`.
+   * The option also applies to a path in `paths` that could not be recorded at the requested moment. With `force`, the
+   * path gets its last recorded state. Without `force`, it is skipped with the reason `unseen`.
    */
   readonly force?: boolean;
 }
@@ -110,8 +110,8 @@ export interface UndoOptions extends ProgressOptions, Selection {
 
 export interface VerifyOptions extends ProgressOptions {
   /**
-   * True to read no contents (default: false). Only these are then checked: the log, its hash links, its root, the
-   * heads, the index, and the presence of all needed contents in the store.
+   * True to read no contents (default: false). With `quick`, only these parts are checked: the log, its hash links, its
+   * root, the heads, the index, and the presence of all needed contents in the store.
    */
   readonly quick?: boolean;
   /**
@@ -120,9 +120,9 @@ export interface VerifyOptions extends ProgressOptions {
    */
   readonly expect?: string;
   /**
-   * Places that may have the bytes of missing or damaged contents. For each such content, the places are searched in
-   * this order by its hash. A content that is found is stored again. Not allowed with `quick`, and not for agents.
-   * Default: nothing is repaired.
+   * Places that may have the bytes of missing or damaged contents. The places are searched in the given order, by the
+   * hash of each such content. A content that is found is stored again. The option is not allowed with `quick`, and not
+   * for agents. Default: nothing is repaired.
    */
   readonly repairFrom?: readonly RepairPlace[];
 }
@@ -237,8 +237,8 @@ export interface RunOptions extends ProgressOptions {
    */
   readonly runner?: CommandRunner;
   /**
-   * The end of the command of an open run, with the id of the run's session. With `ended`, `run` starts no command, and
-   * only records this end.
+   * The end of a command that has already ended, with the id of the session of its run. The run must be open. With
+   * `ended`, `run` starts no command, and only records this end.
    */
   readonly ended?: CommandEnd & { readonly session: string };
 }
@@ -256,7 +256,7 @@ export interface FollowOptions {
    * changes from before the call are recorded, or `onError` was called. Has no effect in a workspace without a folder.
    */
   readonly record?: boolean;
-  /** Called when changes could not be recorded. The next recording includes them. */
+  /** Called when changes could not be recorded. The next recording includes these changes. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -321,8 +321,8 @@ export interface RecentItem {
  * implement this interface.
  *
  * Moments are text (`core/values/moment.ts`): `12`, `seq:40`, an id or its prefix, a name, `latest`, `baseline`, `10m`,
- * ISO-8601, `X~2`; `now` is the disk. Paths are relative to the workspace's first root (`@<root id>:path` for other
- * roots). All errors of Chronicle itself are `ChronicleError`s.
+ * ISO-8601, `X~2`. `now` is the present state on disk. Paths are relative to the workspace's first root (`@<root
+ * id>:path` for other roots). All errors of Chronicle itself are `ChronicleError`s.
  */
 export interface WorkspaceApi extends ActionApi, FileApi {
   readonly id: string;
@@ -371,9 +371,9 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   watch(options?: WatchOptions): Promise<Recording>;
   /**
    * Runs a watcher while the workspace is open. On Linux, the watcher detects when it has missed a change. As long as
-   * it has missed none, captures of the whole workspace scan only the paths that may have changed. Such a scan misses
-   * writes through a memory map, or through a hard link outside of the workspace. The next scan by another process
-   * finds these writes.
+   * the watcher has missed none, captures of the whole workspace scan only the paths that may have changed. Such a scan
+   * misses writes through a memory map, or through a hard link outside of the workspace. The next scan by another
+   * process finds these writes.
    */
   follow(options?: FollowOptions): Promise<void>;
   verify(options?: VerifyOptions): Promise<VerifyShape>;
@@ -410,8 +410,8 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   retention(): Promise<RetentionSourcesShape>;
   /**
    * Records that the operation `what` was refused to a caller because of the caller's role, and throws `FORBIDDEN`.
-   * Servers call this method, because the engine does not know their roles. `unlisted`: the number of earlier refusals
-   * that were not recorded (default: 0). A workspace of a client has no such method.
+   * Servers call this method, because the engine does not know the roles of a server's callers. `unlisted`: the number
+   * of earlier refusals that were not recorded (default: 0). A workspace of a client has no such method.
    */
   refuse?(what: string, unlisted?: number): Promise<never>;
   /**
@@ -447,8 +447,8 @@ export interface ActingAs {
   /**
    * An id that identifies the request that is made with this view. It applies to `snapshot`, `restore` (in place),
    * `undo`, `redo`, `rollback`, `run` and writes of files. A request that was already done under this id is not done
-   * again. The answer describes the result of that time. A caller can therefore repeat a request whose answer was lost,
-   * even in a crash. A request that found nothing to do is not remembered.
+   * again. The answer then describes the result of the first time. A caller can therefore repeat a request whose answer
+   * was lost, even if a crash was the cause. A request that found nothing to do is not remembered.
    *
    * At most 200 characters; through a client, at most 128 in percent-encoded form. Throws `USAGE` if the id was used
    * for a different request. Default: the request has no id.

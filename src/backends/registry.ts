@@ -25,8 +25,9 @@ import { NODE_TIMERS } from "../util/timers.ts";
 import { newUlid } from "../util/ulid.ts";
 import { hasWorkers } from "../workers/worker-file.ts";
 
-/** This module chooses the backends of a store. No other module names concrete backends. See docs/backends.md. */
+// This module chooses the backends of a store. No other module names concrete backends. See docs/backends.md.
 
+/** The disk of this machine. */
 export const nodeDisk: Disk = new NodeDisk();
 
 const filesAndSqlite: FileBackendsOptions = {

@@ -42,7 +42,7 @@ function optionOf(spec: OptionSpec): Option {
   return option;
 }
 
-/** Adds the global options to a command, except those that have the name of one of its own options. */
+/** Adds the global options to a command, except those with the name of one of the command's own options. */
 function addGlobals(command: Command, own: readonly OptionSpec[] = []): void {
   const taken = new Set(own.map((spec) => optionOf(spec).long));
   for (const spec of GLOBAL_OPTIONS) {

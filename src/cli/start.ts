@@ -14,8 +14,8 @@ import { optional } from "../util/optional.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 /**
- * Runs the command line of this process, and resolves to the exit code. If no long-lived process of the store has
- * answered to the command (see `Asked`), starts one afterwards.
+ * Runs the command line of this process, and resolves to the exit code. If the store has no long-lived process, or that
+ * process has not answered (see `Asked`), starts one afterwards.
  */
 export async function start(inherited: Inheritance): Promise<number> {
   const out = new StreamSink(process.stdout);

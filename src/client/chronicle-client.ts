@@ -66,7 +66,10 @@ export class ChronicleClient {
     return readingOf(reply, openAt(requests, path), this.#wire.retry);
   }
 
-  /** Returns a workspace, for all other operations. Sends no request: a wrong id shows only at the first operation. */
+  /**
+   * Returns a workspace, for all other operations. Sends no request. For a wrong id, the first operation throws an
+   * error.
+   */
   workspace(id: string): WorkspaceApi {
     return new RemoteWorkspace(this.#wire, id);
   }
@@ -114,7 +117,8 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
 
   /**
    * Opens the workspace with the nearest root at or above `folder`. All paths are those of the server's machine. If no
-   * workspace has such a root, throws `NOT_FOUND`, or `USAGE` with `create`. Also throws `USAGE` with `upstream`.
+   * workspace has such a root, throws `NOT_FOUND` or, with `create`, `USAGE`. With `upstream`, throws `USAGE` even if
+   * there is such a workspace.
    */
   async open({ folder, create = false, ...options }: api.OpenOptions): Promise<WorkspaceApi> {
     const around = (await this.workspaces()).flatMap((shape) =>

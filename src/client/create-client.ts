@@ -33,14 +33,14 @@ export interface ClientOptions {
    */
   readonly acting?: ActingAs;
   /**
-   * True if the user can run the commands of `chronicle`, so that the hints of errors may name them. Default: hints
-   * with commands are left out.
+   * True if the user can run the commands of `chronicle`, so that the hints of errors may name these commands. Default:
+   * hints with commands are left out.
    */
   readonly commandHints?: boolean;
   /**
    * The rules for retrying requests that are safe to repeat. Default: at most 5 tries within about 20 s. The waits
-   * begin at about 0.1 s and double, up to 5 s. The client also waits as long as the server asks, up to 5 s. If the
-   * server asks for more, the request fails at once.
+   * begin at about 0.1 s and double, up to 5 s. If the server asks for a longer wait of up to 5 s, the client waits
+   * that long. If the server asks for more than 5 s, the request fails at once.
    */
   readonly retry?: RetryRule;
 }
@@ -65,7 +65,10 @@ export function parseServerUrl(text: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
 
-/** Throws `USAGE` if the address is missing. The check is for programs in plain JavaScript: no compiler checks them. */
+/**
+ * Throws `USAGE` if the address is missing. The check is for programs in plain JavaScript, because no compiler checks
+ * such programs.
+ */
 export function mustHaveUrl(url: unknown): void {
   if (typeof url === "string") return;
   throw new ChronicleError("USAGE", "url is missing", {

@@ -25,8 +25,8 @@ export function createClient({ url, fetch, ...options }: ClientOptions): Chronic
 }
 
 /**
- * The options of connection agents. After 30 s, the operating system begins to send keep-alive probes. They detect a
- * vanished server.
+ * The options of connection agents. After 30 s without traffic, the operating system begins to send keep-alive probes.
+ * The probes detect a vanished server.
  */
 const AGENT = { keepAlive: true, keepAliveInitialDelay: 30_000 };
 
@@ -45,8 +45,8 @@ interface Place {
 }
 
 /**
- * Sends requests with `node:http`, over a Unix socket or to a port. Node's `fetch` would give up after five minutes.
- * The verification of a large history may take longer.
+ * Sends requests with `node:http`, over a Unix socket or to a port. Does not use Node's `fetch`, because `fetch` gives
+ * up after five minutes, and the verification of a large history may take longer.
  */
 class NodeTransport implements Transport {
   readonly #place: Place;
@@ -61,7 +61,7 @@ class NodeTransport implements Transport {
     return new NodeTransport({ where: path, prefix: "", to, way: plainly });
   }
 
-  /** `base` is a URL without a slash at its end. Requests append their targets to it. */
+  /** `base` is a URL without a slash at its end. The target of a request is appended to `base`. */
   static toPort(base: string): NodeTransport {
     const { protocol, hostname, port, pathname } = new URL(base);
     const host = hostname.replace(/^\[(.*)\]$/, "$1");

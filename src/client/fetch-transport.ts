@@ -8,7 +8,7 @@ export class FetchTransport implements Transport {
   readonly #base: string;
   readonly #fetch: Fetch;
 
-  /** `base` is a URL without a slash at its end. Requests append their targets to it. */
+  /** `base` is a URL without a slash at its end. The target of a request is appended to `base`. */
   constructor(base: string, fetch: Fetch = (...args) => globalThis.fetch(...args)) {
     this.#base = base;
     this.#fetch = fetch;
@@ -22,8 +22,8 @@ export class FetchTransport implements Transport {
         headers: { ...headers },
         ...(await bodyOf(body)),
         ...optional({ signal }),
-        // With `"manual"`, `Wire` receives a redirect and can report it. With `"error"`, `fetch` would fail without
-        // this reason.
+        // With `"manual"`, `Wire` receives a redirect and can report it. With `"error"`, `fetch` would fail with an
+        // error that does not mention the redirect.
         redirect: "manual",
         credentials: "omit",
         cache: "no-store",
@@ -82,7 +82,7 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>, base: strin
 
 /**
  * True if request bodies are streamed. False in a browser, because not all browsers can stream a body over all
- * connections. There, a body is collected first.
+ * connections. In a browser, a body is collected in memory and then sent.
  */
 const STREAMS = !("document" in globalThis || "WorkerGlobalScope" in globalThis);
 

@@ -18,8 +18,8 @@ export const RETRY: RetryRule = { tries: 5, firstWait: 100, longestWait: 5_000 }
 const LONG_ENOUGH_MS = 20_000;
 
 /**
- * The codes of temporary failures: no answer, too many requests, a lock. A repetition is safe: either nothing was done,
- * or the idempotency key prevents a second execution.
+ * The codes of temporary failures: no answer, too many requests, a lock. A request that failed in this way can be
+ * repeated safely, because either nothing was done, or the idempotency key prevents a second execution.
  */
 const PASSING: readonly string[] = ["UNAVAILABLE", "RATE_LIMITED", "LOCKED"];
 
@@ -45,13 +45,13 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.addEventListener("abort", stop, { once: true });
   await promise;
   clearTimeout(timer);
-  // Remove the listener. Otherwise, a client that follows events for months would collect listeners.
+  // Remove the listener. Otherwise, the signal of a client that follows events for months would collect listeners.
   signal?.removeEventListener("abort", stop);
 }
 
 /**
  * Repeats `work` while its failure is temporary and the rule allows another try. `after` returns the wait in ms for
- * which the server has asked. If this is longer than the rule's longest wait, throws the error.
+ * which the server has asked. If the server has asked for more than the rule's longest wait, throws the error.
  */
 export async function retrying<T>(
   work: () => Promise<T>,

@@ -12,7 +12,8 @@ export interface WireRequest {
 }
 
 /**
- * A reply. It may be a redirect, because the transport follows none. The caller must either read or discard the body.
+ * A reply. A reply may be a redirect, because the transport follows no redirects. The caller must either read or
+ * discard the body.
  */
 export interface WireReply {
   readonly status: number;
@@ -73,7 +74,7 @@ export function unavailable(where: string, cause: unknown): ChronicleError {
   });
 }
 
-/** The last words of the message for a certificate that is not valid now, by OpenSSL's error code. */
+/** The end of the message about a certificate that is not valid now, by OpenSSL's error code. */
 const OUT_OF_TIME: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "has expired",
   CERT_NOT_YET_VALID: "is not valid yet",

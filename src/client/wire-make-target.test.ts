@@ -10,7 +10,7 @@ function readFrom(path: string): string {
   return pathname.slice("/v1/files/".length).split("/").map(decodeURIComponent).join("/");
 }
 
-/** Returns the path as the engine parses it, or that the engine refuses it. */
+/** Returns the path as the engine parses it, or `refused` if the engine refuses it. */
 function taken(given: string): string {
   try {
     return parseGivenPath(given);

@@ -148,7 +148,7 @@ function isDryRun({ body }: Asking<object, unknown>): boolean {
   return typeof body === "object" && body !== null && "dry_run" in body && body.dry_run === true;
 }
 
-/** Returns a random key. Does not use `randomUUID`, because browsers do not have it on pages without TLS. */
+/** Returns a random key. Does not use `randomUUID`, because browsers have this function only on pages with TLS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

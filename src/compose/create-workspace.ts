@@ -97,8 +97,8 @@ const BEFORE_ALL = /^(?:workspace\.json|stat\.cache|whereabouts\.json|(?:index|l
 
 /**
  * Removes the folders of interrupted `init` commands once they are older than the grace period. Nothing was ever
- * recorded in such a folder. Keeps a workspace that has lost its log: it has a signed head, an index with events, or
- * other files.
+ * recorded in such a folder. Keeps a workspace that has lost its log. Such a workspace has a signed head, an index with
+ * events, or other files.
  */
 export async function clearUnbegun(parts: StoreParts): Promise<void> {
   for (const id of workspaceIds(parts)) {
@@ -118,7 +118,7 @@ async function isUnbegun(parts: StoreParts, id: string): Promise<boolean> {
 }
 
 /**
- * True if nothing was ever recorded in a workspace: its `init` is still running or was interrupted. False for a
+ * True if nothing was ever recorded in a workspace, because its `init` is still running or was interrupted. False for a
  * workspace that has lost its log.
  */
 export async function holdsNothing({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
@@ -135,8 +135,8 @@ export async function holdsNothing({ backends, layout, heads }: StoreParts, id: 
 }
 
 /**
- * Removes an unbegun workspace. The caller must hold the lock of names. After a crash, the next holder of this lock
- * finishes the removal.
+ * Removes an unbegun workspace. The caller must hold the lock that `withNames` takes. After a crash, the next holder of
+ * this lock finishes the removal.
  */
 async function clear(parts: StoreParts, id: string): Promise<void> {
   const { backends, layout } = parts;

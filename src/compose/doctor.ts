@@ -76,8 +76,8 @@ function privacy(disk: Disk, name: string, path: string): DoctorCheck {
 }
 
 /**
- * Reports a store on a shared file system, because locks and databases protect a store only from processes of one
- * machine.
+ * Reports a store on a file system that several machines share, because locks and databases only protect against other
+ * processes of the same machine.
  */
 function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
   const { kind } = disk.fileSystemOf(home);
@@ -171,8 +171,8 @@ async function blobCheck({ isReadOnly }: StoreParts): Promise<DoctorCheck> {
 }
 
 /**
- * True if the store that is noted beside a head contains the head's history or has forgotten it. This may be another
- * store, because several stores can keep their heads in one folder.
+ * True if the store that is noted beside a head contains the head's history or has forgotten it. The noted store can be
+ * another store than the examined one, because several stores can keep their heads in one folder.
  */
 function isInOtherStore({ backends: { disk }, configFolder }: StoreParts, id: string): boolean {
   const home = storeOfHead(disk, configFolder, id);
@@ -234,8 +234,8 @@ async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
 }
 
 /**
- * Returns nothing for a workspace that cannot be opened, because `historyFaults` reports it (except a locked one).
- * Returns nothing if the traits cannot be read. No check reports this.
+ * Returns nothing for a workspace that cannot be opened, because `historyFaults` reports it (except a locked one). Also
+ * returns nothing if the traits cannot be read. No check reports unreadable traits.
  */
 async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
@@ -278,8 +278,8 @@ async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
 }
 
 /**
- * Returns nothing for a workspace that cannot be opened, because `historyFaults` reports it (except a locked one).
- * Returns nothing if the folder cannot be read. No check reports this.
+ * Returns nothing for a workspace that cannot be opened, because `historyFaults` reports it (except a locked one). Also
+ * returns nothing if the folder cannot be read. No check reports an unreadable folder.
  */
 async function leftOutChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {

@@ -250,7 +250,7 @@ class FileStore implements StoreApi {
     await this.#parts.blobs.close();
   }
 
-  /** Throws `UNSAFE` if the store is another user's. */
+  /** Throws `UNSAFE` if the store belongs to another user. */
   #checkWritable(): void {
     refuseOthersStore(this.#parts.backends.disk, this.#options);
   }

@@ -98,7 +98,7 @@ export class FileSyncPlaces implements SyncPlaces {
   /**
    * Throws `UNSAFE` if the folder and the origin's folder are nested, or if the folder lies within another folder that
    * follows the same origin. The origin's folder is known only if the origin is a workspace of this store. Without this
-   * check, such a sync would replicate files until its session halts it.
+   * check, the session of such a sync would replicate files before it finds the nesting and halts.
    */
   async #refuseWithin(
     folder: string,
@@ -290,8 +290,8 @@ interface Placed {
 
 /**
  * Returns a halt for a folder that is nested with the folder of its origin, or with another folder that follows the
- * same origin. Such a folder would contain copies of itself without end. The origin's folder is the one in the origin's
- * history. It is checked only if both of these conditions hold:
+ * same origin. Such a folder would contain copies of itself without end. The origin's folder is taken from the origin's
+ * history. That folder is checked only if both of these conditions hold:
  * - The origin is in this store, or its address is a socket or a loopback address.
  * - The recorded path still leads to the recorded folder.
  */
@@ -305,8 +305,8 @@ async function checkNesting(parts: StoreParts, placed: Placed): Promise<ReplicaH
 }
 
 /**
- * Like `checkNesting`, for a folder that does not follow the origin yet. Checks only the origin's own folder, and only
- * if the origin is a workspace of this store.
+ * Does the same as `checkNesting` for a folder that does not follow the origin yet. Checks only the origin's own
+ * folder, and only if the origin is a workspace of this store.
  */
 async function checkNestingInStore(
   parts: StoreParts,
@@ -369,8 +369,8 @@ function isHere(url: string): boolean {
 }
 
 /**
- * An open workspace that follows an origin. No other process can follow the origin for this workspace until the hold is
- * disposed of.
+ * An open workspace that follows an origin. Until the hold is disposed of, no other process can follow the origin for
+ * this workspace.
  */
 export interface ReplicaHold extends AsyncDisposable {
   readonly context: Context;
@@ -435,7 +435,8 @@ const ANY = { files: 1, bytes: 1 };
  * process. Returns `undefined` in these cases:
  * - The worktree has no stage.
  * - The disk folds names. Two names may then be one file.
- * - The disk cannot hold every kind of entry or every permission. The later apply of the sync reports this.
+ * - The disk cannot hold every kind of entry or every permission. When the sync applies the files later, it reports
+ *   what the disk cannot hold.
  */
 function earlyFilesOf(
   disk: Disk,

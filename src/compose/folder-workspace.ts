@@ -66,8 +66,8 @@ export async function nearestAround(
 
 /**
  * Returns the id of the workspace that would be opened for a folder; `undefined` if there is none. Also returns
- * `undefined` for a folder that was moved or is bind-mounted, because only opening decides these cases. `folder` is
- * absolute.
+ * `undefined` for a folder that was moved or is bind-mounted, because these cases are decided only when the workspace
+ * is opened. `folder` is absolute.
  */
 export async function workspaceAround(parts: StoreParts, folder: string): Promise<string | undefined> {
   const all = await parts.roots.list();

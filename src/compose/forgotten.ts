@@ -54,7 +54,8 @@ export interface ForgottenShape {
   /** The time at which the history or part was given up; `null` if unknown. */
   forgotten: string | null;
   /**
-   * The first `gc` after this time frees the history or part. `null` if the note is lost: no `gc` frees such a history.
+   * The end of the grace period. The first `gc` after this time frees the history or part. `null` if the note is lost.
+   * No `gc` frees a history without a note.
    */
   until: string | null;
 }
@@ -191,8 +192,8 @@ export async function freeForgotten(parts: StoreParts): Promise<void> {
 }
 
 /**
- * Frees a forgotten history. The caller must hold the lock of names. After a crash, the next holder of this lock
- * finishes the removal.
+ * Frees a forgotten history. The caller must hold the lock that `withNames` takes. After a crash, the next holder of
+ * this lock finishes the removal.
  */
 function free(parts: StoreParts, stones: Tombstones, stone: Tombstone): void {
   const { backends, layout, configFolder } = parts;

@@ -31,7 +31,10 @@ const RECORD = encodeWorkspace({
   inode: "0",
 });
 
-/** Returns an origin's history: its own record, then three files, changed in turn. */
+/**
+ * Returns an origin's history. Its first event has the workspace's own record. Each later event changes one of three
+ * files, in turn.
+ */
 function history(length: number): SealedEvent[] {
   const begin = { op: "upsert" as const, recordId: `workspace:${ID}`, record: RECORD };
   const events = [...sealCommit(EMPTY_HEAD, [begin], "2026-01-31T09:30:00.000Z")];
@@ -133,7 +136,7 @@ describe("a mirror on a disk", () => {
     expect(mirror.workspace).toBe(ID);
     expect(mirror.start).toBe(8);
     for (const seq of [1, 2, 3, 4, 5, 8, 9, 10, 11, 12]) await check(mirror, seq);
-    // For an event between 5 and 8, it knows the last state before.
+    // For an event between 5 and 8, the mirror gives the state as of event 5.
     await check(mirror, 5);
     expect((await mirror.iterationAt(parsePath("file-0.txt"), 7))?.seq).toBe(3);
     expect(await mirror.touched(4, 12)).toEqual(["file-0.txt", "file-1.txt", "file-2.txt"]);
@@ -199,7 +202,7 @@ describe("a mirror on a disk", () => {
         expect(seq).toBeGreaterThanOrEqual(acknowledged.at(-1) ?? 0);
         expect(mirror.head).toEqual(seq === 0 ? EMPTY_HEAD : { seq, hash: at(seq).hash });
         await check(mirror, seq);
-        // The mirror continues from there.
+        // The mirror continues from its head.
         if (seq > 0 && seq < 8) await mirror.startAt(await anchorAt(parts, 8));
         await mirror.append(EVENTS.slice(mirror.head.seq));
         await check(mirror, 12);
@@ -313,7 +316,7 @@ describe("a mirror on a disk", () => {
         const then = disk.crash(fate);
         const again = (await opened(then, indexes)).mirror;
         expect([4, 5, 6, 8, 9, 12], `cut after write ${cut}`).toContain(again.head.seq);
-        // The work is done once more, and the mirror continues.
+        // After the crash, the work can be done again, and the mirror continues.
         await work(again);
         expect(again.head.seq).toBe(last);
         if (again.start === 0) await again.append(EVENTS.slice(again.head.seq));

@@ -15,7 +15,10 @@ export class FileMirrorPlaces implements MirrorPlaces {
   readonly #parts: StoreParts;
   readonly #layout: UpstreamLayout;
 
-  /** Makes the folder if it is missing. Removes parts without an anchor: a crash has interrupted their `begin`. */
+  /**
+   * Makes the folder if it is missing. Removes parts without an anchor, because a crash has interrupted the `begin` of
+   * such a part.
+   */
   constructor(parts: StoreParts, layout: UpstreamLayout) {
     this.#parts = parts;
     this.#layout = layout;
@@ -67,8 +70,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
 }
 
 /**
- * Returns a free path for a given-up part. The usual path may be taken: an origin that was restored to an older state
- * records other events with the same numbers.
+ * Returns a free path for a given-up part. The usual path may be taken, because an origin that was restored to an older
+ * state records other events with the same numbers.
  */
 function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
   for (let count = 1; ; count += 1) {

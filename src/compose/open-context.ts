@@ -278,8 +278,8 @@ export function traitsOf(
 }
 
 /**
- * Returns the place of the user's git configuration. It is beside Chronicle's configuration folder if that folder is
- * named `chronicle`, and otherwise in `~/.config`.
+ * Returns the place of the user's git configuration. The place is beside Chronicle's configuration folder if that
+ * folder is named `chronicle`, and otherwise in `~/.config`.
  */
 function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   const beside = configFolder.endsWith("/chronicle") ? configFolder.slice(0, -"/chronicle".length) : undefined;

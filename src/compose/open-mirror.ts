@@ -17,7 +17,7 @@ import { retentionOf } from "../store/retention-files.ts";
 
 /**
  * Opens a workspace's mirror of its origin's history for reading. The mirror is opened like a hosted workspace, with
- * the id of the origin's workspace. Meanwhile, another process may follow the origin. Throws `NOT_FOUND` if the
+ * the id of the origin's workspace. Another process may follow the origin at the same time. Throws `NOT_FOUND` if the
  * workspace follows no origin, or has received nothing yet.
  */
 export async function openMirror(
@@ -91,7 +91,8 @@ export interface MarkedHistory {
 
 export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   const files = parts.layout.workspace(id);
-  // Throws for a history of another format. Nothing may be freed then, because the needed contents are unknown.
+  // Throws for a history of another format. In this case, nothing may be freed, because the needed contents are
+  // unknown.
   refuseOtherWorkspace(parts.backends.disk, files.workspaceJson);
   const own: MarkedHistory = {
     key: id,

@@ -26,7 +26,7 @@ function refuseNoFolder(disk: Disk, home: string): void {
 
 /**
  * Makes a folder and the missing folders above it. Does nothing if the disk takes no writes, because each later write
- * reports this.
+ * reports the problem.
  */
 function makeWherePermitted(disk: Disk, folder: string): void {
   try {

@@ -44,7 +44,7 @@ describe("a workspace that replicas follow", () => {
     expect(await has("written\n")).toBe(true);
     expect(await has("of another workspace\n")).toBe(false);
     expect(await has("nobody's\n")).toBe(false);
-    // It also gives the base of the baseline, and the filter of the baseline's snapshot.
+    // The workspace also gives the base of the baseline, and the filter of the baseline's snapshot.
     const [baseline] = (await workspace.log()).filter(({ record_id: id }) => id.startsWith("snapshot:"));
     for (const key of ["base", "filter"]) {
       const record = baseline?.record as Record<string, Hash> | undefined;

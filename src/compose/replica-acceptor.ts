@@ -38,8 +38,8 @@ export function openAcceptor(parts: StoreParts, onError: (error: unknown) => voi
 
 /**
  * Returns a target that enforces an admission. The target refuses all writes of a read-only replica. If the admission
- * names an actor, that name replaces the names of people and of Chronicle in the replica's entries. It also replaces
- * the name `ambiguous`, because no selection by actor or session would find such work of an agent.
+ * names an actor, that name replaces the names of people and of Chronicle in the replica's entries. The actor's name
+ * also replaces the name `ambiguous`, because no selection by actor or session would find work under this name.
  */
 function admittedWrites(
   target: WriteBackTarget,

@@ -89,7 +89,7 @@ async function isWithheld(source: Source, hash: Hash): Promise<boolean> {
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
     if (error.code === "FORBIDDEN") return true;
-    // A content that is gone is not withheld: the fetch will report it as missing.
+    // A content that is gone is not withheld. The later fetch reports the content as missing.
     if (GONE.has(error.code)) return false;
     throw error;
   }

@@ -85,7 +85,7 @@ function entriesOf(contents: readonly Buffer[]): Entry[] {
 
 function numbered(count: number): Buffer[] {
   const contents = Array.from({ length: count }, (_, i) => Buffer.from(`content ${i} `.repeat(1 + (i % 40))));
-  // An empty content, one that does not compress, and one content for two paths.
+  // Include an empty content, a content that does not compress, and one content for two paths.
   contents[3] = Buffer.alloc(0);
   contents[4] = Buffer.from(Array.from({ length: 5_000 }, (_, i) => (i * 7919 + ((i * i) >> 3)) & 0xff));
   contents[6] = contents[5] ?? Buffer.alloc(0);
@@ -137,7 +137,7 @@ test.each(["threads", "here"] as const)(
     await files.rest();
     expect(stage.take()?.files.size).toBe(40);
     stage.clear();
-    // Now only the false block is given.
+    // This time, only the false block is given.
     files.expect(entriesOf(contents));
     await expect(files.check([{ ...block, bytes }])?.[0]).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
     await files.rest();

@@ -20,7 +20,8 @@ export interface StagedEarlyFilesOptions {
   /** The threads that write. Without them, this thread writes. */
   readonly pools: KeptStagePool | undefined;
   /**
-   * The least number of files, and the least total size in bytes. Files are written early if one of the two is reached.
+   * The minimum number of files, and the minimum total size in bytes. Files are written early if at least one of the
+   * two minimums is reached.
    */
   readonly least: { readonly files: number; readonly bytes: number };
 }
@@ -44,7 +45,7 @@ interface Place {
 /**
  * Writes the files of a first sync into an `EarlyStage` while their contents arrive ("early"). The thread that verifies
  * a block also writes the files whose contents are in the block. After a failed write, removes all early files and
- * writes nothing more. The later apply then stages all files itself.
+ * writes nothing more. When the sync then applies the files, it stages all of them again.
  */
 export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #options: StagedEarlyFilesOptions;
@@ -102,7 +103,7 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
     else this.#options.stage.end();
   }
 
-  /** Waits for the writes, and removes all early files, because no apply will use them. */
+  /** Waits for the writes, and removes all early files, because nothing will use them any more. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.rest();
     this.#options.stage.clear();
@@ -112,7 +113,8 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
     const { stage, least } = this.#options;
     const files = entries.filter(({ kind }) => kind === "file");
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
-    // There must be room for two copies, because the contents are also written to the store at the same time.
+    // There must be room for two copies of the files, because the contents are also written to the store at the same
+    // time.
     return (files.length >= least.files || bytes >= least.bytes) && stage.freeBytes > 2 * bytes;
   }
 

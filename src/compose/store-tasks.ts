@@ -88,7 +88,8 @@ interface Unproved {
 
 /**
  * Returns the reason why a history proves nothing; `undefined` if there is none. Also returns `undefined` for a
- * workspace that is gone or cannot be opened. If the log of such a workspace cannot be read, a collection throws later.
+ * workspace that is gone or cannot be opened. If the log of such a workspace cannot be read, a later step of the
+ * collection throws.
  */
 async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | undefined> {
   try {
@@ -193,8 +194,8 @@ function marker(parts: StoreParts): Marker {
       if (workspaceId === undefined) return;
       const begins = await oldestSeq(log);
       const end = ends.get(key);
-      // Read the whole history again if lines were dropped with an archive since the last mark. Also read all of it
-      // again if a pruning or an erasure was withdrawn, because its contents are needed again.
+      // Read the whole history again if lines were dropped with an archive since the last mark. Also read the whole
+      // history again if a pruning or an erasure was withdrawn, because the withdrawal makes contents needed again.
       const isSame = end?.begins === begins && !(await isSomeWithdrawnIn(log, workspaceId, end.position));
       const from = isSame ? end : undefined;
       const anchors = from === undefined ? await history.known() : [];
@@ -253,14 +254,15 @@ async function isSomeWithdrawnIn(log: EventLog, workspaceId: string, from: LogPo
 interface AskedNeeds {
   readonly hashes: ReadonlySet<Hash>;
   /**
-   * True if erased contents are needed until the grace period of the erasure is over. False if they are not needed any
-   * more after the erasure.
+   * True if an erased content counts as needed until the grace period of its erasure is over. False if an erased
+   * content is not needed from the erasure on.
    */
   readonly due: boolean;
 }
 
 /**
- * Returns the asked contents that other histories of the store need, and the ones that the workspace's mirror needs.
+ * Returns which of the asked contents are needed by other workspaces of the store, and which are needed by the
+ * workspace's own mirror.
  */
 async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds): Promise<NeededElsewhere> {
   const found = new Map<string, Set<Hash>>();

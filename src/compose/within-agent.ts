@@ -7,11 +7,11 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
 /**
- * Returns open work in the store that an ancestor of this process owns: an agent's session, an action of any actor, or
- * a run. With `agents` as `whose`, runs do not count. Returns `undefined` if there is no such work. Hooks, runs and
- * actions have recorded their owners. The recorded mark (`pidMark`) distinguishes an owner from a later process with
- * the same id. Without a mark, only the id is compared. An owner is not found if a process between the owner and this
- * process has ended, as after `setsid`.
+ * Returns work that is open in the store and that an ancestor of this process owns: an agent's session, an action of
+ * any actor, or a run. With `agents` as `whose`, runs do not count. Returns `undefined` if there is no such work.
+ * Hooks, runs and actions have recorded their owners. The recorded mark (`pidMark`) distinguishes an owner from a later
+ * process with the same id. Without a mark, only the id is compared. An owner is not found if a process between the
+ * owner and this process has ended, as after `setsid`.
  */
 export async function workAround(
   parts: StoreParts,

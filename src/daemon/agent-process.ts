@@ -24,7 +24,7 @@ export function agentProcess(disk: Disk, parent: number | undefined): number | n
   return null;
 }
 
-/** Returns the name and the parent of a process. Returns `undefined` if it cannot be found (see `agentProcess`). */
+/** Returns the name and the parent of a process; `undefined` if the process cannot be found (see `agentProcess`). */
 export function processAt(disk: Disk, pid: number): { readonly name: string; readonly parent: number } | undefined {
   // The format is `pid (name) state ppid …` (proc_pid_stat(5)). The name may contain any characters, including `)`.
   const fields = /^\d+ \((.*)\) \S (\d+) /s.exec(procText(disk, `/proc/${pid}/stat`) ?? "");
@@ -32,8 +32,8 @@ export function processAt(disk: Disk, pid: number): { readonly name: string; rea
 }
 
 /**
- * Returns true for a process between the agent and its hook. A script that runs in a shell is a wrapper of the hook. A
- * script has a name of its own, so the program that runs the script is checked, too.
+ * Returns true for a process between the agent and its hook. A script that a shell runs is taken for a wrapper of the
+ * hook. A script has a name of its own, so the program that runs the script is checked, too.
  */
 function isBetween(disk: Disk, pid: number, name: string): boolean {
   if (BETWEEN.test(name)) return true;
@@ -66,8 +66,8 @@ export function procText(disk: Disk, path: string): string | undefined {
 }
 
 /**
- * Returns the result of `work`; `undefined` after a system error, which means that the process has ended or belongs to
- * another user.
+ * Returns the result of `work`; `undefined` after a system error. For a file of /proc, such an error usually means that
+ * the process has ended or belongs to another user.
  */
 export function orNothing<T>(work: () => T): T | undefined {
   try {

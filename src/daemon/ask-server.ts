@@ -82,8 +82,9 @@ export interface LivingServer {
 }
 
 /**
- * Resolves to the server that answers at `address`; `undefined` if none does within `answerMs` milliseconds (default
- * 2,000). A server that is older than `version` leaves, and the result is `undefined`.
+ * Resolves to the server that answers at `address`; `undefined` if no server answers within `answerMs` milliseconds
+ * (default 2,000). A server whose version is older than `version` ends itself at this request, and the result is
+ * `undefined`.
  */
 export async function whoAnswers(
   address: string,

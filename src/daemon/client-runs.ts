@@ -60,14 +60,14 @@ export class ClientRuns {
     return open.answer;
   }
 
-  /** Gives up the runs whose command lines are gone. */
+  /** Gives up the runs whose command lines have ended. */
   look(): void {
     for (const { pid, started, ended } of this.#open.values()) {
       if (startOf(this.#disk, pid) !== started) ended.reject(unavailable("the command line has ended"));
     }
   }
 
-  /** Gives up all runs. Their command lines record the ends themselves. */
+  /** Gives up all runs. The command lines then record the ends of these runs themselves. */
   giveUp(): void {
     for (const { ended } of this.#open.values()) ended.reject(unavailable("this process leaves"));
   }
@@ -75,7 +75,8 @@ export class ClientRuns {
 
 /**
  * Returns the start time of a process: field 22 of proc_pid_stat(5), which is the 20th after the name. Returns
- * `undefined` for a process that is gone, or a zombie. Without /proc, returns the same text for every existing process.
+ * `undefined` for a process that has ended or is a zombie. Without /proc, returns the same text for every existing
+ * process.
  */
 function startOf(disk: Disk, pid: number): string | undefined {
   const stat = procText(disk, `/proc/${pid}/stat`);

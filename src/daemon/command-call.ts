@@ -35,7 +35,7 @@ export type Asked =
   | { readonly state: "direct"; readonly request?: string }
   /** The process has not answered. It may have carried out the request with this id. */
   | { readonly state: "lost"; readonly home: string; readonly request: string }
-  /** The command of a run has ended, and the process that recorded the run did not answer to the report. */
+  /** The command of a run has ended, and the process that recorded the run did not answer the report. */
   | { readonly state: "ended"; readonly home: string; readonly end: NonNullable<RunOptions["ended"]> };
 
 /** The commands that the process carries out. */
@@ -97,7 +97,7 @@ export interface FileSystemView {
   /** The mount and PID namespaces; `null` on a machine without /proc. */
   readonly spaces: string | null;
   /**
-   * The users, groups, capabilities, sandbox marks and limits on files of the process; `null` on a machine without
+   * The users, groups, capabilities, sandbox marks and resource limits of the process; `null` on a machine without
    * /proc. A process with other rights could do more or less than the command line.
    */
   readonly rights: string | null;
@@ -147,7 +147,7 @@ export type OutputPart = readonly [fd: 1 | 2, bytes: Uint8Array];
 
 /** The command of a run, which the command line must start. */
 export interface RunOrder {
-  /** Names the run in the report of its end. */
+  /** The name of the run in the report of the run's end. */
   readonly token: string;
   /** The id of the session. */
   readonly session: string;

@@ -7,11 +7,14 @@ import { hashToken, newToken, type TokenRecord } from "../server/callers/token.t
 import { FileIdempotencyStore } from "./file-idempotency-store.ts";
 import { FileTokenStore } from "./file-token-store.ts";
 
-/** Tests a server's books of replies and of tokens, which are files: on full disks, and after files were renamed. */
+/**
+ * Tests the files in which a server keeps replies ("a book of replies") and tokens ("a book of tokens"). The tests use
+ * full disks and renamed files.
+ */
 
 const PATH = "/home/me/replies.jsonl";
 
-/** Returns a disk on which the n-th operation `name` on the book fails. The count starts with `arm`. */
+/** Returns a disk on which the n-th operation `name` on the book fails. The count starts when `arm` is called. */
 function failing(name: "write" | "sync", nth: number) {
   const state = { seen: 0, armed: false };
   const disk = SimDisk.fromTree({ "/home/me": { folder: 0o700 } });
@@ -34,7 +37,7 @@ describe("a book of replies", () => {
     const work = () => Promise.resolve({ status: 200, value: (done += 1) });
     await expect(onlyOnce(book, change, work)).rejects.toMatchObject({ code: "ENOSPC" });
     expect(await onlyOnce(book, change, work)).toEqual({ status: 200, value: 1 });
-    // The book may now have an incomplete line. A store that reads it still finds the reply in the line after that.
+    // After the failure, the next line rewrites the whole book. A store that reads the book therefore finds the reply.
     const again = new FileIdempotencyStore(disk, PATH);
     expect(await onlyOnce(again, change, work)).toEqual({ status: 200, value: 1 });
     expect(done).toBe(1);
@@ -45,7 +48,7 @@ describe("a book of replies", () => {
     const book = new FileIdempotencyStore(disk, PATH);
     arm();
     expect(await onlyOnce(book, change, () => Promise.resolve({ status: 200, value: 1 }))).toMatchObject({ value: 1 });
-    // Another server does not know how the change ended, and does not make it again.
+    // Another server does not know how the change ended, and does not make the change again.
     const again = new FileIdempotencyStore(disk, PATH);
     await expect(onlyOnce(again, change, () => Promise.resolve({ status: 200, value: 2 }))).rejects.toMatchObject({
       code: "REFUSED",
@@ -68,7 +71,7 @@ describe("a book of replies", () => {
       book.end(`k${i}`, { status: 200, value });
     }
     const replies = Array.from({ length: 200 }, (_, i) => book.begin(`k${i}`, "p", 1_000));
-    // All changes are known to be done, so none is made again. The replies of the oldest are not kept.
+    // All changes are known to be done, so no change is made again. The replies to the oldest changes are not kept.
     expect(replies.every(({ kind }) => kind === "done")).toBe(true);
     const whole = replies.filter((one) => one.kind === "done" && one.reply.value === value);
     expect(whole.length).toBe(41);
@@ -89,7 +92,8 @@ it("a book of replies with three bytes a character is rewritten only three times
     book.begin(`k${i}`, "p", 1_000);
     book.end(`k${i}`, { status: 200, value: "字".repeat(200_000) });
   }
-  // It is rewritten at the start, above 16 MiB, and at twice the size that it has after that.
+  // The book is rewritten at the start, when it exceeds 16 MiB, and when it exceeds twice the size that it has after
+  // the second rewrite.
   expect(written).toBe(3);
   const again = new FileIdempotencyStore(disk, PATH);
   expect(again.begin("k59", "p", 1_000)).toMatchObject({ kind: "done", reply: { value: "字".repeat(200_000) } });

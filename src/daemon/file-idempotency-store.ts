@@ -141,8 +141,9 @@ function withReply(reply: KeptReply | undefined): { readonly reply?: KeptReply }
 }
 
 /**
- * Parses a line. Returns `undefined` for a torn line, which can only be the last one. If the torn line has the
- * beginning of a change, the change was never made. If it has the end of a change, the change is known as begun.
+ * Parses a line. Returns `undefined` for a torn line, which can only be the last one. If the torn line was to record
+ * the beginning of a change, the change was never made. If it was to record the end of a change, the change is known as
+ * begun.
  */
 function lineIn(text: string): Line | undefined {
   try {

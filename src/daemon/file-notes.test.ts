@@ -20,7 +20,7 @@ it("removes old notes of sessions that never ended, and no other notes", () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Returns the notes of a process that keeps them in memory, and of another process that answers a hook meanwhile. */
+/** Returns the notes of two processes. One process keeps notes in memory, and the other answers a hook meanwhile. */
 function twoProcesses() {
   const folder = mkdtempSync(join(tmpdir(), "chronicle-notes-"));
   const [kept, other] = [new KeptNotes(new FileNotes(new NodeDisk(), folder)), new FileNotes(new NodeDisk(), folder)];

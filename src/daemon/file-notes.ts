@@ -57,9 +57,9 @@ interface KeptNote {
 }
 
 /**
- * Keeps notes in memory. Writes a note to its file when a part of the note changes that the log does not have. After
- * the end of this process, another process needs this part. If this process answers a hook too late, another process
- * answers the hook and writes the file. The file then replaces the note in memory.
+ * Keeps notes in memory. One part of a note is not in the log (see `durableOf`), and another process needs this part
+ * after the end of this process. When this part changes, the note is written to its file. If this process answers a
+ * hook too late, another process answers the hook and writes the file. The file then replaces the note in memory.
  */
 export class KeptNotes implements SessionNotes {
   readonly #files: FileNotes;
@@ -99,8 +99,8 @@ export class KeptNotes implements SessionNotes {
 
 /**
  * Returns the part of a note that must be durable. If the session has several agents (`hasLanes`), the part includes
- * the open calls. The log does not record which agent began a call. The calls of one agent must be ended without ending
- * the calls of the other agents.
+ * the open calls, because the log does not record which agent began a call. When one agent begins its next call, only
+ * this agent's earlier calls have ended.
  */
 function durableOf({ workspace, turn, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
   return JSON.stringify({

@@ -70,7 +70,10 @@ type RouteParts = Omit<HookParts, "owner" | "open"> & {
   readonly ownerOf: (parent: number) => number | null;
 };
 
-/** Returns the route `POST /hooks/<agent>[?strict=1]`. Its answer is the output that the agent's hook must print. */
+/**
+ * Returns the route `POST /hooks/<agent>[?strict=1]`. The answer to a request is the output that the agent's hook must
+ * print.
+ */
 function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnswer) => void): ServerRoute {
   return {
     method: "POST",

@@ -98,7 +98,7 @@ export class JoinedSyncs implements SyncRunner {
 
   /**
    * Yields the events of syncs. If another process runs a sync at the time of the call, the events of that sync are
-   * read from that process. Once that process has ended, they are read from this process.
+   * read from that process. Once that process has ended, the events are read from this process.
    */
   async *events(asked?: string, signal?: AbortSignal): AsyncGenerator<SyncEventShape, void> {
     const shapes = asked === undefined ? await this.#own.list() : [await this.#own.status(asked)];
@@ -222,7 +222,7 @@ class JoinedFeed {
   }
 
   /**
-   * Yields the events of all streams. Ends with the stream that has `isLast`, or when the feed's signal aborts. Throws
+   * Yields the events of all streams. Ends when the stream with `isLast` ends, or when the feed's signal aborts. Throws
    * the error of any stream.
    */
   async *follow(): AsyncGenerator<SyncEventShape, void> {

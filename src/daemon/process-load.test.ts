@@ -3,7 +3,7 @@ import { ProcessLoad } from "./process-load.ts";
 
 const FREE = { watchUse: () => ({ open: 0, most: 100 }) };
 
-/** Makes garbage until V8 collects everything. */
+/** Makes so much garbage that V8 does a full garbage collection. */
 function makeGarbage(): void {
   for (let i = 0; i < 200; i += 1) Array.from({ length: 50_000 }, () => ({}));
 }

@@ -67,8 +67,8 @@ function runFolderNamed(
 }
 
 function fits(path: string): boolean {
-  // The nine free bytes have no use. The temporary name (`.<process id>`) under which `openSocket` creates the socket
-  // is shorter than the final name.
+  // Nine bytes are left free. They are not needed, because the temporary name (`.<process id>`) under which
+  // `openSocket` creates the socket is shorter than the final name.
   return Buffer.byteLength(path) + 9 <= LONGEST_SOCKET_PATH;
 }
 
@@ -79,7 +79,7 @@ function isOwn(disk: Disk, folder: string, uid: number): boolean {
 
 /**
  * Creates the folder if it is missing. Throws `UNSAFE` if the folder belongs to another user or others can enter it,
- * because a socket in it could be another user's.
+ * because a socket in such a folder could belong to another user.
  */
 export function ownFolder(disk: Disk, folder: string, uid: number): void {
   try {

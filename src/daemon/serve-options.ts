@@ -41,7 +41,7 @@ export interface ServeOptions {
   readonly disk: Disk;
   readonly run: RunFolder;
   readonly version: string;
-  /** Carries out a command of another process. If absent, this process carries out none. */
+  /** Carries out a command of another process. If absent, this process carries out no commands of other processes. */
   readonly perform?: (call: CommandCall, host: PerformHost) => Promise<CommandAnswer>;
   /** The time without requests after which the process ends, in milliseconds; 0: the process stays. */
   readonly idleMs: number;

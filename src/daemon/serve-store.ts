@@ -479,7 +479,10 @@ export class StoreServer {
     this.#diagnose(line);
   }
 
-  /** An error that a replica has caused is marked as such, and does not affect the health of the store. */
+  /**
+   * Adds an error to the diagnostics. An error that a replica has caused gets the prefix `OF_REPLICA`, and does not
+   * affect the health of the store.
+   */
   #onReplicaError(error: unknown): void {
     if (!(error instanceof ChronicleError) || error.data["replica"] === undefined) return this.#onError(error);
     this.#diagnose(`${OF_REPLICA}${error.message}${error.hint === undefined ? "" : ` (${error.hint})`}`);
@@ -495,8 +498,8 @@ function wordsOf(error: unknown): string {
 }
 
 /**
- * Returns a mark that changes with a new installation. This process must then leave, because it can no longer load the
- * old program's chunks.
+ * Returns a mark that changes when Chronicle is installed anew. After such a change, this process must leave, because
+ * it can no longer load the files of the old program.
  */
 function codeMark(disk: Disk): string {
   const stat = disk.lstat(fileURLToPath(import.meta.url));

@@ -28,7 +28,7 @@ export function startServer(disk: Disk, { run, home, launcher, env, againMs = AG
   const mark = join(run.folder, "starting");
   const tried = disk.lstat(mark)?.mtimeNs;
   const sinceMs = tried === undefined ? Infinity : Date.now() - Number(tried / 1_000_000n);
-  // A mark with a time in the future is ignored, because the clock was set back since.
+  // A mark with a time in the future is ignored, because the clock was set back after the mark was written.
   if (sinceMs >= 0 && sinceMs < againMs) return false;
   writeSmall(disk, mark, String(process.pid));
   const args = [launcher, "serve", "--store", home, "--idle", String(IDLE_SECONDS), "--quiet"];

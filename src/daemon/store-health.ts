@@ -9,8 +9,8 @@ const LITTLE_SPACE = 1024 * 1024;
 /** The time for which the result of a test write is used again, in milliseconds. */
 const HOLDS_MS = 1_000;
 /**
- * Some errors end only when the log is opened anew. They are reported for this time, in milliseconds. In this time, an
- * unused workspace is closed, and its next use opens the log anew.
+ * The time, in milliseconds, for which an error is reported that ends only when the log is opened anew. Within this
+ * time, a workspace that is not used is closed, and its next use opens the log anew.
  */
 const STAYS_MS = 150_000;
 
@@ -33,7 +33,7 @@ export interface StoreHealthOptions {
 
 /**
  * Tells whether a store can be written. The store is assumed to be writable until an operation fails or space is low.
- * Test writes are made only after that, until one succeeds.
+ * From then on, test writes are made until one succeeds.
  */
 export class StoreHealth {
   readonly #options: StoreHealthOptions;

@@ -15,8 +15,8 @@ const BUSY_FACTOR = 20;
 
 /**
  * The age in milliseconds from which the modification time of `<store>/workspaces` is relied on. A second change within
- * one tick of the file system's clock may leave the modification time of a folder unchanged. No file system has a
- * longer tick than this.
+ * one tick of the file system's clock may leave the modification time of a folder unchanged. No file system's clock has
+ * a longer tick than this.
  */
 const TICK_MS = 2_000;
 
@@ -100,7 +100,7 @@ export class WatchedFolders {
   /**
    * Begins to watch new workspaces. Replaces the lease of a watched workspace that was closed or reopened. Gives back
    * the lease of a workspace whose history was removed. Never rejects, because errors are passed to `onError`. A call
-   * during another call does no work of its own, and ends with the other call.
+   * during another call does no work of its own, and ends when the other call ends.
    */
   keepUp(): Promise<void> {
     this.#working ??= this.#work().finally(() => (this.#working = undefined));

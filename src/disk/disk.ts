@@ -1,7 +1,7 @@
 /** An absolute path, as text or as bytes. */
 export type DiskPath = string | Buffer;
 
-/** The kind of a name. `special`: FIFO, socket, device; never opened. */
+/** The kind of a name. `special` stands for a FIFO, a socket or a device. Chronicle never opens these. */
 export type NodeKind = "file" | "symlink" | "dir" | "special";
 
 export interface FileStat {
@@ -19,7 +19,7 @@ export interface FileStat {
   readonly dev: bigint;
   readonly nlink: number;
   readonly uid: number;
-  /** Set by `lstat` and `fstat`, but not in remembered stats of a file. */
+  /** `lstat` and `fstat` set this field. The remembered stat of a file lacks it. */
   readonly gid?: number;
 }
 
@@ -65,13 +65,13 @@ export interface FileSystem {
 
 /**
  * The narrow port through which Chronicle reads and writes files, both the files of the store and the files of the
- * user. It does not cover SQLite's databases, which SQLite opens itself.
+ * user. The port does not cover SQLite's databases, which SQLite opens itself.
  *
  * The port is synchronous, because bulk work runs in worker threads. Only slow operations that must not block their
  * thread are asynchronous.
  *
- * There are two backends. `NodeDisk` is the operating system. `SimDisk` is in memory. It can forget or tear data that
- * was not synced, fail any operation with any errno, and stop at any operation.
+ * There are two backends. `NodeDisk` uses the operating system. `SimDisk` is in memory. `SimDisk` can forget or tear
+ * data that was not synced, fail any operation with any errno, and stop at any operation.
  *
  * Contract
  * - Paths are absolute strings or bytes. `/proc/self/fd/<fd>` and `/proc/self/fd/<fd>/<name>` name an open folder and a
@@ -119,7 +119,7 @@ export interface Disk {
   removeFolder(path: DiskPath): void;
   unlink(path: DiskPath): void;
   /**
-   * Unlinks the paths, several at a time. Does not block this thread, because freeing space takes time. Folder
+   * Unlinks the paths, several at a time. Freeing space takes time, so this call does not block this thread. Folder
    * descriptors in the paths must stay open until the promise is settled. Rejects with the first failure as soon as no
    * removal is running. Some of the paths can then still exist.
    */
@@ -152,7 +152,7 @@ export interface Disk {
   /**
    * Returns the folders of `folders` (absolute paths) in which a new file gets the same group, access control list and
    * security label as in the folder `like`. A file for such a folder can be made in `like` and then renamed. Returns
-   * `undefined` if the system does not tell.
+   * `undefined` if the system gives no information about this.
    */
   makesAlike(folders: readonly string[], like: string): Promise<ReadonlySet<string> | undefined>;
   /**
@@ -203,7 +203,8 @@ export interface Disk {
 
 /**
  * The watches of a process. `most` is half of what the system allows a user (`Infinity` if that is unknown), because
- * editors and other programs of the same user need watches, too. A single large folder may take more.
+ * editors and other programs of the same user need watches, too. A single large folder may need more watches than
+ * `most`.
  */
 export interface WatchUse {
   readonly open: number;

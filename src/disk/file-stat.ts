@@ -21,7 +21,7 @@ export function fileStat(stats: BigIntStats): FileStat {
 
 /**
  * Converts the number of an inode or device, which Node returns as a signed integer, to the unsigned number. Numbers of
- * 2^63 and more occur on file systems that combine others, such as overlays.
+ * 2^63 and more occur on file systems that combine other file systems, such as overlays.
  */
 function unsigned(number: bigint): bigint {
   return number < 0n ? BigInt.asUintN(64, number) : number;

@@ -28,8 +28,8 @@ interface Pipe {
 
 /**
  * Returns the open descriptors from 3 up that this process inherited, with their targets. Call this before the program
- * opens anything. Until then, every descriptor that does not look like a descriptor of Node's own is inherited. Empty
- * if there is no `/proc`.
+ * opens anything. Until then, every descriptor that does not look like a descriptor of Node's own is inherited. Returns
+ * an empty map if there is no `/proc`.
  */
 export function inheritedDescriptors(): ReadonlyMap<number, string> {
   const open = descriptorsOf("self").filter(({ fd }) => fd > 2);
@@ -46,8 +46,8 @@ export function stillOpen(descriptors: ReadonlyMap<number, string>): readonly nu
 
 /**
  * Returns the targets of Node's own pipes. Node keeps both ends of a few pipes open: one blocking pipe, and some
- * non-blocking pipes. A parent may pass on a similar pipe (the job tokens of `make` are a blocking pipe). The parent
- * then has the same pipe open.
+ * non-blocking pipes. A parent may pass on a similar pipe (the job tokens of `make` are a blocking pipe). Such a pipe
+ * is not counted as Node's, because the parent has it open, too.
  */
 function pipesOfNode(open: readonly Descriptor[]): ReadonlySet<string> {
   const pipes = pipesIn(open);

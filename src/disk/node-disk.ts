@@ -33,7 +33,10 @@ import * as fs from "node:fs";
 
 const C = fs.constants;
 
-/** Never follows a link, and never waits for the other end of a FIFO. libuv adds `O_CLOEXEC` to every open. */
+/**
+ * With these flags, an open never follows a link, and never waits for the other end of a FIFO. libuv adds `O_CLOEXEC`
+ * to every open.
+ */
 const CAREFUL = C.O_NOFOLLOW | C.O_NONBLOCK;
 
 const FLAGS: Readonly<Record<OpenHow, number>> = {
@@ -61,7 +64,7 @@ const LIST = { encoding: "buffer", withFileTypes: true } as const;
 const MOST_BYTES = 0x7ffff000;
 
 /**
- * The number of files that are unlinked at the same time. Node has four threads for this. One of them is left for
+ * The number of files that are unlinked at the same time. Node has four threads for such work. One of them is left for
  * syncs.
  */
 const UNLINKING = 3;
@@ -408,7 +411,7 @@ function kindOfItem(item: Dirent<Buffer>): NodeKind {
  */
 const KEEPS_BIRTHS: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994]);
 
-/** True if the kernel reports birth times. Determined once. */
+/** True if the kernel reports birth times. This is determined only once. */
 let reportsBirths: boolean | undefined;
 
 /**
@@ -450,8 +453,8 @@ let touch: { readonly path: string | undefined } | undefined;
 /**
  * Sets the modification time of an open file or folder. Node passes a time as a double of seconds, which is up to 240
  * ns off today, so GNU's `touch` sets times that a double cannot hold. Each call of `touch` takes 2 ms. `touch` gets
- * the open descriptor as its output, which `-` names. Therefore, it changes this file even if the file's name now leads
- * to another file.
+ * the open descriptor as its output, which `-` names. Therefore, `touch` changes this file even if the file's name now
+ * leads to another file.
  */
 function setTime(fd: number, mtimeNs: bigint): void {
   const seconds = Number(mtimeNs) / 1e9;
@@ -459,7 +462,7 @@ function setTime(fd: number, mtimeNs: bigint): void {
   fs.futimesSync(fd, String(seconds), String(seconds));
   const off = offBy(fd, mtimeNs);
   if (off === 0n) return;
-  // A larger difference comes from the file system, which stores only coarser times. `touch` cannot refine these.
+  // A larger difference comes from the file system, which stores only coarser times. `touch` cannot refine these times.
   if (off < DOUBLE_NS && touched(fd, mtimeNs)) return;
   // The stored time must not be in an earlier millisecond than the recorded time. The added amount exceeds the rounding
   // error.
@@ -597,7 +600,10 @@ function unescaped(text: string): string {
 
 const LS_PROGRAMS = ["/usr/bin/ls", "/bin/ls"];
 
-/** Prints one line for each folder, in the given order: permissions with a mark, links, owner, group, label. */
+/**
+ * With these options, `ls` prints one line for each folder, in the given order: permissions with a mark, links, owner,
+ * group, label.
+ */
 const OPTIONS = ["-ldnbUZ", "--"];
 
 /** The maximum number of folders per call. Their paths must fit into a program's arguments. */

@@ -9,9 +9,9 @@ const MOST_LINKS = 40;
 const OF_PROCESSES = /^\/(?:proc|dev\/fd)(?:\/|$)/;
 
 /**
- * Returns the path in `/proc` or `/dev/fd` to which an absolute path leads, directly or through a link; `undefined` if
- * it leads to none, or through too many links. Such a path means a different file in each process. Therefore, this
- * process never resolves such a path for another process.
+ * Returns the path in `/proc` or `/dev/fd` to which an absolute path leads, directly or through a link. Returns
+ * `undefined` if the absolute path leads to neither folder, or through too many links. A path in these folders means a
+ * different file in each process. Therefore, this process never resolves such a path for another process.
  */
 export function processPath(disk: Disk, absolute: string): string | undefined {
   let rest = partsOf(absolute);

@@ -10,8 +10,9 @@ const MOST_LINKS = 40;
 
 /**
  * Throws `UNSAFE` if a place to be written to (a summary, a folder to be filled, a backup, a socket) is one of
- * Chronicle's own folders, or lies in one. Writing there would destroy recorded history or the key, or make a token.
- * `path`: absolute, existing or not. `folders`: the store and the configuration folder. `what`: what would be written.
+ * Chronicle's own folders, or lies in one. A write to such a place could destroy recorded history or the key, or create
+ * a valid token. `path`: absolute, existing or not. `folders`: the store and the configuration folder. `what`: what
+ * would be written.
  */
 export function refuseOwnFolders(disk: Disk, path: string, what: string, folders: readonly string[]): void {
   const own = ownFolderAround(disk, path, folders);

@@ -4,7 +4,7 @@ import type { HookAdapter } from "./hook-call.ts";
 
 /**
  * Returns a reader of shell lines. If a line only passes a patch to `apply_patch`, Codex applies the patch itself, and
- * reports no end of the call. The paths of the patch are uncertain, because the hook's input lacks the command's
+ * never reports the end of the call. The paths of the patch are uncertain, because the hook's input lacks the command's
  * `workdir`.
  */
 function runsOrPatches(key: string): ToolReader {
@@ -37,8 +37,8 @@ const TOOLS: Readonly<Record<string, ToolReader>> = {
 };
 
 /**
- * Codex's hooks have the same form as those of Claude Code. Codex does not report the end of a call that fails before
- * it begins.
+ * Codex's hooks have the same form as those of Claude Code. If a call fails before the tool runs, Codex does not report
+ * the end of the call.
  */
 export const codex: HookAdapter = {
   name: "codex",

@@ -40,8 +40,8 @@ function callId(tool: string, input: HookInput): string {
 }
 
 /**
- * Returns the reason of the failure, or `undefined` if the call did not fail. The failure of a shell command appears
- * only in text. Other tools have an `error`.
+ * Returns the reason of the failure, or `undefined` if the call did not fail. For a failed shell command, only the text
+ * of the response has the exit code. For other tools, a response about a failure has an `error`.
  */
 function failureOf(response: HookInput): string | undefined {
   const { message } = objectAt(response, "error");

@@ -45,13 +45,13 @@ export interface HookAction {
 
 /** The form of one agent's hooks. */
 export interface HookAdapter {
-  /** Such as `claude`. Also the actor of the agent's changes. */
+  /** The agent's name in commands, such as `claude`. It is also the actor of the agent's changes. */
   readonly name: string;
   /** The agent's name for people, such as `Claude Code`. */
   readonly title: string;
   /**
-   * True if the agent's tool calls usually do not overlap. If so, the beginning of a call means that the previous call
-   * has ended.
+   * True if the agent's tool calls usually do not overlap. If so, the beginning of a call is taken as the end of the
+   * previous call.
    */
   readonly sequential: boolean;
   /** Throws `USAGE` if the value does not have the form of the agent's inputs. */

@@ -14,7 +14,10 @@ interface Workplace {
 
 export interface HookParts {
   readonly notes: SessionNotes;
-  /** The agent's process id, or `null` if unknown. Once this process has ended, its open actions are abandoned. */
+  /**
+   * The agent's process id, or `null` if unknown. Once the agent's process has ended, the agent's open actions are
+   * abandoned.
+   */
   readonly owner: number | null;
   /**
    * Opens the nearest workspace around a folder. If there is none, creates a workspace in the folder (`create`) or

@@ -81,7 +81,7 @@ const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cw
 
 /**
  * Makes the path of an agent's tool absolute. `/proc/self/cwd` becomes the agent's folder, and `/proc/self/root`
- * becomes `/`, because both would be other folders in this process. Other paths in `/proc` stay.
+ * becomes `/`, because both would be other folders in this process. Other paths in `/proc` stay unchanged.
  */
 export function agentPath(cwd: string, path: string): string {
   const [own = "", which] = OWN.exec(path) ?? [];

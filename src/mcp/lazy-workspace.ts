@@ -23,7 +23,7 @@ const MAX_CLIENTS = 8;
 export class LazyWorkspace {
   readonly #open: OpenWorkspace;
   readonly #opening = new Map<string, Promise<Opened>>();
-  /** Workspaces that were replaced but may still be in use by a call. They are closed with the server. */
+  /** Workspaces that were replaced but may still be in use by a call. They are closed when the server is closed. */
   readonly #outdated: WorkspaceApi[] = [];
 
   constructor(open: OpenWorkspace) {

@@ -163,7 +163,7 @@ const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Att
   ["configure", (workspace) => workspace.configure({})],
   ["pin", (workspace) => workspace.pin("no-such-id")],
   ["rebuild", (workspace) => workspace.rebuild()],
-  // The store or the machine does these; a workspace has no methods for them.
+  // A workspace has no methods for the following operations, because they are about a whole store or machine.
   ["forget", undefined],
   ["stop", undefined],
 ]);

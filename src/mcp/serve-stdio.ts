@@ -39,8 +39,9 @@ const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
 
 /**
- * One message per line, as MCP's stdio requires. Unlike the SDK's own transport, this one answers open requests after
- * the end of the input, so that a script can pipe requests in. A message that is too long does not end the connection.
+ * A transport with one message per line, as MCP's stdio requires. Unlike the SDK's own transport, this transport still
+ * answers open requests after the end of the input, so that a script can pipe requests in. A message that is too long
+ * does not end the connection.
  */
 class LineTransport implements Transport {
   onclose?: () => void;

@@ -27,7 +27,10 @@ export interface ToolSpec<Input extends z.ZodObject> {
   readonly effect: Effect;
   /** True if a second call with the same arguments changes nothing more. Default: true for `reads`, otherwise false. */
   readonly idempotent?: boolean;
-  /** Hints that name tools, by error code. The answer to an error has this hint before the error's own hint. */
+  /**
+   * Hints that name tools, by error code. If a call fails, the answer has the hint for the error's code before the
+   * error's own hint.
+   */
   readonly hints?: Readonly<Partial<Record<ErrorCode, string>>>;
   readonly run: (workspace: WorkspaceApi, args: z.output<Input>) => Promise<Answer>;
 }

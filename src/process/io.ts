@@ -46,7 +46,10 @@ export interface Io {
   chdir(folder: string): void;
   /** Returns the time, in epoch milliseconds. */
   now(): number;
-  /** Opens a store. `once`: the process ends right after the store is closed (see `openStoreOnce`). Default: false. */
+  /**
+   * Opens a store. If `once` is true, the process ends right after the store is closed (see `openStoreOnce`). Default:
+   * false.
+   */
   openStore(options: StoreOptions, once?: boolean): Promise<StoreApi>;
   /**
    * Set if this is the store's long-lived process and it carries out a command for a client process. `needsClient`
@@ -66,8 +69,8 @@ export interface Io {
   /** Starts the command of a run in the client process for which this process carries out `chronicle run`. */
   readonly runner?: CommandRunner;
   /**
-   * The end of a run's command, if the store's process has recorded the start of the run, and has then ended before the
-   * command. This process records the end.
+   * The end of a run's command. It is set if the store's process has recorded the start of the run, but has then ended
+   * before the command. In this case, this process records the end.
    */
   readonly ended?: RunOptions["ended"];
   /** Runs a command line in other surroundings, for a process that carries out commands. Resolves to the exit code. */
@@ -78,8 +81,9 @@ export interface Io {
    */
   onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void;
   /**
-   * Ends this process by the signal that ended its command, once all output is written. A signal is used, because a
-   * shell continues a loop after an exit code. If this process ignores the signal, it ends with its exit code.
+   * Ends this process by the signal that ended its command, once all output is written. If this process ended with an
+   * exit code instead, a shell would continue a loop that contains the command. If this process ignores the signal,
+   * this process nevertheless ends with its exit code.
    */
   endBy(signal: NodeJS.Signals): void;
   /**

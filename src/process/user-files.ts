@@ -64,7 +64,7 @@ export function isLink(path: string): boolean {
 }
 
 /**
- * Writes a whole file (an absolute path). A new file with the mode 0o644 replaces the old one, so that a reader sees
+ * Writes a whole file at an absolute path. A new file with the mode 0o644 replaces the old one, so that a reader sees
  * either the old or the new content. A device or pipe at the path is written to, and not replaced by a file. Throws
  * system errors. Throws `EISDIR` for a folder. Throws `ELOOP` for a link, because somebody else may have chosen its
  * target.
@@ -120,9 +120,9 @@ export function readTextIfThere(path: string, how?: "exactly"): string | undefin
 }
 
 /**
- * Writes a file of the user's configuration. A reader sees either the old or the new content. For a link, its target is
- * replaced, and the link stays. The mode stays the same; a new file gets `mode` (default: 0o644). Missing folders are
- * made. Throws system errors.
+ * Writes a file of the user's configuration. A reader sees either the old or the new content. If the path is a link,
+ * the link's target is replaced, and the link stays. The mode stays the same; a new file gets `mode` (default: 0o644).
+ * Missing folders are made. Throws system errors.
  */
 export function replaceUserFile(path: string, text: string, mode = 0o644): void {
   const disk = new NodeDisk();

@@ -43,7 +43,7 @@ function notFromRoot(typed: string): ChronicleError {
   );
 }
 
-/** Begins a typed path that is relative to the first root and not to the current folder, as in git. */
+/** The prefix of a typed path that is relative to the first root and not to the current folder, as in git. */
 const FROM_ROOT = ":/";
 
 interface PathOwner {
@@ -74,7 +74,7 @@ function beneathRoot({ path: folder, only }: Root, path: string): string | undef
 /** Returns the workspace's path for a typed path that begins with `:/`. */
 function fromRoot(typed: string): string {
   const inner = typed.slice(FROM_ROOT.length);
-  // A path in base64 is passed on as it is, because a slash in it is a digit.
+  // A path in base64 is passed on as it is, because a slash in it is a digit of base64.
   if (inner.startsWith("base64:") || inner.startsWith("/")) return inner;
   const path = posix.normalize(inner).replace(/(?<=.)\/$/, "");
   if (path === ".." || path.startsWith("../"))

@@ -11,9 +11,9 @@ export interface ChannelEnd {
 /**
  * A connection to one peer that carries messages in both directions, each at most once.
  *
- * Flow control is by credit, in bytes. A *credited* message carries lines, contents or listings. Each side may send as
- * many bytes of credited messages as the other side has granted. A side grants more only as it consumes messages, and
- * therefore buffers a limited number of bytes.
+ * Flow control is by credit, in bytes. A *credited* message carries lines of a log, contents of files, or listings of
+ * folders. Each side may send as many bytes of credited messages as the other side has granted. A side grants more only
+ * as it consumes messages, and therefore buffers a limited number of bytes.
  *
  * All other messages are small and need no credit. They overtake credited messages that wait, so that an answer, a
  * heartbeat or an error gets through a full channel.
@@ -33,9 +33,9 @@ export interface Channel {
   send(message: Message): Promise<void>;
 
   /**
-   * Yields the peer's messages, for one consumer at a time. A message is consumed when the next one is requested. Ends
-   * when the channel has ended normally or this side has called `close`. If the channel ended with an error, yields the
-   * messages that arrived before the error, and then throws the error.
+   * Yields the peer's messages. There may be only one consumer at a time. A message is consumed when the next one is
+   * requested. Ends when the channel has ended normally or this side has called `close`. If the channel ended with an
+   * error, yields the messages that arrived before the error, and then throws the error.
    */
   receive(): AsyncIterable<Message>;
 
@@ -61,9 +61,9 @@ export interface Channel {
 /** Moves bytes between two ends, in order and unchanged, as a socket does. */
 export interface Wire {
   /**
-   * Takes one frame. Resolves when there is room for the next one. Rejects when this side has closed or the connection
-   * broke. If the peer has closed normally, the wire may drop the frame without an error. An error would end the
-   * channel before the peer's earlier bytes are read.
+   * Takes one frame. Resolves when there is room for the next one. Rejects when this side has closed the wire, or when
+   * the connection has broken. If the peer has closed normally, the wire may drop the frame and resolve. A rejection
+   * would end the channel before the peer's earlier bytes are read.
    */
   write(frame: Uint8Array): Promise<void>;
 

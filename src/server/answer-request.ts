@@ -58,7 +58,7 @@ export interface Answering extends StoreParts {
   readonly report: Report;
   /**
    * Called with a line for the diagnostics when an agent's call that names no workspace is refused. `Refusals` limits
-   * how often. Default: no line is written.
+   * how often this happens. Default: no line is written.
    */
   readonly onRefused?: (line: string) => void;
   /** Aborts when the server is told to end. Event streams then end. */
@@ -94,7 +94,7 @@ export interface MountedRoute {
   readonly row: Route;
   /**
    * Other rows with the same URL in the router. Their paths continue after `{path}`, and the router cannot tell where
-   * `{path}` ends (see `meant-by-path.ts`). Mostly empty.
+   * `{path}` ends (see `meant-by-path.ts`). In most cases, there are none.
    */
   readonly others: readonly Route[];
 }
@@ -529,7 +529,10 @@ export function knowsCommands({ headers }: Pick<IncomingMessage, "headers">): bo
   return headers[HINTS_HEADER] === WITH_COMMANDS;
 }
 
-/** Returns `Retry-After` for `LOCKED` and `RATE_LIMITED`, `WWW-Authenticate` for `UNAUTHENTICATED`, otherwise none. */
+/**
+ * Returns `Retry-After` for `LOCKED` and `RATE_LIMITED`, and `WWW-Authenticate` for `UNAUTHENTICATED`. Returns no
+ * header for other errors.
+ */
 function retryHeaders(error: unknown): Readonly<Record<string, string>> {
   if (error instanceof ChronicleError && error.code === "UNAUTHENTICATED") return { "www-authenticate": "Bearer" };
   const mayPass = error instanceof ChronicleError && (error.code === "LOCKED" || error.code === "RATE_LIMITED");

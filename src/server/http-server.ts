@@ -25,8 +25,8 @@ export interface ServerApp {
 }
 
 /**
- * `head` has the bytes that were received together with the request, and follow it. These bytes belong to the protocol
- * to which the connection is upgraded.
+ * `head` has the bytes that were received together with the request, and that follow the request. These bytes belong to
+ * the protocol to which the connection is upgraded.
  */
 export interface AdmittedUpgrade extends AdmittedRequest {
   readonly head: Buffer;

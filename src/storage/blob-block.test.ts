@@ -40,7 +40,7 @@ function container(content: Uint8Array, pieces: readonly Buffer[], hash = sha256
   return Buffer.concat([encodeLargeHeader({ hash, length: content.length }), ...pieces]);
 }
 
-/** Throws the errors that a receiver would throw. */
+/** Splits and checks the bytes as a receiver does, and throws the same errors. */
 function take(bytes: Uint8Array): void {
   for (const block of splitBlocks(bytes)) checkBlock(block);
 }
@@ -99,7 +99,10 @@ describe("received blocks", () => {
   });
 });
 
-/** Returns a sound container of this many zeros: about 50 bytes for each MiB. */
+/**
+ * Returns a sound container whose content is `length` zeros. The container takes about 50 bytes for each MiB of the
+ * content.
+ */
 function bomb(length: number): Buffer {
   const zeros = Buffer.alloc(MIB);
   const piece = encodePiece(MIB, zstd(zeros));
@@ -131,7 +134,7 @@ describe("one zstd frame", () => {
     const withDictionary = Buffer.from(frame);
     withDictionary[4] = (withDictionary[4] ?? 0) | 3;
     expect(isOneFrame(withDictionary, TEXT.length)).toBe(false);
-    // Window of 128 MiB, no length, one raw block of one byte.
+    // A frame with a window of 128 MiB, no stated length, and one raw block of one byte.
     const greedy = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x88, 0x09, 0, 0, 0x61]);
     expect(isOneFrame(greedy, 1)).toBe(false);
     greedy[5] = 0x68;

@@ -96,13 +96,13 @@ export interface IndexChange {
   readonly forget?: readonly Hash[];
   /** Removes these packs, and the contents whose places are in them. */
   readonly forgetPacks?: readonly number[];
-  /** Adds packs, or updates those whose ULID is known. */
+  /** Adds packs, or updates the packs whose ULID is known. */
   readonly packs?: readonly PackState[];
   /** `pack` of a row is a position in `packs`. */
   readonly rows?: BlobRows;
   readonly large?: readonly LargeRow[];
   /** True if a known content gets the new place. Default: it keeps its old place. */
   readonly replace?: boolean;
-  /** True if the change must be durable when `apply` returns. Necessary before the old bytes are removed. */
+  /** True if the change must be durable when `apply` returns. This is necessary if the old bytes are removed next. */
   readonly durable?: boolean;
 }

@@ -10,8 +10,8 @@ import type { BlobRows } from "./blob-rows.ts";
  *
  * Contract
  * - The contents of a sink become visible when its `finish` resolves, and those of thread sinks when `publish`
- *   resolves. They are durable by then.
- * - The user of an intake takes a lease of the store before it opens the first sink. It holds the lease until the
+ *   resolves. In both cases, the contents are durable by then.
+ * - The user of an intake takes a lease of the store before it opens the first sink. The user holds the lease until the
  *   events that name the contents are durable.
  * - `abandon` and `release` are idempotent.
  */
@@ -45,7 +45,7 @@ export interface BlobSink extends ContentSink {
 }
 
 export interface ThreadSinks {
-  /** One grant for each thread. Plain data. */
+  /** The grants, one for each thread. A grant is plain data. */
   readonly grants: readonly SinkGrant[];
   /** Makes the contents of the sinks visible. If two sinks wrote the same content, one of the copies is used. */
   publish(results: readonly SinkResult[]): Promise<void>;
@@ -60,14 +60,14 @@ export interface SinkGrant {
   readonly known: SharedArrayBuffer | undefined;
 }
 
-/** The right to append to a lane. Plain data, so it can be sent to a worker thread. */
+/** The right to append to a lane. It is plain data, so it can be sent to a worker thread. */
 export interface LaneGrant {
   readonly lane: number;
   /** The pack in the lane. All its `bytes` are durable and checked. `undefined` if the lane is empty. */
   readonly pack: { readonly ulid: string; readonly bytes: number } | undefined;
 }
 
-/** The contents that a sink has made durable. Plain data, so it can be sent by a worker thread. */
+/** The contents that a sink has made durable. A result is plain data, so a worker thread can send it. */
 export interface SinkResult {
   /** The `pack` of a row is a position in this list. */
   readonly packs: readonly PackState[];

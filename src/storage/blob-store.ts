@@ -3,7 +3,7 @@ import type { BlobBlock } from "./blob-block.ts";
 import type { HeldLock } from "./lock.ts";
 
 /**
- * Immutable bytes, named by their SHA-256, stored once.
+ * A store of contents: immutable bytes, each named by its SHA-256 and stored once.
  *
  * Backends: `MemoryBlobStore`, `FileBlobStore` (packs).
  *
@@ -27,8 +27,8 @@ export interface BlobStore {
   sound(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /**
    * Takes a lease, which keeps the collector from freeing anything. A caller that relies on `has` for an event takes
-   * the lease before it calls `has`, and holds the lease until the event is durable. Many leases may be held at once;
-   * each batch holds one.
+   * the lease before it calls `has`, and holds the lease until the event is durable. Many leases may be held at once.
+   * Each batch holds one lease.
    */
   lease(): Promise<HeldLock>;
   /**
@@ -76,7 +76,7 @@ export interface BlobStore {
 }
 
 export interface BlobBatch {
-  /** Takes a content, into bounded memory or the unpublished tail of a pack. */
+  /** Takes a content. Keeps it in bounded memory, or writes it to the unpublished tail of a pack. */
   put(content: Uint8Array): Promise<Hash>;
   /** Takes a content of any size from its pieces. */
   putStream(
@@ -139,8 +139,8 @@ export interface BlobReader {
   pieces(range?: ByteRange): AsyncIterable<Uint8Array>;
   /**
    * Reads the whole content and compares its hash, unless this process has done so and the file has not changed since.
-   * Throws `BLOB_CORRUPT` if the content is damaged. Absent if every read is checked. A reader of `readMany` may lack
-   * `prove` in other cases, too.
+   * Throws `BLOB_CORRUPT` if the content is damaged. This method is absent if every read is checked. A reader of
+   * `readMany` may lack `prove` in other cases, too.
    */
   prove?(): Promise<void>;
 }
@@ -185,7 +185,7 @@ export interface SetAsideWish extends Pick<CollectOptions, "whenLocked" | "waitM
 export interface CollectOptions {
   /**
    * Called under the collector's lock, before the first call of `keep`. The caller has marked the contents to keep
-   * before the lock was taken. In this call, it also marks those that newer events name.
+   * before the lock was taken. In this call, the caller also marks the contents that newer events name.
    */
   readonly whenLocked?: () => Promise<void>;
   /**

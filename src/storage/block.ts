@@ -26,10 +26,10 @@ import { freeBytes } from "../util/free-bytes.ts";
  * - Codec 0: s = r. Codec 1: one zstd frame that unpacks to r bytes. Codec 1 is used if it saves at least 5%.
  * - A scan finds the beginnings of blocks by the first CRC.
  * - The contents are checked by their SHA-256. The second CRC is checked only if a whole block is read (by `verify`, or
- *   for another store). It also detects changed bits of a zstd frame that do not affect the contents.
+ *   for another store). The second CRC also detects changed bits of a zstd frame that do not affect the contents.
  */
 export const PACK_HEADER_BYTES = 40;
-/** In bytes, without the table. */
+/** The length of the head of a block, without the table, in bytes. */
 export const BLOCK_HEAD_BYTES = 24;
 const BLOCK_ENTRY_BYTES = 36;
 /** The length above which a content is stored in a file of its own, in bytes. */
@@ -155,8 +155,8 @@ export function decompress(stored: Uint8Array, rawLength: number): Buffer | unde
     const raw = zstdDecompressSync(stored, { chunkSize, maxOutputLength: Math.max(rawLength, 1) });
     return raw.length === rawLength ? raw : undefined;
   } catch {
-    // zlib throws many different errors for bytes that are no frame, and for a frame that is too large. All mean damage
-    // here.
+    // zlib throws many different errors for bytes that are no frame, and for a frame that is too large. Here, all these
+    // errors mean damage.
     return undefined;
   }
 }

@@ -14,13 +14,13 @@ import type { Hash } from "../core/values/hash.ts";
  *   throws `POISONED` until the disk takes a write and a sync of another file. The log then behaves as if reopened. If
  *   the lines cannot be cut off, or if anything else could not be made durable, the log stays poisoned until it is
  *   reopened. A sync is never retried.
- * - `append` checks that `seq` and `prevHash` follow the head, and throws `INTEGRITY_VIOLATION` if they do not. It does
- *   not check hashes. The code that seals events computes them.
+ * - `append` checks that `seq` and `prevHash` follow the head, and throws `INTEGRITY_VIOLATION` if they do not.
+ *   `append` does not check hashes. The code that seals events computes the hashes.
  * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see
  *   only whole lines.
- * - All bytes after the last commit are a torn tail. It can be a last line without its newline. In `FileEventLog`, it
- *   can also contain whole lines: lines of an unfinished commit, and lines that cannot be events. Nothing is appended
- *   to a torn tail. `read` still yields the whole lines of a torn tail.
+ * - All bytes after the last commit are a torn tail. A torn tail can be a last line without its newline. In
+ *   `FileEventLog`, a torn tail can also contain whole lines: lines of an unfinished commit, and lines that cannot be
+ *   events. Nothing is appended to a torn tail. `read` still yields the whole lines of a torn tail.
  */
 export interface EventLog {
   /** The end of the log, as this object has last read or written it. */
@@ -41,8 +41,8 @@ export interface EventLog {
   sync(): Promise<void>;
   /**
    * Yields raw lines, each with its position. The lines are not checked, so the reader must look for damage. Without
-   * `from`, yields the lines of the present log. With `from`, yields the lines from that event on, those in the archive
-   * included. If the line of that event is gone, begins with the oldest line after it. A read that has begun reaches
+   * `from`, yields the lines of the present log. With `from`, yields the lines from that event on, including lines in
+   * the archive. If the line of that event is gone, begins with the oldest line after it. A read that has begun reaches
    * the end even if the log is sealed or the archive is dropped meanwhile.
    */
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
@@ -57,7 +57,10 @@ export interface EventLog {
   rotate(first: SealedEvent): Promise<void>;
   /** Returns the sealed logs, oldest first. */
   archived(): Promise<readonly ArchivedLog[]>;
-  /** Removes the sealed logs, oldest first, each durably before the next. The removal cannot be undone. */
+  /**
+   * Removes the sealed logs, oldest first. Each removal is durable before the next one begins. The removal cannot be
+   * undone.
+   */
   dropArchive(): Promise<void>;
   close(): Promise<void>;
 }
@@ -69,7 +72,7 @@ export interface LogPosition {
 }
 
 export interface LogEnd extends Head {
-  /** The length of the log up to the end of its last commit (in a copy: of its last event), in bytes. */
+  /** The length of the log up to the end of its last commit, in bytes. In a copy, the log ends with the last event. */
   readonly bytes: number;
   /** The number of bytes after `bytes`, which are a torn tail. */
   readonly tornBytes: number;

@@ -20,8 +20,8 @@ import { ChronicleError } from "../core/values/errors.ts";
  *   turn of the event loop. After `fresh`, and after a change by this object, reads see the current state.
  * - If the disk refuses a change, `SqliteIndexStore` continues in a temporary database, so that a history on a full
  *   disk can still be read.
- * - A corrupt store throws `INTEGRITY_VIOLATION` at open or at read. The caller discards it (`reset`) and replays the
- *   log.
+ * - A corrupt index throws `INTEGRITY_VIOLATION` when it is opened or read. The caller discards the index (`reset`) and
+ *   replays the log.
  */
 export interface IndexStore {
   head(): Promise<IndexHead>;
@@ -58,9 +58,9 @@ export interface IndexStore {
   /** The children of a folder that exist at a seq, sorted by name bytes. */
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
   /**
-   * Every entry (no deletions) at or beneath a folder as of a seq, in path order, in batches. Without a folder: the
-   * entries of every root. The direct children of the first root then have depth 1, and those of every other root have
-   * depth 2. A root itself has no entry. Entries outside the page are not visited.
+   * Every entry (no deletions) at or beneath a folder as of a seq, in path order, in batches. Without a folder, these
+   * are the entries of every root. The direct children of the first root then have depth 1, and the direct children of
+   * every other root have depth 2. A root itself has no entry. Entries outside the page are not visited.
    */
   entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
   /** Paths with an event in `after < seq <= upTo`, in path order. */
@@ -70,7 +70,9 @@ export interface IndexStore {
    * iteration that is not protected. The first call may be slow.
    */
   withContent(hash: Hash, which?: { readonly ordinary?: true }): Promise<IterationRow | undefined>;
-  /** The given hashes that are the content or link target of some iteration of any path. For many hashes at once. */
+  /**
+   * The given hashes that are the content or link target of some iteration of any path. Meant for many hashes at once.
+   */
   withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** All paths that were ever recorded and whose last component is the name, in path order. */
   pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
@@ -88,7 +90,7 @@ export interface IndexStore {
    */
   remoteWork(which?: { readonly naming: string }): Promise<readonly RemoteWorkRow[]>;
 
-  /** The seq of the damaged line that was noted last; 0: none. `reset` clears it. */
+  /** The seq of the damaged line that was noted last; 0 if no line was noted. `reset` clears it. */
   damagedSeq(): Promise<number>;
   /** Notes the seq of a damaged line; 0 clears the note. */
   noteDamaged(seq: number): Promise<void>;
@@ -97,9 +99,12 @@ export interface IndexStore {
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
   /** The event up to which all folder hashes are stored; 0 if none are. */
   treeSeq(): Promise<number>;
-  /** Every stored folder hash. For the audit that compares the index with the log. */
+  /** Every stored folder hash. The audit that compares the index with the log reads these hashes. */
   treeRows(): Promise<readonly TreeRow[]>;
-  /** Every iteration of every path with `after < seq <= upTo`, in batches, by seq. For the same audit. */
+  /**
+   * Every iteration of every path with `after < seq <= upTo`, in batches, by seq. The same audit reads these
+   * iterations.
+   */
   rowsBetween(after: number, upTo: number): AsyncIterable<readonly IterationRow[]>;
   /** The faults of the index itself, for people; empty if it is sound. Reads the whole index. */
   check(): Promise<readonly string[]>;

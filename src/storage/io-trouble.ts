@@ -23,7 +23,7 @@ export function withTrouble<T>(doing: string, action: () => T): T {
   }
 }
 
-/** Returns a message for people: the file of the index cannot be used, so a temporary index is used. */
+/** Returns a message that tells people that a temporary index is used, because the file of the index cannot be used. */
 export function withoutIndexFile(why: unknown): string {
   const errno = errnoIn(why);
   const reason = errno === undefined ? "the index cannot be written to the store's disk" : troubleInWords(errno);

@@ -15,7 +15,7 @@ import type { Hash } from "../core/values/hash.ts";
  *     index.db, gc.db            the index (derived); the lock of the collector
  *   workspaces/<id>/             see `WorkspaceLayout`
  *   forgotten/<id>/              the same for a forgotten history that can be brought back
- *   workspaces/<id>.new/         being made; <id>.forgotten: being removed; garbage after a crash
+ *   workspaces/<id>.new/         a workspace being made; <id>.forgotten: one being removed; garbage after a crash
  *   lock.db                      the lock for making, naming or removing workspaces
  * ```
  * Everything is authoritative except `index.db*`, `stat.cache`, `whereabouts.json`, `cache/`, `large/tmp/`,
@@ -110,7 +110,7 @@ export interface UpstreamLayout {
   readonly withheld: string;
   /** SQLite: held by the one process that follows the origin. Never deleted. */
   readonly follower: string;
-  /** Returns the layout of the mirror that starts after the event `start`; 0: the mirror from event 1 on. */
+  /** Returns the layout of the mirror that starts after the event `start`. 0 stands for the mirror from event 1 on. */
   mirror(start: number): MirrorLayout;
 }
 

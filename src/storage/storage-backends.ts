@@ -12,8 +12,9 @@ import type { Lock } from "./lock.ts";
  * Opens the parts of one store by their addresses (`StoreLayout`).
  *
  * Implementations: `fileBackends` and `memoryBackends`. `fileBackends` keeps packs and NDJSON in files. The caller of
- * `fileBackends` passes the indexes and the locks: on a real disk, those of SQLite. `src/backends/registry.ts` chooses
- * the implementation by the store's URL. No other module names the implementations, except for tests.
+ * `fileBackends` passes the indexes and the locks. On a real disk, these are the indexes and locks of SQLite.
+ * `src/backends/registry.ts` chooses the implementation by the store's URL. No other module names the implementations,
+ * except for tests.
  *
  * Contract
  * - Each call returns a new object, which must be closed. Two objects of one address behave as if two processes had
@@ -38,8 +39,8 @@ export interface StorageBackends {
 
   readonly hasLog: (address: string) => boolean;
   /**
-   * Returns the last event of a log without checking it. Meant for lists of many logs. Returns `undefined` if the log
-   * is missing, or if the event cannot be read from the end of the log alone.
+   * Returns the last event of a log without checking it. This function is meant for lists of many logs. Returns
+   * `undefined` if the log is missing, or if the event cannot be read from the end of the log alone.
    */
   readonly lastEvent: (address: string) => LogGlance | undefined;
   /** Removes the files of an index that nobody has open. */

@@ -17,7 +17,10 @@ import { readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts"
 
 const KEY_NAME = "chronicle";
 
-/** The suffix, after a workspace's id, of the file that names the store of its history. */
+/**
+ * The suffix of a file that names the store of a workspace's history. The name of the file is the workspace's id with
+ * this suffix.
+ */
 const STORE = ".store";
 
 /** Separates the workspace's id from the note's hash in the file name of a retired head. */
@@ -156,7 +159,7 @@ export class FileHeadKeeper implements HeadKeeper {
     if (this.#disk.lstat(fresh) !== undefined) this.#disk.unlink(fresh);
     const fd = this.#disk.open(fresh, "create");
     try {
-      // The note is not synced. If a power cut loses it, a later process writes it again.
+      // The note is not synced to the disk. If a power cut loses the note, a later process writes it again.
       writeFully(this.#disk, fd, Buffer.from(this.#home), 0);
     } finally {
       this.#disk.close(fd);
@@ -274,8 +277,8 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   /**
-   * Makes the key file. If several processes do this at the same time, only the first key is kept, and all processes
-   * use it.
+   * Makes the key file. If several processes make a key at the same time, only the first key is kept, and all processes
+   * use that key.
    */
   #writeKey(): void {
     const disk = this.#disk;

@@ -35,7 +35,7 @@ export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boo
 
 /**
  * True if the folder of a workspace is at a path, even if somebody has moved it there. Device and inode alone do not
- * identify a folder, because a file system may reuse the inode of a removed one. Therefore, the birth times must be
+ * identify a folder, because a file system may reuse the inode of a removed folder. Therefore, the birth times must be
  * equal. If the record has no birth time, the folder must not be younger than the workspace. On a file system without
  * birth times, device and inode decide alone.
  */
@@ -48,9 +48,9 @@ export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean 
 }
 
 /**
- * Returns a function for the time since which an origin's folder has been missing: the time of the first call that did
- * not find it, in epoch milliseconds. The function returns `undefined` if the folder exists or the origin has no
- * folder.
+ * Returns a function that returns the time since which an origin's folder has been missing, in epoch milliseconds. This
+ * is the time of the first call that did not find the folder. The function returns `undefined` if the folder exists, or
+ * if the origin has no folder.
  */
 export function folderPresence(disk: Disk, folder: string, now: () => number): () => number | undefined {
   let since: number | undefined;

@@ -27,8 +27,8 @@ export class FreedErasures {
   }
 
   /**
-   * True if every erasure is remembered, and if the needed ones of its contents have not changed since `put`. The keys
-   * of `erasures` are unique names.
+   * True if every erasure is remembered, and if exactly those of its contents are still needed that were needed at the
+   * last `put`. The keys of `erasures` are unique names.
    */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;
@@ -45,7 +45,7 @@ export class FreedErasures {
 
 /**
  * Returns one line for each erasure. The line contains a hash of the erasure's contents that are still needed. Once
- * fewer of them are needed, the line differs, and the next collection frees more bytes.
+ * fewer of these contents are needed, the line differs, and the next collection frees more bytes.
  */
 async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
   const lines: string[] = [];

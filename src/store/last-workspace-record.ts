@@ -20,7 +20,9 @@ interface LastRecord {
 }
 
 const OTHER_FORMAT: ErrorCode = "FORMAT_UNSUPPORTED";
-/** The codes of errors that concern only one history. These errors become a `problem`, and others are thrown. */
+/**
+ * The codes of errors that concern only one history. Such an error becomes a `problem`. All other errors are thrown.
+ */
 const OF_THIS_HISTORY: readonly ErrorCode[] = [OTHER_FORMAT, "LOG_DAMAGED"];
 
 /**
@@ -53,7 +55,8 @@ async function readRecords(log: EventLog, id: string): Promise<LastRecord> {
     for (const { bytes, offset, lineNumber } of lines) {
       if (!marks.some((mark) => bytes.includes(mark))) continue;
       // Damage in a commit without its end is no fault, because the commit may be torn and was never acknowledged. A
-      // line of another format is a fault even there, because another format may end its commits in another way.
+      // line of another format is a fault even in such a commit, because another format may end its commits in another
+      // way.
       const isSure = offset < log.head.bytes;
       const problem = faultOf(() => {
         const found = recordIn(bytes);

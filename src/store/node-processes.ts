@@ -99,14 +99,14 @@ function isAlive(disk: Disk, pid: number): boolean {
 }
 
 /**
- * The number of bytes that are read from the start of a file in /proc. This includes the start time in a `stat` line,
- * because a name has at most 64 bytes and a number at most 20.
+ * The number of bytes that are read from the start of a file in /proc. These bytes include the start time in a `stat`
+ * line, because a name has at most 64 bytes and a number at most 20.
  */
 const STAT_BYTES = 1_024;
 
 /**
- * True if the process is a zombie. `kill` succeeds even for a zombie. In proc_pid_stat(5), the state is the letter
- * after the last `)`.
+ * True if the process is a zombie (state `Z`) or dead (state `X`). `kill` succeeds even for a zombie. In
+ * proc_pid_stat(5), the state is the letter after the last `)`.
  */
 function isZombie(disk: Disk, pid: number): boolean {
   const stat = readStart(disk, `/proc/${pid}/stat`);
@@ -133,7 +133,7 @@ function readStart(disk: Disk, path: string): string | undefined {
 
 async function run(command: readonly string[], options: CommandSurroundings): Promise<CommandEnd> {
   const { cwd, descriptors, bytes, moreEnv } = options;
-  // The environment is only passed to the child, which would inherit it anyway.
+  // The environment is only passed to the child process. The child would inherit the environment anyway.
   // oxlint-disable-next-line node/no-process-env
   const env = { ...(options.env ?? process.env), ...moreEnv };
   try {

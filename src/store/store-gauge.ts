@@ -1,7 +1,7 @@
 import type { Disk } from "../disk/disk.ts";
 import { errnoOf } from "../core/values/errors.ts";
 
-/** The greatest age of a measurement, in ms. An older one is repeated. */
+/** The greatest age of a measurement, in ms. An older measurement is repeated. */
 const LOOK_MS = 5_000;
 
 /** The most bytes that are written before the next measurement. */

@@ -83,8 +83,8 @@ export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
 }
 
 /**
- * True if this process can make a file for the folder's user. On some file systems, every file belongs to one user.
- * Tries to make a file. The disk refuses a file that would belong to another user.
+ * True if this process can make a file for the folder's user. This is possible on file systems on which every file
+ * belongs to one user. To find out, makes a file. The disk refuses a file that would belong to another user.
  */
 function keepsNoOwners(disk: Disk, folder: string): boolean {
   const path = `${folder}/.owner-${process.pid}`;
@@ -175,8 +175,8 @@ function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
 }
 
 /**
- * Describes to people why the user cannot read and write a path. Returns `undefined` if the user can. The owner and the
- * mode of a link do not matter.
+ * Describes to people why the user cannot read and write a path. Returns `undefined` if the user can do both. The owner
+ * and the mode of a link do not matter.
  */
 function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | undefined {
   if (kind === "symlink") return undefined;

@@ -36,7 +36,8 @@ export class FileTraitsMemory implements TraitsMemory {
       makeFolders(this.#disk, this.#path.slice(0, this.#path.lastIndexOf("/")));
       writeFileDurably(this.#disk, this.#path, Buffer.from(JSON.stringify(kept)), { mark: `.${process.pid}` });
     } catch (error) {
-      // Ignore a store that cannot be written: the next write of data that is not derived reports the error.
+      // Ignore the error of a store that cannot be written, because the next write of data that is not derived reports
+      // it.
       if (errnoOf(error) === undefined) throw error;
     }
   }

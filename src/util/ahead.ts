@@ -21,8 +21,9 @@ export async function* ahead<T, R>(
 }
 
 /**
- * Reads the first item, so that the source has opened its resources when the promise resolves. Returns all items, which
- * can be iterated once. The resources stay open until the iteration ends or the result is disposed of.
+ * Reads the first item, so that the source has opened its resources when the promise resolves. Returns all items
+ * (including the first), which can be iterated once. The resources stay open until the iteration ends or the result is
+ * disposed of.
  */
 export async function withFirstRead<T>(items: AsyncIterable<T>): Promise<AsyncIterable<T> & AsyncDisposable> {
   const iterator = items[Symbol.asyncIterator]();

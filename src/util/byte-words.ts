@@ -2,9 +2,14 @@ import { isUtf8 } from "node:buffer";
 
 const ASSIGNMENT = "=".charCodeAt(0);
 
-/** The words of a command as bytes, for words that are not UTF-8 and therefore do not fit in a string. */
+/**
+ * A command and its environment variables as bytes. Bytes are needed for words that are not UTF-8, because such words
+ * do not fit in a string.
+ */
 export interface ByteWords {
-  /** All words of the command, the program first. Default: the strings are used. */
+  /**
+   * All words of the command, the program first. Default: the words are all UTF-8, and are given as strings elsewhere.
+   */
   readonly command?: readonly Uint8Array[];
   /**
    * Variables as `NAME=value`. Each replaces the variable of `env` that has the same text once the bytes are decoded.
@@ -14,10 +19,11 @@ export interface ByteWords {
 }
 
 /**
- * Node passes arguments only as UTF-8. Therefore, a shell gets the bytes of an encoded word as octal escapes. The shell
- * executes `env`, which sets the variables and executes the command. The shell does not set the variables itself,
- * because it would drop some of them and add others. Plain words have the prefix `=`, and encoded words have the prefix
- * `%`. The dot preserves final newlines, which `$(...)` would remove.
+ * Decodes the words of a command, and executes the command. Node passes arguments only as UTF-8. Therefore, a word that
+ * is not UTF-8 is passed to this shell script as octal escapes with the prefix `%`. All other words have the prefix
+ * `=`. The script executes `env`, which sets the variables and executes the command. The shell does not set the
+ * variables itself, because it would drop some of them and add others. The dot preserves final newlines, which `$(...)`
+ * would remove.
  */
 const SCRIPT = `
 for w do

@@ -1,6 +1,6 @@
 /**
- * Smaller buffers are not worth freeing. Also, Node cuts the smallest buffers (a few KiB) from a shared pool, which
- * must never be freed.
+ * Buffers below this size are not freed, because freeing them gains little. Also, Node cuts the smallest buffers (a few
+ * KiB) from a shared pool, which must never be freed.
  */
 const LEAST_BYTES = 128 * 1024;
 

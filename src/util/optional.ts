@@ -1,8 +1,8 @@
 type Present<T extends object> = { [Name in keyof T]?: Exclude<T[Name], undefined> };
 
 /**
- * Returns the fields that are not `undefined`. For a target whose optional fields may be missing, but not `undefined`.
- * Example: `{ id, ...optional({ hint }) }`.
+ * Returns the fields that are not `undefined`. The result fits a type whose optional fields may be missing, but must
+ * not be `undefined`. Example: `{ id, ...optional({ hint }) }`.
  */
 export function optional<T extends object>(fields: T): Present<T> {
   const present: { [Name in keyof T]?: T[Name] } = {};

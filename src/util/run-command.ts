@@ -21,7 +21,7 @@ interface CommandOptions {
 interface CommandEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** The exit code for a shell: the command's own, or 128 + the signal's number. */
+  /** The command's exit code. If a signal ended the command, this is 128 plus the signal's number, as in a shell. */
   readonly code: number;
 }
 
@@ -195,7 +195,7 @@ class GroupProbe implements Disposable {
   #answers = 0;
   #waiting: { readonly answers: number; done(isAnswered: boolean): void } | undefined;
   #ended = false;
-  /** The time of the last answer of `seen`. */
+  /** The time at which `seen` last returned signals. */
   #asked = 0;
 
   private constructor(shell: ChildProcessByStdio<Writable, Readable, null>) {
@@ -233,8 +233,8 @@ class GroupProbe implements Disposable {
   /**
    * Returns the signals that the group has received and that are not matched yet, including all signals of which this
    * process is already notified. A busy system may notify this process of a signal long after the probe has reported
-   * it. Therefore, a signal is returned until it is `matched`, or `LATE_MS` are over. Returns `undefined` if the probe
-   * does not answer.
+   * it. Therefore, a signal is returned until `matched` is called with it, or until `LATE_MS` have passed. Returns
+   * `undefined` if the probe does not answer.
    */
   async seen(): Promise<ReadonlySet<string> | undefined> {
     if (this.#ended) return undefined;
@@ -244,13 +244,13 @@ class GroupProbe implements Disposable {
       this[Symbol.dispose]();
       return undefined;
     }
-    // After one more turn of the event loop, the signals that the group received while the probe answered are noted,
-    // too.
+    // Signals that the group received while the probe was answering are noted in the next turn of the event loop.
     await setImmediate();
     const since = performance.now() - LATE_MS;
     const seen = new Set<string>();
     for (const [signal, at] of this.#seen) {
-      // A signal that was reported before the last call can only be late.
+      // A signal is returned if the probe has reported it since the last call, or less than `LATE_MS` ago, because this
+      // process may be notified late.
       if (at >= since || at >= this.#asked) seen.add(signal);
       else this.#seen.delete(signal);
     }

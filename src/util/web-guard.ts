@@ -26,7 +26,10 @@ export interface Stranger {
   readonly detail: string;
 }
 
-/** Tokens in URLs: their usual names, and the form of Chronicle's own tokens. Logs and histories store URLs. */
+/**
+ * Matches a token in a URL, by its usual names or by the form of Chronicle's own tokens. Such a URL is refused, because
+ * proxies and browsers store URLs.
+ */
 const TOKEN_NAMES = /[?&](access_token|token|api_key|apikey|authorization|bearer)=|chr_[A-Za-z0-9_-]{43}/i;
 
 /**

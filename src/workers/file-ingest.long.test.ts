@@ -112,8 +112,8 @@ test.each([3 * MiB, 9 * MiB])(
 
 test("a file that grows while it is read is recorded with the size of the content that was kept", async () => {
   const { disk, blobs, readAll } = await begin({ busy: Buffer.alloc(1000, "x") });
-  // Each stat of the open file is followed by a write of two bytes at its end, one more than is read beyond the seen
-  // size.
+  // After each stat of the open file, two bytes are appended to the file. The reader reads only one byte beyond the
+  // size that it has seen.
   const look = disk.fstat.bind(disk);
   disk.fstat = (fd) => {
     const stat = look(fd);

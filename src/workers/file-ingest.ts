@@ -39,7 +39,7 @@ interface FileIngestOptions {
   readonly disk: Disk;
   readonly intake: BlobIntake;
   readonly roots: readonly TrackedRoot[];
-  /** True if worker threads may be used: only on a real disk. */
+  /** True if worker threads may be used. They can be used only on a real disk. */
   readonly threads: boolean;
 }
 
@@ -68,7 +68,7 @@ class FileIngestRun implements IngestRun {
   readonly #given: IngestOptions;
   /**
    * The caller's `onResult`. The `onResult` of `#given` calls it, but holds back the result of a database until
-   * `LiveUnits` has decided whether to read the database again as a unit.
+   * `LiveUnits` has decided whether to read the database again together with its companion files.
    */
   readonly #onResult: IngestOptions["onResult"];
   readonly #units: LiveUnits;
@@ -355,8 +355,8 @@ class LiveUnits {
   }
 
   /**
-   * Returns the omissions of a unit with a file above the limit; none for any other unit. The whole unit is left out,
-   * because the other files are incomplete without that file.
+   * Returns the omissions of a unit if one of its files is above the size limit; otherwise, an empty list. The whole
+   * unit is left out, because the other files are incomplete without that file.
    */
   #tooLarge(database: WorkspacePath, read: FileRead | undefined): IngestResult[] {
     const limit = this.#given.maxFileSize?.(database) ?? 0;

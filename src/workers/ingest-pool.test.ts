@@ -18,7 +18,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 
-/** Makes a pool that was given one file. If `isStoring`, the pool stores it, but the store's folder does not exist. */
+/**
+ * Makes a pool and gives it one file. If `isStoring`, the pool must store the file, but the store's folder does not
+ * exist.
+ */
 function poolOf({ isStoring, known }: { isStoring: boolean; known?: SharedArrayBuffer }) {
   const folder = join(base, "files");
   writeFileSync(join(folder, "a"), "content");

@@ -25,7 +25,7 @@ interface PoolOptions {
   readonly roots: readonly TrackedRoot[];
   /** The grants with which the workers open their sinks. If `undefined`, the workers only compute hashes. */
   readonly grants: readonly SinkGrant[] | undefined;
-  /** Contents that must not be stored. */
+  /** The hashes of erased contents, which must not be stored. */
   readonly erased: ReadonlySet<Hash> | undefined;
   readonly onResult: (result: IngestResult) => void;
 }

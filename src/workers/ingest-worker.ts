@@ -18,7 +18,7 @@ import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 export interface IngestWorkerData {
   readonly roots: readonly string[];
   readonly grant: SinkGrant | undefined;
-  /** Contents that must not be stored. */
+  /** The hashes of erased contents, which must not be stored. */
   readonly erased: ReadonlySet<Hash> | undefined;
 }
 

@@ -28,8 +28,9 @@ export interface StageBatch {
   /** The hash of each file's content, 32 bytes each. */
   readonly hashes: Uint8Array;
   /**
-   * For each file: pack, block, bytes of the block, offset of the content in the block, length of the content, mode,
-   * modification time in ms (NaN: now), and the nanoseconds to add to that time.
+   * For each file: id of the pack, offset of the block in the pack, length of the block, offset of the content in the
+   * unpacked block, length of the content, mode, modification time in ms (NaN: now), and the nanoseconds to add to that
+   * time.
    */
   readonly numbers: Float64Array;
 }

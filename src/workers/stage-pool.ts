@@ -6,7 +6,9 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 import { WorkerPool } from "./worker-pool.ts";
 
-/** Worker threads that write files from packs or from blocks, and remove files. Disposing of the pool ends them. */
+/**
+ * Worker threads that write files from packs or from blocks, and remove files. Disposing of the pool ends the threads.
+ */
 export class StagePool implements AsyncDisposable {
   readonly #pool: WorkerPool<StageRequest, StageReply>;
 
@@ -32,8 +34,8 @@ export class StagePool implements AsyncDisposable {
   }
 
   /**
-   * Resolves to `undefined` if the pool has failed. The error is not lost, because the caller then does the work
-   * itself, and meets the same error if it lasts.
+   * Resolves to `undefined` if the pool has failed. The error is not lost: the caller then does the work itself, and
+   * meets the same error unless its cause is gone by then.
    */
   #give(message: StageRequest, transfer: readonly ArrayBuffer[]): Promise<StageReply | undefined> {
     return this.#pool.give(() => ({ message, transfer })).catch(() => undefined);
@@ -44,7 +46,7 @@ export class StagePool implements AsyncDisposable {
     return this.#pool.isFree;
   }
 
-  /** Decides whether the pool keeps the process alive. A new pool does. */
+  /** Decides whether the pool keeps the process alive. A new pool keeps the process alive. */
   holdOpen(isHeld: boolean): void {
     this.#pool.holdOpen(isHeld);
   }
@@ -83,7 +85,8 @@ interface Kept {
 }
 
 /**
- * Keeps one idle pool for a moment. The threads of an idle pool have no files open, and do not keep the process alive.
+ * Keeps one idle pool for a short time. The threads of an idle pool have no files open, and do not keep the process
+ * alive.
  */
 export class KeptStagePool {
   readonly #home: string;

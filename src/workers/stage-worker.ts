@@ -8,8 +8,8 @@ import { PackReader } from "../storage/files/pack-reader.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 
 // This file is the composition root of one worker thread of a large restore or a first sync, like `ingest-worker.ts`.
-// The thread writes files from the packs of a store, or from received blocks, and removes files. It opens, makes and
-// removes these files only through a `ConfinedFs`.
+// The thread writes files from the packs of a store, or from received blocks, and removes files. The thread opens,
+// makes and removes these files only through a `ConfinedFs`.
 
 export interface StageWorkerData {
   readonly home: string;
@@ -19,7 +19,10 @@ export interface StageWorkerData {
 
 export type StageRequest = StageBatch | BlockBatch | RemoveBatch;
 
-/** The reply to a batch. After `failed`, the caller does the work itself, and meets the same error if it lasts. */
+/**
+ * The reply to a batch. After `failed`, the caller does the work itself, and meets the same error unless its cause is
+ * gone by then.
+ */
 export type StageReply =
   | { readonly kind: "columns"; readonly columns: StageColumns }
   | { readonly kind: "blocks"; readonly columns: BlockColumns }
@@ -52,8 +55,8 @@ port.on("message", (batch: StageRequest) => {
   try {
     port.postMessage(answer(batch));
   } catch {
-    // The error is not lost, because the caller writes the unreported files itself, and meets the same error if it
-    // lasts.
+    // The error is not lost: the caller writes the unreported files itself, and meets the same error unless its cause
+    // is gone by then.
     port.postMessage({ kind: "failed" } satisfies StageReply);
   } finally {
     // A kept worker must keep no pack open, because a deleted pack keeps its disk space while it is open. `close` also

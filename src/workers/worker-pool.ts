@@ -53,8 +53,8 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
   }
 
   /**
-   * Sends each worker one message, even if the pool has failed. The worker takes it after its earlier messages. The
-   * reply of a dead worker is rejected.
+   * Sends each worker one message, even if the pool has failed. Each worker takes the message after its earlier
+   * messages. The promise for a dead worker rejects.
    */
   toEach(message: Request): Promise<Reply>[] {
     return this.#members.map((member) => {
@@ -78,7 +78,7 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
     );
   }
 
-  /** Decides whether the pool keeps the process alive. A new pool does. */
+  /** Decides whether the pool keeps the process alive. A new pool keeps the process alive. */
   holdOpen(isHeld: boolean): void {
     for (const member of this.#members) member.holdOpen(isHeld);
   }
@@ -134,7 +134,7 @@ interface MemberEvents {
 class Member<Request, Reply> {
   readonly #worker: Worker;
   readonly #events: MemberEvents;
-  /** The answers to come, in the order of the messages. */
+  /** The promises for the replies that have not come yet, in the order of the messages. */
   readonly #sent: PromiseWithResolvers<Reply>[] = [];
   #death: ChronicleError | undefined;
 
@@ -172,7 +172,10 @@ class Member<Request, Reply> {
     this.#sent.push(answer);
   }
 
-  /** Rejects the answers to come. Their replies still arrive, and each removes the answer from the list. */
+  /**
+   * Rejects the promises for the replies that have not come yet. These replies still arrive, and each of them removes
+   * its promise from the list.
+   */
   giveUp(error: ChronicleError): void {
     for (const { reject } of this.#sent) reject(error);
   }

@@ -19,8 +19,8 @@ export interface LiveDatabase {
 }
 
 /**
- * The smallest page size of SQLite, in bytes. A database consists of whole pages, so its size is a multiple of this.
- * That rules out most other files.
+ * The smallest page size of SQLite, in bytes. A database consists of whole pages, so its size is a multiple of this
+ * number. Most other files have other sizes.
  */
 const PAGE_BYTES = 512;
 
@@ -39,8 +39,8 @@ export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDat
 }
 
 /**
- * Returns the stat of a path; `undefined` if nothing is there, or if a folder above allows no access. In the latter
- * case, the apply itself reports the missing access.
+ * Returns the stat of a path; `undefined` if nothing is there, or if a folder above allows no access. The apply itself
+ * reports a missing access.
  */
 function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefined {
   try {

@@ -57,7 +57,7 @@ export interface OutsideRequest {
    * paths, too.
    */
   readonly isInside?: true;
-  /** Takes a content and returns its hash and size. It may store the content or only hash it. */
+  /** Takes a content and returns its hash and size. The function may store the content or only hash it. */
   readonly keep: (
     pieces: Iterable<Uint8Array>,
     of: OutsideContent,
@@ -88,7 +88,8 @@ export interface OutsideChange {
   readonly content: ContentReader | undefined;
   /**
    * Returns true if the content with this hash is stored. A file that an interrupted `replace` has set aside is removed
-   * only if its content is stored. The contents of `before` and `after` always count as stored. Default: no others do.
+   * only if its content is stored. The contents of `before` and `after` always count as stored. Default: no other
+   * content counts as stored.
    */
   readonly isKept?: (hash: Hash) => Promise<boolean>;
   /** Called with the owner of the replaced file if the new file could not be given to that owner. */

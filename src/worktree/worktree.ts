@@ -201,8 +201,8 @@ export interface ScanRequest {
   readonly absentRoot?: "removed" | "known";
   /**
    * The ids of the roots that are now on another device or mount than before. The scan adds the roots whose remembered
-   * device differs. If it does not recognise the remembered files in one of these roots, it throws `NOT_FOUND`, because
-   * a mount may be missing. `accepted`: missing paths count as gone, whatever the device of a root is.
+   * device differs. If the scan does not recognise the remembered files in one of these roots, it throws `NOT_FOUND`,
+   * because a mount may be missing. `accepted`: missing paths count as gone, whatever the device of a root is.
    */
   readonly elsewhere?: ReadonlySet<string | undefined> | "accepted";
   /** Called from time to time with the number of paths scanned. */
@@ -272,8 +272,8 @@ export interface ScanReport {
   readonly exceeded: readonly LimitExcess[];
   /**
    * The time at which the scan began, in ns since the epoch, by the disk's clock. The time is cut to whole
-   * milliseconds, so a file that was made just before can have a later time. A path is
-   * racily clean if its mtime or ctime is two seconds before `startedAtNs` or later.
+   * milliseconds, so a file that was made just before the scan can have a later time. A path is racily clean if its
+   * mtime or ctime is two seconds before `startedAtNs` or later.
    */
   readonly startedAtNs: bigint;
 }
@@ -288,7 +288,7 @@ export interface LimitExcess {
 /** A content of any size, read in pieces. It has the same shape as a `BlobReader`. */
 export interface ContentReader {
   readonly size: number;
-  /** Reads the content from its beginning. Can be called several times. */
+  /** Reads the content from its beginning. This method can be called several times. */
   pieces(): AsyncIterable<Uint8Array>;
 }
 
@@ -316,8 +316,8 @@ export interface ApplyRequest {
    * - `skip`: the path stays as it is, and is listed in `blocked`.
    * - `skip-changed`: like `skip` for paths that were changed meanwhile, and like `fail` for every other reason.
    *
-   * Under every policy, a folder to be removed stays if it still holds unknown files. It is listed in `blocked`, but
-   * prevents no other change, because nothing is lost if it stays.
+   * Under every policy, a folder to be removed stays if it still holds unknown files. Such a folder is listed in
+   * `blocked`, but prevents no other change, because nothing is lost if the folder stays.
    */
   readonly onBlocked: OnBlocked;
   /**
@@ -402,8 +402,8 @@ export type CheckReport = Pick<ApplyReport, "applied" | "blocked">;
 
 export interface ApplyReport {
   /**
-   * Paths that now equal `after`, durably. The worktree remembers them. After a failed apply: the paths whose changes
-   * could not be undone. These are not remembered.
+   * Paths that now equal `after`, durably. The worktree remembers them. After a failed apply, these are the paths whose
+   * changes could not be undone, and the worktree does not remember them.
    */
   readonly applied: readonly WorkspacePath[];
   readonly blocked: readonly BlockedPath[];

@@ -39,8 +39,8 @@ function otherMeaning(rest: string): FileRequest | undefined {
  * of `x`. `as` (`content`, `history`, `iteration`) decides. Without `as`, the path requests the content of the file
  * `x/history` only if `x/history` was ever recorded as a file or link and `x` never was.
  *
- * A virtual path requests the result of `virtualPath`. There are two exceptions: `as` is `content`, or `as` fits the
- * path's form `x/history` or `x/at/3`.
+ * A virtual path has the meaning that `virtualPath` returns, with two exceptions: `as` is `content`, or the path also
+ * has the form `x/history` or `x/at/3` and `as` requests this form.
  */
 export async function meantByPath(on: WorkspaceApi, rest: string, as?: string): Promise<FileRequest> {
   const content: FileRequest = { operation: "readFile", params: { path: rest } };

@@ -7,12 +7,13 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { MeShape } from "./reply-shapes.ts";
 import type * as z from "zod";
 
-// This file describes routes with their schemas. The types of the client's half are in `route.ts`, because the client's
-// published types must not import the package of the schemas. This package is not installed with them.
+// This file describes routes with their schemas. A row of the table of routes has two halves: the client's and the
+// server's. The types of the client's half are in `route.ts`, because the published types of the client must not import
+// the package of the schemas, `zod`. That package is not installed along with the client.
 
 /**
- * A kind of request that takes long. Each kind has its own queue, because the durations differ: seconds for a large
- * answer, minutes for a whole history.
+ * A kind of request that takes long. Each kind has its own queue, because the durations differ. A large answer takes
+ * seconds, and the reading of a whole history takes minutes.
  */
 export type Heavy = "history" | "answer" | "scan";
 
@@ -165,8 +166,8 @@ export function defineCall<
 }
 
 /**
- * Returns the `USAGE` error for an operation that a client cannot request, because it needs the library on the machine
- * of the store. `what` completes "a server cannot … for its caller".
+ * Returns the `USAGE` error for an operation that a client cannot request, because the operation needs the library on
+ * the machine of the store. `what` completes "a server cannot … for its caller".
  */
 export function elsewhere(what: string): ChronicleError {
   return new ChronicleError("USAGE", `a server cannot ${what} for its caller`, {

@@ -21,8 +21,8 @@ export interface ConfigFile {
   /** The kinds of Chronicle's entries in this file. */
   readonly holds: "hooks" | "mcp" | "both";
   /**
-   * The end of a sentence about an agent and a file that it does not accept: `ignores the whole file`, `does not start
-   * with this file`.
+   * The end of a sentence about an agent and a file that the agent does not accept, such as `ignores the whole file` or
+   * `does not start with this file`.
    */
   readonly otherwise: string;
   /** Returns the reason why the agent does not accept a text; `undefined` if the agent accepts it. */
@@ -53,7 +53,7 @@ export interface Found {
    * Chronicle's hooks are then not installed.
    */
   readonly missing: readonly string[];
-  /** The events at which a hook of Chronicle has `--strict` by mistake: those that do not precede a tool. */
+  /** The events at which a hook of Chronicle has `--strict` by mistake, because the events do not precede a tool. */
   readonly misplaced: readonly string[];
 }
 
@@ -62,8 +62,8 @@ export interface AgentConfig {
   readonly title: string;
   readonly files: Readonly<Record<Scope, readonly ConfigFile[]>>;
   /**
-   * The environment variable that moves the user's files. Its value replaces the folder `instead` (empty: the home
-   * folder). Absent: the user's files cannot be moved.
+   * The environment variable that moves the user's files. The value of this variable replaces the folder `instead`. If
+   * `instead` is empty, the value replaces the home folder. If `moved` is absent, the user's files cannot be moved.
    */
   readonly moved?: { readonly variable: string; readonly instead: string };
   /** Further steps that a person must do after the installation. */

@@ -19,9 +19,9 @@ const INSTANCES = "/proc/sys/fs/inotify/max_user_instances";
 const FEW_WATCHES = 8_192;
 
 /**
- * Runs the checks of `doctor` that are not about the store. They check the agents' hooks, the diagnostics of the last
- * day, the private folders, the server's socket and the system's limits on inotify watches. The check of the limits is
- * left out if the system reports none.
+ * Runs the checks of `doctor` that are not about the store. These checks are about the agents' hooks, the diagnostics
+ * of the last day, the private folders, the server's socket and the system's limits on inotify watches. The check of
+ * the limits is left out if the system reports none.
  */
 export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorCheck[]> {
   const disk = new NodeDisk();
@@ -166,7 +166,7 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
 }
 
 /**
- * Returns the path of the store's socket. This is the address in the store; if the address is a link, the link's
+ * Returns the path of the store's socket. This is the address in the store or, if the address is a link, the link's
  * target. If nothing is at the address, returns the path at which the next server creates its socket.
  */
 function socketOf(disk: Disk, { address, socket }: RunFolder): string {

@@ -17,11 +17,11 @@ export interface AgentBase {
 export interface FilePlan {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
-  /** The text of the file before the change. `undefined`: the file does not exist. */
+  /** The text of the file before the change; `undefined` if the file does not exist. */
   readonly before: string | undefined;
-  /** The text of the file after the change. `undefined`: the file is removed, or it does not exist. */
+  /** The text of the file after the change; `undefined` if the file is removed or does not exist. */
   readonly after: string | undefined;
-  /** The path of a backup of the previous text; `undefined`: no backup is made. */
+  /** The path of a backup of the previous text; `undefined` if no backup is made. */
   readonly backup: string | undefined;
   /**
    * True if the user has another MCP server with the name of Chronicle's server. An installation leaves that server
@@ -36,7 +36,7 @@ export interface FileState {
   readonly holds: ConfigFile["holds"];
   readonly found: Found | undefined;
   /**
-   * The reason why the agent does not accept the file, or why Chronicle cannot read it. Absent: there is no such
+   * The reason why the agent does not accept the file, or why Chronicle cannot read it. If absent, there is no such
    * reason.
    */
   readonly refused?: { readonly what: string; readonly hint: string };

@@ -79,8 +79,8 @@ export function misplacedStrict(text: string, before: string): string[] {
  * Returns the text with exactly one hook of Chronicle for each wanted event. The hook is put into the first of these
  * places that exists:
  * - the first group that has only hooks of Chronicle; the wanted group replaces this group
- * - the first group that also has other hooks and has the wanted `matcher`; only Chronicle's hook in this group is
- *   replaced
+ * - the first group that has a hook of Chronicle among other hooks, and has the wanted `matcher`; only Chronicle's hook
+ *   in this group is replaced
  * - the end of the event's list, to which the wanted group is appended
  *
  * All other hooks of Chronicle at the wanted events are removed.

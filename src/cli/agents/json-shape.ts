@@ -5,13 +5,15 @@ import { lineAt, type Misfit } from "./json-dialect.ts";
 export type Shape =
   | { readonly is: "string" | "boolean" | "anything" }
   /**
-   * `above`: the value must be greater. `from`: the minimum. `whole`: true for whole numbers only. Default: any number.
+   * `above`: the value must be greater than this number. `from`: the minimum. `whole`: true if only whole numbers are
+   * accepted. By default, any number is accepted.
    */
   | { readonly is: "number"; readonly above?: number; readonly from?: number; readonly whole?: boolean }
   | {
       readonly is: "list";
       readonly of: Shape;
-      /** Present: a value that is no list is ignored; absent: it is refused. */ readonly orElse?: "passed over";
+      /** If present, a value that is no list is ignored. If absent, such a value is refused. */
+      readonly orElse?: "passed over";
     }
   | ObjectShape
   /** An object that has one of several shapes. `by`: the name of the field whose string selects the shape. */

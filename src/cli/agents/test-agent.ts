@@ -107,7 +107,7 @@ async function look(
 
 /**
  * Forgets the history that the hooks have made for the folder, and returns the result of the failed test. If the
- * history cannot be forgotten, adds this to the result. Does not throw, because the user must learn of the hook's
+ * history cannot be forgotten, the result also says this. Does not throw, because the user must learn of the hook's
  * failure.
  */
 async function withoutTrace(context: CommandContext, folder: string, failed: AgentTest): Promise<AgentTest> {

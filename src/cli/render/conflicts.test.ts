@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ConflictShape } from "../../api/conflict-shape.ts";
 import { conflictLines } from "./conflicts.ts";
 
-/** Conflicts, rendered for people. */
+/** Tests the texts about conflicts that people see. */
 
 const style = { paint: (_format: unknown, text: string): string => text, shown: (path: string): string => path };
 

@@ -1,6 +1,6 @@
 /**
- * Writes a value as one JSON document. A list has one element per line. Any other value is indented. This form is
- * readable for people and works with `head`. A long list never becomes one string in memory.
+ * Writes a value as one JSON document. A list is written with one element per line, and any other value is indented.
+ * This form is readable for people and works with `head`. A long list never becomes one string in memory.
  */
 export function writeJson(value: unknown, write: (text: string) => void): void {
   if (!Array.isArray(value)) {

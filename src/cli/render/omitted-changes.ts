@@ -136,8 +136,8 @@ export function lossLines(changes: readonly OmittedChangeShape[] = []): string[]
 
 /**
  * Returns lines about a run's changes of omitted paths, without the losses. For created paths, the line says that the
- * run itself has made the rules that leave these paths out. It does not say this for a path that is left out because of
- * an erased content.
+ * run itself has made the rules that leave these paths out. The line does not say this for a path that is left out
+ * because of an erased content.
  */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT]);

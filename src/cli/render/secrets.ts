@@ -7,7 +7,7 @@ export function secretsLine({ files, first }: ProtectedShape, shown: (path: stri
 }
 
 /**
- * Returns a note about the secrets of a folder: they are not sent to its origin unless the user asks for it. Returns
+ * Returns a note that the secrets of a folder are sent to the origin only if the user asks for that. Returns
  * `undefined` if there are no secrets.
  */
 export function secretsStay(found: ProtectedShape | undefined, shown: (path: string) => string): string | undefined {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SyncEventShape, SyncShape } from "../../api/sync-api.ts";
 import { eventText, originOf, keptLines, stateText, syncLines } from "./syncs.ts";
 
-/** Syncs, rendered for people. */
+/** Tests the texts about syncs that people see. */
 
 const plain = (_format: unknown, text: string): string => text;
 

@@ -46,8 +46,9 @@ interface RefusedStyle {
 }
 
 /**
- * Returns lines about the paths that are not synced. The origin has refused the path, or the folder's disk cannot hold
- * it, or its content was erased. Editors' own files, git's own state and secrets are not synced, either.
+ * Returns lines about the paths that are not synced. Such a path was refused by the origin, cannot be held by the
+ * folder's disk, or has a content that was erased. Editors' own files, git's own state and secrets are not synced,
+ * either.
  */
 export function keptLines(sync: SyncShape, style: RefusedStyle): string[] {
   return [

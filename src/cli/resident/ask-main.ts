@@ -19,10 +19,10 @@ import { allowsResident } from "./asks-resident.ts";
 import { tellLost } from "./tell-lost.ts";
 
 // Every command line begins in this module. The module asks the store's long-lived process ("the process") to carry out
-// the command, and loads only the code for that. The whole program is loaded in these cases:
+// the command, and loads only the code that is needed for asking. The whole program is loaded in these cases:
 // - The command is not one for the process.
 // - There is no process, or the process does not answer.
-// - The process answers that the present process must do the command itself.
+// - The process answers that the present process must carry out the command itself.
 
 const disk = new NodeDisk();
 
@@ -34,8 +34,8 @@ export async function main(start: () => Promise<void>): Promise<void> {
   };
   const words = ownWords(process.argv.slice(2));
   const home = isForProcess(words, process.env) ? homeOf(words) : undefined;
-  // `inheritance.ts` notes the inherited descriptors when it is loaded. It must therefore be loaded before a file or
-  // socket is opened.
+  // `inheritance.ts` notes the inherited descriptors when it is loaded. This module must therefore be loaded before a
+  // file or socket is opened.
   if (words.includes("run")) await import("../../process/inheritance.ts");
   if (home === undefined) return direct();
   const call = callOf();

@@ -24,8 +24,9 @@ const SHOW_MS = 250;
 /** The time in which the process must answer the question about the progress, in milliseconds. */
 const HEALTH_MS = 3_000;
 /**
- * Like `HEALTH_MS`, but at the end of a run. The time is longer, because recording many changes can take long. Without
- * an answer, the asking process would record the changes once more.
+ * The time in which the process must answer that question at the end of a run, in milliseconds. This time is longer,
+ * because recording many changes can take long. Without an answer, the asking process would record the changes once
+ * more.
  */
 const END_HEALTH_MS = 20_000;
 

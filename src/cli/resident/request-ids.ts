@@ -17,8 +17,8 @@ type Method = (this: WorkspaceApi, ...args: unknown[]) => unknown;
 
 /**
  * Returns a view of the workspace that gives each change a request id: `request` and the number of the change within
- * the command. A dry run is no change. If a command is repeated because its answer was lost, its changes have the
- * same numbers again, so no change is made twice. Calls `onChange` before each change.
+ * the command. A dry run is no change. If a command is repeated because its answer was lost, the repeated changes have
+ * the same numbers, so no change is made twice. Calls `onChange` before each change.
  */
 export function withRequestIds(
   workspace: WorkspaceApi,

@@ -15,8 +15,8 @@ export function startProcess(home: string, env: Readonly<Record<string, string |
   const disk = new NodeDisk();
   const uid = ownUid();
   try {
-    // The long-lived process has the rights of the process that starts it. It is not started from a sandbox, because
-    // commands from outside of the sandbox have other rights and ask the same process.
+    // The long-lived process has the rights of the process that starts it. A process in a sandbox does not start it,
+    // because commands from outside of the sandbox have other rights, but would ask the same long-lived process.
     if (disk.lstat(`${home}/workspaces`)?.uid !== uid || mayBeSandboxed(disk)) return;
     const run = runFolder(disk, { env, home, uid });
     makeRunFolder(disk, run, uid);

@@ -31,8 +31,8 @@ function operatorTokenFile(configFolder: string): string {
 /**
  * Returns the operator's token: the value of `$CHRONICLE_TOKEN`, or else the token in the file. If `--token-file` is
  * not given and the default file is missing, a new token is written to that file (0600). Throws `USAGE` if the file
- * that `--token-file` names is missing, if others can read the file, if the token is too short, or if the token is in
- * the list of tokens.
+ * that `--token-file` names is missing, if others can read the file, if the token is too short or is not one word, or
+ * if the token is in the list of tokens.
  */
 export function operatorToken(disk: Disk, places: TokenPlaces): OperatorToken {
   const operator = tokenOf(disk, places);

@@ -7,17 +7,20 @@ import type { CommandContext } from "./context.ts";
 const ASK_VARIABLE = "CHRONICLE_ASK";
 /** A change of more paths than this is confirmed by a person. */
 const MANY_PATHS = 1_000;
-/** The least number of removed files for which the removal of half of a folder is confirmed by a person. */
+/**
+ * If fewer files than this are removed, a person need not confirm the removal, even if more than half of the files are
+ * removed.
+ */
 const FEW_REMOVALS = 10;
 
 /**
- * Returns true if a person must confirm the change of a preview. Everything that Chronicle changes can be redone, so
- * only these changes are confirmed:
+ * Returns true if a person must confirm the change of a preview. Most changes can be inverted afterwards by `undo` or
+ * `redo`, so only these changes are confirmed:
  *
  * - any change, if the person asks for it (`--ask`, `CHRONICLE_ASK`)
  * - a change of omitted paths, or one with a note, because the history may lack something
  * - a change of more than `MANY_PATHS` paths
- * - the removal of more than half of the recorded files, from `FEW_REMOVALS` files on
+ * - the removal of more than half of the recorded files, if at least `FEW_REMOVALS` files are removed
  */
 export async function needsQuestion(
   context: CommandContext,

@@ -30,7 +30,7 @@ interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onComm
   readonly once?: boolean;
 }
 
-/** The commands that run until they are ended. They can have their store in memory. */
+/** The commands that run until they are ended. Such a command can have its store in memory. */
 const LONG_RUNNING: ReadonlySet<string> = new Set(["serve", "mcp"]);
 
 /** The commands that may close workspaces and open them again while they run. */
@@ -415,7 +415,7 @@ type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "as">;
 interface Asker {
   /** Returns true if an agent runs the command, according to the environment and the ancestors of the process. */
   readonly isAgent: () => Promise<boolean>;
-  /** True for a workspace of a server. This process does not know which of its contents are secrets. */
+  /** True for a workspace of a server. This process does not know which contents of such a workspace are secrets. */
   readonly isRemote: boolean;
 }
 

@@ -14,7 +14,7 @@ const MOST_NAMED = 8;
 
 /**
  * Returns recorded paths with the same file name, including those of deleted files. If there are none, returns similar
- * paths of the last snapshot, or else its paths with a similar file name.
+ * paths of the last snapshot, or else the paths of the last snapshot that have a similar file name.
  */
 async function candidatesFor(workspace: WorkspaceApi, path: string): Promise<string[]> {
   if (path === "") return [];

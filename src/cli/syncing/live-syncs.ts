@@ -9,15 +9,15 @@ export interface Following {
   readonly id?: string;
   readonly signal: AbortSignal;
   /**
-   * All syncs of the store (default: the syncs that have had events). They decide whether the commands in hints must
-   * name the sync.
+   * All syncs of the store (default: the syncs that have had events). If a command in a hint could mean another one of
+   * these syncs, the hint names the sync.
    */
   readonly all?: readonly SyncShape[];
   /** Returns true for a state of a sync at which the display ends. Default: no state ends the display. */
   readonly until?: (sync: SyncShape) => boolean;
   /**
-   * Returns a note to print about a sync; `undefined` for no note. It is called once, for the first sync that the
-   * origin admits.
+   * Returns a note to print about a sync; `undefined` for no note. The function is called once, for the first sync that
+   * its origin admits.
    */
   readonly note?: (sync: SyncShape) => string | undefined;
 }

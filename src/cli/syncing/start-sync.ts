@@ -81,8 +81,9 @@ function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncS
 }
 
 /**
- * The modes in which the origin's ignore files replace the ignore files of the folder. Files that only the folder's own
- * ignore files leave out join the sync after the count. The note therefore says "at least".
+ * The modes in which the origin's ignore files replace the ignore files of the folder. In these modes, `joinedNote`
+ * says "at least", because files that only the folder's own ignore files leave out are not counted, and join the sync
+ * later.
  */
 const GIVES_WAY: ReadonlySet<SyncMode> = new Set(["two-way-resolved", "one-way-replica"]);
 
@@ -220,13 +221,13 @@ const UNDECIDED: ReadonlySet<string> = new Set([
   "diverged",
 ]);
 
-/** True if the sync is halted for a reason that lasts, such as its token or its folder. */
+/** True if the sync is halted for a reason that no person can end while this process runs, such as a refused token. */
 export function isRefused({ halted }: Pick<SyncShape, "halted">): boolean {
   return halted !== undefined && !UNDECIDED.has(halted);
 }
 
 /**
- * Shows the work of a sync until the origin refuses it, or until it is stopped by this process or another one. Then
+ * Shows the work of a sync until the origin refuses the sync, or until this or another process stops the sync. Then
  * stops the sync, and returns its last state.
  */
 async function followed(context: CommandContext, { store, runner, id, ...more }: Followed): Promise<SyncShape> {

@@ -90,8 +90,8 @@ function notStarted(run: RunFolder): ChronicleError {
 }
 
 /**
- * Finds the sync of a command. `typed`: the folder of the sync, its id or a prefix of the id (default: `--workspace`).
- * Without a name, the sync is the first of these that exists:
+ * Finds the sync of a command. `typed` names the sync by its folder, its id or a prefix of the id (default: the value
+ * of `--workspace`). If neither is given, the sync is the first of these that exists:
  * - the sync whose folder contains the current folder
  * - the only sync that is not stopped
  * - the only sync, if all syncs are stopped
@@ -106,9 +106,9 @@ export async function targetOf(context: CommandContext, syncs: SyncApi, typed: s
 }
 
 /**
- * Finds the sync of a command about a path: the sync that `--workspace` names, or else the sync whose folder contains
- * the path. If there is neither, finds the sync as `targetOf` does without a name. Throws `NOT_FOUND` if no sync
- * matches, and `AMBIGUOUS` if several match.
+ * Finds the sync of a command about a path. If `--workspace` is given, finds the sync that it names. Otherwise, finds
+ * the sync whose folder contains the path. If no folder contains the path, finds the sync as `targetOf` does without a
+ * name. Throws `NOT_FOUND` if no sync matches, and `AMBIGUOUS` if several match.
  */
 export async function targetHolding(context: CommandContext, syncs: SyncApi, path: string): Promise<SyncShape> {
   if (context.input.text("workspace") !== undefined) return targetOf(context, syncs, undefined);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseUpstream } from "./upstream-address.ts";
 
-/** Origins as people type them. */
+/** Tests the parsing of origins' addresses as people type them. */
 
 describe("an origin's address", () => {
   it.each([

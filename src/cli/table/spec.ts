@@ -2,8 +2,8 @@
 // all generated from that table.
 
 /**
- * The kind of word at a position of the command line. A list contains the only possible words. Shell completion offers
- * words of this kind. A `moment` that is a time without a zone is read in the user's zone.
+ * The kind of word at a position of the command line. An array of words means that no other word is allowed. Shell
+ * completion offers words of this kind. A `moment` that is a time without a zone is read in the user's zone.
  */
 export type Completes =
   | "path"

@@ -50,8 +50,8 @@ const COMMAND = new RegExp(
 export function withGlobalOptions(input: Pick<Input, "text">): WithGlobalOptions {
   const given = CHOICE.flatMap(([name, flag]) => {
     const value = input.text(name);
-    // An empty --remote is added too, because it means that no server is used. A --store that ends with this command is
-    // not added, because no later command can reach such a store.
+    // An empty --remote is added too, because it means that no server is used. A --store whose store exists only until
+    // this command ends (`memory:`) is not added, because no later command can reach such a store.
     return value === undefined || (name === "store" && !outlivesProcess(value))
       ? []
       : [{ name, words: `${flag} ${shownCommand([value])} ` }];

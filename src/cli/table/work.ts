@@ -10,7 +10,7 @@ export const SELECTION_OPTIONS: readonly OptionSpec[] = [
   { flags: "--since <moment>", description: "of everybody, since a moment (10m, 3, seq:40)", completes: "moment" },
 ];
 
-/** Options of the commands that change files back or forward: whether a person on a terminal is asked. */
+/** Options that decide whether a person at a terminal is asked before files are changed. */
 export const ASKING: readonly OptionSpec[] = [
   { flags: "--ask", description: "ask before anything is changed (CHRONICLE_ASK=1: always)" },
   { flags: "-y, --yes", description: "never ask" },

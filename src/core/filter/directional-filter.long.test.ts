@@ -15,7 +15,10 @@ function filterOf(...patterns: string[]): DirectionalFilter {
 const passes = (filter: DirectionalFilter, path: string, direction: ReplicaDirection = "to-replica"): boolean =>
   filter.passesPath(path.replace(/\/$/, ""), path.endsWith("/"), direction);
 
-/** The same patterns, read by the matcher for `.gitignore` files, which is checked against git itself. */
+/**
+ * Returns a test for the same patterns that uses the matcher for `.gitignore` files. That matcher is tested against git
+ * itself.
+ */
 function plain(patterns: readonly string[]) {
   const rules = [{ folder: "", source: ".gitignore", text: patterns.join("\n") }];
   const spec = compileSpec({ options: DEFAULT_FILTER, rules });

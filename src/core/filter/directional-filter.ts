@@ -71,7 +71,7 @@ export class DirectionalFilter {
     return this.passesPath(subject.path, subject.kind === "dir", direction);
   }
 
-  /** Decides like `passes`, but only from the path and not from the size. */
+  /** Decides like `passes`, but ignores the size. */
   passesPath(path: string, isFolder: boolean, direction: ReplicaDirection): boolean {
     const test = this.#compiled[direction] ?? this.#compile(direction);
     return path === "" || !test(path, isFolder);
@@ -132,7 +132,7 @@ const TEMPORARY = `
   tmp/ temp/ .tmp/ *.tmp *.temp *.swp *.swo *.swx *~ .#* *.bak *.orig *.part *.crdownload .DS_Store Thumbs.db
   __pycache__/ .cache/ .pytest_cache/ .mypy_cache/ .ruff_cache/ .tox/ .nox/ .eslintcache`;
 
-// `core` is not in the list, because more source folders than dumps have that name.
+// `core` is not in the list, because the name is more common for source folders than for dumps.
 const DIAGNOSTICS = `
   logs/ *.log *.log.[0-9]* npm-debug.log* core.[0-9]* *.core *.dmp *.hprof *.heapsnapshot *.cpuprofile *.prof *.trace
   *.pid coverage/ .nyc_output/ htmlcov/ .coverage report.[0-9]*.[0-9]*.json`;

@@ -29,7 +29,9 @@ const atMost =
   (bytes: number): boolean =>
     bytes <= most;
 
-/** The maximum length of a lock, in bytes. A lock names its holder, and contains no work. */
+/**
+ * The maximum length of a lock, in bytes. A lock only names its holder, and contains nothing that a user has written.
+ */
 const LOCK_BYTES = 1_024;
 /** The maximum size of a file with the attributes of another file (`._name`), in bytes. */
 const ATTRIBUTES_BYTES = 1_048_576;

@@ -56,8 +56,8 @@ export interface RuleFile {
   /** The text. Bytes that are not UTF-8 are lone surrogates, as in paths. */
   readonly text: string;
   /**
-   * The path from the folder in which the rules begin down to the root, such as `packages/x`. Set only if that folder
-   * is above the root.
+   * The path of the root, relative to the folder from which the patterns count, such as `packages/x`. Set only if that
+   * folder is above the root.
    */
   readonly above?: string;
 }
@@ -98,8 +98,8 @@ export interface Verdict {
   readonly tracked: boolean;
   /**
    * The rule that decided: `default`, `force-include`, `exclude`, `exclude-glob`, `gitignore`, `git` (the `.git`
-   * folder), `git-index` (git tracks it, although `pattern` would exclude it), `staging` (a name under which Chronicle
-   * stages files; see `isStagingName`).
+   * folder), `git-index` (git tracks the path, although `pattern` would exclude it), `staging` (a name under which
+   * Chronicle stages files; see `isStagingName`).
    */
   readonly rule:
     | "default"

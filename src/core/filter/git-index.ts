@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 
 // Reads a git index. An index lists the paths that git tracks in one working tree, as bytes, in git's order.
 
-/** The error for an index that is not used. Its message is the reason. */
+/** The error for an index that cannot be used. The message is the reason. */
 export class UnusableIndex extends Error {}
 
 const HEADER_BYTES = 12;

@@ -22,7 +22,10 @@ interface CharClass {
 export interface Glob {
   readonly steps: readonly number[];
   readonly classes: readonly CharClass[];
-  /** The minimum length of a name that can match. It is not valid for globs that may have a `**` between slashes. */
+  /**
+   * The minimum length of a name that can match. The length is not valid for globs that may have a `**` between
+   * slashes.
+   */
   readonly minLength: number;
   /** The text with which every match begins, and the text with which it ends. */
   readonly prefix: string;
@@ -54,10 +57,10 @@ export function literalLength(pattern: string): number {
 }
 
 /**
- * Compiles a glob. Returns `undefined` if it can never match (an open `[`, a lone `\` at the end, too long). If `paths`
- * is true, `**` crosses slashes. Otherwise, `**` is `*`, because the text is one name. If `ignoreCase` is true, the
- * glob matches as git does with `WM_CASEFOLD`, against text in small letters. In that case, a capital after a `\`, or
- * alone in a class, matches nothing.
+ * Compiles a glob. Returns `undefined` if the pattern can never match, because it has an open `[` or a lone `\` at the
+ * end, or is too long. If `paths` is true, `**` crosses slashes. Otherwise, `**` is `*`, because the text is one name.
+ * If `ignoreCase` is true, the glob matches as git does with `WM_CASEFOLD`, against text in small letters. In that
+ * case, a capital after a `\`, or alone in a class, matches nothing.
  */
 export function compileGlob(pattern: string, paths: boolean, ignoreCase = false): Glob | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined;

@@ -107,8 +107,8 @@ export function accepts(glob: Glob, state: GlobState): boolean {
 
 /**
  * Returns the next component if only one is possible. `after` is the state after the `/` that follows the component;
- * `undefined` if the glob ends there. Returns `undefined` if the component has a wildcard, or if the state is not
- * exactly one position.
+ * `undefined` if the glob ends with the component. Returns `undefined` if the component has a wildcard, or if the state
+ * is not exactly one position.
  */
 export function literalComponent(
   glob: Glob,

@@ -9,8 +9,9 @@ import { foldCase } from "./tracked-paths.ts";
 export const MAX_RULE_FILE_BYTES = 1024 ** 2;
 
 /**
- * The maximum number of rules of an applied file that must be tried on every path. Such a rule is a path whose first
- * component has a wildcard, or a name glob that is neither `*tail` nor `head*`. All other rules are found by a lookup.
+ * The maximum number of rules in one file that must be tried on every path. A file with more of them is not applied.
+ * Such a rule is a path whose first component has a wildcard, or a name glob that is neither `*tail` nor `head*`. All
+ * other rules are found by a lookup.
  */
 export const MAX_WILD_RULES = 2000;
 
@@ -25,8 +26,8 @@ export interface IgnoreRule {
 }
 
 /**
- * Of the rules with the same text: the index of the last rule for files, and of the last rule for folders; -1 if there
- * is none.
+ * Two indexes among all rules with the same text: that of the last rule for files, and that of the last rule for
+ * folders. -1 if there is no such rule.
  */
 interface Slot {
   file: number;

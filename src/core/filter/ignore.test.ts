@@ -243,7 +243,7 @@ const specs = fc.record({
     ),
 });
 
-/** Returns the verdict on every path that a walk reaches. Paths in folders that it does not enter are missing. */
+/** Returns the verdict on every path that a walk reaches. Paths in folders that the walk does not enter are missing. */
 function walk(given: FilterSpec, all: readonly string[]): Map<string, Verdict> {
   const filter = compileFilter(given.options);
   const seen = new Map<string, Verdict>();

@@ -24,7 +24,8 @@ export interface RepositoryScope {
 
 export interface CompiledFilter {
   /**
-   * Returns the scope for the children of a folder. Returns `parent` if the folder changes nothing.
+   * Returns the scope for the children of a folder. May return `parent` itself if the same rules apply in the folder as
+   * in its parent.
    *
    * - `parent`: the scope of the folder that contains this folder. Without it, no rule file above this folder applies.
    * - `ruleFiles`: the files whose rules begin to apply in this folder, lowest precedence first. In the folder of a
@@ -44,18 +45,18 @@ export interface CompiledFilter {
 }
 
 /**
- * Compiles the user's exclusions. In order of precedence:
+ * Compiles the user's exclusions. The rules, in order of precedence:
  *
- * 1. `forceInclude`. Below a folder that it names, everything is tracked. `.git` and everything below it need a pattern
- *    with a component `.git`.
+ * 1. `forceInclude`. A path that one of these patterns names is tracked, with everything below the path. `.git` and the
+ *    paths below it are tracked only if the pattern has a component `.git`.
  * 2. `.git`, file or folder, at any depth.
- * 3. `excludePatterns`. A pattern without a `/` is a whole name. A pattern with a `/` is searched in the path, which
- *    gets a `/` before it and, for a folder, one after it. Therefore, `/a` finds names that begin with `a`, and `a/`
- *    finds folders whose names end with `a`.
+ * 3. `excludePatterns`. A pattern without a `/` is a whole name. A pattern with a `/` is searched in the path. For this
+ *    search, the path gets a `/` before it and, for a folder, also one after it. Therefore, `/a` finds names that begin
+ *    with `a`, and `a/` finds folders whose names end with `a`.
  * 4. `excludeGlobs`, against the name of a file or folder: `*`, `?`, `[…]`, `\`; a leading `**` component has no
  *    effect.
- * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. They exclude
- *    nothing that git tracks.
+ * 5. Ignore files, exactly as git reads them, to the byte. The deepest file with a matching rule decides. Ignore files
+ *    exclude nothing that git tracks.
  *
  * Everything in an excluded folder is excluded, except force-included paths. If an ignore file excludes the folder, the
  * paths in it that git tracks are another exception. The rules look only at a path and its kind, because a recorded
@@ -345,7 +346,7 @@ function recordedScope({ folder, ignoreCase, tracked }: RepositoryRules): Reposi
 
 const compiledSpecs = new WeakMap<FilterSpec, SpecFilter>();
 
-/** Judges one path by a recorded filter. To judge many paths, use `compileSpec`, and keep its result. */
+/** Judges one path by a recorded filter. Callers that judge many paths use `compileSpec` and keep its result. */
 export function explainPath(spec: FilterSpec, path: string, isFolder: boolean): Verdict {
   let compiled = compiledSpecs.get(spec);
   if (compiled === undefined) compiledSpecs.set(spec, (compiled = compileSpec(spec)));

@@ -89,8 +89,8 @@ function ruleOf(pattern: string): NameRule[] {
 const TABLE: readonly NameRule[] = PROTECTED_NAMES.flatMap(ruleOf);
 
 /**
- * Additions to the name of a copy beside the file, as people, editors and Chronicle make them. The group of each
- * pattern is the name without the addition.
+ * Patterns for the names of copies beside a file, as people, editors and Chronicle make them. Such a name is the file's
+ * name with an addition. The group of each pattern is the name without the addition.
  */
 const COPIES: readonly RegExp[] = [
   // Backups and temporary files: `x~`, `x.~1~`, `x.bak`, a conflict copy of an undo.

@@ -16,7 +16,8 @@ import type { WorkspacePath } from "../values/path.ts";
  *
  *     entry row   kind byte 'f' 'p' (a protected file) 'l' 'd' or 'x' (deleted) · depth u16 · name length u16 · name
  *                 · iteration u64 · seq u64
- *                 f, p, l: mode u16 · hash, 32 bytes · size u64 · mtime in ms, i64 · ns after it, u32 (not in version 1)
+ *                 f, p, l: mode u16 · hash, 32 bytes · size u64 · mtime in ms, i64
+ *                          · rest of the mtime in ns, u32 (not in version 1)
  *                 d: mode u16 · folder hash, 32 bytes
  *     record row  'r' (0x72) · length u32 · canonical JSON {op, record, record_id, recursion_depth?, seq, ts}
  *

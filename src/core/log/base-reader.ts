@@ -53,7 +53,7 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
 
 /** The length of an entry row before its name, in bytes. This part has the kind, the depth, and the name's length. */
 const ROW_START = 5;
-/** The length of the iteration and the seq, in bytes. They follow the name. */
+/** The length of the iteration and the seq, in bytes. Both numbers follow the name. */
 const ROW_NUMBERS = 16;
 /** The length of the columns at the end of a live folder's row, in bytes. */
 const DIR_COLUMNS = 34;
@@ -66,8 +66,8 @@ const FILE_COLUMNS_MS = 50;
 class BaseReader {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
-  // The pieces that are not joined to `#bytes` yet. The pieces of a long record are joined at once, when the record is
-  // complete.
+  // The pieces that are not joined to `#bytes` yet. The pieces of a long record are joined in one step, when the record
+  // is complete.
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #wanted = 0;

@@ -19,8 +19,8 @@ const RECORD_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns true for a record id that cannot be in a record row. Files have entry rows instead. A compaction concerns
- * only the log.
+ * Returns true for a record id that cannot be in a record row. Files have entry rows instead. The record of a
+ * compaction is not part of a base, because it concerns only the log.
  */
 function isOfPathOrLog(recordId: string): boolean {
   return /^(?:file(?:64)?[@:]|compact:)/.test(recordId);

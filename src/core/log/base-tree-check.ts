@@ -3,7 +3,7 @@ import type { Hash } from "../values/hash.ts";
 import { ManifestHasher } from "../tree/merkle.ts";
 import type { WorkspacePath } from "../values/path.ts";
 
-/** A folder whose stored hash differs from the hash that its rows give. */
+/** A folder whose stored hash differs from the hash that is computed from the rows of the folder's contents. */
 export interface FolderFault {
   readonly path: WorkspacePath;
   readonly stored: Hash | undefined;

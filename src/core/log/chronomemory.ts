@@ -33,8 +33,8 @@ interface OriginalTear {
   readonly line: number;
   readonly byte: number;
   /**
-   * The number of bytes from the start of that line to the end of the file. `lines` is the number of non-blank lines in
-   * this part of the file.
+   * The number of bytes from the start of the line `line` to the end of the file. `lines` is the number of non-blank
+   * lines in this part of the file.
    */
   readonly bytes: number;
   readonly lines: number;
@@ -82,8 +82,8 @@ interface ReadOptions {
   /** True to round numbers that a double cannot hold exactly. Such numbers are otherwise refused. */
   readonly roundNumbers: boolean;
   /**
-   * The bytes of the original's `snapshot.json`, from which a compacted log continues. No hash protects them. Needed
-   * only if the log begins after seq 1.
+   * The bytes of the original's `snapshot.json`, from which a compacted log continues. No hash protects them. The
+   * checkpoint is needed only if the log begins after seq 1.
    */
   readonly checkpoint?: Uint8Array | undefined;
   /** True to return the events before the first line that does not verify, instead of throwing. Default false. */
@@ -351,8 +351,8 @@ class Checkpoint {
   }
 
   /**
-   * Throws `REFUSED` if the checkpoint does not fit the log: events between the two are missing, the checkpoint ends
-   * after the log, or the log has another event at the checkpoint's last seq.
+   * Throws `REFUSED` if the checkpoint does not fit the log: events between the checkpoint and the log are missing, the
+   * checkpoint ends after the log, or the log has another event at the checkpoint's last seq.
    */
   checkAgainst({ first, last, hashOf }: ContinuingLog): void {
     if (this.seq < first - 1)

@@ -6,7 +6,9 @@ import type { Json } from "../values/canonical-json.ts";
  * The mark at the end of a commit. A commit is the events of one durable append. The record of the commit's last event
  * has the mark:
  *
- *     "commit": {"first": <seq of the commit's first event>, "root": <Merkle root of the files after it, if set>}
+ *     "commit": {"first": <seq of the commit's first event>, "root": <Merkle root of the files after the commit>}
+ *
+ * `root` is optional.
  *
  * Records of users, and the empty record of a `delete`, cannot hold the mark. If the last event has such a record, a
  * `commit:` event with the mark follows in the same append.

@@ -114,7 +114,7 @@ describe("consistency proofs", () => {
         expect(verifyConsistency(claim)).toBe(true);
         expect(verifyConsistency({ ...claim, firstRoot: leafHash(EMPTY_HASH) })).toBe(false);
         expect(verifyConsistency({ ...claim, proof: [...proof, EMPTY_HASH] })).toBe(false);
-        // Every tree is consistent with an empty one: only then does the proof not depend on the second root.
+        // Every tree is consistent with an empty tree. Only in this case, the proof does not depend on the second root.
         expect(verifyConsistency({ ...claim, secondRoot: leafHash(EMPTY_HASH) })).toBe(first === 0 && second > 0);
         expect(verifyConsistency({ ...claim, proof: proof.slice(1) })).toBe(proof.length === 0);
       }

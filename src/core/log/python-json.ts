@@ -131,8 +131,8 @@ class Reader {
 }
 
 /**
- * Returns the text that `json.dumps(value, sort_keys=True, ensure_ascii=False)` returns. It has a blank after each
- * comma and colon, keys sorted by code points, and only the escapes that JSON requires.
+ * Returns the text that `json.dumps(value, sort_keys=True, ensure_ascii=False)` returns. This text has a blank after
+ * each comma and colon, keys sorted by code points, and only the escapes that JSON requires.
  */
 export function pythonText(value: PythonJson): string {
   switch (value.kind) {
@@ -157,8 +157,8 @@ function memberOf(members: ReadonlyMap<string, PythonJson>, key: string): Python
 }
 
 /**
- * Compares two texts by code points, as Python does. Characters beyond U+FFFF are last, unlike in a comparison by
- * UTF-16 units.
+ * Compares two texts by code points, as Python does. Characters beyond U+FFFF come last. In a comparison by UTF-16
+ * units, some other characters would follow them.
  */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);

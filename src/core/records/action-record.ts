@@ -58,7 +58,7 @@ export interface ActionRecord {
   readonly transaction?: string;
   /** The run within which the action began. An undo of that run also undoes the action. */
   readonly run?: string;
-  /** The action within which the action began, such as a tool call that started another agent. */
+  /** The other action within which this action began, such as a tool call that started another agent. */
   readonly action?: string;
   /** The hash of the previous action's snapshot (its first event); empty for the first action. */
   readonly previous: Hash | "";

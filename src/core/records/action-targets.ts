@@ -62,8 +62,8 @@ const READS: ReadonlySet<string> = new Set(["read_file", "list_directory", "sear
 type Field = "path" | "source" | "destination";
 
 /**
- * The tools whose payload names all paths that they touch, by type. `fields`: the fields of the payload with these
- * paths. `deep`: true if the tool also touches everything beneath these paths.
+ * The types of tools whose payload names all paths that the tool touches. `fields` has the fields of the payload with
+ * these paths. `deep` is true if the tool also touches everything beneath these paths.
  */
 const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly deep: boolean }> = new Map([
   ["write_file", { fields: ["path"] as const, deep: false }],

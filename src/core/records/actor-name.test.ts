@@ -17,7 +17,7 @@ describe("a name that is a person's, or looks like one", () => {
       "ꓧꓴꓟꓮꓠ",
     ],
     ...["h u m a n", "h*u*m*a*n", "hurnan", "🇭🇺🇲🇦🇳", "🅗🅤🅜🅐🅝", "һυmап", "ΗUMAN"],
-    // These have digits or signs instead of letters, letters with strokes, and phonetic or Coptic letters.
+    // These names have digits or signs instead of letters, letters with strokes, and phonetic or Coptic letters.
     ...["hum4n", "HUM4N", "hum@n", "ħuman", "ɦumɑɳ", "ɦʊɱɑɳ", "hum∂n", "hu௱an"],
   ])("%j is human", (name) => expect(claimedName(name)).toBe("human"));
 

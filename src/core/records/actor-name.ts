@@ -17,7 +17,7 @@ const ANY = "*";
 /**
  * Letters, digits and signs that look like Latin letters. Each row has the characters, and the Latin letters that they
  * look like. The characters are the letters of UTS #39 (confusables.txt) that occur in names, and characters that
- * people write for letters (`hum4n`). A capital letter that is in no row is read as its small letter.
+ * people write in place of letters (`hum4n`). A capital letter that is in no row is treated like its small letter.
  *
  * The rows do not need the letters that `claimedName` recognises in other ways. NFKD replaces full-width letters,
  * mathematical letters, and letters with marks. Any other letter, digit or sign beyond ASCII may stand for any letter
@@ -34,7 +34,7 @@ const LOOKS: readonly (readonly [string, string])[] = [
   ["ᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᎡᏒᏚᎢᏙᏔᏃ", "abcdehjklmprrstvwz"],
   ["ⲁⲃⲉⲏⲓⲕⲙⲛⲟⲣⲥⲧⲩⲭⲍ", "abehikmnopctyxz"],
   ["đħłøŧŋɑɓɔɕɖɗəɛɠɡɦɩɨɭɫɱɲɳɵɾɽʂʃʈʉʊʋʍʏʐʒ", "dhlotnabccddeegghiillmnnorrsstuuvwyzz"],
-  // Digits and signs that people write for letters.
+  // Digits and signs that people write in place of letters.
   ["℮€3@45$7890|!", "eeeaasstbgoli"],
 ];
 const LOOK_OF = new Map(

@@ -144,7 +144,7 @@ export function conflictDraft({ id, record }: IdentifiedConflict): EventDraft {
 
 /**
  * Returns the contents that a conflict needs while it is open. Leaves out the content of `wanted` if the conflict is
- * blocked. A missing content can be the cause of such a conflict, and is then requested again.
+ * blocked. A missing content can be the cause of such a conflict. The sync then requests the content again.
  */
 export function contentsOfConflict({ base, current, wanted, reason }: ConflictRecord): Hash[] {
   return [base, current, reason === "blocked" ? undefined : wanted].flatMap((entry) => entry?.hash ?? []);

@@ -233,7 +233,10 @@ export interface CoverageRecord {
    * beneath it.
    */
   readonly omitted: readonly OmittedPath[];
-  /** The number of all these paths. At most `MAX_OMITTED` of them are listed in `omitted`. */
+  /**
+   * The number of all paths that the filters accept but that the capture could not record. `omitted` lists at most
+   * `MAX_OMITTED` of them.
+   */
   readonly count: number;
 }
 

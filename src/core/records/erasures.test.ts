@@ -10,7 +10,7 @@ const RECORD: EraseRecord = {
   ...{ actor: "human", at: TS, until: TS },
 };
 
-/** Returns the erasure that event 9 records with this body. */
+/** Returns the erasure of an event 9 with this record. */
 const at9 = (record: RecordBody) => erasureIn({ recordId: "erase:e1", seq: 9, record });
 
 describe("the events by which an erasure leaves paths untracked", () => {

@@ -36,8 +36,8 @@ export class Erasures {
   #aside: ReadonlyMap<Hash, ReadonlyMap<WorkspacePath, LoggedErasure>> | undefined;
 
   /**
-   * `due`: a time in ms since the epoch. If it is given, only the erasures whose grace period is over at this time are
-   * in force. Default: all erasures that were not withdrawn are in force.
+   * `due` is a time in ms since the epoch. If `due` is given, only the erasures whose grace period is over at this time
+   * are in force. Default: all erasures that were not withdrawn are in force.
    */
   constructor(due?: number) {
     this.#due = due;
@@ -84,8 +84,8 @@ export class Erasures {
   }
 
   /**
-   * Returns true if a content that event `seq` names may be missing from the store. This is so if an erasure after that
-   * event is in force.
+   * Returns true if a content that event `seq` names may be missing from the store. The content may be missing if an
+   * erasure of it after that event is in force.
    */
   license(hash: Hash, seq: number): boolean {
     if (this.#last.size === 0) return false;

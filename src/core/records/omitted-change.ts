@@ -37,8 +37,8 @@ export interface OmittedChange {
 }
 
 /**
- * Returns true if an undo of only this session or action also inverts this change. This is so if the content was kept
- * aside, and no other session or action can have made the change.
+ * Returns true if an undo of only this session or action also inverts this change. The undo inverts the change if the
+ * content was kept aside, and no other session or action can have made the change.
  */
 export function isRestored({ kept, candidates }: Pick<OmittedChange, "kept" | "candidates">): boolean {
   return kept && candidates === undefined;

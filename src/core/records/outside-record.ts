@@ -92,7 +92,8 @@ export function encodeOutside(record: OutsideRecord): RecordBody {
     actor: record.actor.toWellFormed(),
     deep: record.deep,
   };
-  // The hash is repeated outside of the state, so that all records that need a content name it in the same place.
+  // The hash is written a second time, next to the state, so that all records that need a content name the content in
+  // the same field.
   if (hash !== undefined) body["hash"] = hash;
   return body;
 }

@@ -2,8 +2,8 @@ import type { RecordBody } from "../values/event.ts";
 import { flag, text } from "../values/record-fields.ts";
 
 /**
- * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. This is a separate record, because a
- * snapshot's record is never written again. The event of a snapshot's record identifies the snapshot's state.
+ * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. The pin has a record of its own, because a
+ * snapshot's record is never written again: the event of the snapshot's record identifies the snapshot's state.
  */
 export interface PinRecord {
   readonly pinned: boolean;

@@ -16,7 +16,9 @@ export interface PruneRecord {
    * withdrawn.
    */
   readonly floorSeq: number;
-  /** The states below the floor that are kept, too: the seqs of their events, ascending. */
+  /**
+   * The states below the floor that are kept, too. Each state is named by the seq of its event. The seqs are ascending.
+   */
   readonly kept: readonly number[];
   /**
    * The members of `kept` that kept actions need. An action that begins at any other state below the floor is pruned.

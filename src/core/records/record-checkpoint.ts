@@ -28,7 +28,7 @@ const MIDDLE = '","state":';
 const CLOSE = "}\n";
 const END = "\n]}";
 const NEWLINE = 0x0a;
-/** Rows are encoded in pieces of about this many characters. */
+/** The approximate length of the pieces in which rows are encoded, in characters. */
 const PIECE = 1024 * 1024;
 
 function headerOf(state: RecordState, store: string, offset: number): StateHeader {

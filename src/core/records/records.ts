@@ -99,8 +99,8 @@ export interface SessionRecord {
 /**
  * `intent:<id>`: an operation that changes files. The record is written as `open` before the first file is changed, and
  * is written again as `done` or `abandoned` when the operation ends. A crash can leave an intent open. A later change
- * of the workspace then closes the intent. It finishes the operation, but undoes an incomplete write to a hosted
- * workspace. An operation is `abandoned` if it has changed nothing, or was undone in this way.
+ * of the workspace then closes the intent. That change first finishes the operation. An incomplete write to a hosted
+ * workspace is undone instead. An operation is `abandoned` if it has changed nothing, or was undone in this way.
  */
 export interface IntentRecord {
   /**

@@ -28,7 +28,7 @@ export interface FolderIdentity {
 /**
  * The way in which the next step of a sync treats missing paths.
  * - `here`: paths that are missing in the folder are written to the folder again.
- * - `both`: in addition, paths that are missing at the origin are proposed to the origin.
+ * - `both`: in addition to `here`, paths that are missing at the origin are proposed to the origin.
  */
 export type Kept = "here" | "both";
 

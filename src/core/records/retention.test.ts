@@ -158,7 +158,10 @@ const questions = fc
     });
   });
 
-/** Whether a kept action has the same state. Recorded actions never share one, but generated actions can. */
+/**
+ * True if a kept action has the same state as this moment. Two recorded actions never have the same state, but
+ * generated actions can.
+ */
 function isShared(kept: readonly KeptMoment[], { state }: KeptMoment): boolean {
   return kept.some((one) => one.kind === "action" && one.state === state);
 }

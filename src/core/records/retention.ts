@@ -1,5 +1,6 @@
 /**
- * Decides which moments of a history are kept when it is pruned. Pure: all input comes from the log.
+ * Decides which moments are kept when a history is pruned. The functions are pure, and all their input comes from the
+ * log.
  *
  * Moments are ordered by seq, never by time. The age of a moment is the sum of the intervals between consecutive
  * moments, from this moment to the end of the log. The wall clock is not used.
@@ -30,7 +31,7 @@ export interface KeptMoment {
    * - `open`: open work needs the moment.
    * - `first`: the moment is the first action of a session.
    *
-   * Actions with the shield `open` or `first` still count towards `maxSnapshots`.
+   * Actions that are kept for the reason `open` or `first` still count towards `maxSnapshots`.
    */
   readonly shield?: "baseline" | "named" | "pinned" | "open" | "first";
 }
@@ -166,8 +167,9 @@ interface Judged {
 /**
  * Returns the moments that exceed the limits and may be pruned (`mayGo`):
  * - `maxSnapshots` limits the number of actions that are neither pinned nor named. If there are more, the oldest ones
- *   are pruned until the number is a tenth below the limit. Otherwise, every new action would cause a pruning. At least
- *   half of the limit is left for unshielded actions, even if many actions are shielded.
+ *   are pruned until the number is a tenth below the limit. If the number only fell to the limit, every new action
+ *   would cause a pruning. At least half of the limit is left for actions without a `shield`, even if many actions have
+ *   one.
  * - `maxAgeMs` limits the age of actions and snapshots.
  */
 function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: Judged): KeptMoment[] {

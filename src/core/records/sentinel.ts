@@ -28,7 +28,10 @@ export interface Sentinel {
   readonly dropsArchive: boolean;
 }
 
-/** The id names the workspace, so that no log can be mistaken for that of another workspace. */
+/**
+ * Returns the record id of a sentinel. The id names the workspace, so that the log of one workspace cannot be mistaken
+ * for the log of another.
+ */
 export function sentinelId(workspaceId: string): string {
   return `compact:${workspaceId}`;
 }

@@ -22,8 +22,9 @@ export interface TransactionRecord {
    * - the changes of actions and writes
    * - the restores, undos and redos of the client that began the transaction
    *
-   * If this field and `session` are omitted, all restores, undos and redos in the transaction belong to it, too. While
-   * the transaction is the innermost bracket, the changes that no action makes also belong to it.
+   * If this field and `session` are omitted, all restores, undos and redos in the transaction belong to the
+   * transaction, too. The changes that no action makes also belong to the transaction while it is the innermost
+   * bracket.
    */
   readonly scope?: "actions";
   /** The client that began the transaction, by the name that the client gives itself. */
@@ -35,8 +36,8 @@ export interface TransactionRecord {
    */
   readonly process?: string;
   /**
-   * The process that owns the transaction. If it ends, the transaction is ended, too. `null`: no process owns the
-   * transaction, and only a commit or a rollback ends it. Transactions of the command line have no owner.
+   * The process that owns the transaction. If this process ends, the transaction is ended, too. `null`: no process owns
+   * the transaction, and only a commit or a rollback ends it. Transactions of the command line have no owner.
    */
   readonly pid: number | null;
   /** Distinguishes the process from others that had the same pid. */
@@ -45,7 +46,7 @@ export interface TransactionRecord {
   readonly pidSpace?: string;
   /**
    * The way in which the transaction is ended if the process `pid` ends first. `keep`: the transaction is committed.
-   * `rollback`: it is rolled back, or committed if it cannot be rolled back.
+   * `rollback`: the transaction is rolled back, or committed if it cannot be rolled back.
    */
   readonly onOwnerDeath: "rollback" | "keep";
   /**

@@ -49,7 +49,7 @@ describe("undoStack", () => {
     const nothing: OperationStep = { id: "v", seq: 4, kind: "undo", takes: [], passes: ["a"], isNothing: true };
     expect(undoStack([...steps("a b"), taken, nothing])).toMatchObject({ undoable: [], redoable: ["u"] });
     expect(undoStack([...steps("a"), nothing])).toMatchObject({ undoable: [], redoable: [] });
-    // A redo that names it is still possible: it withdraws the conflicts.
+    // A redo that names the undo `v` is still possible. Such a redo withdraws the conflicts.
     const named: OperationStep = { id: "w", seq: 5, kind: "redo", target: "v" };
     expect(undoStack([...steps("a"), nothing, named])).toMatchObject({ undoable: ["v"], redoable: [] });
   });

@@ -14,9 +14,9 @@ export interface OperationStep {
    */
   readonly takes?: readonly string[];
   /**
-   * Only for an undo of selected work: the ids of the operations of which the undo undoes only a part. Their other
-   * changes do not merge, or are left alone. These operations do not count as undone. Nevertheless, an `undo` without a
-   * selection no longer selects them.
+   * Only for an undo of selected work: the ids of the operations of which the undo undoes only a part. The other
+   * changes of these operations do not merge, or are left alone. These operations do not count as undone. Nevertheless,
+   * an `undo` without a selection no longer selects them.
    */
   readonly passes?: readonly string[];
   /** True for an undo of selected work that changed nothing, so that there is nothing to redo. */
@@ -43,8 +43,8 @@ export interface UndoStack {
  * Returns the stacks after the steps, which must be in log order.
  *
  * An undo moves an operation from the undo stack to the top of the redo stack, even if the operation is in the middle
- * of the undo stack. A redo moves it to the top of the undo stack. A new operation clears the redo stack. An operation
- * that is still undone can then only be redone by its id.
+ * of the undo stack. A redo moves the operation back to the top of the undo stack. A new operation clears the redo
+ * stack. An operation that is still undone can then only be redone by its id.
  *
  * An undo of selected work is an operation of its own. The operations in its `takes` and `passes` leave both stacks. If
  * the undo changed something, its own id is put on the redo stack. If this undo is redone, its id moves to the undo

@@ -20,7 +20,7 @@ export interface RootPlace {
 
 /** The locations of a workspace's folders at the last full capture. */
 export interface Whereabouts {
-  /** A text that identifies the boot of the machine. Omitted if unknown. */
+  /** A text that identifies the present boot of the machine. Omitted if unknown. */
   readonly boot?: string;
   /**
    * Set while a process syncs the folder with an origin. If the field is set but no such process runs, the last such
@@ -30,14 +30,17 @@ export interface Whereabouts {
   readonly roots: readonly RootPlace[];
 }
 
-/** Returns true if the machine was booted between `last` and `now`; false if the boot of either is unknown. */
+/**
+ * Returns true if the machine was booted between `last` and `now`. Returns false if the boot of `last` or of `now` is
+ * unknown.
+ */
 export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
   return isOther(last.boot, now.boot);
 }
 
 /**
  * Returns true if the machine was booted, or the file system of a root was mounted anew, between `last` and `now`. Data
- * that had not been synced to the disk by then can be lost. False if the boots or the mounts are unknown.
+ * that had not been written to the disk before that can be lost. Returns false if the boots or the mounts are unknown.
  */
 export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
   if (hasRestarted(last, now)) return true;
@@ -94,7 +97,7 @@ export interface UncleanEnd {
 /**
  * Returns true if an unclean end, and not an edit, left the present state of a path. There are three kinds of losses:
  * - The bytes of a file did not reach the disk. The file is empty, shorter or filled with other bytes, but has the
- *   recorded modification time. An edited file has a new time.
+ *   modification time that was recorded or last seen. An edited file has a new time.
  * - The file system (Btrfs) returned to an earlier state as a whole. The path then has an earlier file, or none. A
  *   person may also have deleted the file. Therefore, this loss is assumed only for paths that were recorded shortly
  *   before the end, and only if a process synced the folder until then.

@@ -57,8 +57,8 @@ export interface WorkspaceRecord {
   readonly created: string;
   readonly roots: readonly RootRecord[];
   /**
-   * The device and the inode of the first root, as decimal numbers. A moved folder is recognised by them. Both are
-   * `"0"` in a hosted workspace.
+   * The device and the inode of the first root, as decimal numbers. By these two numbers, a moved folder is recognised.
+   * Both are `"0"` in a hosted workspace.
    */
   readonly device: string;
   readonly inode: string;

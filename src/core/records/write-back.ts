@@ -22,7 +22,7 @@ export interface WriteBackEntry {
   readonly path: WorkspacePath;
   /** The state; `undefined` for a deletion. */
   readonly entry: Entry | undefined;
-  /** The origin's event of this path on which the change is based; 0 if the replica has seen none. */
+  /** The origin's event of this path on which the change is based; 0 if the replica has seen no event of the path. */
   readonly seen: number;
   readonly actor: string;
   readonly session?: string;
@@ -41,13 +41,13 @@ export interface WriteBackBatch {
   /**
    * The `localSeq` of the replica's last decided entry, as known to the connection that received this batch. If the
    * history has a different last entry, another program has written under this replica's id. The batch is then refused,
-   * unless it contains the last decided entry of the history. Omitted: this is not checked.
+   * unless it contains the last decided entry of the history. If `after` is omitted, the last entry is not checked.
    */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
   /**
    * Contents that the replica could not send. They are treated as missing even if the store has them. Otherwise, a
-   * replica could get access to contents of others by naming their hashes. Default: none.
+   * replica could get access to contents of other people by naming the hashes of these contents. Default: none.
    */
   readonly missing?: ReadonlySet<Hash>;
 }

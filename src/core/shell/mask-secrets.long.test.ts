@@ -217,7 +217,8 @@ it("long arguments are masked in time that is linear in their length", () => {
     "(echo a) ",
     "&sig=",
   ];
-  // If the time is linear in the length, this takes about two seconds; if quadratic, hours.
+  // If the time is linear in the length, the masking takes about two seconds. If the time were quadratic, the masking
+  // would take hours.
   const spent = processorTime();
   for (const piece of pieces)
     maskCommand(["sh", "-c", piece.repeat(200_000 / piece.length), piece.repeat(200_000 / piece.length)]);

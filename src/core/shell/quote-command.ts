@@ -1,5 +1,8 @@
 const PLAIN = /^[\w@%+=:,./-]+$/;
-/** As `PLAIN`, but without `=`, because a shell would read `A=b` in the place of the command as an assignment. */
+/**
+ * Matches the same words as `PLAIN`, except words with `=`. A shell would read `A=b` in the place of the command as an
+ * assignment.
+ */
 const PLAIN_COMMAND = /^[\w@%+:,./-]+$/;
 
 /** Formats a command as a line of a POSIX shell. Quotes the words that need it. */

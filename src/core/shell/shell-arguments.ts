@@ -74,8 +74,8 @@ export function isOnlyGivenToOwner(words: readonly ShellWord[]): boolean {
 }
 
 /**
- * As `change`, but with `chooses`, so that excluded paths are not part of the forecast. A forecast of these paths is
- * not needed, because owners are not recorded.
+ * Does the same as `change`, and also sets `chooses`, so that excluded paths are not part of the forecast. A forecast
+ * of these paths is not needed, because owners are not recorded.
  */
 function changeOwner(words: readonly ShellWord[]): Arguments {
   return { ...change(words), chooses: true };

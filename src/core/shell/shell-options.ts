@@ -104,7 +104,7 @@ export function cutBefore(word: ShellWord, at: number): ShellWord {
   return { ...word, text: word.text.slice(at), glob: word.glob < at ? -1 : word.glob - at };
 }
 
-/** Returns true if one of these options is given. `names` has them separated by blanks. */
+/** Returns true if one of these options is given. `names` has the options separated by blanks. */
 export function hasAny({ options }: GivenOptions, names: string): boolean {
   return names.split(" ").some((name) => options.has(name));
 }

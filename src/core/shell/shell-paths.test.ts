@@ -4,7 +4,10 @@ import { MAX_SHELL_LINE } from "./shell-words.ts";
 import { shellPaths } from "./shell-paths.ts";
 import { processorTime } from "../../testing/processor-time.ts";
 
-/** Returns the paths of a line that runs in /w with the home /home/u. `/**` means with everything beneath. */
+/**
+ * Returns the paths of a line that runs in /w with the home /home/u. `/**` at the end of a path means that everything
+ * beneath the path is meant, too.
+ */
 function paths(line: string): string {
   const found = shellPaths(line, { cwd: "/w", home: "/home/u" });
   return found.map(({ path, deep }) => (deep ? `${path}/**` : path)).join(" ");

@@ -121,15 +121,12 @@ class ShellReader {
     }
   }
 
-  /** Returns true at a backslash before a newline. Both are dropped, and do not begin a word. */
+  /** Returns true at a backslash before a newline. A shell drops both characters, so they do not begin a word. */
   #isContinued(): boolean {
     return this.#line.startsWith("\\\n", this.#at);
   }
 
-  /**
-   * Reads `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`. `before` is the number of characters of the operator before the
-   * `>` that are still to be skipped.
-   */
+  /** Reads `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`. `before` is the number of characters to skip before the `>`. */
   #output(before: number): void {
     this.#at += before + 1;
     const c = this.#line[this.#at] ?? "";

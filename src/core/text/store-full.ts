@@ -27,9 +27,9 @@ export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
 }
 
 /**
- * Returns a `storeFull` error without the store's size, and any other error unchanged. Used for callers who may see
+ * Returns a `storeFull` error without the store's size, and any other error unchanged. This is for callers who may see
  * only a part of the store, because the size reveals whether other workspaces have a certain content. The hint is
- * removed as a whole, because it has the size, too.
+ * removed as a whole, because the hint has the size, too.
  */
 export function withoutStoreSize(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "LIMIT_EXCEEDED" || !("taken" in error.data)) return error;

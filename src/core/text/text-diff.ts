@@ -6,10 +6,10 @@ import { addAll } from "../../util/long-lists.ts";
 export const MAX_DIFF_BYTES = 4 * 1024 ** 2;
 
 /**
- * The maximum number of edits for which the shortest diff of one pair is searched. An edit is an added or removed line
- * that also occurs on the other side. A line that occurs on only one side needs no search. The time of the search grows
- * with the square of the edits (about 50 ms at 1,000). If there are more edits, the diff replaces everything between
- * the first and the last difference.
+ * The maximum number of edits for which the shortest diff of two contents is searched. An edit is an added or removed
+ * line that also occurs on the other side. A line that occurs on only one side needs no search. The time of the search
+ * grows with the square of the edits (about 50 ms at 1,000). If there are more edits, the diff replaces everything
+ * between the first and the last difference.
  */
 export const MAX_EDITS = 1000;
 
@@ -22,7 +22,10 @@ const MAX_LINES = 500_000;
  */
 const MOST_STEPS = 20 * MAX_EDITS ** 2;
 
-/** The steps that remain for the patches of one answer. If none remain, differences are replaced as a whole. */
+/**
+ * The steps that remain for the patches of one answer. If no steps remain, everything between the first and the last
+ * difference is replaced as a whole.
+ */
 export class DiffBudget {
   #steps = MOST_STEPS;
 
@@ -45,7 +48,7 @@ const SNIFFED_BYTES = 8000;
 /** Types and modes in git's notation: a file, an executable file, a symbolic link (its content is the target). */
 export type GitMode = "100644" | "100755" | "120000";
 
-/** The two contents to compare. A missing side is a file that does not exist. */
+/** The two contents to compare. If a side is absent, the file does not exist on that side. */
 export interface DiffInput {
   /** Relative to the folder in which the patch is applied. Names that are not UTF-8 are as in `WorkspacePath`. */
   readonly path: string;
@@ -62,8 +65,8 @@ export interface DiffInput {
 
 /**
  * A patch, or the reason why there is none:
- * - `text`: `patch` is `""` if both sides are equal. Otherwise, it has git's form, for `git apply` and `patch -p1`. The
- *   patch is always text, because the contents are UTF-8, and names are quoted as in git.
+ * - `text`: `patch` is `""` if both sides are equal. Otherwise, `patch` has git's form, for `git apply` and `patch
+ *   -p1`. The patch is always text, because the contents are UTF-8, and names are quoted as in git.
  * - `binary`: a side is not UTF-8, or has a NUL among its first 8,000 bytes.
  * - `too-large`: a side is longer than `MAX_DIFF_BYTES`, or too many lines differ.
  */

@@ -46,7 +46,7 @@ export class FolderLeaves {
     return this.#names[at] === child.name && this.#levels[0]?.[at] === childLeaf(child);
   }
 
-  /** Returns the folder with some children changed. `undefined` removes a child. */
+  /** Returns the tree of the folder after changes of some children, by their names. `undefined` removes a child. */
   with(changes: ReadonlyMap<string, TreeChild | undefined>): FolderLeaves {
     const names = [...this.#names];
     const leaves = [...(this.#levels[0] ?? [])];

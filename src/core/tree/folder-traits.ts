@@ -63,8 +63,8 @@ const MOST_READ_BYTES = 32 * 1024 * 1024;
 const MOST_READ_ENTRIES = 10_000;
 
 /**
- * Returns true if every file of a folder is read again at each scan. Such a scan is unnecessary if ctime reveals
- * changes, and would take too long for a folder above the limits.
+ * Returns true if every file of a folder is read again at each scan. Reading every file is unnecessary if ctime reveals
+ * changes, and would take too long in a folder above the limits.
  */
 export function readsAll(
   { ctime }: Pick<FolderTraits, "ctime">,
@@ -74,9 +74,9 @@ export function readsAll(
 }
 
 /**
- * Kinds of file systems that are on another machine or shared with one, by their names in /proc/self/mountinfo. This
- * machine is not notified of changes that other machines make. FUSE file systems that are not in `OWN_FUSE` are
- * regarded as shared (sshfs, shared folders of a virtual machine, the mounts of containers).
+ * Kinds of file systems that are on another machine, or are shared with another machine, by their names in
+ * /proc/self/mountinfo. The watcher is not notified of changes that other machines make. FUSE file systems that are not
+ * in `OWN_FUSE` are regarded as shared (sshfs, shared folders of a virtual machine, the mounts of containers).
  */
 const SHARED = new Set(
   (

@@ -1,8 +1,8 @@
 import { leastOf } from "../../util/long-lists.ts";
 
 /**
- * Decides which states of a pruned history are kept. This determines which contents `gc` may free, and which contents
- * `verify` may find missing. No other module decides this.
+ * Decides which states of a pruned history are kept. The kept states determine which contents `gc` may free, and which
+ * contents may be missing when `verify` looks for them. No other module decides this.
  */
 
 /**
@@ -64,8 +64,8 @@ interface InForce<T> {
 }
 
 /**
- * Calls `need` for each content that a kept state needs, as soon as this is known. Keeps at most one content of each
- * record in memory.
+ * Calls `need` for each content that a kept state needs, as soon as the need is known. Keeps at most one content of
+ * each record in memory.
  */
 export class NeededContents<T> {
   readonly #pruning: KeptStates | undefined;

@@ -64,7 +64,10 @@ describe("mergeText", () => {
   });
 });
 
-/** Generates a text of distinct lines, and edits of some of them by two actors, never adjacent to each other's. */
+/**
+ * Generates a text of distinct lines, and edits of some lines by two actors. The edits of one actor are never adjacent
+ * to edits of the other.
+ */
 const edited = fc
   .array(fc.constantFrom("none", "mine", "theirs", "gap"), { minLength: 1, maxLength: 40 })
   .chain((owners) =>

@@ -148,7 +148,7 @@ function linesOf(bytes: Uint8Array): readonly string[] | undefined {
  * The reason why two sides conflict at a path:
  * - `content`: their contents or link targets differ, and were not merged.
  * - `binary`: a content cannot be merged, because it is not text or is too large.
- * - `mode`: they changed the mode differently.
+ * - `mode`: both sides changed the mode differently.
  * - `kind`: a side changed the kind.
  * - `deleted`: our side deleted the path, which the other side changed. In the mode `two-way-resolved` of a sync, our
  *   side is alpha.

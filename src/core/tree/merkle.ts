@@ -57,7 +57,9 @@ export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: B
   return hashToBytes(leafOf(name, kind, mode, hashFromBytes(hash32)));
 }
 
-/** Returns the root of the tree over these leaves of 32 bytes each. Without leaves, it is the SHA-256 of no bytes. */
+/**
+ * Returns the root of the tree over these leaves of 32 bytes each. Without leaves, the root is the SHA-256 of no bytes.
+ */
 export function treeHash(leaves: readonly Buffer[]): Buffer {
   const range = new CompactRange();
   for (const leaf of leaves) range.add(hashFromBytes(leaf));

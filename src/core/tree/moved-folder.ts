@@ -1,8 +1,8 @@
 import { ChronicleError } from "../values/errors.ts";
 
 /**
- * Returns the error for a workspace that was opened before its folder was moved. The error is thrown once the new place
- * is recorded.
+ * Returns the error for a workspace that was opened before its folder was moved. The error is thrown after the new
+ * place was recorded.
  */
 export function movedFolder(from: string, to: string): ChronicleError {
   return new ChronicleError("NOT_FOUND", `the tracked folder ${from} was moved to ${to}: nothing was done`, {

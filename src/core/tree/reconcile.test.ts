@@ -42,7 +42,10 @@ function nameOf(entry: Entry | undefined): string {
   return same?.[0] ?? "?";
 }
 
-/** Returns a decision such as `take B` or `join A+x`. `[B]` means that B is kept aside; `!` is why alpha had to win. */
+/**
+ * Formats a decision as a text, such as `take B` or `join A+x`. `[B]` means that B is kept aside. The text after `!` is
+ * the reason of a conflict that alpha won.
+ */
 function shown(decision: Decision): string {
   if (decision.action === "merge") return `merge, else ${shown(decision.otherwise)}`;
   const { action, reason, kept, local, remote } = decision;

@@ -173,10 +173,7 @@ function isOnlyMode({ base, local, remote }: PathSides): boolean {
   return local.kind === "dir" || base === undefined;
 }
 
-/**
- * Decides a conflict safely. An edit beats a deletion, because the deleted state is in the history. Otherwise, both
- * sides stay.
- */
+/** Decides a conflict safely. An edit beats a deletion. Otherwise, both sides stay as they are. */
 function unresolved(sides: PathSides, reason: ConflictReason): Settled {
   const { local, remote } = sides;
   if (local === undefined || remote === undefined) return settle(sides, both(local ?? remote));
@@ -242,8 +239,8 @@ const SIDES: readonly Side[] = ["local", "remote"];
  * Then the trees are made consistent:
  * - A folder is kept or restored if a path in it is kept or restored.
  * - If the result would have a path beneath a file or link, the file or link and all paths beneath it are one conflict
- *   (reason `folder`). Both sides stay as they are at these paths. In `two-way-resolved`, they get alpha's state
- *   instead.
+ *   (reason `folder`). Both sides stay as they are at these paths. In `two-way-resolved`, these paths get alpha's state
+ *   on both sides instead.
  */
 export function reconcileTrees(trees: Trees, options: ReconcileOptions): PathDecision[] {
   const items = joined(trees).map(([path, sides]) => ({ path, sides, decision: reconcilePath(sides, options) }));
@@ -299,7 +296,7 @@ function makeWhole(items: Item[], options: ReconcileOptions): void {
   }
 }
 
-/** Keeps or restores a folder on the sides that will have a path in it. */
+/** Keeps or restores a folder on the sides that will have a path in the folder. */
 function revive(item: Item, needing: readonly Side[]): void {
   const { sides, decision } = item;
   const to: { -readonly [side in Side]: Entry | undefined } = {

@@ -15,7 +15,7 @@ export interface WorkAround {
 }
 
 /**
- * The kinds of open work. The descendants of their processes count as processes of an agent. `agents`: agents' sessions
- * and all actions. `agents and runs`: runs, too.
+ * The kinds of open work whose processes, with all their descendants, count as processes of an agent. `agents` means
+ * agents' sessions and all actions. `agents and runs` means agents' sessions, all actions and all runs.
  */
 export type Around = "agents" | "agents and runs";

@@ -5,8 +5,7 @@ import canonicalize from "canonicalize";
  * Canonical JSON: RFC 8785 (JCS). One value has exactly one text: no spaces, keys sorted by UTF-16 code units, numbers
  * in the format of ECMAScript, and only the escapes that JSON requires.
  *
- * `JSON.stringify` already writes this text for values whose keys are in order. Therefore, the sorting writer is only
- * the fallback.
+ * `JSON.stringify` already writes this text for values whose keys are in order. Only other values need `sortingWrite`.
  */
 
 /** The maximum nesting. Deeper values are refused, because they could exhaust the stack of a reader. */

@@ -1,9 +1,9 @@
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { optional } from "../../util/optional.ts";
 
-// Handles the times of a log whose clock was wrong for a while. Events are ordered by seq. The time of an event is the
-// time of the writer's clock. Therefore, times grow with seq, except where the clock went back between two events. Such
-// a step back is a jump.
+// Handles the times of a log if the writer's clock was wrong for a while. Events are ordered by seq. The time of an
+// event is the time of the writer's clock. Times therefore grow with seq, unless the clock was set back between two
+// events. Such a step back is a jump.
 
 export interface ClockJump {
   /** The first event after the jump. */
@@ -50,8 +50,8 @@ export interface SeqSpan {
 }
 
 /**
- * Returns the spans between the jumps, the last span first. Within each span, times grow with seq. A span of `behind`
- * is not split, because all its events are treated as recorded at its `ts`.
+ * Returns the spans between the jumps, the last span first. Within each span, times grow with seq. No jump splits a
+ * span of `behind`, because all events of such a span are treated as recorded at the `ts` of the span.
  */
 export function spansBetween(
   jumps: readonly ClockJump[],
@@ -71,14 +71,14 @@ export function spansBetween(
 }
 
 /**
- * Events whose clock was behind. They are treated as recorded right after the previous event, at the time `ts` of that
- * event.
+ * Events whose clock was behind. They are treated as recorded right after the event before the span, at the time `ts`
+ * of that event.
  */
 export interface BehindSpan extends SeqSpan {
   readonly ts: string;
 }
 
-/** The first event in a span whose time is at or after a given time. */
+/** Of the events in a span, the first one that has a certain time or a later time. */
 export interface Crossing {
   readonly seq: number;
   readonly ts: string;
@@ -92,7 +92,8 @@ export interface Crossing {
  * the jump, by at least the length of the jump. A clock that was behind leaps forward after the jump, by at least the
  * same length. If neither leap is found, or if both are found, the clock is assumed to have been ahead.
  *
- * `firstFrom` returns the first event in a span whose time is at or after the given time; `undefined` if there is none.
+ * Of the events in a span, `firstFrom` returns the first one that has the given time or a later time; `undefined` if
+ * there is none.
  */
 export async function spansBehind(
   all: readonly ClockJump[],
@@ -122,8 +123,8 @@ export async function spansBehind(
 /**
  * Returns the most plausible time at which an event was recorded, in milliseconds since 1970. This is the event's own
  * time, with two corrections:
- * - A time after the present time `now` means that the clock was ahead. It is lowered to `now` or to the earliest `ts`
- *   of the later jumps, whichever is earlier.
+ * - A time after the present time `now` means that the clock was ahead. Such a time is lowered to `now` or to the
+ *   earliest `ts` of the later jumps, whichever is earlier.
  * - The result is at least the `before` of each jump up to this event. A `before` that is after `now` does not count.
  */
 export function plausibleTime({ seq, ts }: TimedEvent, jumps: readonly ClockJump[], now: number): number {

@@ -5,8 +5,8 @@ import type { WorkspacePath } from "./path.ts";
 export type EntryKind = "file" | "symlink" | "dir";
 
 /**
- * The state of one path. Two entries are equal if kind, mode and hash are equal. The time is only informative, and the
- * size follows from the hash.
+ * The state of one path. Two entries are equal if kind, mode and hash are equal. The time and the size are not
+ * compared, because the time is only informative, and the size follows from the hash.
  */
 export interface Entry {
   readonly path: WorkspacePath;
@@ -17,7 +17,10 @@ export interface Entry {
   readonly size: number;
   /** The time of modification, in whole milliseconds since the epoch; 0 for a directory. */
   readonly mtimeMs: number;
-  /** The nanoseconds of the time after `mtimeMs`, from 1 to 999,999; `undefined` if they are 0 or unknown. */
+  /**
+   * The part of the modification time below one millisecond, in nanoseconds, from 1 to 999,999; `undefined` if this
+   * part is 0 or unknown.
+   */
   readonly mtimeRestNs?: number | undefined;
   /** The SHA-256 of the content or of the link target; `undefined` for a directory. */
   readonly hash: Hash | undefined;

@@ -145,7 +145,7 @@ export function isTroubleOfDisk(errno: string | undefined): boolean {
 export const STAYS_IN_WORDS =
   "an earlier write may be in the file and not on the disk: changes are accepted again once the server is ended and started anew";
 
-/** Describes the trouble of a store's disk without the path, for people who must not know the machine's paths. */
+/** Describes a failure of a store's disk without naming a path, for people who must not know the machine's paths. */
 export function troubleInWords(errno: string): string {
   if (errno === "EDQUOT") return "the quota of the store's disk is used up (EDQUOT)";
   if (isOutOfSpace(errno)) return `the store's disk has no room (${errno})`;

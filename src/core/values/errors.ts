@@ -31,7 +31,7 @@ export type ErrorCode =
   /** A condition that the caller has set is not fulfilled. */
   | "PRECONDITION_FAILED"
   /**
-   * These codes are about talking to a server. `UNAUTHENTICATED`: no token, or a wrong one. `RATE_LIMITED`: too many
+   * These codes are about a request to a server. `UNAUTHENTICATED`: no token, or a wrong one. `RATE_LIMITED`: too many
    * requests. `UNAVAILABLE`: no answer, or the server cannot answer the request now.
    */
   | "UNAUTHENTICATED"

@@ -61,13 +61,15 @@ export interface FileRecord {
   readonly action?: string;
   /** The innermost transaction in which the change was made. Omitted if `action` itself was within this transaction. */
   readonly transaction?: string;
-  /** The turn of a conversation. Only for work that was done in another copy. */
+  /** The turn of a conversation. Set only for work that was done in another copy. */
   readonly turn?: string;
-  /** The replica that wrote the change, and the replica's own event. Only at an origin. */
+  /** The replica that wrote the change, and the replica's own event. Set only at an origin. */
   readonly replica?: ReplicaEvent;
-  /** The iteration at the origin. Only at a replica. */
+  /** The iteration at the origin. Set only at a replica. */
   readonly upstream?: UpstreamIteration;
-  /** The ids of the runs, actions and transactions that may have made the change. Only if the actor is `ambiguous`. */
+  /**
+   * The ids of the runs, actions and transactions that may have made the change. Set only if the actor is `ambiguous`.
+   */
   readonly candidates?: readonly string[];
   /**
    * The id of the intent of the operation that made the change: a write, a restore, an undo, a redo, or the settling of
@@ -196,7 +198,10 @@ export function encodeFile(record: FileRecord): RecordBody {
   return body;
 }
 
-/** Adds the time of an entry. `mtime_ns` has the nanoseconds after `mtime_ms`, if there are any. */
+/**
+ * Adds the modification time of an entry. `mtime_ns` is the part of the time below one millisecond, in nanoseconds. It
+ * is left out if this part is 0.
+ */
 function encodeTime(body: Record<string, Json>, { mtimeMs, mtimeRestNs = 0 }: Entry): void {
   body["mtime_ms"] = mtimeMs;
   if (mtimeRestNs !== 0) body["mtime_ns"] = mtimeRestNs;
@@ -273,7 +278,8 @@ function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry
 }
 
 /**
- * Returns the nanoseconds after the milliseconds. The value 0 is never written, so that each time has only one form.
+ * Returns the part of a modification time below one millisecond, in nanoseconds; `undefined` if the field is missing.
+ * The value 0 is never written, so that each time has only one form.
  */
 function decodeRest(body: RecordBody): number | undefined {
   if (body["mtime_ns"] === undefined) return undefined;

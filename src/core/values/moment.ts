@@ -13,7 +13,7 @@ export type MomentBase =
   /** The present state, whether it is recorded or not. */
   | { readonly kind: "now" }
   | { readonly kind: "ago"; readonly ms: number }
-  /** A time since 1970, in UTC. */
+  /** A point in time: the milliseconds since 1970, in UTC. */
   | { readonly kind: "time"; readonly ms: number }
   /** A time relative to the present, in the zone of whoever resolves it. */
   | { readonly kind: "spoken"; readonly spoken: SpokenTime }
@@ -65,7 +65,7 @@ export function parseMoment(text: string, toUtc: (time: CalendarTime) => number 
 
 /**
  * Returns true if the moment names the same state whenever it is looked up. A word may change its meaning: a snapshot
- * may get this name later, or another id may begin with it. Returns false for every moment with `~N`, too.
+ * may get this name later, or another id may begin with the word. Returns false for every moment with `~N`, too.
  */
 export function isFixed({ base, back }: Moment): boolean {
   return back === 0 && ["number", "seq", "baseline"].includes(base.kind);

@@ -163,8 +163,8 @@ export function isRoot(path: string): boolean {
 }
 
 /**
- * Returns the folder that contains the path, in the same tracked root. A root is its own parent, as `/..` is `/`. To go
- * up all folders, use `foldersAbove`.
+ * Returns the folder that contains the path, in the same tracked root. A root is its own parent, as `/..` is `/`.
+ * `foldersAbove` yields all folders above a path.
  */
 export function parentOf(path: WorkspacePath): WorkspacePath {
   const slash = path.lastIndexOf("/");
@@ -191,8 +191,8 @@ export function rootFolderOf(path: WorkspacePath): WorkspacePath {
 
 /**
  * Returns the parent of a path in a tree in which the further roots are children of the first root; `undefined` for the
- * top. Use this only for an index or a cache with such a tree. Everywhere else, a further root is not a child of the
- * first root.
+ * top. This function is only for an index or a cache with such a tree. Everywhere else, a further root is not a child
+ * of the first root.
  */
 export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   if (path === ROOT) return undefined;
@@ -268,7 +268,7 @@ export function isInFurtherRoot(text: string): boolean {
 
 /**
  * Returns true if a path within a root begins with `base64:` or, in the first root, like the mark of a further root.
- * Its text would be read as another path.
+ * Without a prefix (`textMark`), the text of such a path would be read as another path.
  */
 export function beginsLikeMark(root: string | undefined, inner: string): boolean {
   return inner.startsWith(BYTES_TEXT) || (root === undefined && ROOT_TEXT.test(inner));

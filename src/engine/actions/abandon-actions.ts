@@ -42,7 +42,7 @@ export async function closingDraft(
 ): Promise<EventDraft> {
   const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
   const { reason: _before, omittedBefore, aside: _aside, omittedChanges: _told, ...record } = action;
-  // If the omitted paths were not scanned, keep the result of an earlier end.
+  // If the omitted paths were not scanned, the changes that an earlier end of the action recorded stay recorded.
   const { changes: omittedChanges = [], aside } =
     omitted.changes === undefined ? { changes: action.omittedChanges, aside: action.aside } : omitted;
   const ended = new Date(context.now()).toISOString();
@@ -179,8 +179,8 @@ interface ClosingCapture extends CaptureOptions {
 }
 
 /**
- * Captures, and closes actions in the same commit. Rule files that appeared during the actions and that only new rules
- * leave out are recorded first (see `hiddenRules`). A further capture then closes the actions.
+ * Captures the changes on disk, and closes the actions in the same commit. Rule files that appeared during the actions
+ * and that only new rules leave out are recorded first (see `hiddenRules`). A further capture then closes the actions.
  */
 export async function captureWithRules(
   context: Context,

@@ -42,7 +42,7 @@ export interface AskedAction {
   readonly around: readonly string[];
   /** True if nothing could be kept, but the tool will run nevertheless. */
   readonly isExposed?: true;
-  /** Called with the open action of the same call, if there is one. No other action is begun in that case. */
+  /** Called with the open action of the same tool call, if there is one. No other action is begun in that case. */
   readonly onOpen: (same: LoggedAction) => void;
 }
 
@@ -266,9 +266,9 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
 }
 
 /**
- * The maximum number of paths that a record lists in `files`. If there are more paths, only the declared ones are
- * listed, however many. The states beneath the declared paths can still be read from the history, as of
- * `from_seq`.
+ * The maximum number of paths that a record lists in `files`. If there are more paths, only the declared paths are
+ * listed, even if their number exceeds this maximum. The states beneath the declared paths can still be read from the
+ * history, as of `from_seq`.
  */
 const MOST_LISTED = 20_000;
 

@@ -11,7 +11,8 @@ import { targetsFor } from "./outside.ts";
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const TYPE = /^[^\p{C}\s]{1,128}$/u;
 /**
- * The maximum length of turns, call ids and actors' names, in UTF-16 code units. Agents choose the first two freely.
+ * The maximum length of turn ids, call ids and actors' names, in UTF-16 code units. Agents choose turn ids and call ids
+ * freely.
  */
 const MOST_ID = 512;
 /** The maximum length of a summary, in UTF-16 code units. A longer summary is cut, and ends in `…`. */

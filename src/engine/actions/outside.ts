@@ -271,8 +271,8 @@ export function targetsFor({ worktree, outside }: Context, type: string, payload
 }
 
 /**
- * Returns the roots as if the deepest folder that contains all of them were `/`: `/home/a/x`, `/home/a/y` → `/x`, `/y`.
- * Returns an empty list if only `/` contains all of them.
+ * Returns the roots as if the deepest folder that contains all of them were `/`. For example, `/home/a/x` and
+ * `/home/a/y` become `/x` and `/y`. Returns an empty list if only `/` contains all of them.
  */
 function atTheTop(roots: readonly TargetRoot[]): TargetRoot[] {
   const [first = "", ...others] = roots.map(placeOfRoot);

@@ -205,7 +205,7 @@ async function endAbandoned(context: Context, session: Session): Promise<Session
 /** The maximum number of paths that a note names. */
 const MOST_NAMED = 5;
 
-/** Describes the kept-aside paths that have changed. The process died before it could record their changes. */
+/** Describes the changed kept-aside paths of a session whose process died before it could record their changes. */
 function keptText({ omittedChanges }: Session): string {
   const kept = omittedChanges.filter(isRestored).map(({ path }) => shownPath(path));
   if (kept.length === 0) return "";

@@ -67,8 +67,9 @@ export async function withCandidates(
 }
 
 /**
- * Returns the run or action `id` with the others that were open at some time since it began. Leaves out the others that
- * are still open although their process is gone. Returns `undefined` if `id` is unknown or was denied.
+ * Returns the run or action `id`, and the other runs and actions that were open at some time since `id` began. Leaves
+ * out the others that are still open although their process is gone. Returns `undefined` if `id` is unknown or was
+ * denied.
  */
 async function workBeside(context: Context, id: string): Promise<Beside | undefined> {
   const runs = (await loggedSessions(context)).filter((one) => one.kind === "run");

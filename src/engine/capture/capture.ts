@@ -217,8 +217,8 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const contested = changes.filter(isContested).map((change) => change.path);
     const free = changes.filter((change) => !isContested(change));
     const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options, head });
-    // Coverage and the events of `also` are recorded with the last changes. Changes are the last ones if no path is
-    // contested.
+    // Coverage and the events of `also` are recorded with the last changes. These changes are the last ones if no path
+    // is contested.
     const isLast = contested.length === 0;
     const omitted = [...earlier.omitted, ...reading.omitted];
     const around = await aroundReturned(context, reading, { changes: ours, fromSeq: head.seq });

@@ -5,9 +5,10 @@ import type { DirtyPaths } from "../log/dirty-paths.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
 /**
- * After a hinted scan, the next one is delayed by `times` its duration, but at most by `mostMs`. The delay keeps a busy
- * folder from being read all the time. The first scan after a change of the tracked folders causes no delay. Folders
- * that were skipped until then are watched only after that scan, so the next scan must come soon.
+ * The delay of the next hinted scan after a hinted scan. The delay is `times` multiplied by the duration of the earlier
+ * scan, but at most `mostMs` milliseconds. The delay keeps a busy folder from being read all the time. The first scan
+ * after a change of the tracked folders causes no delay. Folders that were skipped until then are watched only after
+ * that scan, so the next scan must come soon.
  */
 const REST = { times: 3, mostMs: 10_000 };
 
@@ -33,8 +34,8 @@ interface HintedCaptureOptions {
 }
 
 /**
- * Captures a folder as it changes: hints say which paths to scan, and a path is scanned once it has been quiet for a
- * moment.
+ * Captures a folder as it changes. Hints say which paths to scan, and a path is scanned once it has been quiet for
+ * `quietMs`.
  *
  * - No hinted path is lost. A hinted path stays dirty until a scan takes it. If that scan leaves the path out, the path
  *   becomes dirty again.
@@ -101,7 +102,7 @@ export class HintedCapture {
     this.#next();
   }
 
-  /** Puts off the hinted scans for this time. A later call replaces an earlier one. */
+  /** Delays the hinted scans by `ms` milliseconds. A later call replaces an earlier one. */
   rest(ms: number): void {
     this.#resting?.[Symbol.dispose]();
     this.#resting = undefined;

@@ -136,7 +136,7 @@ async function lookAt(
 }
 
 function isRecent(stat: PathStat, nowMs: number): boolean {
-  // An absent file may appear again in a moment, because programs replace files.
+  // An absent file may soon appear again, because programs replace files.
   if (stat === undefined || stat === "unknown") return true;
   return Number(newest(stat) / 1_000_000n) > nowMs - RECENT_MS;
 }

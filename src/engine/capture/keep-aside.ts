@@ -217,7 +217,10 @@ export function isIgnoredByGit({ reason, detail = "" }: Omission): boolean {
   return reason === "excluded" && detail.startsWith("gitignore");
 }
 
-/** Returns `undefined` if the path is gone, unreadable, or changed since `stat`, or if its content was erased. */
+/**
+ * Stores the content of a path, and returns the path's entry. Returns `undefined` if the path is gone, unreadable, or
+ * changed since `stat`, or if its content was erased.
+ */
 async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted): Promise<Entry | undefined> {
   const content = await readNow(context, path);
   if (content !== undefined && (await erasedContents(context)).has(sha256(content))) return undefined;
@@ -256,8 +259,8 @@ async function entryNow(
 }
 
 /**
- * Returns the plan for the record of a run or action that begins. Until it ends, the plan says that all kept-aside
- * paths were removed.
+ * Returns the plan for the record of a run or action that begins. Until the run or action ends, the plan says that all
+ * kept-aside paths were removed.
  */
 function asideBefore(
   context: Context,

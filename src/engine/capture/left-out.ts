@@ -17,7 +17,7 @@ interface Touching {
 }
 
 export interface LeftOut {
-  /** The existing paths that no capture takes, at and beneath those that the tool names. */
+  /** The existing paths that no capture takes, at and beneath the paths that the tool names. */
   readonly named: readonly Omission[];
   /** The paths that are kept aside whole: what git ignores, and git's own state. */
   readonly kept: readonly Omission[];
@@ -59,8 +59,8 @@ function isExposed(one: Omission): boolean {
 }
 
 /**
- * Returns the existing paths, at and beneath these, that no capture takes. Reads contents only to recognise paths that
- * are off the record.
+ * Returns the existing paths that no capture takes, at and beneath the given paths. Reads contents only to recognise
+ * paths that are off the record.
  */
 async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Promise<Omission[]> {
   if (paths.length === 0) return [];

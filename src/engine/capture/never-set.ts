@@ -24,7 +24,7 @@ function restorable(entry: Entry | undefined): Entry | undefined {
   return (entry.mode & NEVER_SET_ON_FOLDERS) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET_ON_FOLDERS };
 }
 
-/** Returns the changes without the bits that are never set. Leaves out the changes that change nothing else. */
+/** Returns the changes without the bits that are never set. Leaves out changes that change only such bits. */
 export function makeable(changes: readonly Change[]): Change[] {
   return changes.flatMap(({ path, before, after }) => changeBetween(path, before, restorable(after)) ?? []);
 }

@@ -18,6 +18,7 @@ import { shownPath } from "../log/shape.ts";
  * somebody else changes them.
  */
 
+/** Work off the record that has begun, with the scan before it. */
 export interface OffRecordWork {
   readonly id: string;
   readonly before: Seen;
@@ -73,7 +74,7 @@ export async function endOffRecord(context: Context, work: OffRecordWork): Promi
       ...state,
       going: state.going.map((one) => (one.id === id ? { id, started: one.started, ...OVER } : one)),
     })).catch((trouble: unknown) => {
-      // If this fails, too, other processes treat the work as running until this process ends.
+      // If this change fails, too, other processes treat the work as running until this process ends.
       if (!(trouble instanceof ChronicleError)) throw trouble;
     });
     throw notNoted(error);

@@ -26,6 +26,7 @@ import { optional } from "../../util/optional.ts";
  * out.
  */
 
+/** The changes of omitted paths that the end of an action reports, and the contents that stay kept aside. */
 export interface EndOfOmitted {
   readonly changes?: readonly OmittedChange[];
   readonly aside?: Aside;
@@ -138,8 +139,8 @@ function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange
 }
 
 /**
- * Returns the rule files that appeared during these actions and that only new rules, such as their own, leave out. The
- * caller records these files as changes of the actions, and closes the actions after that.
+ * Returns the rule files that appeared during these actions and that only new rules leave out, such as the rules in
+ * these files themselves. The caller records these files as changes of the actions, and closes the actions after that.
  */
 export async function hiddenRules(
   context: Context,

@@ -45,6 +45,7 @@ import { answer } from "../log/answer.ts";
  * changed.
  */
 
+/** The plan of an operation that changes files, and the fields for its record. */
 export interface Operation {
   readonly kind: IntentRecord["kind"];
   readonly summary: string;
@@ -414,9 +415,10 @@ export async function restOf(context: Context, { id, intent }: OpenIntent): Prom
 }
 
 /**
- * Finishes the operations that a crash has interrupted. A path that still is as `before`, or is absent, is brought to
- * `after`. A path that is already as `after` is done. Every other path was edited meanwhile: it is left alone, and the
- * next capture records it. An incomplete write to a hosted workspace is undone instead (see `tornWrite`).
+ * Finishes the operations that a crash has interrupted. A path that still has its state `before` gets its state
+ * `after`. A path that the interrupted operation may have left absent or half changed gets the state `after`, too. A
+ * path that already has its state `after` is done. Every other path was edited meanwhile. Such a path is left alone,
+ * and the next capture records it. An incomplete write to a hosted workspace is undone instead (see `tornWrite`).
  */
 export async function settle(context: Context): Promise<FinishedIntent[]> {
   const finished: FinishedIntent[] = [];
@@ -448,8 +450,8 @@ async function settleOne(context: Context, commit: Commit, { id, intent }: OpenI
     ...optional({ keepMtime: intent.keepMtime }),
     ...maskOf(intent),
   });
-  // A write never counts as nothing, because its events may be in the log already. The next capture records the paths
-  // that could not be written.
+  // For a write, `isNothing` is never true, because the events of the write may be in the log already. The next capture
+  // records the paths that could not be written.
   const isNothing = intent.kind !== "write" && isNone(intent, whole, all);
   const { report, recorded } = await splitAside(context, whole, beside);
   dropDerived(context, report.applied, { units, still: [] });

@@ -32,7 +32,7 @@ interface Group {
   readonly timer: Disposable;
 }
 
-/** `isAll`: the group stands for all paths. `isLate`: its timer ends the longest wait. */
+/** `isAll` is true if the group stands for all paths. `isLate` is true if the group's timer ends the longest wait. */
 interface GroupKind {
   readonly isAll: boolean;
   readonly isLate: boolean;
@@ -48,8 +48,8 @@ interface Waiting {
 const EVERYTHING = "" as WorkspacePath;
 
 /**
- * Holds paths back while they are being written. A file is scanned once it has been quiet for a moment, because before
- * that it may be half written. A file that is never quiet is scanned after the longest wait.
+ * Holds paths back while they are being written. A file is scanned only once it has been quiet for `quietMs`, because
+ * an earlier scan might find it half written. A file that is never quiet is scanned after the longest wait.
  */
 export class QuietPaths {
   readonly #options: QuietPathsOptions;

@@ -25,6 +25,7 @@ import { NODE_TIMERS } from "../../util/timers.ts";
 
 /** Scans the disk and reads what may have changed since the last scan; records nothing. */
 
+/** The options of a scan that reads the disk. */
 export interface LookOptions extends OffRecordOptions {
   /** True if every path is read again, even if its stat shows no change. */
   readonly paranoid?: boolean;

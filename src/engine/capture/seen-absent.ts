@@ -29,6 +29,7 @@ import { pathArgument, shownPath } from "../log/shape.ts";
  * moment is not known.
  */
 
+/** The states to which an operation takes a path back, and the facts that make a check of them unnecessary. */
 export interface BackTo {
   /** The seqs of the states to go back to. Each of these states must show that the path was absent. */
   readonly seqs: readonly number[];

@@ -18,7 +18,7 @@ import { project, type BasesAtHand, type PlacedEvent, type ProjectOptions } from
 import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
 
 /**
- * Everything that is recorded is committed here.
+ * Commits the events that this process records in the history of a workspace.
  *
  * The order of a commit:
  *
@@ -102,7 +102,8 @@ export async function withCommit<T>(
     if (events.length > 0) await context.headFollower.committed();
     return result;
   } finally {
-    // Emitted last, because listeners may read the events. Acknowledged events are emitted even if a later step failed.
+    // The events are emitted last, because listeners may read them. Acknowledged events are emitted even if a later
+    // step failed.
     if (events.length > 0) context.recorded.emit({ events });
   }
 }

@@ -23,7 +23,7 @@ const PUT_OFF_MS = 1_000;
  */
 const LOCK_MS = 500;
 
-/** Runs work later. A timer keeps no process alive. */
+/** Runs work later. A waiting timer does not keep the process alive. */
 export interface HeadTimers {
   after(ms: number, run: () => void): Disposable;
 }
@@ -188,7 +188,8 @@ export class PacedHeadFollower implements HeadFollower {
       else this.#behindSince = undefined;
       return found;
     } catch (error) {
-      // Another process holds the lock, because it is writing. It will sign these events together with its own.
+      // Another process holds the lock, because it is writing. That process will sign these events together with its
+      // own.
       if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
       return undefined;
     }

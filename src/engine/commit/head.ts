@@ -75,8 +75,8 @@ export async function showHead(context: Context): Promise<HeadShape> {
  * - If the log is damaged, or contradicts its index or the kept head, the index is rebuilt. The rebuild checks the log
  *   line by line.
  *
- * Throws `READ_ONLY` if the workspace was opened for reading only, `LOG_DAMAGED` if lines in the middle are damaged,
- * and `IO` if the key's file holds no key.
+ * Throws `READ_ONLY` if the workspace was opened for reading only, `LOG_DAMAGED` if lines in the middle of the log are
+ * damaged, and `IO` if the key's file holds no key.
  */
 export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
   refuseReadOnly(context);

@@ -49,8 +49,8 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
 }
 
 /**
- * Returns, by the id of a transaction, the seq of the commit of the outermost transaction around it (perhaps itself).
- * Leaves out transactions whose outermost transaction was not committed.
+ * Returns, by the id of a transaction, the seq of the commit of the outermost transaction around it (which can be the
+ * transaction itself). Leaves out transactions whose outermost transaction was not committed.
  */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
@@ -99,8 +99,8 @@ function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): Acti
 }
 
 /**
- * Returns the net changes of the transaction with this id or beginning of an id. Throws `NOT_FOUND` or `AMBIGUOUS`.
- * `without` is true for events to leave out.
+ * Returns the net changes of the transaction whose id is `id`, or begins with `id`. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ * `without` returns true for events to leave out.
  */
 export async function changesOfTransaction(
   context: Context,

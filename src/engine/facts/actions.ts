@@ -50,8 +50,8 @@ const open = memoKey<Map<string, LoggedAction>>("open actions");
 const rowsAt = memoKey<{ readonly hash: string; readonly rows: readonly EventRow[] }>("open rows");
 
 /**
- * Returns the rows of the last events of all unfinished records whose ids begin with `prefix`. `at`: the head, if the
- * caller holds the lock and knows it.
+ * Returns the rows of the last events of all unfinished records whose ids begin with `prefix`. `at` is the head, if the
+ * caller holds the lock and knows the head.
  */
 export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
   const { index, memo } = context;
@@ -120,7 +120,7 @@ export async function latestActions(context: Context, most: number): Promise<Log
 }
 
 /**
- * Finds an action by its id, by the beginning of its id, or by the id that the agent gave to the call. Throws
+ * Finds an action by its id, by the beginning of its id, or by the id that the agent gave to the tool call. Throws
  * `NOT_FOUND` or `AMBIGUOUS`.
  */
 export async function findAction(context: Context, id: string): Promise<LoggedAction> {
@@ -214,8 +214,8 @@ function eventsUpTo({ index }: Context, from: number, to: number): Promise<reado
 }
 
 /**
- * Returns the latest beginning of an action: `known.at`, or a later one of an action with an event in `rows` (oldest
- * first).
+ * Returns the first event of the action that began last: `known.at`, or the later first event of an action with an
+ * event in `rows`. `rows` must be sorted, the oldest event first.
  */
 async function latestBegun(
   context: Context,

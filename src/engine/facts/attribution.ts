@@ -18,9 +18,9 @@ export interface Attribution {
   /** The innermost transaction around the change, if the record of `action` does not already name it. */
   readonly transaction?: string;
   /**
-   * The ids of the brackets or watches that may have made the change, if it is not known which of them did. A single
-   * candidate is an action that may never have run, or a transaction of actions. In both cases, a person may have made
-   * the change instead.
+   * The ids of the brackets or watches that may have made the change, if it is not known which of them has made it. A
+   * single candidate is an action that may never have run, or a transaction of actions. In both cases, a person may
+   * have made the change instead.
    */
   readonly candidates?: readonly string[];
   /** The number of runs and actions around the innermost bracket. */
@@ -56,10 +56,12 @@ export interface AttributeOptions {
  *
  * If several brackets are innermost, any of them may have made the change. In that case, the change belongs to what is
  * around all of them, and names them as candidates. If nothing is around all of them, the actor is `ambiguous`. The
- * same holds if the only bracket may never have run, because a person may have made the change instead.
+ * same rules apply if there is only one innermost bracket, but it is an action that may never have run: a person may
+ * have made the change instead.
  *
- * If no bracket and no watch is open, the change belongs to the caller. The actor is `ambiguous` instead if several
- * watches are open, or if a transaction of actions is open but no watch.
+ * If neither such a bracket nor a watch is open, the change belongs to the caller. There are two exceptions. If several
+ * watches are open, the actor is `ambiguous`. If no watch is open but a transaction of actions is, the actor is also
+ * `ambiguous`.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
   const found = await openBrackets(context, options.head, options.reopened);

@@ -124,7 +124,7 @@ function transactionIn({ record }: LogEvent): TransactionRecord {
   return decodeTransaction(record);
 }
 
-/** Returns the transactions that contain no other active one. */
+/** Returns the transactions that contain no other active transaction. */
 export function innermost(active: readonly OpenTransaction[]): OpenTransaction[] {
   const parents = new Set(active.map((one) => one.record.parent));
   return active.filter((one) => !parents.has(one.id));

@@ -8,9 +8,10 @@ import { readEvent } from "../log/read-events.ts";
 
 /**
  * A sync can bring a path into the folder of a replica. If the folder lacked the path at an earlier moment, the origin
- * may have had it already. Absence in the folder proves absence at the origin only under two conditions. By that
- * moment, the folder had already been synced with this origin. And it had not yet applied the origin's event that
- * brought the path.
+ * may already have had the path at that moment. The absence in the folder proves the absence at the origin only if two
+ * conditions are fulfilled:
+ * - At that moment, the folder had already been synced with this origin.
+ * - At that moment, the folder had not yet applied the origin's event that brought the path.
  */
 
 async function progressEvents(context: HistoryContext): Promise<readonly EventRow[]> {

@@ -15,7 +15,7 @@ import { baseOf } from "../log/project.ts";
 
 export interface ContentUse {
   readonly hash: Hash;
-  /** In bytes. */
+  /** The size in bytes. */
   size: number;
   /** Paths that have or had the content. */
   readonly paths: Set<WorkspacePath>;

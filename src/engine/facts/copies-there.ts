@@ -34,7 +34,7 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
       continue;
     }
     isUndone ??= await undoneWork(context);
-    // An undo has put the earlier content back, so nothing of it is lost.
+    // If the work was undone, the undo has put the earlier content back. This content is then not lost.
     const isBack = isUndone(work.id);
     const isLost = ({ type }: OmittedChange): boolean => type !== "created" && !isBack;
     const omittedChanges = work.omittedChanges.map((change) =>
@@ -62,7 +62,7 @@ type Undoing = Pick<IntentRecord, "kind" | "target" | "takes" | "brings" | "asid
  * - An undo of selected work undoes the work in `takes`. A redo of that undo does all of this work again.
  * - The rollback of an action (`brings`) undoes the action, until the rollback itself is undone.
  * - A redo, or the undo of a rollback, does work again. The id of this work is removed from the result only if the redo
- *   or undo changed kept-aside paths. For instance, it changes none of them if their copies were freed before.
+ *   or undo changed kept-aside paths. For instance, a redo changes no kept-aside path if the copies were freed before.
  */
 function undoneIds(operations: readonly Undoing[]): ReadonlySet<string> {
   const undone = new Set<string>();

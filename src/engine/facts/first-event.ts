@@ -3,7 +3,7 @@ import type { FileRecord } from "../../core/values/file-record.ts";
 
 /**
  * The first event of a path among the events that an operation or selection owns. An undo restores the state right
- * before it.
+ * before this event.
  */
 export interface FirstEvent {
   readonly seq: number;

@@ -16,7 +16,7 @@ export async function allKeepers(context: Context): Promise<readonly Keeper[]> {
   return [...sessions, ...(await actionsEver(context))].sort((a, b) => a.fromSeq - b.fromSeq);
 }
 
-/** Returns the keepers that have one of these ids, or are within work that has one. */
+/** Returns the keepers that have one of these ids, or are within work that has one of these ids. */
 export async function keepersWithin(context: Context, ids: ReadonlySet<string>): Promise<readonly Keeper[]> {
   const owners = await ownersIn(context);
   return (await allKeepers(context)).filter(({ id }) => [...owners.around([id])].some((one) => ids.has(one)));

@@ -9,9 +9,9 @@ export interface LoggedOperation {
   readonly summary: string;
   readonly started: string;
   readonly ended: string | null;
-  /** All its changes are events after this one. */
+  /** All changes of the operation are events after this event. */
   readonly fromSeq: number;
-  /** All its changes are events up to and including this one. */
+  /** The last event that can be a change of the operation. */
   readonly toSeq: number;
   readonly target?: string;
   readonly client?: string;
@@ -36,18 +36,23 @@ export interface LoggedOperation {
    * `unmerged`.
    */
   readonly reversed?: Reversed;
-  /** True if nothing of the operation is left. Not set if its undos and redos alone decide this (see `undoneTold`). */
+  /**
+   * True if nothing of the operation is left. Not set if the undos and redos of the operation already show whether it
+   * is undone (see `undoneTold`).
+   */
   readonly isUndone?: boolean;
 }
 
 /**
- * The paths at which an undo or redo has no effect. Either a later undo has undone it there, or it is a redo with a
- * conflict that was not settled in its favour (`unmerged`).
+ * The paths at which an undo or redo has no effect. There are two reasons. At a path, a later undo may have undone the
+ * undo or redo. A redo also has no effect at the path of a conflict that was not settled in favour of the redo
+ * (`unmerged`).
  */
 export interface Reversed {
   /**
-   * Each path has the seq of the last event of the latest undo that undid the operation there. A path in `unmerged` has
-   * the last event of the redo itself, if no later undo undid the redo there.
+   * The keys are the paths. The value is the seq of the last event of the latest undo that undid the operation at the
+   * path. For a path in `unmerged` at which no later undo undid the redo, the value is the seq of the last event of the
+   * redo itself.
    */
   readonly paths: ReadonlyMap<WorkspacePath, number>;
   /** True if these are all paths that the operation changed. */
@@ -61,7 +66,7 @@ export interface Selective {
   /** The operations that are undone except for parts that did not merge, or were left alone. */
   readonly passes: readonly string[];
   readonly took: SeqRanges;
-  /** The events of paths that did not merge. They are not undone, except at the paths in `settled`. */
+  /** The events of paths that did not merge. These events are not undone, except at the paths in `settled`. */
   readonly met: SeqRanges;
   /** Paths whose conflicts were settled in favour of the undo, or by a merge. Their events in `met` are undone. */
   readonly settled: ReadonlySet<WorkspacePath>;

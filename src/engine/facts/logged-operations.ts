@@ -78,7 +78,8 @@ async function conflictsByUndo(
 
 /**
  * Returns all finished operations whose events are all in the log, ordered by their end. A run whose process is gone
- * counts as finished. If its end is not recorded yet, it is listed last, because its end will be recorded next.
+ * counts as finished. If the end of such a run is not recorded yet, the run is listed last, because its end will be
+ * recorded next.
  */
 export async function operationsOf(context: Context, sessions: readonly Session[]): Promise<LoggedOperation[]> {
   const found: LoggedOperation[] = [];
@@ -181,7 +182,7 @@ function isWithinSomething({ within }: Session): boolean {
 
 /**
  * Marks runs and actions that ended within another operation as parts of it. If a run or an action ended after the
- * outer operation, only what it did after that end is an operation of its own.
+ * outer operation, only the changes after the end of the outer operation are an operation of its own.
  */
 async function partsTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const owners = await ownersIn(context);

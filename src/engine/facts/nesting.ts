@@ -9,8 +9,8 @@ import { isElsewhere, numberHere, type OwnerProcess } from "../log/owner-process
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * Finds which open runs, actions and transactions are within which others. Work that began within other work is a part
- * of it. The changes of the inner work also belong to everything around it. Two brackets are rivals if neither is
+ * Finds out which open runs, actions and transactions are within other ones. Work that began within other work is a
+ * part of it. The changes of the inner work also belong to everything around it. Two brackets are rivals if neither is
  * within the other.
  */
 
@@ -18,7 +18,7 @@ export interface Bracket {
   readonly id: string;
   readonly seq: number;
   readonly depth: number;
-  /** The process that owns it; `null` if none is known. */
+  /** The process that owns the bracket; `null` if no such process is known. */
   readonly pid: number | null;
   readonly run?: OpenSession;
   readonly action?: LoggedAction;
@@ -137,7 +137,7 @@ async function closedWithin(context: Context, id: string): Promise<string[]> {
 }
 
 export interface Beginner {
-  /** The process that begins the work. If it is not known (`null`), the present process is taken instead. */
+  /** The process that begins the work. If this process is not known (`null`), the present process is taken instead. */
   readonly pid: number | null;
   readonly session?: string | undefined;
   /**
@@ -204,9 +204,9 @@ function last(some: readonly Bracket[]): Bracket | undefined {
 }
 
 /**
- * Returns the brackets that are known to be around a beginner: those that its caller names, and those of its ancestor
- * processes. The brackets of its own process are left out, because they may belong to another session. With `guess`,
- * the only open run may be included.
+ * Returns the brackets that are known to be around the work of a beginner. These are the brackets that the caller
+ * names, and those of the beginner's ancestor processes. The brackets of the beginner's own process are left out,
+ * because they may belong to another session. With `guess`, the only open run may be included.
  */
 async function foundAround(context: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {
   const { processes } = context;

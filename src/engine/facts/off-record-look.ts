@@ -20,8 +20,9 @@ export interface OffRecordOptions {
 }
 
 /**
- * The verdict on a path. `held`: it is still as noted. `going`: a command that is off the record may have changed it.
- * `returned`: somebody else has changed it since, or a person has named it. `through`: it is not off the record.
+ * The verdict on a path. `held`: the path is still as noted. `going`: a running command that is off the record may have
+ * changed the path. `returned`: somebody else has changed the path since, or a person has named it. `through`: the path
+ * is not off the record.
  */
 type Verdict = "held" | "going" | "returned" | "through";
 
@@ -71,7 +72,7 @@ export class OffRecordLook {
     return new OffRecordLook(context, state, await inForce(context, state.notes), { options, declared });
   }
 
-  /** True if the notes are still those that the scan began with. Call it with the lock held. */
+  /** True if the notes are still the same as at the beginning of the scan. Call it with the lock held. */
   get isCurrent(): boolean {
     return this.#context.offRecord.read() === this.#state;
   }
@@ -81,7 +82,10 @@ export class OffRecordLook {
     return this.#declared === undefined && !this.#notes.has(path);
   }
 
-  /** Returns the paths of a batch that are to be read. `foldersOf` decides later on folders that may be left out. */
+  /**
+   * Returns the paths of a batch that are to be read. Folders that may be left out are not returned. `foldersOf`
+   * decides about them later.
+   */
   async sift(batch: readonly ScannedPath[]): Promise<ScannedPath[]> {
     const through: ScannedPath[] = [];
     for (const one of batch) {
@@ -104,7 +108,10 @@ export class OffRecordLook {
     return through;
   }
 
-  /** Returns the deferred folders that contain a captured path, because they are captured, too. */
+  /**
+   * Returns those folders about which `sift` did not decide and that contain a captured path. These folders are
+   * captured, too.
+   */
   foldersOf(taken: readonly WorkspacePath[]): ScannedPath[] {
     if (this.#folders.length === 0) return [];
     const above = new Set(taken.flatMap((path) => [...foldersAbove(path)]));
@@ -212,7 +219,9 @@ function inodeOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): 
   return `${dev}:${ino}`;
 }
 
-/** Returns the notes that still hold: since the note, nothing was recorded at its path. */
+/**
+ * Returns the notes that are still in force. A note is in force until something is recorded at the path of the note.
+ */
 export async function inForce(
   { index }: Pick<Context, "index">,
   notes: readonly OffRecordNote[],

@@ -117,7 +117,9 @@ function isAsBefore(before: OmittedStat, now: OmittedStat): boolean {
   return before.size === now.size && before.mtimeNs === now.mtimeNs && before.ino === now.ino;
 }
 
-/** If a file has only grown, most likely something was appended to a log or a database, so nothing was lost. */
+/**
+ * True if a file has only grown. Most likely, something was then appended to a log or a database, and nothing was lost.
+ */
 function hasOnlyGrown(before: OmittedStat, now: OmittedStat): boolean {
   return before.kind === "file" && now.kind === "file" && before.ino === now.ino && now.size > before.size;
 }

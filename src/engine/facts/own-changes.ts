@@ -25,7 +25,7 @@ interface Looking {
   readonly isOwn: OwnFilter;
   /** Called with each event that records no change of a path. */
   readonly onOther?: (event: LogEvent) => void;
-  /** Called once all events were read. Returns the test for own events to leave out. */
+  /** Called after all events were read. Returns the test for own events to leave out. */
   readonly isOut?: () => Promise<(event: OwnEvent, path: WorkspacePath) => boolean>;
 }
 
@@ -38,7 +38,7 @@ export interface OwnWork {
 /**
  * Returns the net change of each path by the own events (`isOwn`) in a span: from the state before the path's first own
  * event to the state after its last one. Other changes between these two events are included. Other changes before the
- * first or after the last one are not.
+ * first own event or after the last one are not included.
  */
 export async function ownChanges(
   context: Context,

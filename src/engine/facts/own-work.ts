@@ -146,7 +146,7 @@ export interface PathGroups {
   readonly groups: readonly Group[];
   /**
    * The groups of own events alone. Set only if there are fewer groups in `groups`, because events that cancel out
-   * (`OwnEvents.between`) have joined some of them there.
+   * (`OwnEvents.between`) have joined some of the groups.
    */
   readonly apart?: readonly Group[];
   readonly last: IterationRow | undefined;

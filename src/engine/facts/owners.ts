@@ -15,8 +15,8 @@ export interface Owners {
 }
 
 /**
- * Reads from the log which work is within which. An event of a file names the work that made it, and the record of this
- * work names the work around it.
+ * Reads from the log which work is within other work. An event of a file names the work that made the change. The
+ * record of this work names the work around it.
  */
 export async function ownersIn(context: Context): Promise<Owners> {
   const work = new Map<string, readonly string[]>();

@@ -48,9 +48,9 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
 }
 
 /**
- * Returns the prunings that have lines in the log, oldest first. An earlier pruning that is in force where the lines
- * begin comes first, and `inBase` is then 1; otherwise `inBase` is 0. The line of this earlier pruning was dropped with
- * an archive, and the contents that it gave up may be freed.
+ * Returns the prunings that have lines in the log, oldest first. If an earlier pruning is in force where the lines
+ * begin, this pruning comes first, and `inBase` is 1. Otherwise, `inBase` is 0. The line of such an earlier pruning was
+ * dropped with an archive, and the contents that the pruning gave up may be freed.
  */
 export async function loggedPrunings(
   context: HistoryContext,
@@ -148,7 +148,7 @@ export async function erasedDetail(context: HistoryContext, hash: Hash, what: st
   return erasedContent(await erasuresInForce(context), hash, what).message;
 }
 
-/** The copy of an origin's history names the content, but only the origin has it. */
+/** Returns the error for a content that the copy of an origin's history names, but that only the origin has. */
 function atOrigin({ path, hash, what }: MissingContent): ChronicleError {
   const isSecret = new ProtectedNames().holds(path);
   return new ChronicleError("BLOB_MISSING", `${what} is at the origin only`, {

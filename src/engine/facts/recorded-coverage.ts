@@ -28,7 +28,7 @@ export const STALE = reasonsWith("isStale");
 
 /**
  * The coverage of a full capture. The log has an event whenever the coverage changes. A path was absent if the filter
- * takes it and it is neither recorded nor omitted.
+ * accepts it and it is neither recorded nor omitted.
  */
 export type Taken = Pick<CoverageRecord, "filter" | "omitted" | "count">;
 
@@ -155,9 +155,10 @@ export class Coverages {
   }
 
   /**
-   * Returns the coverage of the last capture before the state after event `seq`. If this state lies in the middle of a
-   * capture's events, also returns the coverage of that capture. `undefined` stands for a coverage that is not known.
-   * Returns the same array for all moments with the same coverages.
+   * Returns the coverages of the state after event `seq`. The first one is the coverage of the last capture before this
+   * state. If this state lies in the middle of a capture's events, the second one is the coverage of that capture.
+   * `undefined` stands for a coverage that is not known. Returns the same array for all moments with the same
+   * coverages.
    */
   async at(seq: number): Promise<readonly (StatedCoverage | undefined)[]> {
     const around = await this.#around(seq);

@@ -115,7 +115,7 @@ function isReversedAt(redo: LoggedOperation, path: WorkspacePath): boolean {
  * - An undo or redo of the operation was reversed.
  * - The operation continued after it was undone.
  * - The operation was undone in several parts, and one of these was redone.
- * - All conflicts of an undo of the operation were settled in favour of the undo.
+ * - A conflict of an undo of the operation was settled in favour of the undo, or by a merge.
  */
 export async function undoneTold(context: Context, operations: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const reversed = operations.filter((one) => one.reversed !== undefined);
@@ -183,8 +183,8 @@ function idsUndoneBy({ target, selective }: LoggedOperation): readonly string[] 
 }
 
 /**
- * True if undos in force undid all events of an operation, except for folders: a folder can stay for what others put
- * into it.
+ * True if undos in force undid all events of an operation. Events of folders do not count, because a folder can stay
+ * for the files that others have put into it.
  */
 async function isAllTaken(
   context: Context,

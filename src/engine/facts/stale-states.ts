@@ -32,7 +32,7 @@ export class StaleStates {
     return StaleStates.by(context, seq, isHosted(context.worktree.roots) ? [] : await coveragesAt(context, seq));
   }
 
-  /** Returns the same for another state that has the same coverages. */
+  /** Returns the stale states after event `seq`. The state after this event must have the same coverages. */
   after(seq: number): StaleStates {
     return new StaleStates(this.#context, seq, this.#omitted);
   }

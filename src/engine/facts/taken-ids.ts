@@ -105,8 +105,8 @@ export async function doneRequest(context: Context, id: string): Promise<DoneReq
 }
 
 /**
- * Thrown if another process has carried out or begun the same request since this process looked it up. At that moment,
- * the lock is held and nothing is changed yet. The caller looks the request up again.
+ * The error for a request that another process has begun or carried out since this process looked the request up. When
+ * the error is thrown, the lock is held, and nothing has been changed yet. The caller then looks the request up again.
  */
 export class RequestMeanwhile extends ChronicleError {
   constructor(request: string) {

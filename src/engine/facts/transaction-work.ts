@@ -23,8 +23,8 @@ export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
  * - The changes of its actions and savepoints.
  * - If it holds the folder: the changes that no action made while the transaction was the innermost bracket.
  * - If it is active and can contain restores, undos and redos (see `holdsSteps`): these operations. In a transaction of
- *   actions, only those of the client that began it. Undos and redos that concern only what other work has changed
- *   since the transaction began are left out.
+ *   actions, only the operations of the client that began the transaction are included. Undos and redos that concern
+ *   only what other work has changed since the transaction began are left out.
  *
  * Once a transaction is committed, the restores, undos and redos in it are operations of their own.
  */
@@ -81,7 +81,7 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
 
 /**
  * True if the operation of an intent may be a part of the transaction. A transaction of actions has only operations of
- * the client that began it: same actor, same client name and, if known, same process.
+ * the client that began it: those with the same actor, the same client name and, if it is known, the same process.
  */
 function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, intent: IntentRecord): boolean {
   if (scope === undefined) return true;

@@ -10,7 +10,7 @@ import { allKeepers } from "./keepers.ts";
 import { fileEvents, type Keeper, keepersOf, type OwnEvents, type Work } from "./own-work.ts";
 import type { Owners } from "./owners.ts";
 
-/** Finds which events are undone, and which operations are undone as a whole. */
+/** Finds out which events are undone, and which operations are undone as a whole. */
 
 export interface UndoneEvents {
   /** Undos of selected work that were not redone, by their ids. */
@@ -30,16 +30,16 @@ export interface UndoneEvents {
 /** An undo with its own span, and the paths at which it is in force. */
 interface Undo {
   readonly own: SeqSpan;
-  /** The paths at which later undos have reversed it, each with the last event of the later undo. */
+  /** The paths at which later undos have reversed this undo, each with the last event of the later undo. */
   readonly reversed: ReadonlyMap<WorkspacePath, number>;
-  /** True if it is in force nowhere (see `isGone`). */
+  /** True if the undo is in force nowhere (see `isGone`). */
   readonly isGone: boolean;
-  /** Set if it was redone: the paths at which the redo was reversed, so that the undo is in force again. */
+  /** Set if the undo was redone: the paths at which the redo was reversed, so that the undo is in force again. */
   readonly only?: ReadonlySet<WorkspacePath>;
 }
 
 interface WholeUndo extends Undo {
-  /** The span of the undone events; those at the paths in `left` are not undone. */
+  /** The span of the undone events. Within the span, events at the paths in `left` are not undone. */
   readonly target: SeqSpan;
   readonly left: readonly WorkspacePath[];
 }
@@ -122,8 +122,8 @@ function reversedAfter(earlier: Undo | undefined, { toSeq }: SeqSpan): Iterable<
 }
 
 /**
- * Returns the undo after it was redone; `undefined` if it has ended. It stays in force at the paths at which the redo
- * was reversed, and at all paths if nothing is left of the redo.
+ * Returns the undo after it was redone; `undefined` if the undo is no longer in force anywhere. The undo stays in force
+ * at the paths at which the redo was reversed. It stays in force at all paths if nothing is left of the redo.
  */
 function redone<U extends Undo>(undo: U, redo: LoggedOperation): U | undefined {
   const { reversed } = redo;
@@ -147,8 +147,9 @@ function isInForceAt({ isGone, reversed, only }: Undo, path: WorkspacePath): boo
 
 /**
  * True if an undo or redo is in force nowhere, because later undos undid everything that it wrote. Such an undo or redo
- * is also not in force at paths where it wrote nothing, because these paths had the wanted state already. An undo with
- * a conflict that was settled in its favour is still in force at that path.
+ * is also not in force at paths where it wrote nothing, because these paths had the wanted state already. Returns false
+ * for an undo with a conflict that was settled in its favour, because such an undo is still in force at the path of the
+ * conflict.
  */
 export function isGone({ reversed, selective }: Pick<LoggedOperation, "reversed" | "selective">): boolean {
   return reversed?.isAll === true && (selective === undefined || selective.settled.size === 0);
@@ -156,8 +157,8 @@ export function isGone({ reversed, selective }: Pick<LoggedOperation, "reversed"
 
 /**
  * Returns the span of the events that the undo of a whole operation undid. The operation may have lasted beyond the
- * undo, for instance an action that ended late. It may also have ended before the undo, while an action within it was
- * still open: later events of that action do not belong to the operation.
+ * undo, for instance an action that ended late. The operation may also have ended before the undo, while an action
+ * within the operation was still open. Later events of that action do not belong to the operation.
  */
 function undoneSpan({ fromSeq, toSeq }: SeqSpan, undo: SeqSpan): SeqSpan {
   return { fromSeq, toSeq: Math.min(toSeq, undo.fromSeq) };
@@ -266,8 +267,8 @@ function startOf({ fromSeq, selective }: Candidate): number {
 }
 
 /**
- * True if undos have named everything that is left of some work, as a conflict or as left alone. False if nothing is
- * left.
+ * True if undos have reported everything that is left of some work, either as in conflict or as left alone. False if
+ * nothing is left of the work.
  */
 export async function isOnlyNamed(context: Context, work: Work, taken: UndoneEvents): Promise<boolean> {
   const undos = [...taken.undos.values()].filter((one) => one.met.length + one.left.length > 0);

@@ -4,8 +4,8 @@ import type { HistoryContext } from "./context.ts";
 import { IndexDisagrees, stillDisagrees } from "./index-disagrees.ts";
 
 /**
- * Brings the index up to date with the log, and runs work on it. A damaged index is rebuilt from the log, and the work
- * is run again.
+ * Brings the index up to date with the log, and runs work on the index. If the index is damaged, it is rebuilt from the
+ * log, and the work is run again.
  */
 export async function answer<T>(context: HistoryContext, work: (found: CatchUp) => Promise<T>): Promise<T> {
   try {

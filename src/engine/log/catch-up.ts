@@ -27,8 +27,8 @@ export interface CatchUp {
 }
 
 /**
- * `recover`: true to cut off a torn tail; the caller must hold the lock. `locked`: true if the caller holds the lock.
- * Default: the value of `recover`.
+ * With `recover`, a torn tail is cut off, and the caller must hold the lock. `locked` is true if the caller holds the
+ * lock. The default of `locked` is the value of `recover`.
  */
 interface CatchUpOptions {
   readonly recover: boolean;
@@ -48,7 +48,7 @@ interface BadTail {
 }
 
 /**
- * Replays the events that the index does not have yet, whole commits only.
+ * Adds the events that the index does not have yet to the index. Adds only whole commits.
  *
  * With `recover`, moves a torn tail to quarantine, from the first line of its commit on. An event records the cut.
  *
@@ -64,9 +64,9 @@ export async function catchUp(context: HistoryContext, options: CatchUpOptions):
     const last = attempt === MAX_ATTEMPTS;
     try {
       const found = await lookAndReplay(context, options);
-      // Without the lock, other processes may append to the log and add to the index during an attempt. So an event
-      // that seems to be lost may have been appended after this attempt read the log. If the log has grown, the attempt
-      // is repeated.
+      // Without the lock, other processes may append to the log and add to the index during an attempt. An event that
+      // seems to be lost may therefore have been appended after this attempt read the log. If the log has grown, the
+      // attempt is repeated.
       if (found.damage === undefined || last || !(await hasGrown(context))) return found;
     } catch (error) {
       if (last || !(await wasOvertaken(context, known, error))) throw error;
@@ -79,7 +79,7 @@ async function hasGrown({ log }: HistoryContext): Promise<boolean> {
   return (await log.refresh()).bytes !== bytes;
 }
 
-/** True if another process projected the same events into the index meanwhile. */
+/** True if another process has added events to the index meanwhile. */
 async function wasOvertaken(context: HistoryContext, { seq }: Head, error: unknown): Promise<boolean> {
   if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") return false;
   context.index.fresh();
@@ -124,7 +124,7 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
 
 /**
  * Returns an error if the log no longer has the last event of the index. If the log has that event, later lines that do
- * not continue the chain are no loss.
+ * not continue the chain do not count as a loss.
  */
 async function lostSince(
   context: HistoryContext,
@@ -146,8 +146,8 @@ async function lostOfIndex(context: HistoryContext): Promise<ChronicleError | un
 }
 
 /**
- * True if only the index shows that its last event was recorded. False for a replica's copy, because the origin sends
- * lost events again.
+ * True if the index is the only proof that the last event of the index was recorded. False for a replica's copy,
+ * because the origin sends lost events again.
  */
 async function isShownByIndexOnly(context: HistoryContext): Promise<boolean> {
   const { seq } = await context.index.head();
@@ -159,8 +159,8 @@ function headOf({ seq, hash }: Head): Head {
 }
 
 /**
- * Returns whether the history that ends at `head` has an event; `undefined` if the line of the event is damaged. For an
- * event before the oldest line, only the sentinel can tell (`agreesWithSentinel`).
+ * Returns whether the history that ends at `head` has the event `event`; `undefined` if the line of the event is
+ * damaged. For an event before the oldest line, only the sentinel can tell (`agreesWithSentinel`).
  */
 async function holdsNow(
   context: HistoryContext,
@@ -172,8 +172,9 @@ async function holdsNow(
 }
 
 /**
- * True unless the sentinel contradicts an event before it. The sentinel is the event with which a compacted log begins,
- * and `oldest` is its seq. The sentinel names only the last event before it, so it contradicts no earlier event.
+ * True unless the sentinel contradicts the event, which is before the sentinel. The sentinel is the event with which a
+ * compacted log begins, and `oldest` is its seq. The sentinel names only the last event before itself, so the sentinel
+ * contradicts no earlier event.
  */
 async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
   if (seq !== oldest - 1) return true;
@@ -221,8 +222,8 @@ export async function refill(context: HistoryContext): Promise<CatchUp> {
 }
 
 /**
- * Adds the events after `from` to the index. Readers do this as well, without the lock. If another process has added
- * events meanwhile, continues after these events.
+ * Adds the events after `from` to the index. Readers call this function, too, without the lock. If another process has
+ * added events meanwhile, continues after these events.
  */
 async function replay(context: HistoryContext, from: IndexHead): Promise<BadTail | undefined> {
   for (let start = from; ;) {
@@ -395,7 +396,7 @@ async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad
 
 /**
  * True for a line of the archive, and for the first line of the log unless the history begins there. Such a line was
- * durable before the next one was written, so a crash cannot have torn it.
+ * durable before the next line was written, so a crash cannot have torn it.
  */
 export function isSealed(
   { log, anchor }: Pick<HistoryContext, "log" | "anchor">,

@@ -35,7 +35,7 @@ async function chainFault({ log, index }: HistoryContext): Promise<ChronicleErro
 
 /**
  * Looks for a damaged line in the whole log. Notes the seq of that line in the index, so that later commands read only
- * that line. Call this only after a sign of damage.
+ * that line. This function is only for use after a sign of damage, because it reads the whole log.
  */
 export async function findDamage(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
@@ -70,13 +70,13 @@ export async function damageAmid(context: HistoryContext): Promise<ChronicleErro
   return (await laterCommitEnd(context.log, { seq, offset }, seq)) === undefined ? undefined : fault;
 }
 
-/** The first bytes of a line. They cannot occur inside a text of a record, where quotes are escaped. */
+/** The first bytes of a line. These bytes cannot occur inside a text of a record, because quotes are escaped there. */
 const BEGINNING = Buffer.from('{"hash":"');
 
 /**
  * Reads from a bad line on, and returns the first event that ends a later commit, which begins after `first`. Such an
- * event proves that the bad line is damage. A crash cannot leave both, because a later commit begins only once the
- * earlier one is durable.
+ * event proves that the bad line is damage. A crash cannot leave both the bad line and such an event, because a later
+ * commit begins only once the earlier commit is durable.
  *
  * Sound lines of the same commit after the bad line do not prove damage, because a crash can leave the pages of one
  * append in any order. The end of a bad line may itself be a sound event, because a damaged newline joins two lines.

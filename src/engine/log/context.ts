@@ -44,7 +44,7 @@ export interface Context {
   readonly lock: Lock;
   /**
    * Patterns for names of secrets, in addition to those of the history. Set if an agent reads a replica's copy of its
-   * origin's history. They are the patterns of the replica's own history.
+   * origin's history. These patterns come from the replica's own history.
    */
   readonly secretNames?: readonly string[] | undefined;
   readonly worktree: Worktree;
@@ -56,7 +56,7 @@ export interface Context {
   readonly outside: OutsideFiles;
   readonly ingest: Ingest;
   readonly offRecord: OffRecordFile;
-  /** Keeps the places that the folders had at their last full capture. Also knows their present places. */
+  /** Keeps the places that the folders had at the last full capture, and finds out their present places. */
   readonly whereabouts: WhereaboutsFile;
   /** Set if this process syncs the folder with an origin. */
   readonly follows?: true;
@@ -73,20 +73,23 @@ export interface Context {
   readonly waitMs: number;
   readonly caller: Caller;
   /**
-   * Tells people what no answer says: warnings, and work that nobody asked for, such as the rollback of a transaction
-   * whose owner is gone.
+   * Shows people notes that are part of no answer: warnings, and notes about work that nobody asked for, such as the
+   * rollback of a transaction whose owner is gone.
    */
   readonly tell?: (note: string) => void;
   /** Called once, with the reason, if the history is not signed. */
   readonly unsigned?: (fault: SigningFault) => void;
-  /** True if opened for reading only: the history and the kept head stay unchanged. Derived data may be updated. */
+  /**
+   * True if the workspace was opened for reading only. The history and the kept head then stay unchanged, but derived
+   * data may be updated.
+   */
   readonly readOnly: boolean;
   /** Set for a replica's copy of its origin's history, which is opened for reading only. */
   readonly isCopy?: true;
   readonly retention: Retention;
   /** Knows the paths where something may have changed. While its watcher runs, full captures scan only these paths. */
   readonly live: DirtyPaths;
-  /** Emits what this process recorded in this workspace, once the index has it. */
+  /** Emits the events that this process recorded in this workspace, once the index has them. */
   readonly recorded: Signal<Recorded>;
   /**
    * Emits the events of a commit earlier than `recorded` does, while the commit is still writing to the folder. Copies
@@ -107,7 +110,7 @@ export interface Caller {
   readonly client?: string;
   /** The id that the caller gave its next request. */
   readonly requestId?: string;
-  /** The request that is being done, if it has an id. */
+  /** The request that is being carried out, if the request has an id. */
   readonly request?: { readonly id: string; readonly asked: Hash };
 }
 
@@ -124,7 +127,9 @@ export interface Retention {
   reread(): Promise<void>;
 }
 
-/** The part of the context that reading and catching up with the history need. It has no worktree. */
+/**
+ * The part of the context that is needed to read the history and to catch up with the log. This part has no worktree.
+ */
 export type HistoryContext = Pick<
   Context,
   | "workspaceId"
@@ -159,7 +164,9 @@ export interface IngestOptions {
   readonly known?: (path: WorkspacePath) => boolean;
   /** The maximum size of a file at the path, in bytes; 0: no limit. Default: no limit. */
   readonly maxFileSize?: (path: WorkspacePath) => number;
-  /** Receives the result of each path when it is known. Stored contents are durable only after `finish`. */
+  /**
+   * Receives the result of each path as soon as the result is known. Stored contents are durable only after `finish`.
+   */
   readonly onResult: (result: IngestResult) => void;
 }
 
@@ -187,26 +194,28 @@ export type IngestResult =
   | { readonly path: WorkspacePath; readonly gone: true }
   | { readonly path: WorkspacePath; readonly omission: Omission };
 
-/** Keeps the notes on what was changed off the record. They are written with the workspace's lock held. */
+/**
+ * Keeps the notes on the paths that were changed off the record. The caller of `write` must hold the workspace's lock.
+ */
 export interface OffRecordFile {
   /** Returns the last written notes: the same object as long as they are unchanged. Throws `LOG_DAMAGED`. */
   read(): OffRecord | undefined;
-  /** Durable when it returns; `undefined` removes the notes. */
+  /** Writes the notes. `undefined` removes them. The change is durable when the call returns. */
   write(value: OffRecord | undefined): void;
 }
 
 /** Keeps the places of a workspace's folders in a file beside the log. */
 export interface WhereaboutsFile {
-  /** Returns the last noted whereabouts; `undefined` if there is no note, or it cannot be understood. */
+  /** Returns the last noted whereabouts; `undefined` if there is no note, or if the note cannot be understood. */
   read(): Whereabouts | undefined;
   now(): Whereabouts;
-  /** Returns when the machine started, in ms since the epoch; `undefined` if that is not known. */
+  /** Returns the time at which the machine started, in ms since the epoch; `undefined` if this time is unknown. */
   startedAt(): number | undefined;
-  /** Durable when it returns. */
+  /** Writes the whereabouts. They are durable when the call returns. */
   write(value: Whereabouts): void;
 }
 
-/** Contents that histories other than the asking one need. */
+/** Contents that other histories need. */
 export interface NeededElsewhere {
   readonly workspaces: readonly { readonly id: string; readonly contents: readonly Hash[] }[];
   /** Contents that the copy of an origin's history needs; `undefined` if this workspace follows no origin. */
@@ -227,9 +236,9 @@ export interface StoreTasks {
   /** Opens this workspace's copy of its origin's history for verification; `undefined` if it follows no origin. */
   copy(): Promise<HistoryCopy | undefined>;
   /**
-   * Returns those of the contents that other histories of the store need, forgotten ones included. Also returns those
-   * that this workspace's mirror needs. With `due`, contents that those histories erased count as needed until the
-   * grace period is over, as in a collection.
+   * Returns those of the contents that other histories of the store need, including forgotten histories. Also returns
+   * those that this workspace's mirror needs. With `due`, a content that such a history has erased counts as needed
+   * until the grace period of the erasure is over, as in a collection.
    */
   neededElsewhere(hashes: ReadonlySet<Hash>, options?: { readonly due?: boolean }): Promise<NeededElsewhere>;
   /** Returns those of the contents that the store has, even if this history has erased them. */
@@ -244,8 +253,8 @@ export interface StoreTasks {
   /** Returns an empty private index, for recomputing. */
   scratchIndex(): IndexStore;
   /**
-   * Frees what no workspace of the store needs. Throws `LOCKED` if the writers have not finished after `waitMs`
-   * (default: the wait of every lock).
+   * Frees the contents that no workspace of the store needs. Throws `LOCKED` if the writers have not finished after
+   * `waitMs` (default: the wait of every lock).
    */
   collect(options?: { readonly waitMs?: number }): Promise<GcShape>;
   /**
@@ -255,13 +264,13 @@ export interface StoreTasks {
   noteGivenUp(what: GivenUpPart): Promise<void>;
   /** Throws `REFUSED` if the folder exists and is not empty. */
   refuseFilled(folder: string): Promise<void>;
-  /** Creates the folder if it is missing. Throws `REFUSED` for one that is not empty. */
+  /** Creates the folder if it is missing. Throws `REFUSED` for a folder that is not empty. */
   emptyWorktree(folder: string): Promise<Worktree>;
   usage(): Promise<DuShape>;
   readonly newFolder: NewFolder;
   /**
-   * Returns the store's size in bytes at the last measurement, plus what `grew` added since. With `fresh`, measures it
-   * now.
+   * Returns the store's size in bytes at the last measurement, plus what `grew` added since. With `fresh`, measures the
+   * size now.
    */
   takes(options?: { readonly fresh?: boolean }): number;
   /** Adds bytes that were or will be written to the size that `takes` returns. */
@@ -345,7 +354,10 @@ export interface KeptHead extends HeadToSign {
   /** True if the signature verifies with our own key. False if that key is missing. */
   readonly valid: boolean;
   readonly note: string;
-  /** The reason, as a sentence, if this user has no permission to read the existing file. */
+  /**
+   * The reason, as a sentence, why the file of the head cannot be read. Set only if the file exists, and this user has
+   * no permission to read it.
+   */
   readonly unreadable?: string;
   /** True if the signature verifies with this verifier key. */
   isSignedBy(key: string): boolean;
@@ -357,11 +369,11 @@ export interface Processes {
   /** Resolves to the parent process, its parent, and so on; empty if the system does not report them. */
   ancestors(pid: number): Promise<readonly number[]>;
   /**
-   * Returns a mark that tells a process from earlier and later ones with the same number; `undefined` if the system has
-   * none. The mark does not depend on the clock.
+   * Returns a mark that distinguishes a process from earlier and later processes with the same number; `undefined` if
+   * the system provides no such mark. The mark does not depend on the clock.
    */
   markOf(pid: number): string | undefined;
-  /** The PID namespace of the process numbers here; absent if the system does not report it. */
+  /** The PID namespace in which these process numbers are valid; absent if the system does not report it. */
   readonly pidSpace?: string | undefined;
   /** Runs a command with this process's stdin, stdout and stderr. Throws `NOT_FOUND` or `IO` if it cannot start. */
   run(command: readonly string[], options: CommandSurroundings): Promise<CommandEnd>;
@@ -378,7 +390,10 @@ export function foldersOf<Root extends { readonly folder: string }>(roots: reado
   return roots.filter(({ folder }) => folder !== "");
 }
 
-/** Throws `REFUSED` for an operation that needs a folder on disk. `what` names it for people: `run a command`. */
+/**
+ * Throws `REFUSED` for an operation that needs a folder on disk. `what` names the operation for people: `run a
+ * command`.
+ */
 export function refuseHosted({ worktree }: Pick<Context, "worktree">, what: string): void {
   if (!isHosted(worktree.roots)) return;
   throw new ChronicleError("REFUSED", `this workspace has no folder on disk: you cannot ${what} in it`, {

@@ -18,7 +18,7 @@ export const NOTHING_READABLE =
   "nothing is written any more, and no earlier state can be read; run `chronicle verify` for the whole list, and restore " +
   "the log from a copy; without a copy, `chronicle forget` and `chronicle init` start a new history (the recorded contents stay in the store until then)";
 
-/** The hint if the workspace cannot be opened, because its own first line is damaged and its index is gone. */
+/** The hint if the workspace cannot be opened, because the first line of its log is damaged and its index is gone. */
 export const NOT_OPENED =
   "the workspace cannot be opened: restore the log from a copy; without a copy, `chronicle forget` and `chronicle init` start a new history " +
   "(the recorded contents stay in the store until then)";

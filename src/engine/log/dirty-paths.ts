@@ -62,7 +62,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Starts a new watcher after a change of the tracked roots. Changes in between are unknown, so the next scan is full.
+   * Starts a new watcher after a change of the tracked roots. Changes before the new watcher runs are unknown, so the
+   * next scan is a full one.
    */
   async restart(): Promise<void> {
     await this.stop();
@@ -134,8 +135,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Returns the paths to scan (`undefined`: all), and forgets them. Give paths that are not scanned after all to
-   * `giveBack`.
+   * Returns the paths to scan (`undefined`: all), and forgets them. Paths that are not scanned after all must be passed
+   * to `giveBack`.
    */
   async take(): Promise<readonly WorkspacePath[] | undefined> {
     const isSettled = (await this.#handle?.settled()) ?? false;

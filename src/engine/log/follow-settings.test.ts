@@ -21,7 +21,7 @@ describe("a watch whose settings are changed by another process", () => {
     project.write("seen", "2");
     const both = ["out", "out/deep", "out/deep/old", "seen"];
     await vi.waitFor(async () => expect(await recorded(other)).toEqual(both), { timeout: 5_000 });
-    // The current manifest reads the disk itself, so the watch may be behind it.
+    // The manifest of the present state is read from the disk, so the watch may lag behind the manifest.
     await vi.waitFor(() => expect(onSettings).toHaveBeenCalledTimes(1), { timeout: 5_000 });
     project.write("out/deep/new", "new");
     await vi.waitFor(async () => expect(await recorded(other)).toContain("out/deep/new"), { timeout: 5_000 });

@@ -80,7 +80,7 @@ export interface NeededContent {
   readonly hash: Hash;
   readonly seq: number;
   readonly where: string;
-  /** In bytes; `undefined` if the record does not say. */
+  /** The size in bytes; `undefined` if the record does not name the size. */
   readonly size: number | undefined;
   /**
    * True for a content that a conflict of a sync names, other than the folder's own content. Such a content may be
@@ -138,8 +138,9 @@ export class HistoryNeeds {
   readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   /**
-   * Versions that bases repeat. `finish` judges them, by the given pruning or else by the last pruning that a base
-   * repeats. That pruning is known only at the end. No pruning is given if its line was dropped with an archive.
+   * Versions that bases repeat. `finish` decides whether their contents are needed, by the pruning that was passed to
+   * the constructor. No pruning was passed if the line of the pruning was dropped with an archive. `finish` then uses
+   * the last pruning that a base repeats, which is known only at the end.
    */
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;
@@ -147,8 +148,8 @@ export class HistoryNeeds {
   readonly #privates = new Map<string, PrivateContents>();
   #keepsAside = true;
   /**
-   * The contents that the rows of a base name, while the base is being read; else `undefined`. They wait until the base
-   * ends, because a later row can be the erasure of a content.
+   * The contents that the rows of a base name, while the base is being read; else `undefined`. They are reported at the
+   * end of the base, because a later row can be the erasure of a content.
    */
   #ofBase: NeededContent[] | undefined;
   readonly erasures: Erasures;
@@ -194,8 +195,8 @@ export class HistoryNeeds {
     for (const record of records) {
       if (record.recordId.startsWith(PRUNE)) this.#earlier = decodePrune(record.record);
       if (record.recordId.startsWith(ERASE)) this.erasures.add(record.recordId, record.seq, record.record);
-      // Other records count as in force from the event of the base on. A version counts from its own event on, because
-      // a pruning before the base may have freed its contents.
+      // A version counts from its own event on, because a pruning before the base may have freed its contents. All
+      // other records of a base count as in force from the event of the base on.
       if (record.recordId.startsWith(VERSION)) this.#versions.push({ record, where });
       else this.#record(record, seq, where, record.seq);
     }
@@ -207,7 +208,7 @@ export class HistoryNeeds {
     for (const one of held ?? []) this.#need(one);
   }
 
-  /** Ends the history, and reports the needed contents that are left. */
+  /** Must be called at the end of the history. Reports the remaining needed contents. */
   finish(): void {
     this.#endBase();
     this.#contents.finish();

@@ -17,7 +17,7 @@ export const BASELINE_SEQ = 3;
 export interface HistoryStart {
   /** The seq of the sentinel, or of the anchor: the earliest state that can be restored. */
   readonly seq: number;
-  /** The seq of the first line in the log: that of the sentinel, or the one after the anchor. */
+  /** The seq of the first line in the log: the seq of the sentinel, or the seq after that of the anchor. */
   readonly firstLine: number;
   readonly ts: string;
   readonly root: Hash;
@@ -29,7 +29,10 @@ export async function oldestSeq(log: EventLog): Promise<number> {
   return (await log.archived())[0]?.first ?? log.firstSeq;
 }
 
-/** Returns the seq of the first event whose line is in the log, as the index has it; `undefined` for an empty index. */
+/**
+ * Returns the seq of the first event whose line is in the log. After an anchor, this is the event right after the
+ * anchor. Otherwise the seq is read from the index; `undefined` if the index is empty.
+ */
 export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext): Promise<number | undefined> {
   if (anchor !== undefined) return anchor.seq + 1;
   const begin = await index.locate(1);
@@ -37,11 +40,15 @@ export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext
     begin === undefined ? await index.events({ from: 1, to: Number.MAX_SAFE_INTEGER, limit: 1 }) : [begin];
   if (first === undefined) return undefined;
   if (first.offset >= 0) return first.seq;
-  // The first rows are those of the sentinel's base, which have negative offsets. So the sentinel is found by its id.
+  // The first rows are those of the sentinel's base, which have negative offsets. Therefore, the sentinel is found by
+  // its id.
   return (await index.recordHistory(sentinelId(workspaceId)))[0]?.seq;
 }
 
-/** Returns where the history begins. Returns `undefined` if it begins at event 1, or if the index is empty. */
+/**
+ * Returns the beginning of the history; `undefined` if the history begins at event 1. Without an anchor, the index is
+ * read, and the result is also `undefined` if the index is empty.
+ */
 export async function historyStart(context: HistoryContext): Promise<HistoryStart | undefined> {
   const { anchor } = context;
   if (anchor !== undefined) return { seq: anchor.seq, firstLine: anchor.seq + 1, ts: anchor.ts, root: anchor.root };
@@ -61,7 +68,7 @@ export function refuseOtherHistory(event: LogEvent): void {
   const { op, recordId, record } = event;
   if (op === "compact") {
     const inner = (record["workspace"] ?? {}) as RecordBody;
-    // The sentinel of a record store names no format. In format 1, a sentinel ends no commit.
+    // The sentinel of a record store names no format. A sentinel without the mark of a commit's end is of format 1.
     refuse(inner["format"] ?? (markOf(event) === undefined ? 1 : undefined), "this history");
   } else if (recordId.startsWith("workspace:")) refuse(record["format"], "this workspace");
   else if (recordId.startsWith("store:")) refuse(record["format"], "this record store");

@@ -2,8 +2,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { DAMAGED_LINE } from "./damaged-log.ts";
 
 /**
- * Thrown, before anything is changed, if the index contradicts the log. The caller may rebuild the index and repeat the
- * work.
+ * The error for an index that contradicts the log. It is thrown before anything is changed, so that the caller may
+ * rebuild the index and repeat the work.
  */
 export class IndexDisagrees extends ChronicleError {
   constructor(what: string, data: Readonly<Record<string, unknown>> = {}) {

@@ -67,7 +67,7 @@ export async function unknownPath(context: Context, path: WorkspacePath): Promis
 /**
  * Parses a path that a caller gives: relative to the first root, or `@<root id>:<path>`. A trailing slash is allowed,
  * and `.` is the root. A name that is not UTF-8 is given as `base64:<bytes>`; a file whose own name begins with
- * `base64:` is given as `./base64:…`. Throws `PATH_INVALID`.
+ * `base64:` is given as `./base64:…`. Throws `PATH_INVALID` for an invalid path.
  */
 export function parseGivenPath(text: string): WorkspacePath {
   const match = /^@([a-z0-9-]+):(.*)$/s.exec(text);

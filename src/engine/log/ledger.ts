@@ -1,7 +1,7 @@
 import type { RecordVerifyShape } from "../../api/record-api.ts";
 import type { EventDraft, LogEvent, RecordBody, SealedEvent } from "../../core/values/event.ts";
 
-/** A record that is not deleted, as its last event describes it. The caller owns the body. */
+/** A record that is not deleted, as its last event describes it. The caller may change the body. */
 export interface LiveRecord {
   readonly recordId: string;
   readonly seq: number;
@@ -41,8 +41,8 @@ export interface BackupFile {
 }
 
 /**
- * Makes a new folder in `parent`, durably with all its files, and returns its path. A crash leaves all of it, or
- * nothing.
+ * Makes a new folder with these files in `parent`, durably, and returns the path of the folder. After a crash, the
+ * folder exists with all files, or does not exist.
  */
 export type NewFolder = (parent: string, stem: string, files: readonly BackupFile[]) => Promise<string>;
 

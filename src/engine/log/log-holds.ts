@@ -32,7 +32,7 @@ const found = memoKey<Hash>("head found in the log");
 
 /**
  * Returns whether the log contains a kept head. Remembers a head that it has found, because each catch-up asks for it.
- * If the log was replaced meanwhile, `logHolds` for the last event of the index finds the replacement.
+ * If the log was replaced meanwhile, a call of `logHolds` for the last event of the index notices the replacement.
  */
 export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
   if (context.memo.get(found) === head.hash) return true;

@@ -1,6 +1,6 @@
 export interface MemoKey<T> {
   readonly name: string;
-  /** Never set. It only carries the type. */
+  /** This field is never set. It only carries the type. */
   readonly type?: T;
 }
 

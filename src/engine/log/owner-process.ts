@@ -5,7 +5,8 @@ export interface OwnerProcess {
   /** `null` if the recorded work does not end with a process. */
   readonly pid: number | null;
   /**
-   * A mark that tells the process from earlier and later ones with the same number. Absent if only the number is known.
+   * A mark that distinguishes the process from earlier and later processes with the same number. Absent if only the
+   * number is known.
    */
   readonly pidMark?: string;
   /**
@@ -17,12 +18,14 @@ export interface OwnerProcess {
 type Machine = Pick<Context, "processes">;
 
 /**
- * The hours after which work without an owner process, or with one that cannot be seen from here, counts as abandoned.
+ * The number of hours after which work counts as abandoned if it has no owner process, or if its owner process belongs
+ * to another PID namespace.
  */
 export const UNOWNED_HOURS = 24;
 
 /**
- * True if this is the process id of an owner: a number above 0, or `undefined` or `null` for work that no process ends.
+ * True if this is the process id of an owner: a number above 0, or `undefined` or `null` for work that does not end
+ * with a process.
  */
 export function isOwnerId(pid: unknown): pid is number | null | undefined {
   return pid === undefined || pid === null || (Number.isSafeInteger(pid) && (pid as number) > 0);
@@ -42,14 +45,17 @@ export function ownerOf<T extends number | null = number>(
 }
 
 /**
- * True if the number belongs to another PID namespace, such as a container's. In this namespace, the number means
- * another process, or none.
+ * True if the number belongs to another PID namespace, such as a container's. In the present namespace, the number
+ * belongs to another process or to none.
  */
 export function isElsewhere({ processes }: Machine, { pidSpace }: OwnerProcess): boolean {
   return pidSpace !== undefined && pidSpace !== processes.pidSpace;
 }
 
-/** Returns the number of a process in this PID namespace; -1, which no process has, for another namespace. */
+/**
+ * Returns the number of the owner process. If this process belongs to another PID namespace, returns -1, which is the
+ * number of no process.
+ */
 export function numberHere(machine: Machine, owner: OwnerProcess): number | null {
   return owner.pid !== null && isElsewhere(machine, owner) ? -1 : owner.pid;
 }

@@ -75,7 +75,7 @@ function isOver(taken: number, bytes: number, limit: number): boolean {
   return bytes === 0 ? taken >= limit : taken + bytes > limit;
 }
 
-/** Stores bytes as a content, durably. If a sound copy is stored already, that costs only a lookup. */
+/** Stores bytes as a content, durably. If a sound copy is stored already, the call costs only a lookup. */
 export async function keepBytes(blobs: BlobStore, bytes: Uint8Array): Promise<Hash> {
   const hash = sha256(bytes);
   if ((await blobs.sound([hash])).has(hash)) return hash;

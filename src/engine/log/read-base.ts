@@ -14,8 +14,8 @@ export interface BaseRows {
 }
 
 /**
- * Reads a base. Throws `BLOB_MISSING` if it is not in the store. `where`: the words of that error that say what needs
- * the base.
+ * Reads a base. Throws `BLOB_MISSING` if it is not in the store. `where` is the part of the error's message that says
+ * what needs the base.
  */
 export async function readBase(blobs: BlobStore, base: Hash, where: string): Promise<BaseRows> {
   const reader = await openBase(blobs, base, where);
@@ -56,7 +56,8 @@ interface CachedRecords {
   readonly records: ReadonlyMap<number, BaseRecord>;
 }
 
-// For each store, the records of the base that was read last. One is enough, because a history uses one base.
+// For each store, the records of the base that was read last. The records of one base are enough, because a history
+// uses only one base.
 const cache = new WeakMap<BlobStore, CachedRecords>();
 
 /**

@@ -31,8 +31,8 @@ interface HowToRead {
   /** The position of the first line to read. Default: the beginning of the log. */
   readonly from?: LogPosition;
   /**
-   * A time, in ms since the epoch. Erasures whose grace period is not over then are left out. Default: none is left
-   * out.
+   * A time, in ms since the epoch. Erasures whose grace period is not over at this time are left out. Default: no
+   * erasure is left out.
    */
   readonly due?: number;
 }
@@ -89,9 +89,9 @@ export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "re
  * Returns the states whose contents must not be freed yet; `undefined`: all states. `all`: the prunings of the log,
  * oldest first.
  *
- * A pruning that a person asked for frees nothing during its grace period, and no later pruning does. All states that
- * were kept before that pruning therefore stay. A pruning that frees its contents at once (`now`) ends the wait. Such a
- * pruning is refused during the grace period of an earlier one.
+ * During the grace period of a pruning that a person asked for, neither this pruning nor any later pruning frees
+ * contents. All states that were kept before that pruning therefore stay. A pruning that frees its contents at once
+ * (`now`) ends the wait. Such a pruning is refused during the grace period of an earlier one.
  */
 export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
   let keeping: (LoggedPruning | undefined)[] = [undefined];

@@ -10,11 +10,17 @@ export interface OfferedContent {
   readonly size: number;
   /** The place where the bytes were found, for people. */
   readonly where: string;
-  /** Can be called several times. The bytes can differ each time. Throws if they cannot be read. */
+  /**
+   * Returns the bytes. Can be called several times, and can return other bytes each time. Throws if the bytes cannot be
+   * read.
+   */
   pieces(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
-/** A place where good bytes may be: a folder, another store, a workspace elsewhere. Only read, in bounded memory. */
+/**
+ * A place where good bytes may be: a folder, another store, a workspace elsewhere. A place is only read, and reading
+ * needs a bounded amount of memory.
+ */
 export interface RepairSource {
   readonly name: string;
   /**

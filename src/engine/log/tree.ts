@@ -131,9 +131,8 @@ export class TreeInOrder {
 }
 
 /**
- * Returns the folders whose hashes change because of the touched paths. For a path that has always been a file, this is
- * the folder above the path. For any other path, this is the path itself, because the path is or was a folder, or is
- * gone.
+ * Returns the folders whose hashes change because of the touched paths. A path that has always been a file changes the
+ * hash of the folder above it. Every other path is returned itself, because it is or was a folder, or is gone.
  */
 async function touchedFolders({ index }: Hashed, from: number, seq: number): Promise<Set<WorkspacePath>> {
   const touched = await index.touched(from, seq);

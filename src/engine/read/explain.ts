@@ -66,8 +66,8 @@ async function leftOut(
 }
 
 /**
- * Reads the file, because only its content shows whether the content was erased. Does not read it if the history has no
- * erased contents.
+ * Returns an omission if the content of the file was erased. Reads the file, because only the content itself shows
+ * this. Does not read the file if the history has no erased contents.
  */
 async function erasedNow(context: Context, path: WorkspacePath): Promise<Omission | undefined> {
   if ((await erasedContents(context)).size === 0) return undefined;

@@ -97,11 +97,11 @@ function checkCount(name: string, value: number | undefined): void {
 /** A page of the paths of a state, as the index gave it. */
 export interface StatePage {
   readonly seq: number;
-  /** Only paths beneath this folder; `undefined`: all. */
+  /** The page has only paths beneath this folder. `undefined` means all paths. */
   readonly folder: WorkspacePath | undefined;
-  /** The number of levels beneath the folder; `undefined`: all. */
+  /** The number of levels beneath the folder. `undefined` means all levels. */
   readonly depth: number | undefined;
-  /** Only paths after this one; `undefined`: from the first on. */
+  /** The page has only paths after this one. `undefined` means that it begins with the first path. */
   readonly after: WorkspacePath | undefined;
   /** True if the state has more paths after the last row. */
   readonly isCut: boolean;

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { Project } from "../../../test/helpers/project.ts";
 
-/** The beginning of an id, as lists show it, may look like a number or a duration. It names the work all the same. */
+/**
+ * The beginning of an id, as lists show it, may look like a number or a duration. Such a beginning still names the
+ * work.
+ */
 
 test.each([
   ["eight digits", "40217365"],

@@ -73,8 +73,8 @@ export async function listSnapshots(context: Context): Promise<Snapshot[]> {
 }
 
 /**
- * Returns, by the id of the pin record, whether a snapshot is pinned. Lists only snapshots whose pin was changed after
- * they were made.
+ * Returns, by the id of the pin record, whether a snapshot is pinned. A snapshot is listed only if its pin was changed
+ * after the snapshot was made.
  */
 async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolean>> {
   const pins = new Map<string, boolean>();

@@ -137,8 +137,8 @@ class RecordFollower {
 }
 
 /**
- * True if a bad line is damage. Otherwise a crash tore the last commit, with this line, before the commit was
- * acknowledged.
+ * True if a bad line is damage. Otherwise, the line is a part of the last commit, and a crash tore this commit before
+ * it was acknowledged.
  */
 export async function isDamage(log: EventLog, { position, from, isUnended }: BadLine, bound: Bound): Promise<boolean> {
   const { seq, offset } = position;

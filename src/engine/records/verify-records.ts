@@ -28,9 +28,12 @@ class RecordVerifier {
   readonly #notes: string[] = [];
   #state = new RecordState();
   #events = 0;
-  /** The log file that is being read. `first` is the seq of its first event, `before` that of the previous file. */
+  /**
+   * The log file that is being read. `first` is the seq of its first event. `before` is the seq of the first event of
+   * the previous file.
+   */
   #file = { name: "", first: 0, before: 0 };
-  /** True after a bad line. Later lines are still checked one by one, but their effect on the state is not. */
+  /** True after a bad line. Later lines are still checked one by one, but their effect on the state is not checked. */
   #broken = false;
   #commits: CommitFollower | undefined;
 
@@ -118,7 +121,7 @@ class RecordVerifier {
     if (event !== undefined && event.seq >= seq) this.#state.apply(event, recordText(line.bytes, event));
   }
 
-  /** Starts the state on a base, if the first line of all is a sentinel. */
+  /** Starts the state on a base if the very first line is a sentinel. */
   #begin(line: RawLine): void {
     const event = soundEvent(line);
     if (event?.op !== "compact") return;

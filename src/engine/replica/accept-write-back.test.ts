@@ -262,7 +262,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
         [2, "stale", unseen],
       ]);
       expect(await origin.files()).toEqual({ d: "/", "d/e": "/", "d/e/new": "2" });
-      // The kept versions are against the folders' own events.
+      // `against` of each kept version is the last event of the folder itself.
       const versions = await origin.events("version:");
       expect(versions.map(({ record }) => record["against"])).toEqual([e, d]);
     });

@@ -159,9 +159,9 @@ interface Drafting extends Look {
 }
 
 /**
- * Returns the event that repeats an erasure or a withdrawal; none if no further content can be erased now. Only an
- * event that leaves no content waiting names the event of the origin (`upstream`). An erasure whose event here has no
- * `upstream` is looked at again.
+ * Returns the event that repeats an erasure or a withdrawal. Returns none if contents wait and no further content can
+ * be erased now, or if a withdrawn erasure was never repeated here. Only an event that leaves no content waiting names
+ * the event of the origin (`upstream`). An erasure whose event here has no `upstream` is looked at again.
  */
 function draftsOf(context: Context, one: LoggedErasure, { own, erasable, waiting, origin }: Drafting): EventDraft[] {
   const known = own.last(one.recordId);

@@ -188,8 +188,9 @@ interface JudgeGround {
 }
 
 /**
- * Decides whether an entry becomes the state of its path. An entry does if the replica knew the present state: nobody
- * else has changed the path since the event on which the entry is based. The lock must be held.
+ * Decides whether an entry becomes the state of its path. An entry becomes the state if the replica knew the present
+ * state. The replica knew it if nobody else has changed the path since the event on which the entry is based. The lock
+ * must be held.
  */
 class EntryJudge {
   readonly #context: Context;

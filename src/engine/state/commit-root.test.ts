@@ -35,7 +35,7 @@ it("at least one commit in 1,000 events states the root, and each one knows its 
         recordId: `user:${n}-${i}`,
         record: { commit: "mine" },
       }));
-      // The end of the commit is an event of its own, and not one of the caller's.
+      // The commit ends with an event of its own, which is not returned to the caller.
       expect(await commit.append(drafts)).toHaveLength(9);
     });
   }

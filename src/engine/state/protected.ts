@@ -128,7 +128,8 @@ export async function secretsAmong(
 }
 
 /**
- * True for a file that is a secret: by a person's decision on its name or, without a decision, by its recorded class.
+ * True for a file that is a secret. If a person has decided about the file's name, this decision counts. Otherwise, the
+ * recorded class counts.
  */
 export function isSecretEntry(names: ProtectedNames, { path, kind, class: recorded }: Entry): boolean {
   return kind === "file" && (names.added(path) ?? recorded === "protected");

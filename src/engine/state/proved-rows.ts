@@ -18,8 +18,8 @@ export async function proveRows(context: ProofContext, rows: readonly IterationR
 }
 
 /**
- * Proves each iteration, and returns for each whether it has its own line or is in a base. Throws `IndexDisagrees` if a
- * row is wrong.
+ * Proves each iteration, and returns for each iteration whether it has its own line or is in a base. Throws
+ * `IndexDisagrees` if a row is wrong.
  */
 async function prove(context: ProofContext, rows: readonly IterationRow[]): Promise<readonly LineSays[]> {
   const said = await linesSay(context, rows);
@@ -146,7 +146,10 @@ export async function proveChanges(
   });
 }
 
-/** Adds the paths beneath a folder that differ between two states. Folders with the same hash are not read. */
+/**
+ * Adds the paths beneath `top` that differ between the two states to `differing`. Folders with the same hash are not
+ * read.
+ */
 async function difference(
   [before, after]: readonly [ProvedState, ProvedState],
   top: WorkspacePath,

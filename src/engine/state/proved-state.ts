@@ -41,8 +41,8 @@ export interface Claim {
 }
 
 /**
- * A proved state is not continued to more than this many events after its root. For a later event, the proof begins
- * again, at the nearest root.
+ * The maximum number of events between the root of a proved state and an event to which the state is continued. For a
+ * later event, the proof begins again at the nearest root.
  */
 const MOST_SINCE = 4_000;
 /** `letGo` drops the folders that were read if they have more children than this. */
@@ -187,8 +187,8 @@ export class ProvedState {
   }
 
   /**
-   * True if the proved events contradict this iteration: the last iteration of the path after the root is another one,
-   * or this iteration claims an event after the root that did not record it.
+   * True if the proved events contradict this iteration. Either the last iteration of the path after the root is
+   * another one, or this iteration names an event after the root, and that event did not record the iteration.
    */
   knowsOther({ path, seq, iteration }: IterationRow): boolean {
     const since = this.#since.last(path, this.seq);

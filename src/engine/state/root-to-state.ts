@@ -20,8 +20,8 @@ import { memoKey } from "../log/memo.ts";
 // stay in the log for ever.
 
 /**
- * A known tree is continued over at most this many events. If more events follow it, a new tree begins at the nearest
- * root that the index knows.
+ * A known tree is continued over at most this many events. If more events follow the tree, a new tree begins at the
+ * nearest root that the index knows.
  */
 const MOST_SINCE = 4_000;
 
@@ -36,7 +36,7 @@ const latest = memoKey<Known>("last proved tree");
 export interface RootBehind {
   readonly root: Hash;
   readonly tree: StoredTree;
-  /** Call this once the changes are durable, with the last event of the changes. */
+  /** Must be called after the changes are durable, with the last event of the changes. */
   readonly settle: (last: ReadTo) => void;
 }
 
@@ -129,8 +129,8 @@ function emptyRoot({ worktree }: ProofContext): Hash {
 }
 
 /**
- * Returns the known tree with the changes since then up to `seq`. Returns `undefined` if the tree is later than `seq`
- * or too far before it, or if the lines after it were compacted away or belong to another history.
+ * Returns the known tree, and the changes after it up to `seq`. Returns `undefined` if the tree is later than `seq` or
+ * too far before it, or if the lines after it were compacted away or belong to another history.
  */
 async function continued(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
   const { end } = known;
@@ -152,7 +152,8 @@ async function continueTo(context: ProofContext, { tree, end: from }: Known, seq
     upTo: seq,
     take: (event) => {
       // An event with a base states a root, so no tree is continued over it. `continued` catches this error, and a new
-      // tree begins at the nearest root. If the new tree meets the event again, the index does not know that root.
+      // tree begins at the nearest root. If the new tree reaches the event as well, the index does not know the root of
+      // the event.
       if (event.op !== "compact" && baseOf(event) !== undefined) {
         throw new IndexDisagrees(`it does not know the root of event ${event.seq}`, { seq: event.seq });
       }

@@ -14,8 +14,8 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * A `restore`, `rollback`, `undo` or `redo` with a request id is done only once. The id of its intent is derived from
- * the request id, and the intent stores a hash of the call. This also holds after a crash between the intent and the
- * answer, because interrupted operations are finished before a request is looked up.
+ * the request id, and the intent stores a hash of the call. The request is done only once even if a crash comes between
+ * the intent and the answer, because interrupted operations are finished before a request is looked up.
  */
 
 /** The parts of a call that are compared with an earlier call of the same request id. */

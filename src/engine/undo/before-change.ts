@@ -13,10 +13,9 @@ import { listOperations, operationShape, stackOf } from "./operations.ts";
 import { unrecordedChanges } from "../read/diff.ts";
 
 /**
- * The steps before every change. They finish operations that a crash interrupted, and close sessions and actions whose
- * process is gone. `OperationQueue.change` runs them before it starts an operation.
+ * Finishes operations that a crash interrupted, and closes sessions and actions whose process is gone. `OperationQueue`
+ * calls this function before each change.
  */
-
 export async function endBefore(context: Context): Promise<BeforeChange> {
   const finished = await settle(context);
   // A run whose process was killed is closed, so that it becomes an operation that can be undone.
@@ -58,9 +57,9 @@ async function unfinished(context: Context): Promise<FinishedIntent[]> {
 }
 
 /**
- * True if the interrupted change can have left this state. It can leave the state before the change, an absent path, or
- * a folder with changed permissions, which allow writing in the folder. Replacing a file by a file never leaves the
- * path absent.
+ * True if the path may still be as the interrupted change left it. The path can be as it was before the change, absent,
+ * or a folder that Chronicle made writable for the time of the change. If the change replaces a file by a file, an
+ * absent path counts as edited, because such a change is usually one rename.
  */
 function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {
   if (present === undefined) return before?.kind !== "file" || after?.kind !== "file";
@@ -86,7 +85,7 @@ export function beforeNotes(before: BeforeChange, dryRun: boolean): string[] {
   return [...finishedNotes(before, dryRun), ...before.closed];
 }
 
-/** `verb` says what was done about the operation, or would be done. */
+/** `verb` says what was done with the operation, or what would be done, such as `would finish`. */
 function interruptedNote({ intent, state, changes, blocked, conflicts }: FinishedIntent, verb: string): string {
   const left = blocked.map((one) => shownPath(one.path));
   const rest = left.length === 0 ? "" : `; left alone (edited since): ${left.slice(0, 5).join(", ")}`;

@@ -96,7 +96,10 @@ it("undo and redo of any actions, in any order, leave exactly what the actions i
     const workspace = await store.open({ folder: "/proj", create: true });
     const done: Done[] = [];
     const undone = new Set<string>();
-    /** The actions that each undo inverted which can still be redone, newest last. A new action ends redo. */
+    /**
+     * For each undo that can still be redone, the ids of the actions that it inverted. The newest undo is last. After a
+     * new action, no undo can be redone.
+     */
     let redoable: (readonly string[])[] = [];
     for (const { what, who, which } of all) {
       if (what === "undo" || what === "agent") {

@@ -52,9 +52,9 @@ async function atOneMoment(context: Context, options: UndoOptions): Promise<Undo
 }
 
 /**
- * Returns the selected work. `last` means the last turn that is not passed over; if all turns are, the last turn. A
- * turn is passed over if some of its changes are not undone, and earlier undos have reported each of these changes as a
- * conflict or as left alone.
+ * Returns the selected work. `last` means the last turn that is not passed over. If all turns are passed over, `last`
+ * means the last turn of all. A turn is passed over if some of its changes are not undone, and earlier undos have
+ * reported each of these changes as a conflict or as left alone.
  */
 async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
   if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);

@@ -380,7 +380,7 @@ async function separateUnits(
   if (units.length === 0) return sorted;
   const { seq } = await context.index.head();
   const all = [...sorted.clean.map((change) => ({ change })), ...sorted.edited];
-  // The present states: a path that needs no change already has its target state.
+  // The present states. If a path needs no change, its present state is the target state.
   const present = new Map([
     ...wanted.map(({ path, after }) => [path, after] as const),
     ...all.map(({ change: { path, before } }) => [path, before] as const),

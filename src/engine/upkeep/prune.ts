@@ -219,7 +219,8 @@ function freeFrom({ log }: Context): number {
 }
 
 /**
- * The longest wait for the store when freeing, in ms. Another process or the next pruning can free the contents, too.
+ * The longest time for which freeing waits for the store, in ms. Another process or the next pruning can free the
+ * contents, too.
  */
 const FREE_WAIT_MS = 200;
 

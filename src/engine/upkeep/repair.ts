@@ -12,9 +12,9 @@ import { examine, type Examined } from "./verify.ts";
 type RepairOptions = VerifyOptions & { readonly repairFrom: readonly RepairPlace[] };
 
 /**
- * Verifies, and searches other places for the good bytes of every missing or damaged content. Found bytes are stored
- * anew, durably, in place of the damaged ones. Damaged files are put aside once nothing depends on them. Verifies again
- * after each round, because a healed base names contents that were not searched for before.
+ * Verifies the history, and searches other places for the good bytes of every missing or damaged content. Found bytes
+ * are stored anew, durably, in place of the damaged ones. Damaged files are put aside once nothing depends on them.
+ * Verifies again after each round, because a healed base names contents that were not searched for before.
  *
  * The history is not changed. An interrupted repair leaves the store as it was, or healed in part.
  */

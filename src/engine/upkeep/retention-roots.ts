@@ -125,7 +125,8 @@ async function readBelow(context: Context, view: ActionView, kept: readonly numb
 }
 
 /**
- * Returns the moments that can be restored, and the states that unfinished work needs. A pruning decides about these.
+ * Returns the moments that can be restored, and the states that unfinished work needs. A pruning decides which of these
+ * moments are kept.
  */
 export async function retentionRoots(context: Context, options: RetentionRootsOptions = {}): Promise<RetentionRoots> {
   const pruning = await pruningInForce(context);

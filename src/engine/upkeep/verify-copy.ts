@@ -15,8 +15,9 @@ export interface CopyFindings {
 }
 
 /**
- * Verifies a replica's copy of its origin's history in the same way as the replica's own: every line, link and hash,
- * and every stated root. Returns the contents that must be present, without those that were left out on purpose.
+ * Verifies a replica's copy of its origin's history in the same way as the replica's own history. Checks every line,
+ * link and hash, and every stated root. Returns the contents that must be present, without those that were left out on
+ * purpose.
  */
 export async function verifyCopy(context: Context, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {
   let copy: HistoryCopy | undefined;

@@ -57,8 +57,8 @@ export interface LogFindings {
   /** The first event in the log: 1, a sentinel whose archive is gone, or the event after the anchor. */
   readonly firstSeq: number;
   /**
-   * The seq of the last event of the last whole commit. In a broken log, the seq of the last line. If that line is bad,
-   * the seq that the line claims, or else the seq that its position implies.
+   * The seq of the last event of the last whole commit. For a broken log, this is the seq of the last line. If that
+   * line is bad, the seq is the one that the line claims, or else the one that its position implies.
    */
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;

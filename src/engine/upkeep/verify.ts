@@ -21,8 +21,9 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 
 /**
- * Checks every line, link, hash, root and head against the files themselves, without trusting the index. Rereads every
- * content, unless `quick` is set. Returns the problems. Changes nothing, except that the index notes a damaged line.
+ * Checks every line, link, hash, root and head against the files themselves, without trusting the index. Unless `quick`
+ * is set, also rereads every content, and checks that filters and plans can be used. Returns the problems. Changes
+ * nothing, except that the index notes a damaged line.
  */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
   return (await examine(context, options)).shape;
@@ -461,8 +462,8 @@ function acceptedNote({ seq, actor, accepted }: LoggedSigner): string {
 const MOST_NAMED = 3;
 
 /**
- * Verifies everything except for the bytes of contents (as `verify` does with `quick`). If nothing is wrong, also
- * verifies the links between actions. Throws `INTEGRITY_VIOLATION` if anything is wrong.
+ * Verifies everything that `verify` verifies with `quick`. If nothing is wrong, also verifies the links between
+ * actions. Throws `INTEGRITY_VIOLATION` if anything is wrong.
  */
 export async function verifyIntegrity(context: Context): Promise<void> {
   const { problems } = await verify(context, { quick: true });

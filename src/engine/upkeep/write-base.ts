@@ -16,7 +16,7 @@ const BATCH = 10_000;
 
 /**
  * Writes the state at `seq` (the head) as a base: the last iteration of every path that was ever recorded, and the last
- * event of every other record. Reads the base back and verifies it. The lock and a lease must be held.
+ * event of every other live record. Reads the base back and verifies it. The lock and a lease must be held.
  */
 export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
   const state = await stateAt(context, seq);

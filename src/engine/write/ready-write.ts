@@ -37,7 +37,7 @@ interface Ready {
   readonly ifMatch: string | readonly string[] | undefined;
   /** The hash of everything that the request asks for. A repeated request is recognised by this hash. */
   readonly asked: Hash;
-  /** Says for people what the write does: `write src/a.ts`. */
+  /** A text for people that says what the write does, such as `write src/a.ts`. */
   readonly summary: string;
 }
 

@@ -193,7 +193,7 @@ const OF_ONE_WRITE: ReadonlySet<string> = new Set([
   "LIMIT_EXCEEDED",
   "PATH_INVALID",
   "UNSAFE",
-  // These concern a content that the write would put at another path.
+  // These codes concern a content that the write would put at another path.
   "ERASED",
   "PRUNED",
   "BLOB_MISSING",
@@ -222,7 +222,8 @@ async function writeAttributor(context: Context, head: Head): Promise<(write: Re
     const its = session ?? (action === undefined ? within.run : action.session);
     const transaction = action === undefined ? transactionFor(session, brackets, around) : undefined;
     return {
-      // An action names its actor more exactly than the caller, whose default actor is whoever opened the workspace.
+      // An action names its actor more exactly than the caller does. The caller's default actor is whoever opened the
+      // workspace.
       actor: actor ?? action?.actor ?? write.by.caller.actor,
       ...optional({ session: its }),
       ...(action === undefined ? {} : { action: action.id }),

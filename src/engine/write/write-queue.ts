@@ -13,7 +13,7 @@ const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
  * The longest time that a commit waits for more writes, in ms. Clients that were answered together are likely to write
- * again together. An fsync takes longer than this.
+ * again together. An fsync takes longer than this time.
  */
 const GATHER_MS = 2;
 /**

@@ -136,7 +136,7 @@ test("a folder with a part that cannot be read is not deleted", async () => {
   project.write("d/locked/x", "x");
   chmodSync(project.at("d/locked"), 0o000);
   const isRoot = process.getuid?.() === 0;
-  // Root can read every folder.
+  // The root user can read every folder.
   if (!isRoot) await expect(workspace.deleteFile("d")).rejects.toMatchObject({ code: "REFUSED" });
   chmodSync(project.at("d/locked"), 0o755);
   rmSync(project.at("d"), { recursive: true });

@@ -18,7 +18,8 @@ export interface FramedChannelOptions {
   readonly timers?: Timers;
   /**
    * Called with each failure of this side that ends the channel, or that is passed to `close` after the end. Returns
-   * the id of the failure in the diagnostics; the peer gets this id instead of the message. Default: no report.
+   * the id of the failure in the diagnostics; the peer gets this id instead of the message. Default: failures are not
+   * reported.
    */
   readonly onFailure?: (error: ChronicleError) => string;
 }
@@ -28,7 +29,9 @@ const DEFAULT_WINDOW = 4 * 1024 ** 2;
 /** The maximum number of bytes of uncredited messages that wait for the consumer. */
 const MAX_UNCREDITED_BYTES = 2 * 1024 ** 2;
 
-/** The time, in ms, for which a closed connection waits for the peer to read and close. */
+/**
+ * The time, in ms, that the peer has to read the last message and to close the connection, once the channel has ended.
+ */
 const GOODBYE_MS = 5_000;
 
 interface Outgoing {
@@ -125,7 +128,7 @@ export class FramedChannel implements Channel {
 
   close(reason?: ChronicleError): void {
     if (this.#end !== undefined) {
-      // The peer cannot get a message any more, but a failure is still reported.
+      // The peer cannot get a message any more, but `onFailure` still gets a failure.
       if (reason !== undefined && reason !== this.#end.error && isOwnFailure(reason)) this.#onFailure?.(reason);
       return;
     }
@@ -167,7 +170,7 @@ export class FramedChannel implements Channel {
     return new ChronicleError("UNAVAILABLE", `the connection has ended${why}`, cause === undefined ? {} : { cause });
   }
 
-  /** Ends the channel because of an error of the peer, and tells the peer. */
+  /** Ends the channel because of an error of the peer, and sends the error to the peer. */
   #refuse(error: ChronicleError): void {
     if (this.#end !== undefined) return;
     this.#finish({ by: "peer", error });
@@ -211,8 +214,8 @@ export class FramedChannel implements Channel {
     const reader = new FrameReader();
     try {
       for await (const piece of this.#wire.read()) {
-        // Keep reading after the end. Closing a TCP socket with unread bytes resets the connection, and the peer may
-        // lose the reason.
+        // Keep reading after the end of the channel. Closing a TCP socket with unread bytes would reset the connection,
+        // and the peer might lose the last message, which has the reason.
         if (this.#end === undefined) this.#takePiece(reader, piece);
       }
     } catch (error) {
@@ -282,8 +285,8 @@ export class FramedChannel implements Channel {
 
 // Credit is counted from the beginning of a connection, in bytes of credited frames. Therefore, a grant that arrives
 // twice does no harm, and the count in the next frame reveals a lost frame. A grant that may have been lost is sent
-// again (`isStuck`). A side may send a frame while it has sent fewer bytes than the limit. This last frame may exceed
-// the limit.
+// again (`isStuck`). As long as a side has sent fewer bytes than the limit, it may send one more frame. That frame may
+// exceed the limit.
 
 class CreditTaker {
   #sent = 0;
@@ -310,7 +313,10 @@ class CreditTaker {
 class CreditGiver {
   readonly #window: number;
   #limit = INITIAL_CREDIT_BYTES;
-  /** The limit before the present one. A peer that stopped there may not have received the present limit. */
+  /**
+   * The limit before the present one. If the peer has stopped at this earlier limit, it may not have received the
+   * present one.
+   */
   #earlier = INITIAL_CREDIT_BYTES;
   #arrived = 0;
   #consumed = 0;

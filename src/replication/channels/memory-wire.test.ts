@@ -18,7 +18,7 @@ class VirtualClock {
     this.#due.push({ at: this.#now + afterMs, order: this.#order++, run });
   };
 
-  /** Runs all that is due, in the order of time, until nothing is left. What runs may add more. */
+  /** Runs all functions that are due, in the order of time, until none is left. A function may add further ones. */
   async runAll(): Promise<void> {
     for (;;) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -130,7 +130,8 @@ describe("a simulated network", () => {
       const got = listen(b);
       await a.send(heartbeat(seed));
       await clock.runAll();
-      // The channel may still be open: if the damage made a length larger, it awaits more bytes until a timeout.
+      // The channel may still be open. If the damage has made a length larger, the channel awaits more bytes until a
+      // timeout.
       expect(got).toEqual([]);
     }
   });

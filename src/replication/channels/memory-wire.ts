@@ -10,7 +10,10 @@ export interface LinkFrame {
 }
 
 export interface LinkArrival {
-  /** In ms, by the clock of `later`. Frames that arrive at the same time keep their order. */
+  /**
+   * The delay of the arrival, in ms, by the clock of `LinkOptions.later`. Frames that arrive at the same time keep
+   * their order.
+   */
   readonly afterMs: number;
   /** Delivered instead of the frame's bytes: a part of the frame, or a damaged frame. */
   readonly bytes?: Uint8Array;
@@ -19,7 +22,10 @@ export interface LinkArrival {
 export interface LinkOptions {
   /** Returns the arrivals of a frame: none, one, or several. Default: one, at once. */
   readonly deliver?: (frame: LinkFrame) => readonly LinkArrival[];
-  /** The clock. Default: a microtask for 0 ms, and a timer for longer times. A simulation provides its own clock. */
+  /**
+   * Calls `run` after `afterMs` ms. Default: a microtask for 0 ms, and a timer for longer times. A simulation provides
+   * its own clock.
+   */
   readonly later?: (afterMs: number, run: () => void) => void;
 }
 

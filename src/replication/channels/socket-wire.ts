@@ -12,8 +12,8 @@ export class SocketWire implements Wire {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // TCP must not delay small messages (Nagle's algorithm), because the peer waits for such answers. On a Unix socket,
-    // `setNoDelay` has no effect.
+    // TCP must not delay small messages (Nagle's algorithm), because the peer may be waiting for them. On a Unix
+    // socket, `setNoDelay` has no effect.
     socket.setNoDelay(true);
     // An error without a listener would end the process. The reader of the socket reports the error.
     socket.on("error", () => undefined);

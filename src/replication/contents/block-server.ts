@@ -6,7 +6,10 @@ import { asFatal, type Channel } from "../channel.ts";
 import { MAX_BLOCKS_BYTES, MAX_NOT_IN_BLOCKS, MAX_PENDING } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
-/** Many contents of one workspace at once. Excludes contents that the store holds only for other workspaces. */
+/**
+ * Gives access to many contents of one workspace at once. Excludes contents that the store holds only for other
+ * workspaces.
+ */
 export interface WorkspaceBlocks {
   /** Yields blocks as `BlobStore.blocks` does, but only with contents that some event of this workspace names. */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
@@ -37,9 +40,9 @@ async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncItera
 }
 
 /**
- * Sends requested contents in blocks, in the form and order in which they are stored. While a slow replica receives a
- * message, only this message and the beginning of the next lookup are in memory. A content that is requested again
- * before it was sent is sent only once.
+ * Sends requested contents in blocks, as the store has them. While a slow replica receives a message, only this message
+ * and the beginning of the next lookup are in memory. A content that is requested again before it was sent is sent only
+ * once.
  */
 export class BlockServer {
   readonly #channel: Channel;
@@ -96,8 +99,8 @@ export class BlockServer {
   }
 
   /**
-   * Begins one lookup for all waiting contents, because a block must be repacked if only a part of it is requested.
-   * Returns `undefined` if no content waits.
+   * Begins one lookup for all waiting contents. With several smaller lookups, more blocks would have to be repacked,
+   * because a block is repacked if a lookup needs only a part of its contents. Returns `undefined` if no content waits.
    */
   #begin(): Lookup | undefined {
     if (this.#later.size === 0) return undefined;

@@ -34,9 +34,10 @@ export class ContentFetch {
   }
 
   /**
-   * Fetches a content; for a large content, its chunk manifest. If `piece` is given, fetches only that piece. Resolves
-   * to `undefined` if the peer does not have the content. Does not compare the content with its hash. Concurrent
-   * requests for the same piece of a content share one answer. Rejects with `UNAVAILABLE` if the session ends.
+   * Fetches a content, or the list of its chunks (`chunk_manifest`) if the content is large. If `piece` is given,
+   * fetches only that piece. Resolves to `undefined` if the peer does not have the content. Does not compare the
+   * content with its hash. Concurrent requests for the same piece of a content share one answer. Rejects with
+   * `UNAVAILABLE` if the session ends.
    */
   get(content_hash: Hash, piece?: { readonly offset: number; readonly length: number }): Promise<Response | undefined> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
@@ -91,7 +92,7 @@ export class ContentFetch {
   }
 
   #ask(request: Request): void {
-    // Ignore the error: a channel that has ended ends the session, which calls `end`.
+    // Ignore the error. When the channel ends, the session ends, too, and calls `end`.
     this.#channel.send(request).catch(() => undefined);
   }
 }

@@ -27,8 +27,8 @@ export interface NamedContents {
   /** Opens many contents, in any order. For a content that is missing, yields `undefined` or nothing. */
   openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /**
-   * True if the replica is allowed to have the content of this event. The implementation must not ask the index, which
-   * can still lack the event. Default: always true.
+   * True if the replica is allowed to have the content of this event. The implementation must not ask the index,
+   * because the index may not have the event yet. Default: always true.
    */
   isGiven?(event: Pick<SealedEvent, "record">): boolean;
 }
@@ -59,7 +59,10 @@ export class EventPush {
   #most = 0;
   #acknowledged = 0;
   #iteration = 0;
-  /** The parcels that were sent and are not acknowledged: the last event and the bytes of each. */
+  /**
+   * The parcels (see `#parcels`) that were sent and are not acknowledged, each with its last event and its size in
+   * bytes.
+   */
   #inFlight: { readonly seq: number; readonly bytes: number }[] = [];
   #inFlightBytes = 0;
   /** Incremented by `begin` and `stop`, which both end a page that is being sent. */
@@ -81,8 +84,8 @@ export class EventPush {
   }
 
   /**
-   * The iteration in the last event of a parcel: the latest sent parcel that ends with a file event. 0 if there is no
-   * such parcel.
+   * The iteration in the file event that was sent last. Of each parcel, only the last event is considered. 0 if there
+   * is no such event.
    */
   get iteration(): number {
     return this.#iteration;

@@ -35,7 +35,10 @@ const PAGE = 5_000;
  */
 export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks, SecretContents {
   readonly #context: HistoryContext;
-  /** The contents that records other than file records name, up to event `#seq`, with the paths in those records. */
+  /**
+   * The contents that are named by other records than those of files, with the paths in those other records. Only
+   * events up to `#seq` have been read.
+   */
   readonly #others = new Map<Hash, readonly WorkspacePath[]>();
   #seq = 0;
   #reading: Promise<void> | undefined;
@@ -125,7 +128,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
   }
 
   /**
-   * Adds to `#others` the contents that events up to `upTo` name, except for the events of files. A concurrent caller
+   * Adds to `#others` the contents that are named by the events up to `upTo`, except file events. A concurrent caller
    * waits for the running read, and then reads on if necessary.
    */
   async #readOn(upTo: number): Promise<void> {

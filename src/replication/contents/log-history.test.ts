@@ -184,7 +184,8 @@ describe("LogHistory", () => {
     expect((await history.after(at(10), 10_000)).at(-1)).toMatchObject({ seq: 12 });
     using _writing = await lock.exclusive(0);
     await writer.append(EVENTS.slice(12, 20));
-    // A replica that comes back with event 12 would take an earlier head for another history, and halt for good.
+    // A replica that comes back with event 12 would take an earlier head for the head of another history, and would
+    // halt for good.
     expect(await history.head()).toMatchObject({ seq: 12, hash: at(12).hash });
     expect(await history.hashAt(12)).toBe(at(12).hash);
   });

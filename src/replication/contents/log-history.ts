@@ -13,7 +13,7 @@ const MARK_EVERY = 256;
 
 /**
  * The delay in ms before a read of lines that another process may have written. That process is usually still writing,
- * and a read at once would lock it out.
+ * and an immediate read would lock the process out.
  */
 const LOOK_LATER_MS = 20;
 
@@ -44,7 +44,10 @@ interface LogHistoryOptions {
   readonly locate?: (seq: number) => Promise<LogPosition | undefined>;
 }
 
-/** A workspace's log for its replicas: exact lines, durable, in order. All replicas of a workspace share one object. */
+/**
+ * Gives the replicas of a workspace the workspace's log, as durable events with their exact lines, in order. All
+ * replicas of a workspace share one object.
+ */
 export class LogHistory {
   readonly workspace: string;
   /**
@@ -97,8 +100,8 @@ export class LogHistory {
   }
 
   /**
-   * Like `head`, but once a head is known, does not wait for other writers. The latest events of other processes may be
-   * missing; `changed` reports them a moment later.
+   * Like `head`, but does not wait for other writers if a head is already known. The latest events of other processes
+   * may be missing. `changed` reports them a little later.
    */
   async #headSoFar(): Promise<Head> {
     const { others } = this.#options;
@@ -133,7 +136,10 @@ export class LogHistory {
     return seq >= (this.#known?.seq ?? 0);
   }
 
-  /** The last event that is known to be permanent: found by the last read, or recorded by this process since then. */
+  /**
+   * The last event that is known to be permanent. Either the last read has found this event, or this process has
+   * recorded it since then.
+   */
   get #known(): Head | undefined {
     const own = this.#own.head;
     return own.seq > (this.#permanent?.seq ?? 0) ? own : this.#permanent;
@@ -145,14 +151,14 @@ export class LogHistory {
   }
 
   /**
-   * Returns the hash of an event; `""` for event 0. Returns `undefined` if the line of the event is gone, and so is the
-   * next line, which would name its hash.
+   * Returns the hash of an event; `""` for event 0. Returns `undefined` if the event does not exist yet. Also returns
+   * `undefined` if neither the event's line nor the next line, which names the event's hash, exists any more.
    */
   async hashAt(seq: number): Promise<Hash | "" | undefined> {
     const head = await this.head();
     if (seq === head.seq) return head.hash;
     if (seq === 0) return EMPTY_HEAD.hash;
-    // Read the first line again, because the archive can have been dropped.
+    // Determine the oldest event again, because the archive may have been dropped since.
     if (seq < this.#log.firstSeq) await this.#findFirst();
     if (seq < this.firstSeq - 1 || seq > head.seq) return undefined;
     const isBefore = seq === this.firstSeq - 1;
@@ -187,8 +193,8 @@ export class LogHistory {
 
   /**
    * Reads the end of the log under the writers' lock. If another writer keeps the lock, returns the known head. The
-   * known head includes every event that a replica was given. A replica that holds later events would take a smaller
-   * head for that of another history.
+   * known head includes every event that a replica was given. If the returned head were earlier, a replica with later
+   * events would conclude that the origin has another history.
    */
   async #look(): Promise<Head> {
     try {
@@ -205,7 +211,8 @@ export class LogHistory {
   }
 
   /**
-   * Sets the permanent head and returns it. Never moves the head back, because a read that began earlier can end later.
+   * Sets the permanent head and returns it. Never moves the head back, because a read can end after another read that
+   * began later.
    */
   async #note(head: Head): Promise<Head> {
     if (this.#log.firstSeq !== this.#logFirst) await this.#findFirst();
@@ -313,7 +320,7 @@ export class RecentEvents {
     return this.#head;
   }
 
-  /** Takes durable events, in order. An event that does not follow the one before it drops all events before it. */
+  /** Takes durable events, in order. If an event does not follow the one before it, all earlier events are dropped. */
   add(events: readonly SealedEvent[]): void {
     for (const event of events) {
       if (event.seq <= this.#head.seq) continue;
@@ -343,8 +350,8 @@ export class RecentEvents {
   }
 
   /**
-   * Returns the last events with about half of `MOST_CHARACTERS`. If events up to the limit itself were kept, every new
-   * event would copy the array.
+   * Returns the newest events, whose lines have at most half of `MOST_CHARACTERS` together. If the kept events could
+   * fill the whole limit, every new event would exceed it again, and copy the array.
    */
   #lastOnes(): SealedEvent[] {
     let characters = 0;

@@ -22,8 +22,9 @@ export interface SessionSource {
 }
 
 /**
- * The contents of a workspace as one session serves them. Secrets (by the names of their files) are left out until
- * `admitSecrets` is called. The session calls it when a replica that is allowed to have secrets requests them.
+ * The contents of a workspace as one session serves them. Secrets (contents of files that are secrets by their names)
+ * are left out until `admitSecrets` is called. The session calls it when a replica that is allowed to have secrets
+ * requests them.
  */
 export class SessionContents implements WorkspaceContents, NamedContents, WorkspaceBlocks {
   readonly #source: SessionSource;
@@ -43,8 +44,8 @@ export class SessionContents implements WorkspaceContents, NamedContents, Worksp
   }
 
   /**
-   * True if this session serves the content of the event. Decides by the class in the event, not by the index. An event
-   * can be sent before its commit has ended, and the index may not know its content yet.
+   * True if this session serves the content of the event. Decides by the class in the event, not by the index. The
+   * index may not know the content yet, because an event can be sent before its commit has ended.
    */
   isGiven({ record }: Pick<SealedEvent, "record">): boolean {
     return this.#givesSecrets || record["class"] !== "protected";

@@ -27,7 +27,7 @@ const BUSY_MS = 1_500;
 
 const MOST_FORKED = 1_000;
 
-/** Disposed of when the session ends. */
+/** The parts for serving one replica. They are disposed of when the session ends. */
 interface ServedOrigin extends Disposable {
   readonly options: OriginOptions;
 }
@@ -43,8 +43,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
   /**
-   * The last reported error of each forked replica (put back to an earlier state, or copied). The key is the ids of its
-   * workspace and the replica.
+   * The last reported error of each forked replica (put back to an earlier state, or copied). The key has the
+   * workspace's id and the replica's id.
    */
   readonly #forked = new RecentMap<string, string>(MOST_FORKED);
   /** The ids of the workspaces that, according to at least one replica, were put back to an earlier state. */
@@ -117,8 +117,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Reports once for each workspace that a replica contradicts its log. A replica that searches for the last common
-   * event contradicts the log many times, and several replicas may do so.
+   * Reports that a replica contradicts the log of its workspace. Reports this only once for each workspace, because a
+   * replica that searches for the last common event contradicts the log many times, and several replicas may search.
    */
   #noteContradicted(session: OriginSession, place: ReplicaPlace): void {
     const { contradicted } = session;

@@ -397,7 +397,7 @@ export class OriginSession {
 
   /**
    * The last event that the replica can have seen. Until an event is sent, this is the head in the replica's `Hello`. A
-   * replica that must reconcile can write back before it is sent any event.
+   * replica that must reconcile can write back before any event is sent to it.
    */
   get #known(): number {
     return Math.max(this.#push.sent, this.#claimed);

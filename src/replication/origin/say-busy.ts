@@ -16,7 +16,7 @@ export function keepSayingBusy(channel: Channel, timers: Timers, everyMs: number
   let next: Disposable;
   const say = (): void => {
     next = timers.after(everyMs, say);
-    // Ignore the error, because the reader of the channel reports its end.
+    // Ignore the error, because the reader of the channel reports the end of the channel.
     sayBusy(channel).catch(() => undefined);
   };
   next = timers.after(everyMs, say);

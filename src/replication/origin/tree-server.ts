@@ -237,7 +237,10 @@ export interface ListedChild {
   readonly row: IterationRow;
   /** The hash of the content, the link target, or the folder. */
   readonly hash: Hash | undefined;
-  /** For a folder, or a path that was a folder: true if something in it has an event after the replica's last event. */
+  /**
+   * Set for a folder, and for a path that was a folder. True if something in it has an event after the replica's last
+   * event.
+   */
   readonly touched: boolean | undefined;
 }
 

@@ -16,7 +16,7 @@ function read(...pieces: Uint8Array[]): Frame[] {
   return pieces.flatMap((piece) => [...reader.push(piece)]);
 }
 
-/** Makes the payload of any value as a head: whatever a peer can send. */
+/** Returns a payload with any value as its head, because a hostile peer can send any value. */
 const payloadOf = (head: unknown, body?: Uint8Array): FramePayload => ({
   head: Buffer.from(JSON.stringify(head)),
   body,
@@ -105,7 +105,7 @@ describe("messages in frames", () => {
   });
 });
 
-/** Every frame is refused with this code; nothing else happens. */
+/** Each of these frames is refused with the given code, and has no other effect. */
 describe("hostile frames", () => {
   const good = frameOf({ type: "Ack", up_to_sequence: 9 });
   const patched = (patch: (frame: Buffer) => void): Buffer => {
@@ -172,7 +172,6 @@ describe("hostile frames", () => {
 describe("hostile messages", () => {
   const notification = (change: object) => payloadOf(changed("Notification", { inline_content: undefined, ...change }));
 
-  // P1
   it.each([
     "../x",
     "/etc/x",
@@ -211,7 +210,6 @@ describe("hostile messages", () => {
     expect(code(() => decodeMessage(notification(change as object)))).toBe("USAGE");
   });
 
-  // P3
   it("of deep JSON or many parts are refused, but not those with similar characters in strings", () => {
     const nested = (depth: number) => ({ head: Buffer.from("[".repeat(depth) + "]".repeat(depth)), body: undefined });
     expect(code(() => decodeMessage(nested(65)))).toBe("LIMIT_EXCEEDED");

@@ -90,8 +90,8 @@ const BACKSLASH = 0x5c;
 
 /**
  * Checks how deeply a JSON text is nested, and how many commas and colons it has. Throws `LIMIT_EXCEEDED` above a
- * limit. Called before the text is parsed, because a short text can need much memory as a value. Does not check whether
- * the text is JSON.
+ * limit. Called before the text is parsed, because even the value of a short text can need much memory. Does not check
+ * whether the text is JSON.
  */
 function checkJson(text: Uint8Array): void {
   let depth = 0;

@@ -154,8 +154,8 @@ function* partsOf(seq: number, line: Buffer): Generator<MessageOf<"Events">> {
 
 /**
  * Returns the event of a notification. Throws `INTEGRITY_VIOLATION` if the line does not follow `prev` or disagrees
- * with the other fields. Also throws it if the inline content does not match its hash. Throws `PATH_INVALID` for a
- * refused path.
+ * with the other fields. Also throws `INTEGRITY_VIOLATION` if the inline content does not match its hash. Throws
+ * `PATH_INVALID` for a refused path.
  */
 export function openNotification(message: MessageOf<"Notification">, prev: Head): LogEvent {
   const { event, state } = openLine(Buffer.from(message.line), prev);

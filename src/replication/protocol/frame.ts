@@ -77,9 +77,9 @@ export function encodeFrame(payload: FramePayload, sent: number): Buffer {
 const HTTP = Buffer.from("HTTP/");
 
 /**
- * Checks the first bytes of a header. Throws `UNAVAILABLE` if they are the beginning of an HTTP answer, and
- * `INTEGRITY_VIOLATION` if they are no beginning of a header. Accepts fewer bytes than a header has, so that a peer
- * that speaks HTTP is detected at once.
+ * Checks the first bytes of a header. Throws `UNAVAILABLE` if an HTTP answer can begin with them, and
+ * `INTEGRITY_VIOLATION` if neither an HTTP answer nor a header can begin with them. Accepts fewer bytes than a header
+ * has, so that a peer that speaks HTTP is detected at once.
  */
 function checkStart(bytes: Buffer): void {
   const answer = bytes.subarray(0, HTTP.length);

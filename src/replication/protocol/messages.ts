@@ -183,8 +183,8 @@ const helloAck = z.strictObject({
    */
   settled_hash: hash.optional(),
   /**
-   * In milliseconds. Each side sends something at least once in each interval of this length. After three silent
-   * intervals, the other side counts as gone.
+   * The interval of heartbeats, in milliseconds. Each side sends something at least once in each interval. After three
+   * silent intervals, the other side counts as gone.
    */
   heartbeat_ms: z.int().min(100).max(600_000),
 });
@@ -192,7 +192,7 @@ const helloAck = z.strictObject({
 const heartbeat = z.strictObject({
   type: z.literal("Heartbeat"),
   agent_sequence: count,
-  /** The iteration of the last event of a path that was sent to this replica; 0 if none was. */
+  /** The iteration in the last file event that was sent to this replica; 0 if none was sent. */
   agent_iteration: count,
   /**
    * The time since which the origin's folder is missing, by the origin's clock (epoch milliseconds). Requires the

@@ -77,7 +77,7 @@ const child = z
     /** The event that recorded this state. */
     sequence: z.int().min(1),
     iteration: z.int().min(1),
-    /** Only for a folder, or a path that was a folder: true if something in it has an event after `since`. */
+    /** Set only for a folder, or a path that was a folder. True if something in it has an event after `since`. */
     touched: z.boolean().optional(),
     class: z.literal("protected").optional(),
   })

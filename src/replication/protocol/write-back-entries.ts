@@ -12,8 +12,8 @@ interface WireForm {
 }
 
 /**
- * Returns the entry of a message. Throws `PATH_INVALID` for a path that is absolute on Windows, because peers refuse
- * such paths.
+ * Converts an entry to its form in a message. Throws `PATH_INVALID` for a path that is absolute on Windows, because
+ * peers refuse such paths.
  */
 export function entryToWire(
   { localSeq, eventHash, path, entry, seen, actor, session, turn, action }: WriteBackEntry,

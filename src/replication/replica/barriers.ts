@@ -7,7 +7,7 @@ interface Caller {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** The requests that name the same event: the last event that this replica held when the callers came. */
+/** The requests that name one event. This event is the last one that this replica held when the callers came. */
 interface Requests {
   /** The number of sent requests whose answers have not arrived. */
   due: number;
@@ -93,7 +93,7 @@ export class Barriers {
 
   #send(sequence: number, requests: Requests): void {
     requests.due += 1;
-    // Ignore the error: a channel that has ended ends the session, which calls `end`.
+    // Ignore the error. When the channel ends, the session ends, too, and calls `end`.
     this.#channel.send({ type: "BarrierRequest", sequence }).catch(() => undefined);
   }
 }

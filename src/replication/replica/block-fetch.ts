@@ -33,7 +33,7 @@ const MOST_HELD = 2;
  */
 const LOW = MAX_PENDING - MAX_ASKED;
 
-/** One call of `get`, until all its contents are answered. */
+/** The state of one call of `get`, until all its contents are answered. */
 interface Asking {
   readonly asked: ReadonlySet<Hash>;
   /** The contents that were requested and not answered yet. */
@@ -64,9 +64,9 @@ export class BlockFetch {
 
   /**
    * Yields the answers for these contents as they arrive. Only one call may run at a time. Ignores blocks without a
-   * pending content. Throws `INTEGRITY_VIOLATION` for a malformed block. Does the same for a block that has a pending
-   * content and also a content that was not requested. Throws `UNAVAILABLE` if the connection ends before all contents
-   * are answered.
+   * pending content. Throws `INTEGRITY_VIOLATION` for a malformed block, and for a block that has both a pending
+   * content and a content that was not requested. Throws `UNAVAILABLE` if the connection ends before all contents are
+   * answered.
    */
   async *get(hashes: Iterable<Hash>): AsyncGenerator<FetchedBlocks, void> {
     if (this.#asking !== undefined) throw new ChronicleError("USAGE", "contents are being asked for already");
@@ -150,7 +150,7 @@ export class BlockFetch {
   #ask(hashes: readonly Hash[]): void {
     for (let at = 0; at < hashes.length; at += MAX_ASKED) {
       const some = Buffer.concat(hashes.slice(at, at + MAX_ASKED).map(hashToBytes));
-      // Ignore the error: a channel that has ended ends the session, which calls `end`.
+      // Ignore the error. When the channel ends, the session ends, too, and calls `end`.
       this.#channel.send({ type: "BlocksRequest", hashes: some }).catch(() => undefined);
     }
   }

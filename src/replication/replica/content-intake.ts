@@ -16,8 +16,8 @@ type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>
 const PARALLEL = 16;
 
 /**
- * The maximum number of answers that are checked at once. With several answers, the workers stay busy while this thread
- * makes other answers durable.
+ * The maximum number of answers that are checked at once. With several answers, the worker threads (see `EarlyFiles`)
+ * stay busy while this thread makes other answers durable.
  */
 const MOST_CHECKING = 8;
 

@@ -46,8 +46,8 @@ export interface TakeRules {
 
 /**
  * The contents of this many batches of a base (of at most 4,096 rows each) are stored together, as a group. Groups are
- * large for two reasons. No request is under way between two groups. A file whose content came with an earlier group is
- * not written early.
+ * large for two reasons. Between two groups, no request is under way, and the connection is idle. A file whose content
+ * came with an earlier group is not written early.
  */
 const GROUP_BATCHES = 24;
 
@@ -142,8 +142,8 @@ export class EventContents {
     let before = 0;
     return {
       /**
-       * Reports that `contents` of the next `rows` are stored. Only `all` reports every row, because folders have no
-       * content.
+       * Reports that this many `contents` of the next `rows` rows are stored. Only `all` reports every row, because
+       * folders have no content.
        */
       within: (contents: number, rows: number) => this.#onReceived?.(before + Math.min(contents, rows), total),
       all: (rows: number) => this.#onReceived?.((before += rows), total),
@@ -179,7 +179,8 @@ function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
 
 /**
  * Throws `UNAVAILABLE` if the origin does not have the base of an event. This happens if the origin compacts an event
- * away, and frees its base, while it is sending the event. A new connection gets the history as it begins now.
+ * away, and frees its base, while it is sending the event. Over a new connection, this replica gets the history as it
+ * begins after the compaction.
  *
  * The base of a compaction is allowed to be missing, because this replica already holds the state in it, or gets that
  * state by a reconciliation.

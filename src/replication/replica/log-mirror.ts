@@ -189,7 +189,7 @@ export class LogMirror implements Mirror {
     return this.#parts.at(-1) as MirrorPart;
   }
 
-  /** Returns the last part that starts at or before the event, or the first part if there is none. */
+  /** Returns the last part that starts at or before the event, or the first part if there is no such part. */
   #partAt(seq: number): MirrorPart {
     return this.#parts.findLast((part) => part.start <= seq) ?? (this.#parts[0] as MirrorPart);
   }

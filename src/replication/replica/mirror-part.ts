@@ -39,7 +39,10 @@ export interface MirrorFiles extends Omit<HistoryContext, "workspaceId"> {
   close(): Promise<void>;
 }
 
-/** A part of a mirror: a log of the origin's lines, which starts at event 1 or after an anchor, and its index. */
+/**
+ * A part of a mirror. It has a log of the origin's lines, which starts at event 1 or after an anchor, and the index of
+ * this log.
+ */
 export class MirrorPart {
   readonly #files: MirrorFiles;
   #recent = new RecentRecords();
@@ -352,7 +355,8 @@ type Body = Pick<LogEvent, "recordId" | "record">;
 
 /**
  * The file records of the last events, in memory. A step of the sync needs the record of each event soon after the
- * event was appended. Reading the log for each record would be slow: it takes three index queries and opens a file.
+ * event was appended. Reading the log for each record would be slow, because each read takes three index queries and
+ * opens a file.
  */
 export class RecentRecords {
   readonly #bodies = new RecentMap<number, Body>(MOST_EVENTS);

@@ -32,8 +32,8 @@ export interface Mirror extends UpstreamLines {
   /** Returns the paths with an event in `after < seq <= upTo`, in path order. */
   touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
   /**
-   * Yields all entries at a seq, in path order, in batches. If `beneath` is given, only the entries at and beneath this
-   * folder.
+   * Yields all entries at a seq, in path order, in batches. If `beneath` is given, yields only the entries at and
+   * beneath this folder.
    */
   entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
   /** Returns the children that exist at a seq, sorted by the bytes of their names. */

@@ -83,7 +83,7 @@ export interface ReplicaOptions extends TakeRules {
   readonly onOrigin?: (report: OriginReport) => void;
 }
 
-/** `#gather` stops at this many events, or when a turn of the event loop brings no more. */
+/** `#gather` stops at this many events, or when no event has arrived in a turn of the event loop. */
 const GATHER_MOST = 1_000;
 
 /**
@@ -100,7 +100,7 @@ const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
 /**
  * The replica's side of a session with its origin (docs/protocol.md). First the contents are made durable, then the
  * lines that name them, and then the events are acknowledged. Therefore, a crash or a broken connection never loses
- * anything acknowledged. The next session continues after the last line held.
+ * anything that was acknowledged. The next session continues after the last line that this replica holds.
  *
  * The origin is not trusted. Each line is hashed and must follow the one before, and contents must match their hashes.
  * A history that contradicts what this replica holds ends the session, and is noted (`WitnessNotes`).
@@ -170,7 +170,7 @@ export class ReplicaSession {
   }
 
   /**
-   * A barrier: resolves once this replica holds everything that the origin had at the call. The result is the origin's
+   * Resolves once this replica holds everything that the origin had at the call (a barrier). The result is the origin's
    * last event at that time. Rejects as `reaches` does. If a `regain` is running and fails, rejects with its error.
    */
   async barrier(): Promise<number> {
@@ -181,8 +181,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Resolves when the session has ended and no background work is left. Never rejects: the channel's end holds the
-   * error. If `notes` has a note, the session does not begin, and ends with the error of that note.
+   * Resolves when the session has ended and no background work is left. Never rejects, because the channel's end holds
+   * the error. If `notes` has a note, the session does not begin, and ends with the error of that note.
    */
   async run(): Promise<ChannelEnd> {
     let own: ChronicleError | undefined;

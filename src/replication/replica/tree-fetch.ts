@@ -21,7 +21,10 @@ type WantedFields = MessageOf<"TreeRequest">["folders"][number];
 type Page = MessageOf<"TreeResponse">["folders"][number];
 export type TreeChild = Page["children"][number];
 
-/** `children` is complete, or empty if the folder has the wanted hash and nothing in it was touched. */
+/**
+ * `children` is complete. It may be empty if the folder has the wanted hash and is not `touched` (nothing in it has an
+ * event after the replica's last event).
+ */
 export interface FetchedFolder {
   readonly path: WorkspacePath;
   readonly hash: Hash | null;
@@ -44,7 +47,7 @@ export class TreeFetch {
   readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
-  /** `sequence` is the requested state, and `since` is the last event that this replica holds. */
+  /** The state after event `sequence` is requested. `since` is the last event that this replica holds. */
   constructor(channel: Channel, state: { readonly sequence: number; readonly since: number }) {
     this.#channel = channel;
     this.#patience = new Patience(channel);
@@ -106,7 +109,7 @@ export class TreeFetch {
     const wanted = paths.flatMap((path) => this.#fieldsOf(path) ?? []);
     for (const folders of batchesOf(wanted)) {
       const request = { type: "TreeRequest", ...this.#state, folders } as const;
-      // The callers must not wait, because a request that cannot be sent is never answered.
+      // Reject the callers, because a request that cannot be sent is never answered.
       this.#channel.send(request).catch((error: unknown) => this.#endWith(asFatal(error)));
     }
   }

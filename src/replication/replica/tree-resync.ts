@@ -172,8 +172,8 @@ export class TreeResync {
       if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);
     }
     for (const path of gone) {
-      // The origin did not list this child. A child that exists in the mirror never existed at the origin. Any other
-      // child is deleted on both sides, and only paths beneath it exist in the mirror.
+      // The origin did not list this child. If the child exists in the mirror, it never existed at the origin.
+      // Otherwise, it is deleted on both sides, and only paths beneath it exist in the mirror.
       if (this.#rows.get(path)?.entry !== undefined) this.#rows.delete(path);
       if (this.#held.has(path)) next.push({ path, hash: undefined });
     }

@@ -20,7 +20,10 @@ interface WitnessNote {
   readonly reason: string;
 }
 
-/** Keeps the note of the first contradiction. A replica with a note does not connect until a person has removed it. */
+/**
+ * Keeps the note of the first contradiction. A replica with a note does not connect until a person has removed the
+ * note.
+ */
 export interface WitnessNotes {
   get(): WitnessNote | undefined;
   /** Stores a note durably, unless there is one already. Throws `IO` if the write fails. */
@@ -140,7 +143,8 @@ export class Witness {
 
   /**
    * Throws `INTEGRITY_VIOLATION` without a note if the message is about another workspace, or disagrees with the signed
-   * head that it contains. Does the same if `vkey` is given and the signature is invalid.
+   * head that it contains. Also throws `INTEGRITY_VIOLATION` without a note if `vkey` is given and the signature is
+   * invalid.
    */
   async heard({ workspace, sequence, head_hash, signature }: MessageOf<"HeadWitness">): Promise<void> {
     if (workspace !== this.#workspace) violated("HeadWitness is about another workspace");

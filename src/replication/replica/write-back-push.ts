@@ -53,7 +53,7 @@ interface InFlight {
 /**
  * Sends the replica's own changes, in order, one batch at a time, while the session receives messages. A batch is sent
  * again until it is answered. The journal settles the answers before the next batch is sent. Entries that the origin
- * has decided, as its `HelloAck` says, are not sent again. The journal may not remember these decisions.
+ * has decided according to its `HelloAck` are not sent again, even if the journal does not remember the decisions.
  */
 export class WriteBackPush {
   /** True if the capability `times` was agreed on. */
@@ -221,7 +221,7 @@ export class WriteBackPush {
   }
 
   async #send(message: WriteBack): Promise<void> {
-    // Ignore the error: a channel that has ended ends the session, which calls `end`.
+    // Ignore the error. When the channel ends, the session ends, too, and calls `end`.
     await this.#channel.send(message).catch(() => undefined);
   }
 

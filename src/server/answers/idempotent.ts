@@ -75,8 +75,8 @@ function replyFrom(standing: Standing, { isInLog }: NamedChange): KeptReply | un
 }
 
 /**
- * True if the error shows that nothing was changed: the change was refused, or did not get its turn. False if it is
- * unknown whether something was changed.
+ * True if the error shows that nothing was changed, because the change was refused, or did not get its turn. False if
+ * it is unknown whether something was changed.
  */
 function changedNothing(error: unknown): boolean {
   return error instanceof ChronicleError && (statusOf(error) < 500 || error.code === "LOCKED");

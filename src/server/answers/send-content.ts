@@ -106,9 +106,9 @@ interface ByteRange {
 }
 
 /**
- * Returns the requested range (RFC 9110 §14). Returns `undefined` for the whole content: there is no header, its unit
- * is not bytes, or its syntax is invalid. Returns `unsatisfiable` if the content has no byte of the range, or if
- * several ranges are requested.
+ * Returns the requested range (RFC 9110 §14). Returns `undefined` if the whole content is to be sent, because there is
+ * no header, its unit is not bytes, or its syntax is invalid. Returns `unsatisfiable` if the content has no byte of the
+ * range, or if several ranges are requested.
  */
 export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];
@@ -127,7 +127,7 @@ function suffix(length: number, size: number): ByteRange | "unsatisfiable" {
   return length === 0 || size === 0 ? "unsatisfiable" : { start: Math.max(0, size - length), end: size };
 }
 
-/** Files that a browser can show without running code in them. All other files are sent as plain text or as bytes. */
+/** The types of files in which a browser runs no code. All other files are sent as plain text or as bytes. */
 const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
   Object.entries({
     png: "image/png",
@@ -152,7 +152,8 @@ const PLAIN = "text/plain; charset=utf-8";
 const BYTES = "application/octet-stream";
 
 /**
- * Extensions of files that are sent as plain text, so that a browser shows the source of markup, scripts and styles.
+ * Extensions of files that are sent as plain text. Markup, scripts and styles are among them, so that no browser runs
+ * or applies them.
  */
 const TEXT =
   /^(bash|bat|c|cc|cfg|clj|conf|cpp|cs|css|csv|dart|diff|ex|exs|go|gradle|graphql|h|hpp|hs|htm|html|ini|java|jl|js|json|jsonc|jsonl|jsx|kt|less|lock|log|lua|m|md|mjs|cjs|mts|cts|ml|nix|patch|php|pl|properties|proto|ps1|py|r|rb|rs|sass|scala|scss|sh|sql|svelte|svg|swift|tex|tf|toml|ts|tsv|tsx|txt|vue|xhtml|xml|yaml|yml|zig|zsh)$/;

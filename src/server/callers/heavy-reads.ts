@@ -8,9 +8,9 @@ import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 const PATIENCE_MS = 24 * 3_600_000;
 
 /**
- * The queue of one kind of reads that take long. For example, `verify` reads the whole history, and a patch is a large
- * answer. At most one read runs for each workspace, because a second one would read the same data. At most two reads of
- * this kind run at a time, because other requests need the same disk and thread.
+ * The queue for one kind of slow reads. For example, `verify` reads the whole history, and a patch is a large answer.
+ * At most one read runs for each workspace, because a second one would read the same data. At most two reads of this
+ * kind run at a time, because other requests need the same disk and thread.
  */
 export class HeavyReads {
   readonly #slots: ConcurrencyLimit;

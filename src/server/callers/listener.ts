@@ -32,7 +32,8 @@ const DEFAULT_PORT = { http: 80, https: 443 } as const;
  * with the listener's port, and also without a port. The exception is a loopback name, which is accepted without a port
  * only if the port is the scheme's default. For example, on port 8080, `example.org` gives `example.org:8080` and
  * `example.org`, but `localhost` gives only `localhost:8080`. The accepted origins are the accepted names with the
- * listener's scheme, for `http` also with `https`, and those in `sharedWith`.
+ * listener's scheme, and the origins in `sharedWith`. If the scheme is `http`, the accepted names with `https` are
+ * accepted, too.
  */
 export function tcpListener({ scheme, port, hosts, sharedWith }: ListenerNames): TcpListener {
   const named = hosts.flatMap((host) => namesOf(host.toLowerCase(), port, scheme));

@@ -21,7 +21,7 @@ import { isLoopback } from "./listener.ts";
  * valid. A token without a claim of workspaces is for no workspace.
  */
 export interface OidcOptions {
-  /** Exactly as the provider's tokens have it: `https://login.example.org`. */
+  /** The issuer, exactly as the provider's tokens name it, such as `https://login.example.org`. */
   readonly issuer: string;
   /** The audience that tokens for this server must name. */
   readonly audience: string;
@@ -73,8 +73,8 @@ const NEW_KEY_MS = 10_000;
 const MOST_WORKSPACES = 1_000;
 
 /**
- * The keys of a provider. Read again after `KEYS_MS`, and after `newKeyMs` if a token has an unknown key. While the
- * provider cannot be reached, the last keys stay valid.
+ * The keys of a provider. They are read again after `KEYS_MS`, and after `newKeyMs` if a token has an unknown key.
+ * While the provider cannot be reached, the last keys stay valid.
  */
 class ProviderKeys {
   readonly #remote: ReturnType<typeof createRemoteJWKSet>;
@@ -228,7 +228,7 @@ const DISCOVERY = z.object({ issuer: z.string(), jwks_uri: z.url() });
 class Provider {
   readonly #options: OidcOptions;
   #keys: Promise<ProviderKeys> | undefined;
-  /** The time, in epoch milliseconds, from which on a call of `keys` reads the metadata again. */
+  /** A call of `keys` reads the metadata again if it comes at this time or later (epoch milliseconds). */
   #until = 0;
   #known: { readonly uri: string; readonly keys: ProviderKeys } | undefined;
 

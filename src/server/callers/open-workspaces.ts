@@ -4,7 +4,10 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { greatestOf } from "../../util/long-lists.ts";
 import { movedFolder, wasMoved } from "../../core/tree/moved-folder.ts";
 
-/** The workspace stays open until the lease is disposed of, or until `OpenWorkspaces.close`. */
+/**
+ * The right to use an open workspace. The workspace stays open until the lease is disposed of, or until
+ * `OpenWorkspaces.close`.
+ */
 export interface Lease extends Disposable {
   /** The workspace with a person's rights. `as` returns a view with other rights. */
   readonly workspace: WorkspaceApi;
@@ -43,8 +46,8 @@ export interface OpenWorkspacesOptions {
   /** In epoch milliseconds. */
   readonly now: () => number;
   /**
-   * The settings that a workspace reads only when it is opened (what is tracked, how much is kept), as a text. A
-   * workspace whose text has changed is reopened.
+   * The settings that a workspace reads only when it is opened, such as what is tracked and how much is kept, as one
+   * text. A workspace whose text has changed is reopened.
    */
   readonly settingsOf?: (workspace: WorkspaceApi) => Promise<string>;
   /** Called for each opened workspace, before its first lease is given. Its errors go to `onError`. */
@@ -118,7 +121,7 @@ export class OpenWorkspaces {
   }
 
   /**
-   * True if this object is the open one of its workspace. False if the workspace was closed or reopened after this
+   * True if this object still stands for its open workspace. False if the workspace was closed or reopened after this
    * object was returned.
    */
   isCurrent(workspace: WorkspaceApi): boolean {
@@ -271,7 +274,7 @@ export class OpenWorkspaces {
     const now = this.#options.now();
     if (now - held.looked < withinMs) return true;
     held.looked = now;
-    // Keeps the workspace open while the settings are read.
+    // Keep the workspace open while the settings are read.
     held.leases += 1;
     try {
       return (await this.#settingsOf(held.workspace)) === held.settings && !held.dropped;

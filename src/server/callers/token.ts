@@ -6,12 +6,12 @@ import type { Role } from "../../api/routes/route.ts";
 const PREFIX = "chr_";
 const SECRET_BYTES = 32;
 
-/** A record has only the hash of its token. */
+/** The record of a token. It has only the hash of the token. */
 export interface TokenRecord {
   readonly id: string;
   readonly name: string;
   readonly role: Role;
-  /** The ids and names of the workspaces for which the token is valid; `null`: all. */
+  /** The ids and names of the workspaces for which the token is valid; `null` for all workspaces. */
   readonly workspaces: readonly string[] | null;
   /** The ids of replicas that the token's bearer may connect, even if another caller connected them before. */
   readonly replicas?: readonly string[];

@@ -45,7 +45,8 @@ type Message<Type extends GatewayMessage["type"]> = Extract<GatewayMessage, { re
 
 /**
  * The connection of one client. Answers are sent as they become known; their `request_id` identifies the message. While
- * a client does not read its answers, its messages are not read either. After a while, its connection is closed.
+ * a client does not read its answers, its messages are not read either. If this lasts too long, the connection is
+ * closed.
  */
 export class GatewayConnection {
   readonly #socket: WebSocket;

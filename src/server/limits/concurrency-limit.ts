@@ -33,8 +33,8 @@ export class ConcurrencyLimit {
 }
 
 /**
- * The remote end of a connection. It identifies the connection, because a TLS socket and the TCP socket inside it have
- * the same values.
+ * The remote end of a connection. It identifies the connection better than the socket object does: a TLS socket and the
+ * TCP socket inside it are two objects with the same remote end.
  */
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 

@@ -118,7 +118,7 @@ export class Metrics {
 /** A request that was answered, or whose client left. */
 interface EndedRequest {
   readonly method: string;
-  /** The pattern of the route, or `none`: never text from a client. */
+  /** The pattern of the route, or `none`. It is never text from a client. */
   readonly route: string;
   readonly status: number;
   readonly seconds: number;

@@ -15,7 +15,10 @@ const acceptor: ReplicaAcceptor = {
   close: () => Promise.resolve(),
 };
 
-/** Sends an upgrade without a method, which is refused with 405. Resolves to the answer; empty on a closed socket. */
+/**
+ * Sends an upgrade without a method, which is refused with 405. Resolves to the answer, which is empty if the socket is
+ * closed.
+ */
 async function answerTo(listener: ReplicaListener, socket: PassThrough): Promise<string> {
   const pieces: Buffer[] = [];
   socket.on("data", (piece: Buffer) => pieces.push(piece));

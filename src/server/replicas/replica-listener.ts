@@ -125,7 +125,7 @@ export class ReplicaListener {
 
 /**
  * Returns the workspace that the URL names, or `undefined` if it names none. Returns `null` for a URL that names
- * several or has other query fields.
+ * several workspaces or has other query fields.
  */
 function workspaceIn(url: string): string | undefined | null {
   const query = new URL(url, "http://chronicle").searchParams;
@@ -194,7 +194,7 @@ function starting(): ChronicleError {
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);
-  // Waits while the server begins the history of its folder.
+  // `defaultWorkspace` waits while the server begins the history of its folder.
   const own = await setting.defaultWorkspace();
   const seen = (await setting.store.workspaces()).filter((one) => seesShape(caller, one) && one.archived !== true);
   const [only, second] = seen.some(({ id }) => id === own) ? seen.filter(({ id }) => id === own) : seen;

@@ -10,8 +10,8 @@ import { PackRewriter } from "./pack-rewriter.ts";
 import { scanPack, type PackPart } from "./pack-scan.ts";
 
 /**
- * The least share of a pack's bytes that must be kept. A pack with a smaller share is replaced by a new pack with only
- * its kept contents.
+ * The least share of a pack's bytes that must be kept. If the share is smaller, the kept contents are copied to another
+ * pack, and the pack is removed.
  */
 const LEAST_LIVE_SHARE = 0.7;
 
@@ -24,10 +24,10 @@ export interface CollectWish {
 /**
  * Frees everything that is not kept. The caller holds the collector's lock exclusively, so that no batch is open. Other
  * processes may still hold lanes (see `PackLeases`), but do not write to them meanwhile. The collection does not change
- * the packs in these lanes. Contents of these packs that are not kept are removed from the index only.
+ * the packs in these lanes. Contents of these packs that are not kept are only removed from the index.
  *
- * Order for each pack: First, the kept contents are written to a new pack and synced. Second, their new places are made
- * durable in the index. Otherwise, the index would name freed contents after a power cut. Third, the old pack is
+ * Order for each pack: First, the kept contents are copied to another pack and synced. Second, their new places are
+ * made durable in the index. Otherwise, the index would name freed contents after a power cut. Third, the old pack is
  * removed. Packs without kept contents are collected before all others, because their removal needs no space.
  */
 export async function collectBlobs(files: BlobFiles, lanes: PackLeases, wish: CollectWish): Promise<CollectReport> {

@@ -286,8 +286,8 @@ function wholeBlock(
 }
 
 /**
- * Returns the readable contents of a group. Returns none for a content that is too long for a shared block: it has a
- * block of its own, and `wholeBlock` has found that block too long, missing or damaged.
+ * Returns the readable contents of a group. Returns none for a content that is too long for a shared block: such a
+ * content has a block of its own, and `wholeBlock` has found that block too long, missing or damaged.
  */
 async function readable({ get }: BlockSources, { place, hashes }: Group): Promise<Buffer[]> {
   if (place.length > SHARED_BLOCK_BYTES) return [];

@@ -42,7 +42,7 @@ describe("a reader that may not write, beside a writer", () => {
   const readOnly = () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: true });
   const given = [someBytes(3_000, 1), someBytes(4_000, 2)];
 
-  /** Returns the same disk, which calls `before` before each call of a method. */
+  /** Returns a proxy of the disk that calls `before` before each call of a method. */
   function watched(disk: SimDisk, before: () => void): Disk {
     return new Proxy<Disk>(disk, {
       get: (_disk, name) => {

@@ -35,7 +35,7 @@ export function listPacks({ disk, layout }: BlobFiles): PackListing {
 
 /**
  * True if the index and the disk disagree on which packs exist, or on the size of a pack in a lane. Lanes of this
- * process are not compared. Cheap, because no pack is opened.
+ * process are not compared. This check is cheap, because it opens no pack.
  */
 export function isBehind(files: BlobFiles, lanes: PackLeases): boolean {
   const listing = listPacks(files);

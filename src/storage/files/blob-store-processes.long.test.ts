@@ -61,7 +61,7 @@ async function open(home: string): Promise<FileBlobStore> {
 
 const url = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
 
-/** Runs code with an open `store` in a process of its own; resolves when it has written something. */
+/** Runs code with an open `store` in a process of its own. Resolves once the process has printed something. */
 async function child(home: string, code: string): Promise<ChildProcess> {
   const head = `
     import { NodeDisk } from ${url("../../disk/node-disk.ts")};

@@ -13,7 +13,7 @@ export function corrupt(hash: Hash, where: string, why: string): ChronicleError 
 /** The reason why a store or log that was poisoned by a failed sync still takes no writes. */
 export interface StillPoisoned {
   readonly why: string;
-  /** The errno with which the disk refuses a write now. If no write was tried, the errno of the failed sync. */
+  /** The errno with which the disk refuses a write now, or the errno of the failed sync if no write was tried. */
   readonly errno?: string | undefined;
   readonly cause?: unknown;
   readonly path?: string;

@@ -207,7 +207,7 @@ function indexWrong(where: string, detail: string, hashes: readonly Hash[]): Blo
 
 interface FoundParts {
   readonly blocks: Map<number, BlockHead>;
-  /** Byte ranges without checked blocks: they are reported as garbage, or are not checked. */
+  /** The byte ranges that have no checked blocks, because they are reported as garbage or are not checked. */
   readonly told: { readonly from: number; readonly to: number }[];
 }
 

@@ -3,7 +3,7 @@ import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { simBackends } from "../../testing/sim-store.ts";
 import { storageSuite } from "../../testing/storage-suite.ts";
 
-/** An index that several stores share. It stays open when one of them closes it. */
+/** An index that several stores share. The index stays open when one of the stores closes it. */
 class SharedBlobIndex extends MemoryBlobIndex {
   override close(): void {}
 }

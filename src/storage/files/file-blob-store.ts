@@ -71,7 +71,7 @@ export interface FileBlobStoreOptions {
   readonly newPackId: () => string;
   /** The time to wait for the lock between writers and the collector, in ms. Default: 10 s. */
   readonly lockWaitMs?: number;
-  /** Contents above this size are stored in files of their own. In bytes; at most 8 MiB, the default. */
+  /** The length in bytes above which a content is stored in a file of its own. At most 8 MiB, which is the default. */
   readonly largeBytes?: number;
 }
 
@@ -139,7 +139,7 @@ export class FileBlobStore implements BlobStore {
     return store;
   }
 
-  /** True if the disk takes no writes. */
+  /** True while the store can only be read, because the disk took no writes. */
   get readOnly(): boolean {
     return this.#readOnly;
   }

@@ -49,7 +49,9 @@ async function follow(lines: AsyncIterable<readonly RawLine[]>, from: Head): Pro
   return { head };
 }
 
-/** Returns the head of archive and log together. Bad lines of the log are cut; the archive must have none. */
+/**
+ * Returns the head of archive and log together. Bad lines of the log are cut off. The archive must have no bad lines.
+ */
 async function recover(log: FileEventLog): Promise<Head> {
   let head: Head = EMPTY_HEAD;
   for (const sealed of await log.archived()) {

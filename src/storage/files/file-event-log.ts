@@ -42,7 +42,7 @@ interface Poison {
  * The log as one NDJSON file (`docs/format.md`).
  *
  * Crashes:
- * - A crash during `append` leaves the file at any length between the old and the new one. Whole lines of an
+ * - A crash during `append` leaves the file at any length between the old length and the new length. Whole lines of an
  *   unacknowledged call can remain, followed by a partial line.
  * - A crash during `quarantine` leaves the log unchanged, or cut off with its tail in quarantine.
  * - A crash during `rotate` leaves the old log in place, or the new log in place and the old one in the archive. The
@@ -69,7 +69,7 @@ export class FileEventLog implements EventLog {
   #waiting: Waiting[] = [];
   /** Set while lines are being written and synced. Reads wait until it resolves. */
   #flushing: Promise<void> | undefined;
-  /** The last waiting event, or the head. */
+  /** The last event that waits to be written, or the head of the log if no event waits. */
   #tail: Head;
   /** The offset up to which the file is known to be durable. */
   #durableBytes = 0;

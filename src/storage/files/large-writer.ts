@@ -15,8 +15,8 @@ const SAMPLE_PIECES = 8;
 const SYNC_BYTES = 32 * 1024 * 1024;
 
 /**
- * Runs a sync. If it fails, poisons the store. `name`: the file whose name the sync of a folder makes durable. If that
- * sync fails, the name is recorded as unsure (`UnsureNames`).
+ * Runs a sync. If the sync fails, poisons the store. `name`: the file whose name the sync of a folder makes durable. If
+ * the sync of that folder fails, the name is recorded as unsure (`UnsureNames`).
  */
 export type SyncGuard = (sync: () => void, name?: string) => void;
 
@@ -76,7 +76,7 @@ export class LargeWriter {
     return { path: this.#path, row: { hash, packed, length: this.#length, stored: this.#position } };
   }
 
-  /** Closes and removes the file. If that fails, the collector removes it. */
+  /** Closes and removes the file. If that fails, the collector removes the file later. */
   abandon(): void {
     try {
       this.#disk.close(this.#fd);
@@ -174,7 +174,7 @@ function syncOrRemove(disk: Disk, above: string, folder: string): void {
     try {
       disk.removeFolder(folder);
     } catch {
-      // The folder is not empty. Its contents are durable, so an earlier sync has made its name durable.
+      // The folder is not empty. The files in it are durable, so an earlier sync has made the folder's name durable.
     }
     throw error;
   }

@@ -53,7 +53,7 @@ export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   disk.link(log, target);
 }
 
-/** Returns the sealed logs, oldest first. Leaves out a link to the present log (`live`: its inode). */
+/** Returns the sealed logs, oldest first. Leaves out a link to the present log (`live`: the inode of that log). */
 export function listArchive(disk: Disk, folder: string, live: bigint | undefined): ArchivedLog[] {
   return archiveNames(disk, folder).flatMap((name) => {
     const stat = disk.lstat(`${folder}/${name}`);

@@ -19,7 +19,7 @@ const BEGINNING = /^\{"hash":"([0-9a-f]{64})","op":"/;
 const BEGINNING_BYTES = 81;
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"[^"]{24}"\}$/;
 const ENDING_BYTES = 64;
-/** Every line that ends a commit contains this. */
+/** Every line that ends a commit contains these bytes. */
 const MARK = Buffer.from('"commit":{');
 
 export const EMPTY_END: LogEnd = { ...EMPTY_HEAD, bytes: 0, tornBytes: 0 };

@@ -24,7 +24,7 @@ export interface BlobFiles {
 export interface PackLease {
   /** The grant for the one writer of the lane, which may be in a worker thread. */
   readonly grant: LaneGrant;
-  /** Releases the lane. The lane's writer must be closed before. */
+  /** Releases the lane. The lane's writer must be closed first. */
   release(): void;
 }
 

@@ -48,8 +48,8 @@ export class PackReader {
   }
 
   /**
-   * Like `read`, but the result may be a view of a cached block. The caller must not change it, and it is valid only
-   * until the next call.
+   * Like `read`, but the result may be a view of a cached block. The caller must not change the result. The result is
+   * valid only until the next call.
    */
   look(hash: Hash, place: PackPlace): Buffer | undefined {
     const key = keyOf(place);

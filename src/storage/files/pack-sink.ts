@@ -17,7 +17,7 @@ export interface PackSinkOptions {
    * opener of the sink holds a lease.
    */
   readonly known?: (hash: Hash) => boolean;
-  /** The length above which a content becomes a file of its own, in bytes. At most 8 MiB, the default. */
+  /** The length in bytes above which a content is stored in a file of its own. At most 8 MiB, which is the default. */
   readonly largeBytes?: number;
 }
 

@@ -33,7 +33,7 @@ export interface PlacedBlock {
  * Appends blocks to the packs of one lane, synchronously. A lane holds one pack at a time, to which one writer appends
  * (see `PackLeases`). The owner of a writer holds the lock of the lane.
  *
- * - The bytes of a failed write are cut off, and the writer stays usable. A failed sync poisons it.
+ * - The bytes of a failed write are cut off, and the writer stays usable. A failed sync poisons the writer.
  * - A pack that has grown to 64 MiB is synced and renamed to its ULID. The next block begins a new pack.
  */
 export class PackWriter {
@@ -149,7 +149,7 @@ export class PackWriter {
     }
   }
 
-  /** Runs a sync of a large file, or of a folder. If it fails, poisons this writer. `name`: see `SyncGuard`. */
+  /** Runs a sync of a large file, or of a folder. If the sync fails, poisons this writer. `name`: see `SyncGuard`. */
   guard(sync: () => void, name?: string): void {
     this.#mustBeSound();
     this.#orPoison(name === undefined ? sync : () => this.#orUnsure(name, sync));

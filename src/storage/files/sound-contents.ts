@@ -10,8 +10,8 @@ import { openPack } from "./pack-reader.ts";
 import { damagedIn, isPlaceIn, readAt } from "./pack-scan.ts";
 
 /**
- * The maximum number of blocks and large contents that are remembered as sound. A sound block or content that
- * is not remembered is read on each use.
+ * The maximum number of blocks and large contents that are remembered as sound. A sound block or content that is not
+ * remembered is read on each use.
  */
 const SLOTS = 1 << 16;
 const EMPTY = 0n;
@@ -124,8 +124,8 @@ export class SoundContents {
   }
 
   /**
-   * Returns `astray` if the block does not have this content at its place. In that case, nothing is known of the other
-   * contents of the block.
+   * Reads the block or large file at a place, and returns its damaged contents. Returns `astray` if the block does not
+   * have this content at its place. In that case, nothing is known of the other contents of the block.
    */
   *#read(hash: Hash, place: BlobPlace): Generator<void, Damaged | "astray", void> {
     return place.kind === "large" ? yield* this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);

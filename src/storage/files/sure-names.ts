@@ -21,7 +21,8 @@ interface Parts {
 /**
  * Makes the names of files found on the disk durable, before the index names their contents. The process that named the
  * files may have ended before it synced the folders. The bytes are durable already, because a file gets its name only
- * after its bytes are durable. `folders`: the folders that contain the files, and those above that may be new as well.
+ * after its bytes are durable. `folders`: the folders that contain the files, and the folders above these that may be
+ * new as well.
  */
 export function makeNamesSure(parts: Parts, folders: readonly string[], paths: readonly string[]): void {
   const { disk, unsure } = parts;

@@ -293,8 +293,8 @@ class PathHistory {
   }
 
   /**
-   * Yields the entries at or beneath a path as of a seq, in path order, or one page of them. `undefined` as the path:
-   * the entries of every root. Does not recurse, because trees may be very deep.
+   * Yields the entries at or beneath a path as of a seq, in path order, or one page of them. Without a path, yields the
+   * entries of every root. Does not recurse, because trees may be very deep.
    */
   *beneath(folder: WorkspacePath | undefined, seq: number, { depth, after }: EntryPage = {}): Generator<IterationRow> {
     const path = folder ?? ROOT;

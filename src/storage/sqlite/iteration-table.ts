@@ -423,7 +423,7 @@ const WORTH = 4;
 class ReadAhead {
   readonly #rows: FolderRows;
   /**
-   * The rows of the page, by folder. Those of the folder `#end` may be incomplete, so the page does not cover that
+   * The rows of the page, by folder. The rows of the folder `#end` may be incomplete, so the page does not cover that
    * folder.
    */
   readonly #page = new Map<number, Row[]>();

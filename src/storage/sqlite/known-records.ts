@@ -6,8 +6,9 @@ const MOST_ROWS = 100;
 
 /**
  * Answers of queries by record id. Most operations ask for the same few records, which seldom change. The owner forgets
- * the answers about a record when it adds an event of that record. It forgets all answers when the index has changed
- * otherwise. Ids with lone surrogates are not remembered, because the database cannot tell such ids apart.
+ * the answers about a record when it adds an event of that record. The owner forgets all answers when the index has
+ * changed in any other way. Ids with lone surrogates are not remembered, because the database cannot tell such ids
+ * apart.
  */
 export class KnownRecords {
   readonly #last = new Map<string, EventRow | undefined>();

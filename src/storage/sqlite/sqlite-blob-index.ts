@@ -287,8 +287,8 @@ function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: bool
 }
 
 /**
- * Creates the file (mode 0600) unless it exists. Does not open an existing file: closing a descriptor of it would drop
- * this process's locks on it.
+ * Creates the file (mode 0600) unless it exists. Does not open an existing file: closing a descriptor of the file would
+ * drop this process's locks on the file.
  */
 function createPrivate(disk: Disk, path: string): void {
   if (path === TEMPORARY || disk.lstat(path) !== undefined) return;

@@ -38,7 +38,7 @@ describe("SqliteLock between processes", () => {
     return lock;
   }
 
-  /** Runs code in a child with `lock` on the path; resolves when it says "ready". */
+  /** Runs code in a child process that has `lock`, a lock on the path. Resolves once the child prints something. */
   async function child(path: string, code: string): Promise<ChildProcess> {
     const head = `
       import { NodeDisk } from ${JSON.stringify(new URL("../../disk/node-disk.ts", import.meta.url).href)};

@@ -12,10 +12,10 @@ const LONGEST_SLEEP_MS = 50;
  * A lock between processes: a transaction on an empty SQLite file. An exclusive lock is `BEGIN EXCLUSIVE`, and a shared
  * lock is a reading transaction. The kernel drops the byte-range locks on the file when the process ends, however it
  * ends. The file is never deleted, and cannot be damaged, because it is never written to. No other code in this process
- * may open the file, because closing it would drop the lock.
+ * may open the file, because closing the file would drop the lock.
  *
- * Requests to one object are served in order. Requests of several processes are not: a waiter for an exclusive lock can
- * be overtaken by shared holders that follow one another without a gap.
+ * Requests to one object are served in order. Requests of several processes can be served in another order: a waiter
+ * for an exclusive lock can be overtaken by shared holders that follow one another without a gap.
  */
 export class SqliteLock implements Lock {
   readonly #disk: Disk;

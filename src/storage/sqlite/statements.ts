@@ -53,8 +53,8 @@ export function atMost(limit: number | undefined): string {
 export type Row = readonly Cell[];
 
 /**
- * Returns the cell as a number. Throws `DamagedCell` for a cell of another type, because Chronicle never writes one
- * there.
+ * Returns the cell as a number. Throws `DamagedCell` for a cell of another type, because Chronicle never writes such a
+ * cell there.
  */
 export function numberAt(row: Row, at: number): number {
   const cell = row[at];
@@ -76,5 +76,5 @@ export function bytesAt(row: Row, at: number): Buffer {
   throw new DamagedCell(`column ${at} holds ${typeof cell}, not bytes`);
 }
 
-/** The error for cells or rows that Chronicle never writes. They show that the database is damaged. */
+/** The error for cells or rows that Chronicle never writes. Such cells or rows show that the database is damaged. */
 export class DamagedCell extends Error {}

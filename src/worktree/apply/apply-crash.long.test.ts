@@ -17,7 +17,7 @@ const file = (content: string, mode = 0o644): Node => ({ kind: "file", mode, con
 const dir = (mode = 0o755): Node => ({ kind: "dir", mode, content: "" });
 const link = (content: string): Node => ({ kind: "symlink", mode: SYMLINK_MODE, content });
 
-/** Every way in which a path can differ. */
+/** The tree before the apply. Between `BEFORE` and `AFTER`, paths differ in every possible way. */
 const BEFORE: Tree = {
   same: file("untouched"),
   edited: file("old content of some length"),
@@ -132,8 +132,8 @@ function apply(disk: SimDisk, staging: string | undefined, more: Partial<ApplyRe
 }
 
 /**
- * Checks that each file that exists has its old or its new content, never a mixture. A file can be missing between the
- * two.
+ * Checks that each file that exists has its old or its new content, never a mixture. While the new content replaces the
+ * old content, a file can be missing.
  */
 function expectWhole(disk: SimDisk): void {
   for (const [path, node] of Object.entries(treeOf(disk))) {
@@ -197,8 +197,8 @@ for (const [where, staging] of [
         const files = Object.entries(treeOf(disk)).filter(([path]) => !path.includes(".chronicle-tmp"));
         if (!isBegun) expect(Object.fromEntries(files)).toEqual({ ...BEFORE });
         else expectWhole(disk);
-        // The token is the same, and the first apply may have left staged files under it. This happens in replicas:
-        // their token stays the same until an event is recorded.
+        // Both applies have the same token, and the first one may have left staged files. In replicas, this can happen,
+        // because the token of a replica stays the same until an event is recorded.
         const report = await apply(disk, staging, isBegun ? { resume: true } : { begin: beginOn(disk) });
         expect(report.blocked).toEqual([]);
         expect(treeOf(disk)).toEqual({ ...AFTER });
@@ -226,8 +226,9 @@ test("staging of an apply that failed before it began is removed a day later", a
   const left = () =>
     [disk.lstat("/store/staging/GONE"), disk.lstat("/base/.chronicle-tmp/AWAY")].map((one) => one?.kind);
   expect(left()).toEqual(["dir", "dir"]);
-  // The staging place in a user's folder that the store's own staging notes (GONE) is removed by the next apply. The
-  // one that only the tracked folder notes (AWAY) may belong to another process, so it stays for a day.
+  // Each apply has also left a place for staged files in the folder `kept`. The store's staging folder notes the place
+  // of GONE, so the next apply removes it. Only the tracked folder notes the place of AWAY. That place may belong to
+  // another process, so it stays for a day.
   const places = () => ["GONE", "AWAY"].map((token) => disk.lstat(`/base/kept/.chronicle-tmp-${token}`)?.kind);
   expect(places()).toEqual(["dir", "dir"]);
   hours += 1;

@@ -17,7 +17,7 @@ import type { ApplyReport } from "../worktree.ts";
 const OLD = "old";
 const NEW = "new";
 const NEW_MODE = 0o755;
-/** As long as the new content. */
+/** A content that has the same length as the new content. */
 const THEIRS = "his";
 
 let base: string;
@@ -75,8 +75,8 @@ interface Tried {
 }
 
 /**
- * Applies a change of `a` and a new file `b`. After the change of `a`, calls `meanwhile` and makes `b`. So the apply
- * cannot make `b`, and takes the change of `a` back.
+ * Applies a change of `a` and a new file `b`. After the change of `a`, calls `meanwhile` and makes `b`. Therefore, the
+ * apply cannot make `b`, and takes the change of `a` back.
  */
 async function takenBack({ before, after }: Tried, meanwhile: () => void): Promise<ApplyReport> {
   const disk = new Meddled();

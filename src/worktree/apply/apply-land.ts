@@ -71,8 +71,8 @@ export function landUnit(context: LandContext, unit: readonly Step[]): void {
     try {
       undo();
     } catch (error) {
-      // The step cannot be undone, for example because somebody has changed the path. It stays done and is reported as
-      // applied.
+      // The step cannot be undone, for example because somebody has changed the path. The step stays done and is
+      // reported as applied.
       if (errnoOf(error) === undefined) throw error;
     }
   }
@@ -123,8 +123,8 @@ function linkAside(step: Step): void {
 }
 
 /**
- * Puts one step into place. Blocks the step if it cannot be done. Throws an error of the disk for which `blockFor` has
- * no reason.
+ * Puts one step into place. Blocks the step if it cannot be done. Rethrows an error of the disk if `blockFor` has no
+ * reason for it.
  */
 export function land(context: LandContext, step: Step): void {
   if (!isLive(step) || step.landed) return;
@@ -300,7 +300,7 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
 
 /**
  * Moves the old file into the trash, on a file system without hard links. The path is missing until the new file is put
- * there. If the apply is interrupted in between, a resumed apply accepts the missing path (see `mayBeGone`).
+ * there. If the apply is interrupted at that time, a resumed apply accepts the missing path (see `mayBeGone`).
  */
 function moveAside(step: Step): void {
   step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);

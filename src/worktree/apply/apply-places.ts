@@ -6,8 +6,8 @@ import { receiversOf } from "../files/folder-places.ts";
 // This file chooses where new files are staged. Up to `FEW` files are staged in the folders that receive them, where
 // they get the right group, access control list and security label. More files than that would wake the watchers of
 // these folders too often. Files that were staged early (`EarlyStage`) already lie in `staging.fresh`. In these two
-// cases, `Disk.makesAlike` runs a program. It finds the folders in which a new file gets the same attributes as in
-// `staging.fresh`. Files for the found folders are staged in `staging.fresh`, and files for all other folders are
+// cases, `Disk.makesAlike` runs a program. The program finds the folders in which a new file gets the same attributes
+// as in `staging.fresh`. Files for the found folders are staged in `staging.fresh`, and files for all other folders are
 // staged in the folders themselves.
 
 /**

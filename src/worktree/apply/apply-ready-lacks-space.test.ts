@@ -6,7 +6,7 @@ import { parsePath, pathInRoot, type WorkspacePath } from "../../core/values/pat
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { DiskWorktree } from "../disk/disk-worktree.ts";
 
-/** A disk with room for 100 bytes, and two tracked folders. Those in `mounts` are on disks of their own. */
+/** A disk with room for 100 bytes, and two tracked folders. The folders in `mounts` are on disks of their own. */
 function twoRoots(mounts: readonly string[]): DiskWorktree {
   const disk = new SimDisk({ capacityBytes: 100, mounts });
   for (const path of ["/one", "/two", "/store"]) if (!mounts.includes(path)) disk.makeFolder(path);

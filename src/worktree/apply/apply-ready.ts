@@ -30,7 +30,7 @@ export interface ApplyContext {
 export interface Asked {
   readonly request: ApplyRequest;
   readonly progress: ApplyProgress;
-  /** Set if new files are synced in the background, each once it is staged. */
+  /** Set if new files are synced in the background. The sync of a file starts when the file has been staged. */
   readonly syncs?: SyncsBeside;
 }
 

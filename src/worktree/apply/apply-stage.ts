@@ -81,7 +81,7 @@ function syncFolder({ staged, stagedIn, blocked }: Step): void {
 async function stageWithWorkers(context: StageContext, workers: RestoreWorkers, wanted: Wanted): Promise<void> {
   const { forWorkers, others } = splitForWorkers(wanted);
   releaseAll(context.steps);
-  // Both are awaited, because the staging folder must not be emptied while one of the two still writes.
+  // Both parts are awaited, because the staging folder must not be emptied while one part still writes.
   const [left, here] = await Promise.allSettled([
     stageByWorkers(workers, forWorkers, context),
     stageContents(context, others, false),
@@ -337,8 +337,8 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
 }
 
 /**
- * Syncs a staged folder or file. Skips files that were synced when they were written: with `each`, all files; without
- * it, the files that may not be opened again.
+ * Syncs a staged folder or file. Skips files that were synced when they were written: with `each`, these are all files;
+ * without `each`, these are the files that may not be opened again.
  */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;

@@ -21,7 +21,7 @@ export type Todo = "nothing" | "create" | "replace" | "chmod" | "remove";
 export interface Blocked {
   readonly reason: BlockReason;
   readonly detail: string;
-  /** True for a folder that is not empty only because its contents were changed meanwhile. */
+  /** True for a folder that still has contents, but only contents that were changed meanwhile. */
   readonly isMeanwhile?: boolean;
   /**
    * The path whose block is the reason for this block. Both paths are in one unit, which changes as a whole or not at
@@ -53,7 +53,9 @@ export interface Step {
   todo: Todo;
   /** True if an entry of another kind must be removed first. */
   clear: boolean;
-  /** The step that removes another name, which the disk takes for this step's name. It must precede this step. */
+  /**
+   * The step that removes another name, which the disk takes for this step's name. The removal must precede this step.
+   */
   alias: Step | undefined;
   blocked: Blocked | undefined;
   /** The stat of the file that was staged for this path before the apply began. */
@@ -180,7 +182,7 @@ export function releaseAll(steps: readonly Step[]): void {
   releaseRoots(rootsOf(steps));
 }
 
-/** Like `releaseAll`, for known roots. This is faster, because `rootsOf` visits every step. */
+/** Like `releaseAll`, for known roots. This function is faster, because `rootsOf` in `releaseAll` visits every step. */
 export function releaseRoots(roots: readonly ApplyRoot[]): void {
   for (const { fs, staging } of roots) {
     fs.release();

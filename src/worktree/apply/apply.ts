@@ -32,8 +32,8 @@ import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
 
 /**
- * Mode bits that an apply leaves out by default. A folder keeps setgid and sticky, because there they give nobody any
- * rights.
+ * Mode bits that an apply leaves out by default. A folder keeps setgid and sticky, because these bits of a folder give
+ * nobody any rights.
  */
 const DEFAULT_MASK = 0o7000;
 const DEFAULT_FOLDER_MASK = 0o4000;

@@ -12,9 +12,9 @@ import { ConfinedFs } from "../files/confined-fs.ts";
 import { DiskWorktree } from "../disk/disk-worktree.ts";
 import { beneath } from "./early-stage.ts";
 
-/** Tests how an apply uses files that were staged before it. */
+/** Tests how an apply uses files that were staged before the apply. */
 
-/** The tree that the apply makes: content by path. Folders end in `/`. */
+/** The tree that the apply makes: content by path. The path of a folder ends in `/`. */
 const GOAL = {
   "top.txt": "at the top",
   "src/": "",

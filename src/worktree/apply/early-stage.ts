@@ -201,7 +201,7 @@ export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepM
     const { after, todo } = step;
     if (step.blocked !== undefined || after?.kind !== "file" || (todo !== "create" && todo !== "replace")) continue;
     const early = step.root.root.id === undefined ? files.get(step.inner) : undefined;
-    // Skip a file that its maker may not open again, because it could not be synced with the others.
+    // Skip a file that its maker may not open again. Such a file could not be synced together with the others.
     if (!isReadableMode(after.mode)) continue;
     if (early === undefined || early.entry.hash !== after.hash || early.entry.mode !== after.mode) continue;
     if (early.stat.size === after.size) step.early = early.stat;

@@ -20,7 +20,7 @@ export interface StageFile {
  * files in the same way. Backends: `FileRestoreWorkers` (threads that read the packs of a store).
  *
  * Contract
- * - A file that is reported as written holds exactly the content of its hash. It is not durable yet.
+ * - A file that is reported as written holds exactly the content of its hash. Such a file is not durable yet.
  * - A file that cannot be written is skipped. If there are so few files that the workers would not be faster, all files
  *   are skipped. The name of a skipped file is still free.
  */

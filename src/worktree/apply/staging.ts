@@ -174,7 +174,7 @@ export class Staging {
   }
 }
 
-/** Returns every place where staging of this token may have been left for a root. */
+/** Returns every staging folder that an apply with this token may have left for a root. */
 export function stagingPlaces({ root }: Pick<OpenRoot, "root">, options: StagingOptions): Staging[] {
   const { disk, candidate } = options;
   const own = ownName(root.id, options.token);
@@ -404,8 +404,8 @@ export function isReadableMode(mode: number): boolean {
 const PLAIN = 0o777;
 
 /**
- * Sets the permission bits of an open file. Does nothing if the file has them already, or if the file system keeps
- * none. Returns the new stat.
+ * Sets the permission bits of an open file. Does nothing if the file has them already, or if the file system keeps no
+ * modes. Returns the new stat.
  */
 export function withMode(disk: Disk, { fd }: { readonly fd: number }, mode: number): FileStat {
   const stat = disk.fstat(fd);

@@ -68,7 +68,10 @@ export interface DiskWorktreeOptions {
   readonly workers?: RestoreWorkers | undefined;
   /** Returns the traits of a folder. Default: the folder can hold everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
-  /** Returns the seq of the last recorded event, for the same hint. Default: the hint names no seq. */
+  /**
+   * Returns the seq of the last recorded event, for the hint of the error about a missing tracked folder. Default: the
+   * hint names no seq.
+   */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /**
    * The open worktrees of this process, of any workspace. This worktree adds itself. Worktrees with the same
@@ -111,7 +114,7 @@ export class DiskWorktree implements Worktree {
   readonly #stagingMet = new Set<WorkspacePath>();
   /** True once the store is known to note no files of interrupted applies in the tracked folders. */
   #holdsNoPlaces = false;
-  /** The start of the last scan. `remember` without a time assumes that every path was read after it. */
+  /** The start of the last scan. `remember` without a time assumes that every path was read after that start. */
   #readFloorNs: bigint | undefined;
 
   constructor(options: DiskWorktreeOptions) {

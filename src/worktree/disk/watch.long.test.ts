@@ -10,7 +10,10 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 import { watchRoots } from "./watch.ts";
 import { OwnTime } from "../../../test/helpers/own-time.ts";
 
-/** A disk on which all folders have one inode number, as if the file system gave a new folder that of a removed one. */
+/**
+ * A disk on which all folders have one inode number, as if the file system gave the number of a removed folder to a new
+ * folder.
+ */
 class OneNumberDisk extends NodeDisk {
   override lstat(path: DiskPath): FileStat | undefined {
     const stat = super.lstat(path);
@@ -92,7 +95,7 @@ describe("watchRoots", () => {
     renameSync(join(folder, "new.tmp"), join(folder, "one"));
     await until(() => hints.flat().includes("one"));
     writeFileSync(join(folder, "one-shm"), "x");
-    // If it is a database, this file is part of it.
+    // If `one` is a database, `one-wal` forms one unit with it.
     writeFileSync(join(folder, "one-wal"), "x");
     await until(() => hints.flat().includes("one-wal"));
     expect(new Set(hints.flat())).toEqual(new Set(["one", "one-wal"]));
@@ -286,7 +289,7 @@ describe("watchRoots", () => {
           rmSync(join(folder, "other"));
         }
         writeFileSync(join(folder, "tracked"), "x");
-        // The events that the queue held are taken before the next question.
+        // During this pause, the watch takes the events that are still in the queue.
         await sleep(500);
         const isWhole = (await handle?.settled()) === true;
         expect(isWhole && !hints.flat().includes("tracked") && !hints.includes(undefined)).toBe(false);

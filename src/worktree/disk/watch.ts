@@ -374,10 +374,10 @@ const WAIT_MS = 500;
 /**
  * Detects when all past events have been delivered. To do so, the barrier makes a folder inside a folder that it
  * watches and that only barriers use. The events of all watches of a process come in order, so all earlier events
- * precede that folder's event.
+ * precede the event of the new folder.
  *
- * The kernel drops events when its queue is full. Before the disk reports the barrier's event, it recognises a full
- * queue by the number of queued events (see `Disk.watchLosses`).
+ * The kernel drops events when its queue is full. The disk recognises a full queue by the number of queued events,
+ * before it reports the barrier's event (see `Disk.watchLosses`).
  */
 class WatchBarrier {
   /** Numbers the names of all barriers, because several barriers may use the same folder. */
@@ -480,8 +480,8 @@ interface FolderWatchOptions {
   readonly disk: Disk;
   readonly folder: string;
   /**
-   * If given, only this name in the folder is watched, with the names of the files that could form one unit with it.
-   * Default: everything.
+   * If given, only this name in the folder is watched, together with the names of the files that could form one unit
+   * with it. Default: everything.
    */
   readonly only?: string | undefined;
   readonly skipped: ReadonlySet<string>;
@@ -498,7 +498,7 @@ interface Watched {
   readonly ino: bigint;
   readonly watch: DiskWatch;
   /**
-   * True if the folder and its watch may be gone. The inode number does not show that, because a new folder in the same
+   * True if the folder and its watch may be gone. The inode number does not show this, because a new folder in the same
    * place may have the same number.
    */
   mayHaveEnded: boolean;
@@ -615,7 +615,8 @@ class FolderWatch {
   #isMeant(folder: Watched, name: string): boolean {
     const { only } = this.#options;
     if (only === undefined || folder.path !== ROOT) return true;
-    // If `only` is a database, the files beside it may form one unit with it. A scan decides whether it is one.
+    // If `only` is a database, the files beside it may form one unit with it. A scan decides whether `only` is a
+    // database.
     return unitOf(only as WorkspacePath).includes(name as WorkspacePath);
   }
 

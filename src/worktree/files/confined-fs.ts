@@ -37,15 +37,15 @@ export interface OpenedFile extends Disposable {
 
 interface OpenFolder {
   readonly name: string;
-  /** -1 once the folder was closed to save descriptors. */
+  /** The descriptor; -1 once the folder was closed to save descriptors. */
   fd: number;
 }
 
 /**
  * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through this class,
  * except that `GitFiles` reads git's files by plain paths. Opens every folder on the way by its name in the folder
- * above it (`/proc/self/fd/<fd>/<name>`), and follows no link. In this way, it also reaches paths longer than 4096
- * bytes and names that are not UTF-8. Only `peek` may follow links.
+ * above it (`/proc/self/fd/<fd>/<name>`), and follows no link. In this way, the class also reaches paths longer than
+ * 4096 bytes and names that are not UTF-8. Only `peek` may follow links.
  *
  * Some platforms have no `/proc/self/fd` (`confined` is false). There, the class checks each folder on the way by
  * opening it, and then uses a plain path. Such an access is not safe, because somebody may replace a folder by a link
@@ -63,8 +63,8 @@ export class ConfinedFs implements Disposable {
   #here: string | undefined;
   #confined: boolean | undefined;
   /**
-   * The folder that `isNamedSo` has listed last, with its names. Forgotten by `release`, and when this object adds or
-   * removes a name in the folder.
+   * The folder that `isNamedSo` has listed last, with its names. The names are forgotten by `release`, and when this
+   * object adds or removes a name in the folder.
    */
   #listed: { readonly folder: string; readonly names: ReadonlySet<string> } | undefined;
 

@@ -190,7 +190,7 @@ class Probe {
     return this.#takes(name) && this.#has(other);
   }
 
-  /** True if a file of this name can be created and is then listed under it. */
+  /** True if a file of this name can be created and is then listed under exactly this name. */
   #takes(name: string): boolean {
     const path = this.#at(name);
     if (!this.#can(() => this.#fs.create(path, 0o600)[Symbol.dispose]())) return false;
@@ -234,9 +234,9 @@ function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
 }
 
 /**
- * Returns the assumed rules for the case of names in a folder that has no suitable name: the rules that its parent
- * applies to the folder's own name. Returns `undefined` if that name has no letters, or if the parent is on another
- * device.
+ * Returns the assumed rules for the case of names in a folder that has no suitable name. These are the rules that the
+ * parent applies to the folder's own name. Returns `undefined` if that name has no letters, or if the parent is on
+ * another device.
  */
 function lookAtOwnName(disk: Disk, folder: string): NameRules | undefined {
   const above = folderOf(folder).toString();

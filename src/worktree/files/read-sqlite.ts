@@ -9,14 +9,15 @@ import { isSameStat } from "./same-stat.ts";
 
 // This file reads a live SQLite database together with its companion files (`-wal`, `-journal`). The database and its
 // companion files are called a unit. SQLite can open the copies of a unit as it could open the originals after a crash.
-// The files are read as plain bytes, because opening the database with SQLite could checkpoint it.
+// The files are read as plain bytes, because SQLite could change the database (by a checkpoint) when it opens the
+// database.
 //
 // The database is read before its companion files. A checkpoint writes a page into the database only after the page is
 // in the `-wal`. A transaction overwrites a page only after the old page is in the `-journal`. Therefore, the companion
 // file has every page that changed while the database was read. This holds only if the companion file is of the same
 // generation before and after the read: a restarted `-wal` has other salts, and a new `-journal` has another nonce. A
-// half-written frame at the end of the `-wal` is harmless, because its checksum makes SQLite stop before it. Without
-// such a companion file, the database must not have changed at all.
+// half-written frame at the end of the `-wal` is harmless, because the checksum of the frame makes SQLite stop before
+// the frame. Without such a companion file, the database must not have changed at all.
 
 export interface UnitPart {
   readonly stat: FileStat;
@@ -49,7 +50,7 @@ const ATTEMPTS = 3;
 const PIECE_BYTES = 1024 * 1024;
 /**
  * The size in bytes up to which a file is read into memory, because that shortens the read. The sink gets such a file
- * once, after the last attempt. It gets a larger file in every attempt.
+ * once, after the last attempt. The sink gets a larger file in every attempt.
  */
 const HELD_BYTES = 64 * 1024 * 1024;
 /** The size of a database's header, which contains the change counter. */
@@ -146,7 +147,7 @@ function unreadableOf(
 interface Mark {
   /** The identity of the file's generation. */
   readonly text: string;
-  /** True if SQLite can recover, from this file, the pages of the database that change while it is read. */
+  /** True if SQLite can recover, from this file, the pages of the database that change while the database is read. */
   readonly covers: boolean;
 }
 

@@ -16,7 +16,7 @@ const RETRIES = 3;
 
 /**
  * Takes the contents of files. Both methods return the hash of the bytes. Most sinks also store the bytes. If a large
- * file changes while it is read, the sink gets it again.
+ * file changes while it is read, the sink gets the file again.
  */
 export interface StableSink {
   /** `content` is only valid during the call, because the next file overwrites it. */
@@ -58,8 +58,8 @@ let buffer = Buffer.allocUnsafe(256 * 1024);
 
 /**
  * Reads a file into a sink such that its hash, bytes and stat belong together: open, stat, read, stat. If the stats
- * before and after the read differ, rereads the file, at most `RETRIES` times. Synchronous, because it is made for
- * worker threads. Rethrows errors of the sink.
+ * before and after the read differ, rereads the file, at most `RETRIES` times. This function is synchronous, because it
+ * is made for worker threads. Rethrows errors of the sink.
  */
 export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): StableRead {
   const opened = openFor(fs, path);

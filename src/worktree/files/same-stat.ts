@@ -46,10 +46,10 @@ export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
 /**
  * True if every later write to this file shows in its stat, however soon the write follows. `written` is the stat after
  * the file was written in a place that no other program could reach. `named` is the stat after the file got its name.
- * The naming changed only the ctime. A write sets mtime and ctime to the same time. In `named` the two differ, so every
- * write changes at least one of them. This holds even within one tick of the clock, and even if the clock is set back.
- * (The only exception is a writer that sets the mtime to the old nanosecond within the tick of the naming.) False if
- * the two times may differ only because the file system rounds them differently.
+ * The naming changed only the ctime. A write sets mtime and ctime to the same time. In `named`, the two times differ,
+ * so every write changes at least one of them. This holds even within one tick of the clock, and even if the clock is
+ * set back. (The only exception is a writer that sets the mtime to the old nanosecond within the tick of the naming.)
+ * False if the two times may differ only because the file system rounds them differently.
  */
 export function isCertain(written: FileStat, named: FileStat): boolean {
   const { mtimeNs, ctimeNs } = named;

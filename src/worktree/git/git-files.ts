@@ -148,7 +148,8 @@ export class GitFiles {
     const stat = this.stat(path);
     if (stat === undefined) return undefined;
     const known = this.#indexes.get(path);
-    // Git replaces the index by a new file with another inode, so the index is never racily clean.
+    // Git replaces the index by a new file with another inode, so the stat shows every change, even right after the
+    // read.
     const found =
       known !== undefined && isSameStat(known.stat, stat) ? known.value : this.#readIndex(path, stat, hashBytes);
     this.#indexes.set(path, { stat, racy: false, value: found });

@@ -123,8 +123,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * Returns the reason why the rules of a repository are not applied, for people; `""` if the repository has no working
-   * tree, and `undefined` if the rules are applied.
+   * Returns the reason why the rules of a repository are not applied, for people. Returns `""` if the repository has no
+   * working tree, and `undefined` if the rules are applied.
    */
   #refusal(places: GitPlaces, { isBare, workTree, safe }: GitSettings): string | undefined {
     const { top, gitDir, commonDir } = places;

@@ -25,7 +25,7 @@ export interface GitPlaces {
   /** The top of the working tree. */
   readonly top: string;
   readonly gitDir: string;
-  /** The git folder that all working trees share. For the main working tree, the same as `gitDir`. */
+  /** The git folder that all working trees share. For the main working tree, it is the same folder as `gitDir`. */
   readonly commonDir: string;
 }
 

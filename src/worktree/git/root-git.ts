@@ -46,8 +46,8 @@ export interface MetRepository {
 export interface RootGitParts extends GitNow {
   readonly root: Pick<TrackedRoot, "folder" | "filter">;
   /**
-   * Returns the cached state of the repository that begins in a folder; for the root, also of a repository that begins
-   * above it.
+   * Returns the cached state of the repository that begins in a folder. If the folder is the root, the repository may
+   * also begin above the root.
    */
   readonly known: (folder: WorkspacePath) => KnownGit | undefined;
 }
@@ -93,8 +93,9 @@ export class RootGit {
   }
 
   /**
-   * Opens the repository that begins in a folder; for the root, also a repository that begins above it. Returns
-   * `undefined` if there is no repository. If the repository is unusable, notes the problem and returns `undefined`.
+   * Opens the repository that begins in a folder. If the folder is the root, the repository may also begin above the
+   * root. Returns `undefined` if there is no repository. If the repository is unusable, notes the problem and returns
+   * `undefined`.
    */
   open(folder: WorkspacePath): MetRepository | undefined {
     const found = this.#find(folder);

@@ -18,7 +18,7 @@ function folder(path: string): Entry {
   return { path: at(path), kind: "dir", mode: 0o755, size: 0, mtimeMs: 0, hash: undefined };
 }
 
-/** A record in memory: the result of committing what an apply allows. */
+/** A record in memory. It commits the changes that an apply allows. */
 class Record implements RecordedFiles {
   readonly paths = new Map<WorkspacePath, Entry>();
   readonly contents = new Map<Hash, Buffer>();

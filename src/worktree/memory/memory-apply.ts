@@ -106,8 +106,8 @@ export class MemoryApply {
   }
 
   /**
-   * True if the present entry must be removed before new entries are made: if nothing replaces it, or if only one of
-   * the old and the new entry is a folder.
+   * True if the present entry must be removed before new entries are made. This is so if nothing replaces it, or if
+   * only one of the old and the new entry is a folder.
    */
   #goes({ path, after }: Change): boolean {
     const kind = this.#files.get(path)?.kind;

@@ -25,8 +25,8 @@ export class MemoryFiles {
   }
 
   /**
-   * Writes a file, and makes the folders above it. An existing file keeps its inode. `mode`: default: the mode of the
-   * existing file, or 0644 for a new file.
+   * Writes a file, and makes the folders above it. An existing file keeps its inode. The default of `mode` is the mode
+   * of the existing file, or 0644 for a new file.
    */
   write(path: WorkspacePath, content: string | Uint8Array, mode?: number): void {
     const old = this.#nodes.get(path);

@@ -431,7 +431,7 @@ class MemoryScan {
 
   /**
    * Keeps only the results for the paths of `only`, the folders above them, and the contents beneath them. Without
-   * `exact`, an ignore file stands for its folder. All contents of a new or gone folder above such a path are then
+   * `exact`, an ignore file stands for its folder, and all results in a new or gone folder above a path of `only` are
    * kept, too.
    */
   #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {

@@ -66,7 +66,7 @@ test("wherever a replacement is cut off, the file is old or new, and the next re
       else expect([sha256(old), sha256(young)]).toContain(left);
       expect(await replace(disk)).toBeUndefined();
       expect(await hashOf()).toBe(sha256(old));
-      // If the file still had to be replaced, that replacement has also removed the leftovers of the first one.
+      // If the second call still had to replace the file, it has also removed what the first call left behind.
       if (left === sha256(young)) expect(disk.list("/etc").map((item) => item.name.toString())).toEqual(["conf"]);
     },
   });

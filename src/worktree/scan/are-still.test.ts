@@ -27,7 +27,7 @@ beforeEach(() => {
   looks = 0;
 });
 
-/** Makes files and puts them into the cache. `afterNs`: the time from their writing to their reading. */
+/** Makes files and puts them into the cache. `afterNs`: the time from the writing of the files to their reading. */
 function remembered(count: number, afterNs = LATER_NS): Entry[] {
   return Array.from({ length: count }, (_, i) => {
     const path = parsePath(`d/${i}`);

@@ -20,7 +20,7 @@ export interface GitOfRoot extends GitNow {
   readonly own: GitsOwn;
 }
 
-/** Returns a reader of the ignore files that are on disk now. It uses no remembered rules. */
+/** Returns a reader of the ignore files that are on disk now. The reader uses no remembered rules. */
 function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
   const enabled = root.filter.useGitignore;
   const ofRoot = new RootGit({ ...git, root, known: () => undefined });
@@ -48,8 +48,8 @@ export function judgeOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): 
 }
 
 /**
- * Like `judgeOnDisk`, but the returned function only says whether a path is left out. It treats every path as a file.
- * In a single-file root, it does not check whether the file is a database.
+ * Like `judgeOnDisk`, but the returned function only says whether a path is left out. That function treats every path
+ * as a file. In a single-file root, it does not check whether the file is a database.
  */
 export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
   const { only } = root;
@@ -76,8 +76,8 @@ function folderRules(fs: ConfinedFs, root: TrackedRoot, git: GitNow): (folder: W
 }
 
 /**
- * True if the file has the name of a companion file of `only`, the file of a single-file root. Does not check whether
- * `only` is a database.
+ * True if the file has the name of a companion file (such as `-wal`) of `only`, the file of a single-file root. Does
+ * not check whether `only` is a database.
  */
 function isOfUnit(only: string, inner: WorkspacePath): boolean {
   return unitDatabaseOf(inner) === only;

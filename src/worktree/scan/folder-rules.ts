@@ -16,7 +16,7 @@ import { isRacy, isSameStat } from "../files/same-stat.ts";
 export interface RuleGround {
   /** Ignore files, lowest precedence first. */
   readonly files: readonly RuleFile[];
-  /** The git repository that begins in the folder. For the root, also a repository that contains the root. */
+  /** The git repository that begins in the folder. For the root, it may also be a repository that contains the root. */
   readonly repository?: MetRepository | undefined;
 }
 
@@ -97,7 +97,10 @@ interface RuleReaderParts {
  */
 export class RuleReader {
   readonly #parts: RuleReaderParts;
-  /** Every ignore file that was met, by its path beneath the root. `undefined`: the file was known, and is gone. */
+  /**
+   * Every ignore file that was met, by its path beneath the root. `undefined`: an ignore file was known at this path,
+   * but no ordinary file is there now.
+   */
   readonly met = new Map<WorkspacePath, KnownRules | undefined>();
   readonly problems: UnappliedRules[] = [];
 

@@ -61,7 +61,10 @@ export function problemsOf({ options, rules }: FilterSpec): UnappliedRules[] {
   });
 }
 
-/** Returns the problems of a root without duplicates. Sources in any root but the first get their absolute paths. */
+/**
+ * Returns the problems of a root without duplicates. A file in a further root is named by its absolute path, and a file
+ * in the first root by its path beneath the root.
+ */
 export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRules[]): UnappliedRules[] {
   const each = new Map<string, UnappliedRules>();
   for (const { source, detail } of problems) {

@@ -354,7 +354,7 @@ export class ScanLook {
     this.changed.push(scanned);
   }
 
-  /** Makes a folder tracked, and the folders above it, because something in it is tracked. */
+  /** Makes a folder and the folders above it tracked, because something in the folder is tracked. */
   track(work: FolderWork): void {
     if (work.tracked) return;
     work.tracked = true;

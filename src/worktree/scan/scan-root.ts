@@ -219,8 +219,8 @@ export class RootScan {
   }
 
   /**
-   * Notes a staging folder in a folder that receives files. Its parent is listed again in each scan until the staging
-   * folder is gone. The root's own staging folder (`STAGING_FOLDER`) is passed over.
+   * Notes a staging folder in a folder that receives files. The receiving folder is listed again in each scan until the
+   * staging folder is gone. The root's own staging folder (`STAGING_FOLDER`) is not noted.
    */
   #noteStaging(work: FolderWork, { name, path }: Found): void {
     if (name === STAGING_FOLDER) return;

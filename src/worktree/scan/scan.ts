@@ -53,7 +53,10 @@ export interface ScanContext {
   /** The workspace's id, for the hint of the error about a missing root. */
   readonly workspace: string | undefined;
   readonly git: GitNow;
-  /** Returns the seq of the last recorded event, for the same hint. Default: the hint names no seq. */
+  /**
+   * Returns the seq of the last recorded event, for the hint of the error about a missing root. Default: the hint names
+   * no seq.
+   */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /** Called with each staging folder that the scan has found in a folder that receives files. */
   readonly onStaging: (path: WorkspacePath) => void;
@@ -292,7 +295,7 @@ async function drive(
 
 /**
  * Returns the requested paths in a root, relative to the root. Leaves out paths beneath other requested paths. Without
- * `exact`, an ignore file or `.git` stands for its folder.
+ * `exact`, an ignore file or `.git` stands for the folder to which it applies.
  */
 function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolean): WorkspacePath[] {
   const inner: WorkspacePath[] = [];
@@ -453,8 +456,8 @@ function hintForEmpty(folder: string, obstacle: string | undefined): string {
 }
 
 /**
- * Returns the command that restores a root. It names the state by its seq, because there may be no snapshot of that
- * state.
+ * Returns the command that restores a root. The command names the state by its seq, because there may be no snapshot of
+ * that state.
  */
 function wayBack({ id, folder }: Pick<TrackedRoot, "id" | "folder">, seq: number | undefined): string {
   const moment = seq === undefined ? "MOMENT" : `seq:${seq}`;

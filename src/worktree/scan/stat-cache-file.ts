@@ -15,8 +15,9 @@ const PREFIX_BYTES = 24;
 /** The maximum number of changes that are appended at once. If there are more, the file is rewritten. */
 const FEW_CHANGES = 2000;
 /**
- * All appended changes together may have about this fraction of the size of the first part, or `APPENDED_BYTES` if that
- * is more. The limit is low, because every process that loads the file must parse all appended changes as text.
+ * The appended batches are limited to about this fraction of the size of the first part (see the file format below), or
+ * to `APPENDED_BYTES` if that is more. Beyond this limit, the file is rewritten. The limit is low, because every
+ * process that loads the file must parse all appended batches as text.
  */
 const MOST_APPENDED = 1 / 64;
 const APPENDED_BYTES = 16 * 1024;
@@ -30,11 +31,11 @@ const APPENDED_BYTES = 16 * 1024;
  * - the columns of the table one after the other (`slots` elements each, native byte order)
  * - the bytes of all names
  *
- * Any number of changes follows the first part. Each change has a length (u32 LE), a CRC-32 (u32 LE) and JSON. Later
- * changes win.
+ * Any number of batches of changes follows the first part. Each batch has a length (u32 LE), a CRC-32 (u32 LE) and
+ * JSON. A later batch overrides the earlier ones.
  *
- * The file is disposable and not synced. If the first part is damaged, the file is not used. A damaged change is
- * ignored, together with all changes after it. Several processes may write the file one after another: each row was
+ * The file is disposable and not synced. If the first part is damaged, the file is not used. A damaged batch is
+ * ignored, together with all batches after it. Several processes may write the file one after another: each row was
  * true when it was written, and a stat shows whether it is still true.
  */
 interface Header {
@@ -71,7 +72,7 @@ export interface KeptCache {
   readonly file: CacheFile | undefined;
 }
 
-/** Changes appended to the file. */
+/** One batch of changes, as it is appended to the file. */
 interface Later {
   readonly seq: number;
   readonly known: readonly KnownRow[];
@@ -91,7 +92,10 @@ function toJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === "bigint" ? `${inner}n` : inner));
 }
 
-/** The fields that are bigints. `mtimeRestNs`, the nanoseconds of an entry after its milliseconds, is a number. */
+/**
+ * The fields that are bigints. `mtimeRestNs` (the part of an entry's mtime below one millisecond, in nanoseconds) is a
+ * plain number.
+ */
 const BIGS: ReadonlySet<string> = new Set(["mtimeNs", "ctimeNs", "ino", "dev"]);
 
 function reviveBig(key: string, value: unknown): unknown {
@@ -116,7 +120,9 @@ export function loadStatCache(disk: Disk, file: string): KeptCache | undefined {
   }
 }
 
-/** Removes the file. If the removal fails, the next `saveStatCache` overwrites the file. */
+/**
+ * Removes the file. If the disk refuses, the file stays until a `saveStatCache` without `KeptCache.file` replaces it.
+ */
 export function discardStatCache(disk: Disk, file: string): void {
   try {
     if (disk.lstat(file) !== undefined) disk.unlink(file);
@@ -125,7 +131,10 @@ export function discardStatCache(disk: Disk, file: string): void {
   }
 }
 
-/** Saves a cache: appends the changes, or writes a new file and renames it into place. Throws the disk's error. */
+/**
+ * Saves a cache: appends a batch of changes, or writes a new file and renames it into place. Writes nothing if there
+ * are no changes and the file need not be rewritten. Throws the disk's error.
+ */
 export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheFile {
   const { unsaved } = kept.cache;
   const few = [unsaved.listings, unsaved.excluded, unsaved.rules, unsaved.git, unsaved.gitFolders];
@@ -142,7 +151,7 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
 
 /**
  * True if the first part is still the part that this process knows. Another process may have written a first part that
- * lacks rows which this process has saved before. The appended changes would not contain these rows.
+ * lacks rows which this process has saved before. The appended batch would not contain these rows.
  */
 function isStill(disk: Disk, path: string, { bytes, crc }: CacheFile): boolean {
   const fd = disk.open(path, "read");
@@ -317,7 +326,7 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
 }
 
 /**
- * Applies the appended changes to the cache, up to the first damaged change. `isWhole` is false if a change is damaged,
+ * Applies the appended batches to the cache, up to the first damaged batch. `isWhole` is false if a batch is damaged,
  * so that the file is rewritten.
  */
 function decodeLater(cache: StatCache, bytes: Buffer, first: number): { seq: number; isWhole: boolean } {

@@ -21,7 +21,7 @@ export async function rollback(context: CommandContext): Promise<number> {
   if (!dryRun && context.canAsk && !input.flag("yes")) {
     const preview = await workspace.rollback(id, { ...options, dryRun: true });
     const isChange = preview.changes.length + (preview.notes ?? []).length > 0;
-    // Files outside of the folder are always confirmed, because `undo` does not take their changes back.
+    // A rollback of files outside of the folder is always confirmed, because `undo` does not invert it.
     asked = isChange && (outside.length > 0 || (await needsQuestion(context, workspace, preview)));
     if (asked && !(await agreed(context, workspace, preview))) return EXIT.failed;
   }

@@ -44,8 +44,8 @@ async function begin(context: CommandContext): Promise<number> {
     // The transaction owns all changes to the folder. The scope is given explicitly, because its default over a server
     // is `actions`.
     scope: "folder",
-    // This process cannot be the owner of the transaction, because it ends at once. Without `--pid`, the transaction
-    // stays open until it is committed or rolled back.
+    // This process cannot be the owner of the transaction, because this process ends at once. Without `--pid`, the
+    // transaction stays open until it is committed or rolled back.
     pid: input.number("pid") ?? null,
     onOwnerDeath: input.flag("keep") ? "keep" : "rollback",
   };

@@ -37,7 +37,10 @@ function summaryOf(context: CommandContext, result: UndoShape): string {
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
 }
 
-/** A direction. `asked`: true if the user was asked for confirmation. The question has shown the first changes. */
+/**
+ * The direction of a step (undo or redo), and whether the user was asked for confirmation (`asked`). If so, the
+ * question has already shown the first changes.
+ */
 interface Telling extends Direction {
   readonly asked: boolean;
 }
@@ -98,9 +101,9 @@ interface Agreed {
 }
 
 /**
- * Decides by a dry run whether the step needs a question. If it does, shows the step, and asks whether it should be
- * done. Returns options for exactly the step of the dry run; `undefined` if the user declines. If other work has changed
- * the step while the question was open, asks again.
+ * Decides by a dry run whether the step (the undo or redo) needs a question. If so, shows the step, and asks the user
+ * whether the step should be done. Returns options for exactly the step of the dry run; `undefined` if the user
+ * declines. If other work has changed the step while the question was open, asks again.
  */
 async function agreed(
   context: CommandContext,

@@ -41,7 +41,7 @@ function recentRow(context: CommandContext, item: RecentItem, { most, isWithBack
   const command = isWithBack ? paint("cyan", context.worded(item.back)) : "";
   const back = item.undone === true ? paint("dim", "(undone)") : command;
   // The row of a snapshot also shows the snapshot's number, with which `restore` restores the snapshot. The command in
-  // the row does not: it restores the state before the changes that the snapshot recorded.
+  // the row restores another state: the one before the changes that the snapshot recorded.
   const kind = item.kind === "snapshot" ? `snapshot ${item.snapshot}` : item.kind;
   return [ago(item.timestamp, context.io.now()), kind, shortened(printable(item.summary), most), changed, back];
 }
@@ -125,7 +125,7 @@ async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit
 
 /**
  * Lists recent work or, with `--snapshots`, the snapshots. `chronicle` without a command (`bare`) runs this function,
- * too. It then prints how to begin if the current folder has no workspace.
+ * too. In that case, the function prints how to begin if the current folder has no workspace.
  */
 export async function list(context: CommandContext): Promise<number> {
   const limit = context.input.number("limit") ?? DEFAULT_LIMIT;

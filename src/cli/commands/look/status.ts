@@ -39,7 +39,8 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(rootPath(root))}`);
   const { state, detail, hint } = status.signing;
   const wrong = detail === null ? [] : [worded(printable([detail, ...(hint === null ? [] : [hint])].join("; ")))];
-  // If there is a detail, the first note is about signing. It is left out, because it would repeat the detail and hint.
+  // If there is a detail, the first note is about signing. This note is left out, because it would repeat the detail
+  // and the hint.
   const notes = detail === null ? status.notes : status.notes.slice(1);
   return [
     ...(wrong.length === 0
@@ -66,8 +67,8 @@ function rootPath({ path, only }: StatusShape["roots"][number]): string {
 }
 
 /**
- * Returns a text for a status without changes. The text says that everything is recorded only if the coverage is
- * complete.
+ * Returns a text for a status without changes. If the coverage is not complete, the text does not say that everything
+ * is recorded.
  */
 function nothingNew({ path, coverage, read_only: isDamaged }: StatusShape): string {
   if (isDamaged) return "unknown, because the history is damaged";

@@ -87,8 +87,8 @@ async function create(context: CommandContext, name: string | undefined): Promis
 type Begun = Awaited<ReturnType<StoreApi["create"]>>;
 
 /**
- * Creates a workspace; with `from`, as a fork. `from` is first tried as the name or id of a workspace, because a name
- * may contain `@`. If there is no such workspace, the part after the last `@` is the moment.
+ * Creates a workspace. If `from` is given, the workspace is a fork. `from` is first tried as the name or id of a
+ * workspace, because a name may contain `@`. If there is no such workspace, the part after the last `@` is the moment.
  */
 async function begin(store: StoreApi, name: string | undefined, from: string | undefined): Promise<Begun> {
   const named: CreateOptions = name === undefined ? {} : { name };

@@ -98,7 +98,7 @@ complete -o default -F _chronicle chronicle
 async function completionScript(shell: string): Promise<string> {
   if (shell === "bash") return BASH;
   const { script } = await import("@bomb.sh/tab");
-  // `console.log` is replaced during the call, because the library only prints the script.
+  // `console.log` is replaced during the call, because the library prints the script and does not return it.
   const lines: string[] = [];
   const { log } = console;
   console.log = (...words: unknown[]) => void lines.push(words.join(" "));

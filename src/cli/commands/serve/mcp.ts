@@ -54,8 +54,8 @@ async function openWorkspace(context: CommandContext, { folders, client }: Asked
 }
 
 /**
- * Gives `NOT_FOUND` the hint to tell the person, because the client cannot choose another workspace. Returns other
- * errors unchanged.
+ * Replaces the hint of a `NOT_FOUND` error. The new hint asks the model to tell the person, because the client cannot
+ * choose another workspace. Returns other errors unchanged.
  */
 function withWhoChose(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") return error;

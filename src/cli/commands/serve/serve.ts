@@ -47,9 +47,9 @@ const ANSWER_MS = 5_000;
 const TAKE_UP_MS = 60_000;
 
 /**
- * Returns options for opening the store. The options count commits and events in `recorded`. They pass each note to the
- * command that this process is carrying out for a client. Without such a command, they print the note. Warnings about
- * unsigned histories are ignored, because the clients report them.
+ * Returns options for opening the store. The options count commits and events in `recorded`. Each note is passed to the
+ * command that this process is carrying out for a client. If there is no such command, the note is printed. Warnings
+ * about unsigned histories are ignored, because the clients report them.
  */
 function heardBy(
   context: CommandContext,

@@ -48,8 +48,8 @@ export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: NOTHING, ignore
 export type LossDecision = "deletions" | "restore";
 
 /**
- * Returns the sides to which a step restores every lost entry, if `decided` is the step's `keeps`. Returns none for a
- * person's decision. For the decision "restore", see `sidesToRestore`.
+ * If `decided` is the value of `keeps` in the sync's record, returns the sides to which the step restores every lost
+ * entry. If `decided` is a person's decision, returns none. For the decision "restore", see `sidesToRestore`.
  */
 export function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
   if (decided === "both") return ["local", "remote"];
@@ -81,7 +81,10 @@ interface LossGround extends Pick<
    * parts.
    */
   readonly recent: Lost & Pick<Losses, "older">;
-  /** Resolves to the seq of the last own event that is older than `MEMORY_MS`. Called only if something is lost. */
+  /**
+   * Resolves to the seq of the last event of the folder's own log that is older than `MEMORY_MS`. Called only if
+   * something is lost.
+   */
   readonly since: () => Promise<number>;
   readonly ignored: (side: Side) => Pick<IgnoredPaths, "of">;
   /** True if the path's deletion is already on its way to the origin. */
@@ -149,9 +152,9 @@ interface Weighing {
 }
 
 /**
- * Weighs one side without its ignored paths. These paths were recorded before the rules named them, and do not count as
- * anybody's work. If this weighing gives no halt, but the side has kept none of the other paths either, everything may
- * be gone. The ignored paths are then weighed as well.
+ * Weighs one side without its ignored paths. These paths were recorded before the ignore rules named them, and do not
+ * count as anybody's work. If this weighing gives no halt, but the side has kept none of the other paths either,
+ * everything may be gone. The ignored paths are then weighed as well.
  */
 async function weigh(ground: LossGround, changes: readonly PathChange[], side: Side): Promise<Weighed> {
   if (countLost(changes) === 0) return { lost: 0, older: 0, kept: 0 };
@@ -401,8 +404,8 @@ const MOST_WAITS = 10;
 
 /**
  * The maximum number of waits before a large deletion at the origin halts the sync, and the length of each, in ms. The
- * deletion may be the first half of a slow rename. Or the origin may have restored the entries already, and these
- * events are still on their way.
+ * deletion may be the first half of a slow rename. Or the origin may already have restored the entries, and the events
+ * that record this are still on their way.
  */
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;

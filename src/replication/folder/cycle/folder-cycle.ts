@@ -112,8 +112,8 @@ interface Planned {
 }
 
 /**
- * The maximum number of own events that are searched for an event about a conflict. If there are more events, an event
- * about a conflict is assumed to be among them.
+ * The maximum number of own events (events of the folder's own log) that are searched for an event about a conflict. If
+ * there are more events, an event about a conflict is assumed to be among them.
  */
 const MOST_SINCE = 1_000;
 
@@ -318,7 +318,7 @@ export class FolderCycle implements Disposable {
     await this.#parts.mirror.rewind(common);
   }
 
-  /** Applies all events that the mirror holds to the folder. Deletes nothing in the folder. */
+  /** Applies to the folder all events that the mirror holds. Deletes nothing in the folder. */
   async #catchUpWithHeld(): Promise<void> {
     this.#isCatchingUp = true;
     this.#settledAt = await this.#readSettled();
@@ -502,8 +502,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * True if the settlement of a conflict already covers this event of the origin. The conflict is that of the path, or
-   * of a folder above it.
+   * True if a conflict of the path, or of a folder above it, was settled in view of this event of the origin or a later
+   * one.
    */
   #isSettled(path: WorkspacePath, upstreamSeq: number): boolean {
     if (this.#settledAt.size === 0) return false;

@@ -13,8 +13,8 @@ function file(path: string, size = 1): Entry {
 }
 
 /**
- * Returns a journal over a log. The n-th element is event n: an entry for this path, or nothing for the origin
- * (`undefined`).
+ * Returns a journal over a log. The n-th element of `log` stands for event n. A path means that the event is an entry
+ * for this path. `undefined` means that the event does not concern the origin.
  */
 function journalOf(
   log: readonly (string | undefined)[],

@@ -48,7 +48,7 @@ interface JournalSource {
    * that the entry claims to have seen, or that state came into the folder again after the change. Default: false.
    */
   readonly isLeftToStep?: ((entry: JournalEntry) => Promise<boolean>) | undefined;
-  /** The own event up to which everything was answered when the journal was opened. */
+  /** The own event (event of the folder's own log) up to which everything was answered when the journal was opened. */
   readonly settled: number;
   /** The origin's last event that the mirror holds. */
   readonly head: () => number;
@@ -109,7 +109,7 @@ export class FolderJournal implements WriteJournal {
 
   /**
    * Called after a step has decided about `paths`. A path whose answer names an event that the mirror lacks stays in
-   * `again`. Forgets the refusals of the paths in `agreed`, because these are now the same on both sides.
+   * `again`. Forgets the refusals of the paths in `agreed`, because these paths are now the same on both sides.
    */
   decided(paths: Iterable<WorkspacePath>, agreed: Iterable<WorkspacePath> = []): void {
     for (const path of agreed) this.#refused.delete(path);
@@ -127,8 +127,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Proposes all refused paths again. `why` limits this to the paths that were refused for this reason, and `only` to
-   * this path.
+   * Proposes all refused paths again. If `why` is given, proposes only paths that were refused for this reason. If
+   * `only` is given, proposes only this path.
    */
   retry(why?: WriteBackReason, only?: WorkspacePath): void {
     for (const [path, { reason }] of this.#refused) {
@@ -238,8 +238,8 @@ export class FolderJournal implements WriteJournal {
   async settled(upTo: number, answer: WriteBackAnswer, decidedBy = 0): Promise<void> {
     const answered = new Map(this.#queue.filter(({ localSeq }) => localSeq <= upTo).map((one) => [one.localSeq, one]));
     const told = new Set([...answer.accepted, ...answer.rejected].map(({ localSeq }) => localSeq));
-    // If `answer` does not name an entry, the answer to that entry was lost, and the origin no longer remembers it.
-    // Only the origin's state will show whether the entry was accepted.
+    // If `answer` does not name an entry, the answer to that entry was lost, and the origin no longer remembers the
+    // answer. Only the origin's state will show whether the entry was accepted.
     for (const entry of answered.values()) {
       if (told.has(entry.localSeq)) continue;
       this.#again.add(entry.path);

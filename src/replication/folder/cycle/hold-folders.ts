@@ -30,10 +30,11 @@ interface HoldGround {
 
 /**
  * Changes the decisions so that no folder is deleted at the origin while an entry stays in it. An entry stays if its
- * deletion was refused or is never sent. A deletion is never sent if the sync excludes the entry or does not write it
- * back, if it is an editor's own file, or if the folder's disk cannot hold it. If such a folder were deleted, its
- * deletion would be sent again and again. A folder that stays is a conflict until it is empty at the origin or a person
- * restores it. In the mode `two-way-resolved`, it is restored without a conflict.
+ * deletion was refused or is never sent. The deletion of an entry is never sent in four cases: the sync excludes the
+ * entry, the sync does not write the entry back, the entry is an editor's own file, or the folder's disk cannot hold
+ * the entry. If such a folder were deleted, its deletion would be sent again and again. A folder that stays is a
+ * conflict until it is empty at the origin or a person restores it. In the mode `two-way-resolved`, it is restored
+ * without a conflict.
  */
 export async function holdFolders(
   decisions: readonly SettledDecision[],
@@ -104,7 +105,7 @@ function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): 
 }
 
 interface NameGround {
-  /** `undefined` if the folder's file system keeps all names apart. */
+  /** `undefined` if the folder's file system distinguishes all names. */
   readonly rules: NameRules | undefined;
   readonly index: Pick<IndexStore, "childrenAt">;
   readonly local: number;

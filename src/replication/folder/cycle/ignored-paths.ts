@@ -79,8 +79,8 @@ export class IgnoredPaths {
 }
 
 /**
- * Returns the ignored paths of a side. The side's present ignore files apply, and those that were deleted since the
- * last agreement.
+ * Returns the ignored paths of a side. The side's present ignore files apply, and so do those that were deleted since
+ * the last agreement.
  */
 export function ignoredOn(
   side: Side,

@@ -21,8 +21,8 @@ export interface Materialised {
   /** A person's decision in words, if the step carries one out (see `UpstreamStep`). */
   readonly decision?: string;
   /**
-   * `seq` is the own event up to which the folder was known when the step was planned. `looked` are the paths that were
-   * compared.
+   * `seq` is the event of the folder's own log up to which the folder was known when the step was planned. `looked` are
+   * the paths that were compared.
    */
   readonly planned: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
 }

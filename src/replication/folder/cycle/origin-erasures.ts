@@ -39,8 +39,9 @@ export class OriginErasures {
   }
 
   /**
-   * Stops recording the paths that the origin has stopped recording with an erasure. The files stay in the folder.
-   * Called before a step is planned. Returns false if only a part of the erasure's commit has arrived.
+   * An erasure at the origin can end the recording of paths. This method ends the recording of the same paths in the
+   * folder. The files stay in the folder. Called before a step is planned. Returns false if only a part of the
+   * erasure's commit has arrived.
    */
   async leave(standing: Standing): Promise<boolean> {
     const { applied } = standing;
@@ -84,7 +85,7 @@ export class OriginErasures {
   }
 
   /**
-   * Returns the paths that the origin has stopped recording with an erasure. Leaves out a path if the folder does not
+   * Returns the paths whose recording at the origin was ended by an erasure. Leaves out a path if the folder does not
    * have the path's last state at the origin.
    */
   async #untracked(
@@ -103,7 +104,7 @@ export class OriginErasures {
     const found: UntrackedPath[] = [];
     for (const { path, row } of absent) {
       const record = records.get(row.seq);
-      // The record is missing for an event before a full reconciliation, because the mirror lacks its line.
+      // The record is missing for an event before a full reconciliation, because the mirror lacks the event's line.
       const by = record ?? erasures.find(({ untracked }) => holdsSeq(untracked, row.seq));
       if (by === undefined || (record !== undefined && record.cause !== "erase")) continue;
       const before = (await index.iterationAt(path, local))?.entry;

@@ -12,9 +12,12 @@ import { planCycle, type CyclePlan } from "./plan-cycle.ts";
 import { readCycle, type FileHistory } from "./read-cycle.ts";
 import { ReplicatedPaths, type ReplicationRules } from "../ground/replicated-paths.ts";
 
-/** Tests cycles between a folder and its origin, as two histories of files: a whole sync without disks and networks. */
+/** Tests whole syncs without disks and networks. The folder and its origin are two histories of files in memory. */
 
-/** `{"a": {"f": "text"}}`: folders are objects; a text that begins with `>` is a link. */
+/**
+ * A tree, such as `{"a": {"f": "text"}}`. An object is a folder, and a text is a file. A text that begins with `>` is a
+ * link.
+ */
 interface Shape {
   readonly [name: string]: string | Shape;
 }

@@ -80,8 +80,8 @@ function isProposed({ sides, decision }: SettledDecision, { change, path, ground
 }
 
 /**
- * Returns the paths in sending order: deletions first, children before their folder; then the other paths, folders
- * before their children.
+ * Returns the paths in sending order. Deletions come first, with children before their folder. The other paths follow,
+ * with folders before their children.
  */
 function inSendingOrder(proposals: readonly SettledDecision[]): WorkspacePath[] {
   const gone = proposals.filter(({ decision }) => decision.remote === undefined).map(({ path }) => path);
@@ -174,7 +174,7 @@ function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
 
 /**
  * Returns the conflicts to report. A path that could not be written is reported as open, whatever was planned for it.
- * The path is not reported if its conflict was open before.
+ * Such a path is left out if its conflict was already open before.
  */
 export function toldConflicts(
   planned: readonly IdentifiedConflict[],

@@ -60,7 +60,7 @@ async function sidesOf({ mode = "two-way-safe", steps = STEPS, own = [] }: Given
   return { ...ground, nameRules: undefined };
 }
 
-/** Returns the plan that any other cycle would make of these sides. */
+/** Returns the plan that a cycle would make for these sides if it were not the first one. */
 async function plannedAsEver(sides: Sides): Promise<CyclePlan> {
   const touched = await differingPaths([sides.mirror, sides.head], [sides.own as MemoryIndexStore, sides.local]);
   const paths = await readCycle(sides, touched);

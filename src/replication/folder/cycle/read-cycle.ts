@@ -25,7 +25,7 @@ export interface CycleSides {
   readonly applied: number;
   /** The origin's event as of which the mirror is read. */
   readonly head: number;
-  /** The own event as of which the folder is read. */
+  /** The event of the folder's own log as of which the folder is read. */
   readonly local: number;
   /** The open conflicts. Their paths, and the paths beneath, have bases that are older than `applied`. */
   readonly conflicts: readonly IdentifiedConflict[];
@@ -60,14 +60,15 @@ const BATCH = 2_048;
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Reads the states of the touched paths, and of all paths that are needed to decide about them. These are the folders
- * above. If a path is in conflict, or is a folder in some of its three states but not in all, everything beneath it is
- * needed, too. Leaves out paths that the folder and its origin do not share.
+ * Reads the states of the touched paths, and of all paths that are needed to decide about them. The folders above each
+ * touched path are needed. Everything beneath a path is needed if the path is in conflict, or if it is a folder in some
+ * of its three states (base, local, remote) but not in all. Leaves out paths that the folder and its origin do not
+ * share.
  */
 export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePath>): Promise<CyclePath[]> {
   const found = new Map<WorkspacePath, CyclePath>();
   await readInto(found, withFolders(touched), sides);
-  // The paths beneath a conflict were held as long as the conflict. When the conflict ends, these paths need a
+  // As long as a path was in conflict, the paths beneath it were held. When the conflict ends, these paths need a
   // decision.
   const held = sides.conflicts
     .filter(({ record }) => record.sync?.since !== undefined)
@@ -111,9 +112,9 @@ async function withoutEditorFiles(
 }
 
 /**
- * Corrects the base of paths that an erasure of the origin has left out. The folder has recorded such a path as
- * deleted, and both sides agreed on this absence. A later entry of the origin at the path is new, and was not deleted
- * in the folder.
+ * Corrects the base of paths whose recording was ended by an erasure at the origin. The folder has recorded such a path
+ * as deleted, and both sides agreed on this absence. A later entry of the origin at the path is new, and was not
+ * deleted in the folder.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;

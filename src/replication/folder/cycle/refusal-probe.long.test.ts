@@ -1,7 +1,10 @@
 import { afterEach, expect, it } from "vitest";
 import { FolderRig } from "../../../testing/folder-rig.ts";
 
-/** The origin is archived for a while. Once it may be written again, the sync sends the refused changes by itself. */
+/**
+ * The origin is archived for a while. Once the origin can be written again, the sync sends the refused changes by
+ * itself.
+ */
 
 let rig: FolderRig;
 afterEach(() => rig.close());

@@ -39,7 +39,7 @@ async function* rowsOf(batches: AsyncIterable<readonly IterationRow[]>): AsyncGe
 /** The paths that a step has written into a folder. Such a path needs no comparison until it changes again. */
 export interface JustDone {
   readonly paths: ReadonlySet<WorkspacePath>;
-  /** The own event up to which the step was recorded. */
+  /** The event of the folder's own log up to which the step was recorded. */
   readonly upTo: number;
 }
 

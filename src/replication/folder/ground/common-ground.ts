@@ -72,9 +72,9 @@ async function commonOf(one: CyclePath, sides: CycleHistories & Pick<Apart, "kep
 }
 
 /**
- * True if the folder has had the origin's state that its change claims to have seen. Also true if there is no reason to
- * doubt the claim. If false, the change is not an edit of that state. It stays in the folder until a step has compared
- * both sides.
+ * A change in the folder claims to have seen a certain state of the origin. True if the folder has had that state, or
+ * if there is no reason to doubt the claim. If false, the change is not an edit of that state, and stays in the folder
+ * until a step has compared both sides.
  */
 export async function hasHadSeen(
   { path, entry, seen, localSeq }: Pick<WriteBackEntry, "path" | "entry" | "seen" | "localSeq">,
@@ -148,7 +148,7 @@ async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   return { rows, left, stood: last.ownSeq > left.ownSeq ? last : NOWHERE };
 }
 
-/** Returns the seq of the last own event with this state, or 0. */
+/** Returns the seq of the folder's last event with this state, or 0. */
 function lastSame(rows: readonly IterationRow[], entry: Entry | undefined): number {
   if (entry === undefined) return 0;
   return rows.findLast((row) => sameEntry(settable(row.entry), settable(entry)))?.seq ?? 0;

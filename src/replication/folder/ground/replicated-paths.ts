@@ -15,7 +15,7 @@ export interface ReplicationRules {
   readonly filterFrom: readonly string[];
   /** The `filterTo` of the folder's last reconciliation. Default: `filterTo`. */
   readonly filteredTo?: readonly string[] | undefined;
-  /** The names of secrets under which the folder was last reconciled. Default: only those of the built-in table. */
+  /** The names of secrets under which the folder was last reconciled. Default: only the names in the built-in table. */
   readonly ownNames?: readonly string[] | undefined;
   readonly originNames?: readonly string[] | undefined;
   /**
@@ -41,7 +41,7 @@ export class ReplicatedPaths {
   readonly #filter: DirectionalFilter;
   readonly #withProtected: boolean;
   readonly #policy: string | undefined;
-  /** Filters for earlier patterns, by these patterns as JSON. */
+  /** Filters for earlier patterns. The key is the patterns as JSON. */
   readonly #others = new Map<string, DirectionalFilter>();
   #earlier: DirectionalFilter | undefined;
   #names: SecretNames = { here: TABLE, there: TABLE };
@@ -119,8 +119,9 @@ export class ReplicatedPaths {
   }
 
   /**
-   * True if a file stays on its side because it is a secret by its name. Some secrets stay in the folder even if
-   * secrets are replicated. Their names were added in the folder only, so that the origin would show them to everybody.
+   * True if a file stays on its side because it is a secret by its name. If secrets are replicated, those whose names
+   * were added only in the folder still stay there. The origin does not know these names, and would show the files to
+   * everybody.
    */
   #staysAsSecret(path: WorkspacePath, { here, there }: SecretNames): boolean {
     if (this.#withProtected) return here.added(path) === true && !there.holds(path);

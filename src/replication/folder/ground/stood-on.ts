@@ -46,9 +46,9 @@ export class StoodOn {
   }
 
   /**
-   * Returns the event of the origin on which the path is based as of the own event `upTo`. Returns `undefined` if no
-   * own event up to `upTo` shows this. An own event that exists only in a base shows nothing. `rows` are the path's own
-   * iterations up to `upTo`.
+   * Returns the event of the origin on which the path is based as of the own event `upTo` (an event of the folder's own
+   * log). Returns `undefined` if no own event up to `upTo` shows this. An own event that exists only in a base of the
+   * log shows nothing. `rows` are the path's own iterations up to `upTo`.
    */
   async at(path: WorkspacePath, rows: readonly IterationRow[], upTo: number): Promise<Stood | undefined> {
     const met = await this.#met(path, rows);
@@ -57,8 +57,9 @@ export class StoodOn {
   }
 
   /**
-   * True if the origin's state that an own change has seen came into the folder again after the change. If the change
-   * were sent, it would undo that state. Two kinds of changes are still sent:
+   * A change in the folder has seen a certain state of the origin. True if that state, or an older one, came into the
+   * folder again after the change. If the change were sent, it would undo the state that came. Two kinds of changes are
+   * still sent:
    * - a change of an older state; the origin keeps it as a version;
    * - a file in place of a folder, even if the folder came back because of a change beneath it at the origin.
    */
@@ -104,8 +105,9 @@ export class StoodOn {
   }
 
   /**
-   * True if the origin's event has this state. The state must be compared, because an origin that was put back reuses
-   * the seqs of its lost events. An event that the mirror no longer holds cannot be checked, and is accepted.
+   * True if the origin's event has this state. The state must be compared, because an origin that was put back to an
+   * earlier state reuses the seqs of its lost events. An event that the mirror no longer holds cannot be checked, and
+   * is accepted.
    */
   async #isState(path: WorkspacePath, { seq }: UpstreamIteration, entry: Entry | undefined): Promise<boolean> {
     const there = await this.#parts.mirror.iterationAt(path, seq);

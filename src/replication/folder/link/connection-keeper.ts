@@ -179,8 +179,9 @@ export class ConnectionKeeper {
 
 /**
  * True if another attempt would fail in the same way, because the origin refused `Hello` or expelled the replica. After
- * the origin has admitted the replica, a fault of either side is retried. Nobody must then resume the syncs of an
- * origin that was broken for a while. The exception is a rollback that this side has found.
+ * the origin has admitted the replica, the keeper connects again after a fault of either side. Otherwise, a person
+ * would have to resume every sync of an origin that was broken for a while. The exception is a rollback that this side
+ * has found.
  */
 export function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;

@@ -128,7 +128,7 @@ export class OriginLink {
     this.#keeper?.hurry();
   }
 
-  /** Requests the lacking contents again. Called when the set of wanted contents has changed. */
+  /** Requests once more all contents that this replica lacks. Called when the set of wanted contents has changed. */
   regain(): void {
     this.#hasRegained = false;
     this.session?.regain();
@@ -174,8 +174,8 @@ export class OriginLink {
         const mayWriteNow = this.#isReadOnly && !isReadOnly;
         this.#isReadOnly = isReadOnly;
         if (mayWriteNow) this.#options.onMayWrite();
-        // Take the first report of a session as it is, because an origin that was put back has fewer events than it
-        // reported before.
+        // Take the first report of a session as it is, because an origin that was put back to an earlier state has
+        // fewer events than it reported before.
         this.#sequence = isMet ? Math.max(this.#sequence, sequence) : sequence;
         isMet = true;
         this.#folderAwaySince = folderAwaySince;

@@ -14,10 +14,10 @@ export interface SidesOf {
 export type GitTopOf = (path: WorkspacePath) => WorkspacePath | undefined;
 
 /**
- * The topmost paths of git's own state in the two histories. These paths are not replicated in either direction. Some
- * disk treats the name of such a path as `.git`, or a repository on this side's disk keeps its state there. A history
- * has such a path if it was included by name, if it was recorded before this rule existed, or if it is an ordinary
- * folder on the other side.
+ * The topmost paths of git's own state in the two histories. These paths are not replicated in either direction. Either
+ * the name of such a path means `.git` on some disks, or a repository on this side's disk keeps its state there. A
+ * history has such a path in three cases: the path was included by name, it was recorded before this rule existed, or
+ * it is an ordinary folder on the other side.
  */
 export class GitPaths {
   readonly #found = new Map<WorkspacePath, SidesOf>();

@@ -35,7 +35,7 @@ it("a path that the origin refuses is listed with the reason, is sent again on r
   rig = await FolderRig.start({ a: "1" });
   await rig.flush();
   const { desk } = rig;
-  // This target is longer than any link's may be.
+  // This target is longer than the target of a link may be.
   desk.disk.symlink(Buffer.alloc(4_096, "x"), `${FOLDER}/link`);
   desk.hint("link");
   await rig.flush();

@@ -3,7 +3,10 @@ import { comparePaths, type WorkspacePath } from "../../../core/values/path.ts";
 import type { WriteBackReason } from "../../../core/records/write-back.ts";
 import { exactPath, shownPath } from "../../../engine/log/shape.ts";
 
-/** The refusal of a path's change. The change is not sent again as it is. */
+/**
+ * The refusal of a path's change. The change is not sent again until the path changes again, or until a retry is
+ * requested.
+ */
 export interface Refusal {
   readonly reason: WriteBackReason;
   readonly isDeletion: boolean;

@@ -36,9 +36,10 @@ const MOST_MOVES = 5;
 const MOVED_MS = 100;
 
 /**
- * If a step wrote `from` to `to` files and more changes are expected, the next step waits for `waitMs`. The wait makes
- * the next step larger. Each file of a small step has its own fsync, but the files of a larger step share one (see the
- * worktree's `apply`). During the wait, other work can run, such as storing contents.
+ * If the number of files that a step wrote is between `from` and `to`, and more changes are expected, the next step
+ * waits for `waitMs`. The wait makes the next step larger. Each file of a small step has its own fsync, but the files
+ * of a larger step share one (see the worktree's `apply`). During the wait, other work can run, such as storing
+ * contents.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
 
@@ -70,8 +71,8 @@ export class CycleLoop {
   #isWanted = false;
   #decided: LossDecision | undefined;
   /**
-   * True if everything in the folder was scanned since `setOut`, or if the folder is missing. The recorded state of a
-   * missing folder can be older than its last state.
+   * True if everything in the folder was scanned since `setOut`, or if the folder is missing. A missing folder cannot
+   * be scanned, so that its recorded state can be older than its last state on disk.
    */
   #isLooked = false;
   /** True if a large deletion at the origin was accepted, and further parts of it may still arrive. */

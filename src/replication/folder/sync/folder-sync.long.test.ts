@@ -185,7 +185,7 @@ describe("P10: both sides change the same", () => {
     expect([desk["f"], host["f"]]).toEqual([mine, theirs]);
     const isConflict = what === "edit and edit" && mode.endsWith("safe");
     expect(rig.desk.sync.shape.conflicts).toBe(isConflict ? 1 : 0);
-    // The folder's own history has the folder's edit, also if that edit lost.
+    // The folder's own history has the folder's edit, even if the origin's edit has won.
     const own = await rig.during(rig.desk.hold.context.index.iterations(path("f")));
     const sizes = own.map(({ entry }) => entry?.size);
     expect(sizes).toContain(edits[what]?.[0]?.length);
@@ -385,7 +385,8 @@ describe("P11: much is gone at once", () => {
       await rig.during(desk.start());
       await rig.until(() => desk.sync.shape.state === "halted");
       expect(desk.sync.shape.reason).toMatch(/1\d\d of 122 entries were deleted at the origin/);
-      // Entries that went before the deletion was known to be large are gone, and are in the history.
+      // Entries that were deleted before the deletion was known to be large are gone from the folder, but are in its
+      // history.
       expect(Object.keys(desk.tree()).length).toBeGreaterThan(70);
       await rig.during(desk.sync.resume({ accept }));
       await rig.flush();

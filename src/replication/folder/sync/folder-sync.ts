@@ -179,7 +179,7 @@ export class FolderSync {
     });
   }
 
-  /** The state of the sync as it is in the log, or soon will be. */
+  /** The sync's record as it is in the log, or as it will soon be written there. */
   get record(): ReplicaRecord {
     return this.#cycle.record;
   }
@@ -318,7 +318,7 @@ export class FolderSync {
     const isUndecided = isOpen && accept === undefined;
     if (this.#parts.identity() === undefined) throw haltedSync(FOLDER_GONE);
     await this.#atRest(async () => {
-      // Also restore the losses just before the halt, because they belong to the same deletion.
+      // Also restore the entries that were lost just before the halt, because they belong to the same deletion.
       if (isOpen && accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
       if (halted?.reason === "root-replaced" && accept !== undefined) await this.#takeFolder();
       // Remove the note, because a person who resumes has seen the divergence. The histories are then compared again.
@@ -560,7 +560,7 @@ export class FolderSync {
     if (degraded && !this.#wasDegraded)
       this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
     this.#wasDegraded = degraded;
-    // If the folder is missing, the loop continues: its next cycle reports that.
+    // If the folder is missing, the loop continues, because its next cycle reports the missing folder.
     if (error === undefined) this.#loop.wake();
     else if (this.#isFolderGone()) this.#loop.looked();
     else await this.#notLooked(error);

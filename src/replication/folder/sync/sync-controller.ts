@@ -96,7 +96,7 @@ export class SyncController implements SyncRunner {
    * in another process are not included.
    */
   readonly #waiting = new Map<string, RestReason>();
-  /** True if this process continues syncs after other processes that ran them have ended. */
+  /** True if this process continues a sync once another process that ran the sync has ended. */
   #takesUp = false;
 
   constructor(options: SyncControllerOptions) {
@@ -191,7 +191,7 @@ export class SyncController implements SyncRunner {
     // Another process that ran a sync may have ended. This process must then continue the sync.
     if (this.#takesUp && shapes.some((shape) => shape?.elsewhere === true)) this.#lookAgain();
     const listed = new Set(places.map(({ id }) => id));
-    // The log of a new sync may still be empty, so that `places` does not list the sync.
+    // The log of a new sync may still be empty. `places` then does not list the sync.
     const young = [...this.#running].filter(([id]) => !listed.has(id)).map(([, { sync }]) => sync.shape);
     return [...shapes.filter((shape) => shape !== undefined), ...young];
   }

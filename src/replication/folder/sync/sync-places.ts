@@ -38,9 +38,10 @@ export interface SyncPlaces {
   /**
    * Returns the id of the folder's workspace. Creates the workspace if there is none. Throws as `StoreApi.init` does,
    * and `USAGE` for a single file. Throws `UNSAFE` in these cases:
-   * - the folder is one of the system, and `force` is not set;
+   * - the folder is a system folder, and `force` is not set;
    * - the folder lies in another folder that follows the same origin (`follows`);
-   * - `answered` is a workspace of this store, and the folder is, contains or lies in that workspace's folder.
+   * - `answered` is a workspace of this store, and the folder is the folder of that workspace, contains it, or lies in
+   *   it.
    */
   begin(folder: string, options?: BeginOptions): Promise<string>;
   /** Throws `LOCKED` if another process runs the sync, and `NOT_FOUND` if there is no such place. */

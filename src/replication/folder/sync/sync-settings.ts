@@ -42,7 +42,10 @@ export function checkStart({ upstream, folder, mode, policy, editorFiles, deboun
   void new ReplicatedPaths({ mode: mode ?? "two-way-safe", filterTo, filterFrom, ...(policy && { policy }) });
 }
 
-/** True if each `[` of the pattern is closed. A `]` right after `[`, `[!` or `[^` is a member. */
+/**
+ * True if each `[` of the pattern is closed. A `]` right after `[`, `[!` or `[^` closes nothing, because it is one of
+ * the characters in the brackets.
+ */
 function isWhole(pattern: string): boolean {
   const rest = pattern.replaceAll(/\\.|\[[!^]?(?:\]|(?!\]))(?:\\.|\[:[a-z]+:\]|(?!\[:[a-z]+:\])[^\]\\])*\]/gs, "");
   return !rest.includes("[");
@@ -93,9 +96,9 @@ function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Throws `REFUSED` if the request certainly names another workspace: by a different id, or by a different name at the
- * same address. Allows a new address, and a name in place of an id. The origin's answer will show whether the workspace
- * is the same.
+ * Throws `REFUSED` if the request certainly names another workspace, either by a different id, or by a different name
+ * at the same address. Allows a new address, and a name in place of an id. The origin's answer will show whether the
+ * workspace is the same.
  */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
   if (workspace === undefined || workspace === known.origin || known.origin === "") return;
