@@ -232,12 +232,12 @@ function rolledBackInstead({ id }: TransactionShape, error: unknown): ChronicleE
 }
 
 function neitherEnd({ id }: TransactionShape, { error, trouble }: TwoTroubles): ChronicleError {
-  const why = `${messageOf(error)}; nor rolled back: ${messageOf(trouble)}`;
-  return leftOpen(id, `the transaction ${id} is still open: it could not be committed: ${why}`, error);
+  const why = `it could not be committed (${messageOf(error)}), and could not be rolled back (${messageOf(trouble)})`;
+  return leftOpen(id, `the transaction ${id} is still open: ${why}`, error);
 }
 
 function stillOpen(id: string, trouble: unknown): ChronicleError {
-  const message = `no transaction begins, because an earlier one of this program is still open: ${id} could not be rolled back: ${messageOf(trouble)}`;
+  const message = `no transaction begins, because an earlier transaction of this program is still open: ${id} could not be rolled back: ${messageOf(trouble)}`;
   return leftOpen(id, message, trouble);
 }
 

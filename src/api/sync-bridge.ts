@@ -87,8 +87,8 @@ export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
     resolve_conflict: async (session_id, path, resolution) => {
       const keep = Object.hasOwn(KEPT, resolution) ? KEPT[resolution] : undefined;
       if (keep === undefined) {
-        throw new ChronicleError("USAGE", `${resolution} settles nothing`, {
-          hint: `there are: ${Object.keys(KEPT).join(", ")}`,
+        throw new ChronicleError("USAGE", `${resolution} is not a way to settle a conflict`, {
+          hint: `give one of: ${Object.keys(KEPT).join(", ")}`,
         });
       }
       await syncs.resolve((await find(session_id)).id, path, { keep });

@@ -90,7 +90,8 @@ function onExit(
 function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) => void): void {
   const command = program.command(spec.name, { hidden: spec.hidden === true });
   command.summary(spec.summary).helpGroup(`${spec.group}:`).usage(usageOf(spec));
-  const here = spec.localOnly === undefined ? undefined : `Not with --remote: ${spec.localOnly.instead}.`;
+  const here =
+    spec.localOnly === undefined ? undefined : `This does not work with --remote: ${spec.localOnly.instead}.`;
   command.description(
     [`${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.`, detailsOf(spec), here].filter(Boolean).join("\n\n"),
   );

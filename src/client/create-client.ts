@@ -59,7 +59,7 @@ export function parseServerUrl(text: string): string {
   }
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
     throw new ChronicleError("USAGE", "a server's address has no user, query or fragment", {
-      hint: "give the token by itself",
+      hint: "give the token separately, not in the address",
     });
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;

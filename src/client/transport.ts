@@ -51,17 +51,17 @@ export function unavailable(where: string, cause: unknown): ChronicleError {
   const outOfTime = OUT_OF_TIME[code];
   if (outOfTime !== undefined) {
     return lasting(`${where} answers, but its certificate ${outOfTime}`, cause, {
-      hint: "give the server a new one, or set the clock of this machine right",
+      hint: "give the server a new certificate, or set the clock of this machine right",
     });
   }
   if (UNTRUSTED.test(code)) {
     return lasting(`${where} answers, but its certificate is not trusted here: ${reasonOf(cause)}`, cause, {
-      hint: "if it is the right one, trust who has issued it: in Node NODE_EXTRA_CA_CERTS=FILE (PEM), before the program starts",
+      hint: "if it is the right certificate, trust its issuer: in Node, set NODE_EXTRA_CA_CERTS=FILE (PEM) before the program starts",
     });
   }
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
     return lasting(`${where} answers, but its certificate is for another name`, cause, {
-      hint: "ask for it by a name that its certificate has",
+      hint: "use a host name that the certificate has",
     });
   }
   if (NO_TLS.has(code)) {
@@ -99,7 +99,7 @@ export function redirected({ status, header }: Pick<WireReply, "status" | "heade
   if (!REDIRECTS.has(status)) return undefined;
   const to = header("location");
   return lasting(`the server redirects${to === undefined ? "" : ` to ${to}`}, which is not followed`, undefined, {
-    hint: "if that is the server, give its address",
+    hint: "if the server is at that address, give that address",
   });
 }
 

@@ -106,7 +106,7 @@ export class Wire {
 
   #refuseChange({ call, asking }: Ask): void {
     if (this.#options.readOnly !== true || call.method === "GET" || isDryRun(asking)) return;
-    throw new ChronicleError("READ_ONLY", `${call.operation} is a change, and this was opened for reading only`);
+    throw new ChronicleError("READ_ONLY", `${call.operation} is a change, but this client was opened for reading only`);
   }
 
   #headersOf({ call, asking, range }: Ask): Record<string, string> {

@@ -44,7 +44,7 @@ export function openFileRecordStore(
     if (!readOnly) makeFolders(disk, layout.folder);
     else if (!backends.hasLog(layout.log)) {
       throw new ChronicleError("NOT_FOUND", `there is no record store in ${options.folder}`, {
-        hint: "it is begun by the first command that changes something",
+        hint: "the first command that changes something makes it",
       });
     }
     const ledger = new FolderLedger({

@@ -422,7 +422,7 @@ class FileStore implements StoreApi {
     const [old] = found.folders;
     if (old === undefined) {
       throw new ChronicleError("REFUSED", `workspace ${found.id} has no folder that could have been moved`, {
-        hint: `put its files into one: \`chronicle -w ${found.id} restore now --to DIR\``,
+        hint: `put its files into a folder: \`chronicle -w ${found.id} restore now --to DIR\``,
         data: { workspace: found.id },
       });
     }
@@ -441,7 +441,7 @@ class FileStore implements StoreApi {
     const isGone = moved?.id === found.id || this.#parts.backends.disk.lstat(old) === undefined;
     if (!isGone && force !== true) {
       throw new ChronicleError("UNSAFE", `${old}, to which this history belongs, still exists`, {
-        hint: "leave out --adopt to begin a new history, or give --force to move this one here",
+        hint: "leave out --adopt to begin a new history, or give --force to move this history here",
         data: { folder: old, workspace: found.id },
       });
     }

@@ -143,7 +143,7 @@ function forgottenBy(all: readonly ForgottenShape[], asked: string): ForgottenSh
 function blockedBy(one: ForgottenShape, { id, name }: ListedWorkspace): ChronicleError {
   const what = name !== undefined && name === one.name ? `is called ${name}` : `is the history of ${one.path}`;
   return new ChronicleError("UNSAFE", `${one.id} stays forgotten: workspace ${id} ${what} now`, {
-    hint: `forget that one first, which can be brought back as well: \`chronicle forget ${id}\``,
+    hint: `forget that workspace first (it can be brought back as well): \`chronicle forget ${id}\``,
     data: { workspace: id, forgotten: one.id },
   });
 }

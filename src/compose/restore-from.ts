@@ -102,7 +102,9 @@ function meantEntries(entries: readonly Entry[], given: readonly string[] | unde
     return path !== undefined && splitRoot(path).path !== "" && !entries.some((one) => isWithin(one.path, path));
   });
   if (missing !== undefined) {
-    throw new ChronicleError("NOT_FOUND", `${JSON.stringify(missing)} was not there then`, { data: { path: missing } });
+    throw new ChronicleError("NOT_FOUND", `${JSON.stringify(missing)} was not there at that moment`, {
+      data: { path: missing },
+    });
   }
   const isMeant = meantBy(paths);
   return entries.filter(({ path }) => isMeant(path));

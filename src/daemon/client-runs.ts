@@ -69,7 +69,7 @@ export class ClientRuns {
 
   /** Gives up all runs. The command lines then record the ends of these runs themselves. */
   giveUp(): void {
-    for (const { ended } of this.#open.values()) ended.reject(unavailable("this process leaves"));
+    for (const { ended } of this.#open.values()) ended.reject(unavailable("the store's process ends"));
   }
 }
 

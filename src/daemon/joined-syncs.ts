@@ -177,8 +177,8 @@ function silent(shape: SyncShape): SyncShape {
   delete alone.elsewhere;
   return {
     ...alone,
-    reason: "the process that ran it does not answer",
-    hint: "if it has ended, this process continues the sync within seconds",
+    reason: "the process that ran this sync does not answer",
+    hint: "if that process has ended, the store's process continues the sync within seconds",
   };
 }
 

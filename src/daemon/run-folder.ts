@@ -89,7 +89,7 @@ export function ownFolder(disk: Disk, folder: string, uid: number): void {
   }
   const trouble = folderTrouble(disk, folder, uid);
   if (trouble === undefined) return;
-  throw new ChronicleError("UNSAFE", `${folder} ${trouble.what}: a socket in it could be anybody's`, {
+  throw new ChronicleError("UNSAFE", `${folder} ${trouble.what}: a socket in this folder could be anybody's`, {
     hint: trouble.hint,
     data: { folder },
   });

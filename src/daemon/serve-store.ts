@@ -355,7 +355,7 @@ export class StoreServer {
 
   /** Called when the store can be written again. */
   #onHealed({ reason }: StoreTrouble): void {
-    this.#diagnostics.addOnce(`the store takes writes again: ${reason} before`);
+    this.#diagnostics.addOnce(`the store takes writes again; it did not before: ${reason}`);
     const onError = (error: unknown): void => this.#onError(error);
     if (this.#hosted !== undefined && this.#hosted.workspace === undefined) {
       this.#hosting = this.#hosting.then(() => this.#host());
@@ -400,7 +400,11 @@ export class StoreServer {
   #guard(client: string | string[] | undefined): ServerReply | undefined {
     if (typeof client !== "string" || !isLater(client, this.#options.version)) return undefined;
     this.leave("newer version");
-    return problemReply(426, "FORMAT_UNSUPPORTED", `this is Chronicle ${this.#options.version}, which leaves now`);
+    return problemReply(
+      426,
+      "FORMAT_UNSUPPORTED",
+      `this server is Chronicle ${this.#options.version}, and ends now for your newer version`,
+    );
   }
 
   /**

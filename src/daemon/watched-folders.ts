@@ -249,7 +249,7 @@ export class WatchedFolders {
     const where = path === "" ? "" : ` (${path})`;
     this.#options.onError(
       new ChronicleError("REFUSED", `the workspace ${id}${where} is not watched: ${problem}`, {
-        hint: "`chronicle verify` says more; the server tries again by itself",
+        hint: "`chronicle verify` tells more; the server tries again by itself",
         data: { workspace: id },
       }),
     );

@@ -64,7 +64,8 @@ function parse(input: string): unknown {
 }
 
 function inWords(error: unknown): string {
-  if (error instanceof SnapshotRefused) return `what this would change could not be kept: ${inWords(error.reason)}`;
+  if (error instanceof SnapshotRefused)
+    return `the files that this step would change could not be kept: ${inWords(error.reason)}`;
   if (error instanceof ChronicleError)
     return error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
   return error instanceof Error ? error.message : String(error);

@@ -392,5 +392,5 @@ function troubleOf(error: unknown): string | undefined {
   if (!(error instanceof ChronicleError)) throw error;
   if (error.code === "NOT_FOUND") return undefined;
   const hint = error.hint === undefined ? "" : ` (${error.hint})`;
-  return `what an earlier call left is not recorded: ${error.message}${hint}`;
+  return `the changes of an earlier call are not recorded: ${error.message}${hint}`;
 }

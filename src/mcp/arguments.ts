@@ -15,11 +15,11 @@ function word(what: string): z.ZodString {
   return z.string().min(1).max(MAX_ID).regex(noControls, "must hold no control characters").describe(what);
 }
 
-export const actionId = word("an action's id, its beginning, or the id that the agent gave the tool call");
-export const transactionId = word("a transaction's id or its beginning");
+export const actionId = word("an action's id, the beginning of the id, or the agent's own id of the tool call");
+export const transactionId = word("a transaction's id, or the beginning of the id");
 export const moment = word(
   "a moment: a snapshot's number, an id, `latest`, `baseline`, `now` (the files on disk), `seq:40`, how long ago " +
-    "(`10m`, `2h`), or a time in ISO-8601 (without a zone: UTC)",
+    "(`10m`, `2h`), or a time in ISO-8601 (UTC if it has no zone)",
 );
 
 export const named = word;
@@ -28,16 +28,16 @@ export const path = z
   .string()
   .min(1)
   .max(MAX_PATH)
-  .describe("a path relative to the workspace's folder (an absolute one inside of it will do)");
+  .describe("a path relative to the workspace's folder, or an absolute path in that folder");
 
 export const paths = z.array(path).max(MAX_PATHS).describe("only these paths and what is beneath them");
 
-export const dryRun = z.boolean().default(false).describe("say what would be done or refused, change nothing");
+export const dryRun = z.boolean().default(false).describe("say what would be done or refused, and change nothing");
 
-export const patch = z.boolean().default(false).describe("with the changed lines as unified text");
+export const patch = z.boolean().default(false).describe("add the changed lines, as a unified diff");
 
 export function limit(usual: number, most: number): z.ZodDefault<z.ZodNumber> {
-  return z.number().int().min(1).max(most).default(usual).describe(`how many at most (up to ${most})`);
+  return z.number().int().min(1).max(most).default(usual).describe(`the maximum number of items (up to ${most})`);
 }
 
 /**
@@ -60,10 +60,10 @@ export function pathsIn(
 /** The arguments that select work. A call may give at most one of them; `selectionOf` refuses several. */
 export const selectionShape = {
   action: actionId.optional(),
-  turn: named("an agent's turn, as list_actions shows it; `last` is the one that changed something last").optional(),
+  turn: named("an agent's turn, as list_actions shows it; `last`: the last turn that changed something").optional(),
   session: named("an agent's session, as list_actions shows it").optional(),
   actor: named("everything that this actor did, for example `agent` or `human`").optional(),
-  file: path.describe("every recorded change of this path, or beneath it").optional(),
+  file: path.describe("every recorded change of this path, or of paths beneath it").optional(),
   since: moment.describe("every change after this moment: how long ago (`10m`), or a time in ISO-8601").optional(),
 } satisfies z.ZodRawShape;
 
@@ -76,7 +76,7 @@ export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | 
   const named = KEYS.filter((key) => given[key] !== undefined);
   if (named.length > 1) {
     throw new ChronicleError("USAGE", `only one of ${KEYS.join(", ")} can be given, not ${named.join(" and ")}`, {
-      hint: "leave out all but the one that is meant",
+      hint: "give only the one that you mean",
     });
   }
   const [key] = named;
@@ -90,5 +90,5 @@ export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | 
  * sentence names `redo` without an id.
  */
 export function redoOf(id: string | null): string {
-  return id === null ? "redo brings it again." : `redo {"operation":"${id}"} brings it again.`;
+  return id === null ? "redo does the work again." : `redo {"operation":"${id}"} does the work again.`;
 }

@@ -8,7 +8,7 @@ const count = z.int().min(0);
 const flag = z.boolean();
 const texts = z.array(text);
 
-const path = text.describe("as people see it; where its bytes are not UTF-8, `path_b64` has them");
+const path = text.describe("the path as people see it; if its bytes are not UTF-8, `path_b64` has them");
 
 const change = z.looseObject({
   path,
@@ -20,18 +20,18 @@ const change = z.looseObject({
   after_size: count,
   size_delta: z.int(),
   patch: text.optional(),
-  patch_cut: z.literal(true).describe("only the beginning of the patch").optional(),
+  patch_cut: z.literal(true).describe("present if `patch` is only the beginning of the patch").optional(),
 });
 
 export const changes = {
-  changes: z.array(change).describe("the first of them"),
-  total_changes: count.describe("how many there are"),
+  changes: z.array(change).describe("the first changes"),
+  total_changes: count.describe("the number of all changes"),
 } as const;
 
 /** The paths that were not recorded. */
 export const coverage = z.looseObject({
   complete: flag,
-  omitted: z.array(z.looseObject({ path: text, reason: text })).describe("the first of them"),
+  omitted: z.array(z.looseObject({ path: text, reason: text })).describe("the first omitted paths"),
   total_omitted: count,
 });
 
@@ -52,20 +52,24 @@ const operation = z.looseObject({ id: text, kind: text, summary: text });
 /** The result of an undo, redo, rollback or restore. */
 export const wentBack = {
   ...changes,
-  undo_id: text.nullable().describe("names this for `undo`; null: nothing was changed"),
+  undo_id: text
+    .nullable()
+    .describe("the id with which `undo` takes this back (as `operation`); null if nothing was changed"),
   kept_aside: z
     .array(z.looseObject({ path, change_type: text }))
     .optional()
-    .describe("ignored files that were put back, or removed again"),
-  skipped: skipped.describe("left as they are"),
-  conflicts: z.array(z.looseObject({ path, kept_at: text })).describe("changed meanwhile: where the other content is"),
+    .describe("files that the rules leave out, and that were put back or removed again"),
+  skipped: skipped.describe("paths that were left as they are"),
+  conflicts: z
+    .array(z.looseObject({ path, kept_at: text }))
+    .describe("paths that somebody changed meanwhile; `kept_at` is where that other content is"),
   dry_run: flag,
   finished: texts,
   operation: operation.nullable().optional(),
-  direction: z.enum(["undo", "redo"]).optional().describe("the undo of an undo does the work again"),
+  direction: z.enum(["undo", "redo"]).optional().describe("`redo` if an undo was undone, which does its work again"),
   selection: text.optional(),
   notes: texts.optional(),
-  unmerged: z.array(conflict).describe("did not merge with later work, and was left as it is"),
+  unmerged: z.array(conflict).describe("changes that did not merge with later work; their paths were left as they are"),
 } as const;
 
 /** One tool call of an agent. */
@@ -74,7 +78,7 @@ export const action = z.looseObject({
   timestamp: text,
   action_type: text,
   action_summary: text,
-  files_backed_up: texts.describe("the first of them"),
+  files_backed_up: texts.describe("the first of these paths"),
   total_files: count,
   outside: texts,
   state: z.enum(["open", "done", "failed", "denied", "abandoned"]),
@@ -92,7 +96,7 @@ export const transaction = z.looseObject({
   status: z.enum(["active", "committed", "rolled_back"]),
   started_at: text,
   finished_at: text.optional(),
-  snapshots: texts.describe("ids of its first actions"),
+  snapshots: texts.describe("the ids of the first actions of the transaction"),
   total_snapshots: count,
   name: text.optional(),
   actor: text,
@@ -156,15 +160,18 @@ const error = z.looseObject({ code: text, message: text, hint: text.nullable() }
  */
 export function outputSchemaOf(output: z.ZodRawShape): { readonly type: "object"; readonly [key: string]: unknown } {
   const done = {
-    summary: text.describe("what happened, in one sentence"),
-    next: texts.describe("what can be done next"),
+    summary: text.describe("one sentence that says what happened"),
+    next: texts.describe("the steps that can come next"),
   };
   const { $schema: _, required, ...schema } = z.toJSONSchema(z.looseObject({ ...done, ...output }), { io: "output" });
   const { $schema: __, ...failed } = z.toJSONSchema(error, { io: "output" });
   return {
     ...schema,
     type: "object",
-    properties: { ...schema.properties, error: { ...failed, description: "in place of all the rest" } },
+    properties: {
+      ...schema.properties,
+      error: { ...failed, description: "present if the call failed, and then in place of all other fields" },
+    },
     anyOf: [
       { type: "object", required },
       { type: "object", required: ["error"] },

@@ -147,7 +147,7 @@ class LoopbackAdmission {
     if (!this.#isBearer(head.headers.authorization)) {
       return { status: 401, message: "give the server's token: Authorization: Bearer TOKEN" };
     }
-    return head.url === "/mcp" ? undefined : { status: 404, message: "only /mcp is served" };
+    return head.url === "/mcp" ? undefined : { status: 404, message: "this server answers only at /mcp" };
   }
 
   /**

@@ -32,7 +32,7 @@ const WORDS: Readonly<Record<ChangeShape["change_type"], string>> = {
 };
 
 export function copyLine({ path, kept_at: at }: RestoreShape["conflicts"][number]): string {
-  return `Changed meanwhile: ${oneLine(path)}; the other content is at ${oneLine(at)}: compare the two, and remove the copy if it is not needed.`;
+  return `Somebody changed ${oneLine(path)} meanwhile. That content is kept at ${oneLine(at)}: compare the two files, and remove the copy if it is not needed.`;
 }
 
 /** Returns counts of paths, such as `2 created, 1 deleted`; `nothing` for none. */

@@ -59,8 +59,8 @@ export function defineTool<Input extends z.ZodObject>({ input, output, run, ...s
     call: async (workspace, args) => {
       const parsed = input.safeParse(args ?? {});
       if (!parsed.success) {
-        throw new ChronicleError("USAGE", `the arguments of ${spec.name} do not fit: ${complaint(parsed.error)}`, {
-          hint: `see the schema of ${spec.name} in the list of tools`,
+        throw new ChronicleError("USAGE", `the arguments of ${spec.name} are not valid: ${complaint(parsed.error)}`, {
+          hint: `the list of tools has the schema of ${spec.name}`,
         });
       }
       return run(await workspace(), parsed.data);

@@ -56,7 +56,7 @@ describe("where things are kept", () => {
 
   it("--store memory: is only for a command that keeps running", () => {
     expect(placesOf({ ...base, store: "memory:", goesOn: true }).home).toBe("memory:");
-    expect(() => placesOf({ ...base, store: "memory:" })).toThrow("--store memory: is gone when the command ends");
+    expect(() => placesOf({ ...base, store: "memory:" })).toThrow("--store memory: exists only until the command ends");
   });
 
   it.each(["", "home", "~"])("refuses the home folder %j", (userHome) => {

@@ -59,7 +59,7 @@ function chosenStore({ cwd, goesOn }: PlaceInputs, store: string): string {
   if (scheme === "file") return resolve(folderOfAddress(store));
   if (goesOn === true) return store;
   throw usageError(
-    `--store ${store} is gone when the command ends, and this command ends at once`,
+    `the store of --store ${store} exists only until the command ends, and this command ends at once`,
     `name a folder; or run \`serve --store ${store} --port PORT\`, and use that with --remote`,
   );
 }
@@ -88,6 +88,6 @@ export function ownFolders(inputs: PlaceInputs): readonly string[] {
 export function knownHome(userHome: string): string {
   if (userHome !== "") return wholePath("$HOME", userHome);
   throw new ChronicleError("USAGE", "$HOME is not set, and the system knows no home folder of this user", {
-    hint: "set HOME, or both CHRONICLE_HOME and XDG_CONFIG_HOME, to folders of this user's",
+    hint: "set HOME, or both CHRONICLE_HOME and XDG_CONFIG_HOME, to folders of this user",
   });
 }

@@ -38,8 +38,8 @@ function realFolder(folder: string): string {
 function notFromRoot(typed: string): ChronicleError {
   const inner = posix.normalize(typed).replace(/^\/+/, "");
   return usageError(
-    `${typed} is no path of this workspace: no folder of it is known here, and its paths do not begin with /`,
-    inner === "" ? "give a path in it" : `if that is meant: ${inner}`,
+    `${typed} is no path of this workspace: the workspace's folder is not known here, and its paths do not begin with /`,
+    inner === "" ? "give a path in the workspace" : `perhaps you mean: ${inner}`,
   );
 }
 
@@ -152,7 +152,7 @@ export class UserPaths {
       `${absolute} is outside of the workspace ${this.#workspace.path}`,
       this.#isRemote
         ? "paths begin at the workspace's root"
-        : "name the workspace's folder with -C DIR, or begin one there with: chronicle init",
+        : "name the workspace's folder with -C DIR, or begin a history there with: chronicle init",
     );
   }
 
@@ -182,7 +182,7 @@ function unmarked(path: string): string {
 export function typedPath(cwd: string | (() => string), what: string, typed: string): string {
   if (typed === "") throw usageError(`${what} is empty`, "give a path; the folder you stand in is .");
   if (typed.startsWith("~")) {
-    const hint = `give the whole path: only a shell replaces ~, where it is not quoted; for that very name: ./${typed}`;
+    const hint = `give the whole path, because only a shell replaces ~, and only if it is not quoted; for a file with exactly this name: ./${typed}`;
     throw usageError(`${what} begins with ~, which no shell has replaced: ${typed}`, hint);
   }
   if (isAbsolute(typed)) return resolve(typed);

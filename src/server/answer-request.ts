@@ -577,7 +577,7 @@ async function heldBody(body: AsyncIterable<Uint8Array>, most: number): Promise<
   let size = 0;
   for await (const piece of body) {
     size += piece.length;
-    if (size > most) throw new TooMuch(`at most ${most} bytes are taken`);
+    if (size > most) throw new TooMuch(`at most ${most} bytes are accepted`);
     hash.update(piece);
     pieces.push(piece);
   }

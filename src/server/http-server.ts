@@ -416,7 +416,7 @@ function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => 
 }
 
 const KNOWN: Readonly<Record<string, Problem>> = {
-  HPE_HEADER_OVERFLOW: makeProblem(431, "LIMIT_EXCEEDED", "the headers of this request are larger than is taken here"),
+  HPE_HEADER_OVERFLOW: makeProblem(431, "LIMIT_EXCEEDED", "the headers of this request are too large"),
   HPE_CHUNK_EXTENSIONS_OVERFLOW: makeProblem(413, "LIMIT_EXCEEDED", "the chunk extensions of this body are too long"),
   ERR_HTTP_REQUEST_TIMEOUT: makeProblem(408, "USAGE", "this request took too long to arrive"),
 };

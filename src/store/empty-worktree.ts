@@ -17,7 +17,7 @@ export function refuseFilled(disk: Disk, given: string): void {
   const hint = "name an empty folder, or one that does not exist yet";
   throw new ChronicleError("REFUSED", `${folder} is not empty`, {
     hint: names.every(isStagingName)
-      ? `it holds only ${names.join(", ")}, in which a restore stages: ${hint}, or remove it if no restore is running`
+      ? `it holds only ${names.join(", ")}, in which a restore prepares files: ${hint}; or, if no restore is running, remove what the folder holds`
       : hint,
   });
 }

@@ -23,12 +23,16 @@ export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void 
   const name = old.slice(old.lastIndexOf("/") + 1);
   if (found.single ? root.only === name : root.only === undefined) return;
   const what = found.single ? `the single file ${name}` : "a folder";
-  throw new ChronicleError("REFUSED", `the history ${found.id} is that of ${what}, which ${placeOfRoot(root)} is not`, {
-    hint: found.single
-      ? `name a file that is called ${name}, or leave out --adopt to begin a history of its own`
-      : "name a folder, or leave out --adopt to begin a history of its own",
-    data: { workspace: found.id, path: placeOfRoot(root) },
-  });
+  throw new ChronicleError(
+    "REFUSED",
+    `the history ${found.id} tracks ${what}, but ${placeOfRoot(root)} is something else`,
+    {
+      hint: found.single
+        ? `name a file that is called ${name}, or leave out --adopt to begin a history of its own`
+        : "name a folder, or leave out --adopt to begin a history of its own",
+      data: { workspace: found.id, path: placeOfRoot(root) },
+    },
+  );
 }
 
 /**

@@ -80,9 +80,9 @@ it("a change while two actions were open is reported by both, and belongs to nei
   for (const action of [one, two]) await workspace.finishAction(action?.id ?? "");
   await workspace.close();
   await store.close();
-  const told = "1 path may be the work of others: nobody's, and no undo takes them along: a.txt\n";
+  const told = "1 path may be the work of others. They belong to nobody, and no undo takes them back: a.txt\n";
   expect((await box.must(["changes", "--session", "one"])).stdout).toContain(
-    `nothing was changed that is certainly of this work\n${told}chronicle undo --file PATH takes one back\n`,
+    `no change certainly belongs to this work\n${told}chronicle undo --file PATH takes one back\n`,
   );
   expect((await box.must(["actions", two?.id ?? ""])).stdout).toContain(told);
 });

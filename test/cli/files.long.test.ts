@@ -141,7 +141,7 @@ it("in a workspace with a folder, put, mv and rm use the current folder, and rec
 it.each([
   [["put", "a", "missing"], "cannot read missing: ENOENT"],
   [["put", "a", "."], "cannot read .: EISDIR"],
-  [["put", "a", "--mode", "rwx"], "are no permissions"],
+  [["put", "a", "--mode", "rwx"], "is no valid value"],
   [["put"], "missing required argument"],
   [["files", "--depth", "x"], "a whole number"],
 ])("%j is refused with a message that names the mistake", async (words, said) => {

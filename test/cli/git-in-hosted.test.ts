@@ -17,7 +17,7 @@ it("rm of a .git reports that undo does not bring it back, and prints a command 
   using box = new Sandbox();
   await withGit(box);
   const { stdout } = await box.must(["-w", "fork", "rm", "-r", "sub/.git"]);
-  const [, way = ""] = /undo leaves git's own state away .*: chronicle (.+) --to DIR/.exec(stdout) ?? [];
+  const [, way = ""] = /undo does not bring back git's own state.*: chronicle (.+) --to DIR/.exec(stdout) ?? [];
   const target = join(box.folder, "elsewhere");
   await box.must([...way.split(" "), "--to", target]);
   expect(existsSync(join(target, "sub", ".git", "config"))).toBe(true);
@@ -27,7 +27,7 @@ it("the printed command is quoted for a shell", async () => {
   using box = new Sandbox();
   await withGit(box, "-it's x");
   const { stdout } = await box.must(["-w", "fork", "rm", "-r", "./-it's x/.git"]);
-  const way = /undo leaves git's own state away .*: chronicle (.+) --to DIR/.exec(stdout)?.[1] ?? "";
+  const way = /undo does not bring back git's own state.*: chronicle (.+) --to DIR/.exec(stdout)?.[1] ?? "";
   box.sh(`${box.command.join(" ")} ${way} --to ../elsewhere`);
   expect(existsSync(join(box.folder, "elsewhere", "-it's x", ".git", "config"))).toBe(true);
 });
@@ -36,7 +36,7 @@ it("rm of a folder with a .git prints a command that brings the other files back
   using box = new Sandbox();
   await withGit(box);
   const { stdout } = await box.must(["-w", "fork", "rm", "-r", "sub"]);
-  const [, way = ""] = /take it back: chronicle (.+); git's own state stays away/.exec(stdout) ?? [];
+  const [, way = ""] = /take it back: chronicle (.+); git's own state is not brought back/.exec(stdout) ?? [];
   expect((await box.call(way.split(" "))).code).toBe(1);
   expect((await box.must(["-w", "fork", "cat", "sub/a.txt"])).stdout).toBe("a\n");
 });

@@ -33,7 +33,9 @@ describe("--store memory:", () => {
       using box = new TemporarySandbox();
       const { code, stderr } = await box.call(["--store", "memory:", command]);
       expect(code).toBe(2);
-      expect(stderr).toMatch(/--store memory: is gone when the command ends.*\n.*serve --store memory: --port PORT/);
+      expect(stderr).toMatch(
+        /--store memory: exists only until the command ends.*\n.*serve --store memory: --port PORT/,
+      );
       expect(box.left).toEqual([]);
       expect(readdirSync(box.project)).toEqual([]);
     },

@@ -84,7 +84,7 @@ describe("a command that is printed", () => {
       box.write("../my file", "after\n");
     });
     const { stdout } = await box.must(["rollback", "call 1", "--yes"]);
-    typed(box, found(stdout, /one by one: (chronicle .+)/));
+    typed(box, found(stdout, /to take back one of them: (chronicle .+)/));
     box.sh(`grep before ${quotePath(outside)}`);
   });
 

@@ -88,7 +88,7 @@ describe("the workspace of a remote command", () => {
     expect((await box.must([...at, "status"])).stdout).toContain("(no folder)");
     await box.must([...at, "workspaces", "create", "second"]);
     const several = await box.call([...at, "status"]);
-    expect(several).toMatchObject({ code: 2, stderr: expect.stringMatching(/say which[\s\S]*first[\s\S]*second/) });
+    expect(several).toMatchObject({ code: 2, stderr: expect.stringMatching(/name one[\s\S]*first[\s\S]*second/) });
     const { value } = await box.json([...at, "status"]);
     expect(value).toMatchObject({ error: { code: "AMBIGUOUS", data: { workspaces: ["first", "second"] } } });
     await box.must([...at, "workspaces", "archive", "second"]);

@@ -35,7 +35,7 @@ describe("prune", () => {
     const refused = await box.call(["prune", ...rules]);
     expect([refused.code, refused.stderr]).toEqual([
       6,
-      expect.stringContaining("--dry-run; if you are sure, add --yes"),
+      expect.stringContaining("--dry-run shows what would be given up; if you are sure, add --yes"),
     ]);
     const given = await box.must(["prune", ...rules, "--yes"]);
     expect(given.stdout).toMatch(/^gave up 2 snapshots \(event \d+\); .* chronicle gc frees 2 contents of 10 B/);

@@ -38,7 +38,7 @@ it("an undo that changes nothing does not mention redo", async () => {
   box.run(["run", "--", "sh", "-c", "echo two > a.txt"]);
   box.write("a.txt", "one\n");
   const { stdout } = await box.must(["undo"]);
-  expect(stdout).toContain("nothing to change: it is like that already");
+  expect(stdout).toContain("nothing to change: everything is like that already");
   expect(stdout).not.toContain("redo");
 });
 

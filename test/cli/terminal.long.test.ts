@@ -33,7 +33,7 @@ describe("a terminal", () => {
       expect(restored).toMatch(/~.* a[\s\S]*restored: 1 modified[\s\S]*take it back: chronicle undo/);
       expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
       const undone = onTerminal(box, "undo", "");
-      expect(undone).toMatch(/restore: [\s\S]*~.* a[\s\S]*taken back: 1 modified[\s\S]*chronicle redo brings it again/);
+      expect(undone).toMatch(/restore: [\s\S]*~.* a[\s\S]*taken back: 1 modified[\s\S]*chronicle redo brings it back/);
       expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
       expect(onTerminal(box, "redo", "")).toContain("done again: 1 modified");
       expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");

@@ -69,7 +69,7 @@ describe("chronicle token", () => {
     using sandbox = new Sandbox();
     const { stderr } = await sandbox.must(["token", "create", "--role", "reader"]);
     expect(stderr).toMatch(
-      /^token [0-9a-f]{12} for a reader, for all workspaces \(--workspace NAME: for that one alone\): /,
+      /^token [0-9a-f]{12} for a reader, for all workspaces \(to limit a token to one workspace: --workspace NAME\)\. /,
     );
     expect((await sandbox.must(["token"])).stdout).toContain("all workspaces");
   });

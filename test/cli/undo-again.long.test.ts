@@ -40,7 +40,9 @@ it("an undo that conflicts in a part of a file reports that the rest of the file
   const { undo_id: session } = JSON.parse(ran.stderr.trim().split("\n").at(-1) ?? "") as RunShape;
   box.write("f", readFileSync(join(box.project, "f"), "utf8").replace("nine", "mine"));
   const partly = await box.call(["undo", "--session", session ?? ""]);
-  expect(partly.stdout).toContain("these are conflicts (what conflicts stays as it is, the rest of the file does not,");
+  expect(partly.stdout).toContain(
+    "these are conflicts (in each file, the lines that conflict stay as they are, and the others change,",
+  );
   expect(partly.stdout).toContain("taken back: 1 modified\n");
   expect(readFileSync(join(box.project, "f"), "utf8")).toBe(lines.replace("9", "mine"));
   const again = await box.call(["undo", "--session", session ?? ""]);

@@ -10,7 +10,7 @@ async function prepared(): Promise<{ sandbox: Sandbox; workspace: string }> {
   const sandbox = new Sandbox();
   sandbox.write("notes.txt", "what is there\n");
   await sandbox.must(["init"]);
-  expect((await sandbox.must(["versions"])).stdout).toBe("nothing that a replica wrote was left out\n");
+  expect((await sandbox.must(["versions"])).stdout).toBe("no versions: every change that a replica made was applied\n");
   const { value } = await sandbox.json(["status"]);
   const { workspace } = value as { workspace: string };
   await lose(sandbox, workspace);
@@ -52,7 +52,7 @@ describe("chronicle versions", () => {
     sandbox.write("other.txt", "here\n");
     await sandbox.must(["snapshot"]);
     const { stdout, stderr } = await sandbox.must(["versions", "other.txt"]);
-    expect([stdout, stderr]).toEqual(["nothing that a replica wrote was left out\n", ""]);
+    expect([stdout, stderr]).toEqual(["no versions: every change that a replica made was applied\n", ""]);
   });
 
   it("is complemented by `sessions`, `show` and `changes`, which know sessions of replicas", async () => {

@@ -73,7 +73,7 @@ it("gc reports contents that stay in a mostly needed pack separately from freed 
   letGracePass(join(box.folder, "config/chronicle"));
   const { stdout } = await box.must(["gc"]);
   expect(stdout).toMatch(
-    /^freed 0 B \(0 blobs\)\n[1-9] blobs? \(\d+ B\) no longer needed, but their packs are in use, or most of their packs is still needed: gc frees them later/,
+    /^freed 0 B \(0 blobs\)\nnot freed yet: [1-9] blobs? \(\d+ B\) that no history needs any more; their packs are in use or mostly still needed, and a later gc frees them/,
   );
   expect((await box.json(["gc"])).value).toEqual({
     freed_blobs: 0,

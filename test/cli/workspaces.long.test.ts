@@ -40,7 +40,7 @@ it("creates, lists, forks, archives and forgets hosted workspaces", async () => 
   expect(await cat("two")).toBe("second\n");
   for (const name of ["user@host", "of-a-name-with-an-at", "and-a-moment"]) expect(await cat(name)).toBe("first\n");
   expect((await box.must(["workspaces", "archive", "one"])).stdout).toMatch(
-    /^archived, and only read from now on: one/,
+    /^archived, and can only be read from now on: one/,
   );
   const text = (await box.must(["workspaces"])).stdout;
   expect(text).toMatch(new RegExp(`^${id} .* one +\\(no folder\\)  \\(archived\\)$`, "m"));
@@ -78,7 +78,7 @@ it("-w chooses the workspace of every command, in any current folder, and paths 
     (await box.must(["-w", "w", ...words], how)).stdout;
   expect(await say("cat", "here.txt")).toBe("hosted\n");
   expect(await say("cat", "dir/b.txt")).toBe("two\n");
-  expect((await box.call(["-w", "w", "cat", "/dir/b.txt"], how)).stderr).toContain("if that is meant: dir/b.txt");
+  expect((await box.call(["-w", "w", "cat", "/dir/b.txt"], how)).stderr).toContain("perhaps you mean: dir/b.txt");
   expect(await say("history", "dir/b.txt")).toMatch(/@?1\b[\s\S]*@?2\b/);
   expect(await say("diff", "baseline", "now", "--", "dir")).toContain("dir/b.txt");
   expect(await say("status")).toContain("(no folder)");
@@ -103,7 +103,7 @@ it.each([
   [["workspaces", "archive"], "takes a workspace"],
   [["workspaces", "archive", "x", "--from", "y"], "--from goes with create"],
   [["workspaces", "create", "a b"], "cannot be the name"],
-  [["-w", "x", "init"], "init begins a history in a folder"],
+  [["-w", "x", "init"], "init takes no -w: it begins a history in a folder"],
 ])("%j is refused with a message that names the mistake", async (words, said) => {
   using box = new Sandbox();
   const { code, stderr } = await box.call(words);
@@ -129,7 +129,7 @@ it("printed commands repeat -w and --store, but those in JSON do not", async () 
   await box.must(["workspaces", "create", "one"]);
   expect(await put("1\n")).toContain("take it back: chronicle -w one undo");
   await put("2\n");
-  expect((await box.must(["-w", "one", "undo", "-y"])).stdout).toContain("chronicle -w one redo brings it again");
+  expect((await box.must(["-w", "one", "undo", "-y"])).stdout).toContain("chronicle -w one redo brings it back");
   expect((await box.must(["-w", "one", "redo", "-y"])).stdout).toContain("chronicle -w one undo takes it back");
   expect((await box.must(["-w", "one", "restore", "seq:3", "-y"])).stdout).toContain("chronicle -w one undo");
   const listed = (await box.must(["-w", "one", "list"])).stdout;

@@ -294,7 +294,7 @@ describe("a hook that cannot do its work", () => {
     const open = () => full.open({ folder: project.folder });
     const answer = await new Agent(claude, project, { open }).hears("PreToolUse", WRITE);
     expect(answer.blocked).toBe(true);
-    expect(answer.problem).toMatch(/^what this would change could not be kept: .*bytes/);
+    expect(answer.problem).toMatch(/^the files that this step would change could not be kept: .*bytes/);
     expect(JSON.parse(answer.stdout)).toHaveProperty("hookSpecificOutput.permissionDecision", "deny");
   });
 

@@ -102,7 +102,7 @@ describe("doctor", () => {
     writeFileSync(script, text.replace("version 1.2.3", "version 1.0.0").replace(/^entry=.*$/m, "entry=/bin/sh"));
     expect(await check(HOOKS)).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/of another installation \(version 1\.0\.0\)/),
+      detail: expect.stringMatching(/belongs to another installation \(version 1\.0\.0\)/),
       hint: "chronicle agents install claude",
     });
     rmSync(script);
@@ -121,7 +121,7 @@ describe("doctor", () => {
     const naming = (path: string): string =>
       text.replace(/^node=.*$/m, () => `node='${path.replaceAll("'", String.raw`'\''`)}'`);
     writeFileSync(script, naming(node));
-    expect((await check(HOOKS))?.detail).toMatch(/of another installation/);
+    expect((await check(HOOKS))?.detail).toMatch(/belongs to another installation/);
     writeFileSync(script, naming(gone));
     expect((await check(HOOKS))?.detail).toMatch(`points to ${gone}, which does not exist`);
   });
@@ -222,7 +222,7 @@ describe("doctor", () => {
     symlinkSync(join(folder, "open", "s.sock"), door);
     expect(await check("socket")).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/not this user's alone/),
+      detail: expect.stringMatching(/leads to a folder that others can use, too/),
       hint: `rm ${door}`,
     });
   });

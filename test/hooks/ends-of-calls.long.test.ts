@@ -73,7 +73,7 @@ describe("an end that cannot be recorded", () => {
     const next = { tool_name: "apply_patch", tool_input: { command: patched("small") }, tool_use_id: "c2", ...of };
     const answer = await agent.hears("PreToolUse", next);
     expect(answer.blocked).toBe(false);
-    expect(answer.problem).toMatch(/^what an earlier call left is not recorded: .*max_store_bytes/);
+    expect(answer.problem).toMatch(/^the changes of an earlier call are not recorded: .*max_store_bytes/);
     project.write("small", "x\n");
     quiet(await agent.hears("PostToolUse", next));
     expect(await calls(workspace)).toEqual([

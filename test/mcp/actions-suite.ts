@@ -51,7 +51,7 @@ export function actionsSuite(start: StartMcp): void {
       expect(shown.text).toContain("+broken");
       const undone = await mcp.client.call("undo", { action: newest?.id });
       expect(undone).toMatchObject({ isError: false, data: { total_changes: 1 } });
-      expect(undone.text).toContain(`redo {"operation":"${undone.data["undo_id"] as string}"} brings it again`);
+      expect(undone.text).toContain(`redo {"operation":"${undone.data["undo_id"] as string}"} does the work again`);
       expect(mcp.project.read("main.go")).toBe("ONE\nsame\nTWO\nsame\nthree\n");
       const after = await mcp.client.call("list_actions");
       expect((after.data["actions"] as { undone: boolean }[]).map((one) => one.undone)).toEqual([true, false, false]);

@@ -137,7 +137,7 @@ describe("a body", () => {
     ["{}", { "content-type": "text/plain" }, "415 a body here is JSON: Content-Type: application/json"],
     ["{}", { "content-type": "garbage" }, "415 a body here is JSON: Content-Type: application/json"],
     ["{}", { ...JSON_TYPE, "content-encoding": "gzip" }, "415 a body must be sent without Content-Encoding"],
-    [JSON.stringify("x".repeat(5_000)), JSON_TYPE, "413 this body is larger than is taken here"],
+    [JSON.stringify("x".repeat(5_000)), JSON_TYPE, "413 this body is too large for this request"],
   ])("%s %j: %s", async (body, headers, words) => {
     expect(await ask(make, body, headers)).toBe(words);
   });

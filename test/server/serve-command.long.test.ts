@@ -99,11 +99,14 @@ describe("chronicle serve", () => {
     // A server that a hook has started may be in any folder, so it begins no history there.
     expect(helper.text).not.toContain("is workspace");
     await using another = new Running([], {}, helper.home);
-    expect([await another.ended(), another.text]).toEqual([0, expect.stringMatching(/already: \d+, on .*kill \d+/s)]);
+    expect([await another.ended(), another.text]).toEqual([
+      0,
+      expect.stringMatching(/process \d+ already serves .*kill \d+/s),
+    ]);
     await using refused = new Running(["--port", "0"], {}, helper.home);
     expect([await refused.ended(), refused.text]).toEqual([
       6,
-      expect.stringMatching(/^chronicle: .*ports that are asked for are not served\n.*kill \d+\n.*chronicle init/),
+      expect.stringMatching(/^chronicle: .*does not serve the ports that you asked for\n.*kill \d+\n.*chronicle init/),
     ]);
   });
 
@@ -114,10 +117,12 @@ describe("chronicle serve", () => {
     await using refused = new Running(["--socket", elsewhere], {}, first.home);
     expect([await refused.ended(), refused.text]).toEqual([
       6,
-      expect.stringMatching(/^chronicle: .*already: \d+, on .*elsewhere\.sock is not served\n.*kill \d+/),
+      expect.stringMatching(
+        /^chronicle: .*process \d+ already serves .*does not serve the socket .*elsewhere\.sock\n.*kill \d+/,
+      ),
     ]);
     await using same = new Running(["--socket", usual], {}, first.home);
-    expect([await same.ended(), same.text]).toEqual([0, expect.stringMatching(/already: \d+/)]);
+    expect([await same.ended(), same.text]).toEqual([0, expect.stringMatching(/process \d+ already serves/)]);
   });
 
   it("speaks TLS to other machines, under the names that it is given", async () => {
@@ -223,7 +228,7 @@ describe("what the options ask of ports", () => {
       { listen: "x:1", allowHost: ["a"], tlsCert: "cert.pem", tlsKey: "other.pem" },
       "does not belong to the certificate",
     ],
-    [{ listen: "x:1", allowHost: ["a"], tlsCert: "cert.pem", tlsKey: "locked.pem" }, "is locked by a passphrase"],
+    [{ listen: "x:1", allowHost: ["a"], tlsCert: "cert.pem", tlsKey: "locked.pem" }, "is locked with a passphrase"],
     [{ port: 70_000 }, "no port 70000"],
     [{ allowHost: ["a"] }, "goes with --listen"],
     [{ port: 1, tlsCert: "c" }, "goes with --listen"],

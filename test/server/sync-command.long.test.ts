@@ -175,7 +175,10 @@ describe("sync", () => {
     const isTold = `'${process.execPath}' '${chronicleBin()}' sync conflicts '${desk}' --json | grep -q ${sha256("theirs 4\n")}`;
     const slow = `echo 'theirs 4' > '${join(origin, "notes.txt")}'; until ${isTold}; do sleep 0.2; done; cat "$LOCAL" "$UPSTREAM" > "$MERGED"`;
     const late = run("desk-home", ["sync", "resolve", "notes.txt", "--merge", "--tool", slow], desk);
-    expect([late.status, late.err]).toEqual([6, expect.stringContaining("was changed while it was decided about")]);
+    expect([late.status, late.err]).toEqual([
+      6,
+      expect.stringContaining("was changed while its conflict was being settled"),
+    ]);
     const kept = /merged is in (\S+):/.exec(late.err)?.[1] ?? "";
     expect([readFileSync(kept, "utf8"), read(origin, "notes.txt")]).toEqual(["ours 3\ntheirs 3\n", "theirs 4\n"]);
     rmSync(join(kept, ".."), { recursive: true });
@@ -291,7 +294,7 @@ describe("sync", () => {
     writeFileSync(join(base, "reader.token"), made, { mode: 0o600 });
     const begun = run("desk-home", ["sync", "start", url, reading, "--token-file", join(base, "reader.token")]);
     expect(begun.err).toMatch(
-      /note: 1 file of \S+reading will stay here, and not go to the origin: the token may only read/,
+      /note: 1 file of \S+reading stay here and do not go to the origin: the token may only read/,
     );
     await until(() =>
       expect(sync<SyncShape[]>(["status", reading])[0]).toMatchObject({ read_only: true, kept_back: 1 }),
@@ -314,7 +317,7 @@ describe("sync", () => {
     expect(begun).toMatchObject({
       status: 0,
       err: expect.stringMatching(
-        /note: 2 files of \S+full join those of the origin: what it has not got goes there/,
+        /note: 2 files of \S+full join those of the origin: files that the origin does not have go there/,
       ) as string,
     });
     await until(() => expect(read(origin, "d/b.mine")).toBe("mine\n"));
@@ -343,7 +346,7 @@ describe("sync", () => {
     writeFileSync(join(full, ".gitignore"), "*.tmp\n");
     const mode = ["--mode", "one-way-replica"];
     const begun = run("desk-home", ["sync", "start", url, full, "--token-file", token(), ...mode]);
-    expect(begun.err).toMatch(/note: at least 3 files of \S+ignoring give way to what the origin has/);
+    expect(begun.err).toMatch(/note: at least 3 files of \S+ignoring are replaced by what the origin has/);
     // Whether the sync asks first depends on the number of files that stay.
     await until(() => {
       const [status] = sync<SyncShape[]>(["status", full]);
@@ -365,7 +368,7 @@ describe("sync", () => {
     await until(() => expect(read(base, "other", "src/x.ts")).toBe("x\n"));
     run("desk-home", ["sync", "stop", join(base, "other")]);
     const refusal = (...args: string[]) => run("desk-home", args).err;
-    expect(refusal("sync", "start", url, "x")).toContain("is a port, where a token is needed");
+    expect(refusal("sync", "start", url, "x")).toContain("is a port, and a port needs a token");
     expect(refusal("sync", "start", "ftp://x", "x")).toContain("is no address of an origin");
     expect(refusal("sync", "start", "http://me:secret@x", "x")).toMatch(/^chronicle: an origin's address has no user/);
     expect(refusal("sync", "start", `unix:/${"x".repeat(120)}`, "y")).toContain("too long for a socket");
@@ -379,7 +382,9 @@ describe("sync", () => {
     expect(refusal("serve", "--replication", "--socket", long)).toContain("too long for a socket");
     expect(refusal("serve", "--replication", "--socket", "/tmp/c.sock")).toContain("can be entered by others");
     expect(refusal("replicate", "x")).toContain("--connect SOCKET, or --ws-connect URL");
-    expect(refusal("replicate", "x", "--connect", "a", "--ws-connect", "b")).toContain("reached in one way");
+    expect(refusal("replicate", "x", "--connect", "a", "--ws-connect", "b")).toContain(
+      "give only one address of the origin",
+    );
   });
 
   it("settles a conflict by a path, from any working folder, in the sync whose folder has the path", async () => {
@@ -397,7 +402,7 @@ describe("sync", () => {
     };
     await disagree("first");
     const ambiguous = run("desk-home", ["sync", "resolve", "notes.txt", "--accept-upstream"]).err;
-    expect(ambiguous).toMatch(/2 syncs that may be meant\n {2}name one with -w, by its folder or its id:\n/);
+    expect(ambiguous).toMatch(/2 syncs may be meant\n {2}name one with -w, by its folder or its id:\n/);
     expect(sync(["resolve", join(other, "notes.txt"), "--accept-upstream"])).toMatchObject({ conflicts: 0 });
     await settled("first");
     await disagree("second");
@@ -501,7 +506,7 @@ describe("replicate", () => {
     await said(running, /paused/);
     writeFileSync(join(box, "built.txt"), "mine\n");
     writeFileSync(join(origin, "built.txt"), "theirs\n");
-    expect(run("steered-home", ["sync", "flush"], box).err).toContain("`chronicle sync resume` lets it go on");
+    expect(run("steered-home", ["sync", "flush"], box).err).toContain("`chronicle sync resume` continues it");
     boxes("resume");
     await until(() => expect(boxes("conflicts")).toMatchObject([{ path: "built.txt" }]));
     expect(boxes("resolve", "built.txt", "--keep-local")).toMatchObject({ kept: "local", conflicts: 0 });
@@ -585,7 +590,7 @@ describe("replicate", () => {
     expect(run("steered-home", ["sync", "flush", box])).toMatchObject({ status: 0 });
     // That process gives the sync up when the same command is run again.
     const again = begin("steered-home", args, base);
-    await said(again, /the store's process ran it; from now on it is run here/);
+    await said(again, /the store's process ran this sync; from now on, this command runs it/);
     await said(again, /in sync/);
     expect(run("steered-home", ["sync", "stop", box])).toMatchObject({ status: 0 });
     expect(readdirSync(folder).filter((name) => name.startsWith("sync-"))).toEqual([]);

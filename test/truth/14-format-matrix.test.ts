@@ -37,8 +37,10 @@ function kept(folder: string): Record<string, string> {
 
 const sentence = (format: number) => ({
   code: "FORMAT_UNSUPPORTED",
-  message: expect.stringContaining(`has format ${format}, this Chronicle reads format 2 only`),
-  hint: expect.stringContaining(format > 2 ? "a newer Chronicle wrote it" : "the Chronicle that wrote it reads it"),
+  message: expect.stringContaining(`has format ${format}, but this version of Chronicle reads only format 2`),
+  hint: expect.stringContaining(
+    format > 2 ? "a newer version of Chronicle wrote it" : "an older version of Chronicle wrote it",
+  ),
 });
 
 describe("Truth 14: stores of other formats", () => {

@@ -257,7 +257,8 @@ describe.skipIf(TmuxTerminal.whyNot() !== undefined)(
         await work(recorded);
         expect(recorded.shown).toEqual(alone.shown);
         expect(Object.keys(recorded.tree)).toEqual(Object.keys(alone.tree));
-        const [, way = ""] = /NOT recorded: [^]*As before the run: chronicle (.+)/.exec(recorded.terminal.screen) ?? [];
+        const [, way = ""] =
+          /NOT recorded: [^]*To restore the state before the run: chronicle (.+)/.exec(recorded.terminal.screen) ?? [];
         execFileSync("mount", ["-o", "remount,size=64m", disk.folder]);
         recorded.terminal.line(`clear; $U ${way}; echo back=$?`);
         await recorded.terminal.until(/back=0/);

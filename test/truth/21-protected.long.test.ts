@@ -207,7 +207,8 @@ describe("Truth 21: a secret by its name", () => {
     using box = new Sandbox();
     box.write(".env", FIRST);
     box.write("src/server.pem", FIRST);
-    const said = "2 files by name (.env, src/server.pem): recorded, in no diff, and shown to no agent or reader";
+    const said =
+      "2 files by name (.env, src/server.pem): recorded, but left out of diffs, and not shown to agents or readers";
     const { stdout } = await box.must(["init"]);
     expect(stdout.split("\n").filter((line) => line.startsWith("secrets"))).toEqual([`secrets  ${said}`]);
     const status = await box.must(["status"]);

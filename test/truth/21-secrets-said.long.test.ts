@@ -12,7 +12,7 @@ import { endProcess } from "../helpers/end-process.ts";
 /** What `sync start` and `replicate` say about secrets that stay on their sides. */
 
 const SAID =
-  "note: 2 files by name (.env, deep/id_rsa) stay here, and the origin's secrets there; --with-protected sends them both ways";
+  "note: 2 files by name (.env, deep/id_rsa) stay here, and the origin's secrets stay there; --with-protected sends secrets both ways";
 
 let origin: ServerProcess;
 let home: string;

@@ -43,7 +43,7 @@ describe("Truth 22: made-up calls", { timeout: 300_000 }, () => {
     writeFileSync(file, `// mine\n${readFileSync(file, "utf8")}`);
     const ran = home.chronicle("agents", "test", "claude");
     expect(ran.code).toBe(1);
-    expect(ran.out).toMatch(/BAD claude: the hook works, and Claude Code does not call it .*line 1: a comment/);
+    expect(ran.out).toMatch(/BAD claude: the hook works, but Claude Code does not call it .*line 1: a comment/);
     // The MCP server, which the agent starts all the same, tells the agent.
     const hello = {
       protocolVersion: "2025-06-18",

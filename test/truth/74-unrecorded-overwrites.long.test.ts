@@ -59,7 +59,9 @@ it("74 undo names a file that it leaves, and exits with 1, with and without a dr
   expect(ran.stderr).toContain(
     "1 path that could not be recorded afterwards was changed; undo leaves it as it is: a\n",
   );
-  expect(ran.stderr).toMatch(/as before the run, once it is moved away: chronicle restore seq:\d+ :\/a\n/);
+  expect(ran.stderr).toMatch(
+    /to restore the state before the run, move it away, then: chronicle restore seq:\d+ :\/a\n/,
+  );
   expect((await box.must(["show"])).stdout).toContain("left out  1 path that could not be recorded afterwards");
   const dry = await box.json(["undo", "--dry-run"]);
   expect(dry).toMatchObject({ code: 1, value: { changes: [{ path: "b" }], skipped: [LEFT] } });
@@ -80,7 +82,7 @@ it("74 a further undo of an operation that was undone in part names the file tha
   await box.call(["undo"]);
   const again = await box.call(["undo", id]);
   expect(again.code).toBe(1);
-  expect(again.stdout).not.toContain("it is like that already");
+  expect(again.stdout).not.toContain("everything is like that already");
   expect(again.stdout).toContain("! a (unseen");
   // Once the file is moved away, its recorded state is its absence. Once it is put back, nothing is left to undo.
   box.sh("mv a a.big");

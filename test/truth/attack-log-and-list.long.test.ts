@@ -59,7 +59,7 @@ describe("Truth: the hint of list about a plain undo", () => {
     await box.must(["run", "--", "sh", "-c", "echo 1 > a"]);
     const hint = async (...words: string[]): Promise<string> =>
       (await box.must(["list", ...words])).stdout.trimEnd().split("\n").at(-1)?.split(";")[0] ?? "";
-    expect(await hint()).toBe("chronicle undo takes back the last");
+    expect(await hint()).toBe("chronicle undo takes back the newest of these");
     box.write("b", "1");
     await box.must(["snapshot"]);
     expect(await hint()).toBe("chronicle undo takes back: sh -c 'echo 1 > a'");
@@ -68,7 +68,7 @@ describe("Truth: the hint of list about a plain undo", () => {
     await box.must(["undo"]);
     expect(await hint()).toBe("chronicle undo takes back: sh -c 'echo 1 > a'");
     await box.must(["redo"]);
-    expect(await hint()).toBe("chronicle undo takes back the last");
+    expect(await hint()).toBe("chronicle undo takes back the newest of these");
     box.write("a", "mine\n");
     await box.must(["snapshot"]);
     expect(await hint()).toMatch(/^chronicle undo --session [0-9a-f]{8} takes back: sh -c 'echo 2 > a'$/);

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { RunShape, UndoShape } from "../../src/api/shapes.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 
-const LIKE_THAT = "it is like that already";
+const LIKE_THAT = "everything is like that already";
 const AS_BEFORE = "already as it was before";
 
 function read(box: Sandbox, path: string): string {
@@ -33,7 +33,7 @@ describe("Truth: what an undo says is what it did", { timeout: 300_000 }, () => 
     const { stdout } = await box.must(["undo"]);
     expect(stdout).toContain("put back: w.tmp");
     expect(stdout).toContain("taken back: 1 path that the rules leave out");
-    expect(stdout).toContain("chronicle redo brings it again");
+    expect(stdout).toContain("chronicle redo brings it back");
     expect(stdout).not.toContain(LIKE_THAT);
     const redone = await box.must(["redo"]);
     expect(redone.stdout).toContain("done again: 1 path that the rules leave out");

@@ -25,7 +25,7 @@ export const paths = (what: string): z.ZodArray<z.ZodString> =>
 
 export const moment = (what: string): z.ZodString =>
   word(
-    `${what}: a snapshot's number, an id or its beginning, a name, \`latest\`, \`baseline\`, \`seq:40\`, \`10m\`, ISO-8601 (without a zone: UTC)`,
+    `${what}: a snapshot's number, an id or its beginning, a name, \`latest\`, \`baseline\`, \`seq:40\`, how long ago (\`10m\`), or a time in ISO-8601 (UTC if it has no zone)`,
   );
 
 /** A whole number in a body. */
@@ -85,16 +85,24 @@ export const many = (what: string, most: number) =>
     .pipe(z.array(z.string()).max(most))
     .meta({ description: what });
 
-export const limit = count("how many at most (default 100)", { least: 1, most: 1_000 }).optional();
+export const limit = count("the maximum number of items in the answer (default 100)", {
+  least: 1,
+  most: 1_000,
+}).optional();
 
 export const paging = {
   limit,
-  cursor: z.string().min(1).max(2_000).describe("`next` of the page before").optional(),
+  cursor: z
+    .string()
+    .min(1)
+    .max(2_000)
+    .describe("`next` of the previous page; the answer continues after that page")
+    .optional(),
 };
 
 export const by = {
   actor: word("the actor (default: the name by which the server knows the caller)").optional(),
-  session: word("the agent's session").optional(),
+  session: word("the id of the agent's session").optional(),
 };
 
 export const jsonObject = (what: string) =>

@@ -98,8 +98,12 @@ export function virtualPath(given: string): VirtualPath | undefined {
  */
 export function refuseVirtual(path: string): string {
   if (virtualPath(path) === undefined) return path;
-  throw new ChronicleError("REFUSED", `${path} is where the past is read: nothing is written there`, {
-    hint: "choose another name",
-    data: { path },
-  });
+  throw new ChronicleError(
+    "REFUSED",
+    `${path} is a virtual path, at which the past is read: nothing can be written there`,
+    {
+      hint: "choose another path",
+      data: { path },
+    },
+  );
 }

@@ -38,7 +38,7 @@ export function numberOf(cursor: string): number {
 }
 
 function strayCursor(): ChronicleError {
-  return new ChronicleError("USAGE", "this cursor leads nowhere (any more)", {
+  return new ChronicleError("USAGE", "this cursor is not valid, or no longer valid", {
     hint: "begin again without a cursor",
     data: { field: "query.cursor" },
   });

@@ -6,7 +6,7 @@ export async function collectedBytes(pieces: AsyncIterable<Uint8Array>, most: nu
   let size = 0;
   for await (const piece of pieces) {
     size += piece.length;
-    if (size > most) throw new ChronicleError("LIMIT_EXCEEDED", `at most ${most} bytes are taken`);
+    if (size > most) throw new ChronicleError("LIMIT_EXCEEDED", `at most ${most} bytes are accepted`);
     all.push(piece);
   }
   const whole = new Uint8Array(size);

@@ -180,7 +180,10 @@ export function elsewhere(what: string): ChronicleError {
  */
 export function needsWholeStore({ workspaces }: MeShape): void {
   if (workspaces === null) return;
-  throw new ChronicleError("FORBIDDEN", "this token is for certain workspaces, and this concerns the whole store");
+  throw new ChronicleError(
+    "FORBIDDEN",
+    "this token is for certain workspaces only, but this request concerns the whole store",
+  );
 }
 
 /**

@@ -141,7 +141,7 @@ function hookProblems(io: Io, path: string, { agent, base, places }: HookOwner):
   const gone = named.find((file) => file !== "" && !isThere(file));
   if (gone !== undefined)
     return [{ what: `the hook ${path} points to ${gone}, which does not exist`, hint, stops: true }];
-  return [{ what: `the hook ${path} is of another installation (version ${version})`, hint, stops: false }];
+  return [{ what: `the hook ${path} belongs to another installation (version ${version})`, hint, stops: false }];
 }
 
 function installAgain({ name }: AgentConfig, { scope }: AgentBase): string {
@@ -180,7 +180,7 @@ function unaccepted(
   const events = unacceptedEvents(file, configPath(agent, ".codex/config.toml", { ...base, scope: "user" }));
   if (events.length === 0) return [];
   const what = `Codex skips hooks in ${file} that are not accepted, or are switched off: ${events.join(", ")}`;
-  return [{ what, hint: "start codex, and accept them or switch them on (/hooks shows them)", stops: true }];
+  return [{ what, hint: "start codex, and accept these hooks or switch them on (/hooks shows them)", stops: true }];
 }
 
 /**

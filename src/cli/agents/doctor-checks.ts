@@ -54,7 +54,7 @@ async function triedAll(name: string, checks: () => Checks | Promise<Checks>): P
   } catch (thrown) {
     const error = codedError(thrown);
     if (!(error instanceof ChronicleError)) throw error;
-    return [{ name, ok: false, detail: error.message, hint: error.hint ?? "fix what it names" }];
+    return [{ name, ok: false, detail: error.message, hint: error.hint ?? "fix what the message names" }];
   }
 }
 
@@ -89,7 +89,7 @@ function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
  */
 function troubleChecks(io: Io, places: HookPlaces): Checks {
   const { lines, file } = recentTroubles(io, places);
-  const hint = `fix what it names; all are in ${file}, which may be removed`;
+  const hint = `fix what the last one names; ${file} has them all, and may be removed`;
   const trouble = (name: string, of: readonly string[]): DoctorCheck[] => {
     if (of.length === 0) return [];
     return [{ name, ok: false, detail: `${counted(of.length, "trouble")} in the last day; ${lastOf(of)}`, hint }];
@@ -109,7 +109,7 @@ function troubleChecks(io: Io, places: HookPlaces): Checks {
 /** Reports the diagnostics about replicas. The check does not fail, because a replica may send false reports. */
 function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
-  const detail = `${counted(lines.length, "note")} about replicas in the last day (${file}), by what they said; ${lastOf(lines)}`;
+  const detail = `${counted(lines.length, "note")} about replicas in the last day (${file}), as the replicas reported; ${lastOf(lines)}`;
   return [{ name: "replicas", ok: true, detail }];
 }
 
@@ -145,16 +145,16 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
   if (address === undefined) return { name, ok: true, detail: "no process is running; the next hook starts one" };
   const socket = socketOf(disk, run);
   if (disk.lstat(dirname(socket)) !== undefined && !isOwnAddress(disk, run, ownUid())) {
-    const detail = `${run.address} leads to a folder that is not this user's alone: nobody is asked there`;
+    const detail = `${run.address} leads to a folder that others can use, too: no process is asked there`;
     return { name, ok: false, detail, hint: `rm ${quotePath(run.address)}` };
   }
   if (disk.lstat(socket) === undefined) {
     const detail = `${run.address} leads to ${socket}, which is not there: no process is running`;
-    const hint = `nothing is lost; the next hook starts a process and mends it, or: rm ${quotePath(run.address)}`;
+    const hint = `nothing is lost; the next hook starts a process and mends the link; or remove the link: rm ${quotePath(run.address)}`;
     return { name, ok: false, detail, hint };
   }
   if (!(await isAnswered(run.address, version))) {
-    const hint = `nothing is lost, hooks are only slower; the next one starts a process, or: rm ${quotePath(run.address)}`;
+    const hint = `nothing is lost, and hooks are only slower; the next hook starts a process, or: rm ${quotePath(run.address)}`;
     return { name, ok: false, detail: `nobody answers on ${run.address}`, hint };
   }
   const mode = disk.lstat(socket)?.mode ?? 0o600;
@@ -200,11 +200,17 @@ export function watchCheck(counts: {
   const isShort = most < FEW_WATCHES || used.watches > most * 0.9;
   if (isShort) {
     const hint =
-      "folders are looked at whole instead, which is slower; as root: sysctl fs.inotify.max_user_watches=524288";
+      "without enough watches, whole folders are scanned, which is slower; to allow more, as root: sysctl " +
+      "fs.inotify.max_user_watches=524288";
     return { name, ok: false, detail, hint };
   }
   if (used.instances >= instances) {
-    return { name, ok: false, detail, hint: "as root: sysctl fs.inotify.max_user_instances=1024" };
+    return {
+      name,
+      ok: false,
+      detail,
+      hint: "to allow more instances, as root: sysctl fs.inotify.max_user_instances=1024",
+    };
   }
   return { name, ok: true, detail };
 }

@@ -74,11 +74,11 @@ export function remoteOf(
   if (text === "" || (given === undefined && here?.ignoresEnvironment === true)) return undefined;
   if (input.text("store") !== undefined) {
     if (given === undefined) return undefined;
-    throw usageError("--store is on this machine, and --remote is a server", "give one of them");
+    throw usageError("--store names a store on this machine, and --remote names a server", "give one of them");
   }
   const from = given === undefined ? "CHRONICLE_REMOTE" : "--remote";
   if (here === undefined) return parsedFor(parseRemote(text, from), input, spec);
-  const not = given === undefined ? "; not with the server: add --remote ''" : "";
+  const not = given === undefined ? "; to use no server: add --remote ''" : "";
   throw usageError(`${spec?.name} works on this machine only, not with ${from}`, `${here.instead}${not}`);
 }
 
@@ -94,7 +94,7 @@ export function withRemoteHint(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "UNAUTHENTICATED") return error;
   const { code, message, data } = error;
   const hint =
-    "give a token by $CHRONICLE_TOKEN or --token-file (`chronicle token create` on the server's machine makes one); " +
-    "there, its owner needs none: --remote unix:";
+    "give a token by $CHRONICLE_TOKEN or --token-file (`chronicle token create` on the server's machine makes " +
+    "one); on that machine, the store's owner needs no token: --remote unix:";
   return new ChronicleError(code, message, { hint, data, cause: error });
 }

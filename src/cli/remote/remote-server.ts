@@ -82,7 +82,7 @@ export class RemoteServer {
       const { default_workspace: own, starting } = await this.#client.me();
       if (own !== null || starting !== true) return own;
       if (once) throw stillStarting();
-      if (tried === 0) onNote(`${STARTS}; it is asked again until it has (Ctrl-C ends that)`);
+      if (tried === 0) onNote(`${STARTS}; it is asked again until the folder is open (Ctrl-C stops the waiting)`);
       await sleep(ASK_AGAIN_MS);
     }
   }
@@ -120,7 +120,7 @@ function onlyOne(all: readonly WorkspaceShape[]): string {
   const lines = sorted.slice(0, MOST_LISTED).map((one) => `  ${one.id}  ${labelOf(one)}`.trimEnd());
   const more = meant.length - lines.length;
   throw new ChronicleError("AMBIGUOUS", `the server has ${meant.length} workspaces`, {
-    hint: ["say which, with -w ID or -w NAME:", ...lines, ...(more > 0 ? [`  … and ${more} more`] : [])].join("\n"),
+    hint: ["name one with -w ID or -w NAME:", ...lines, ...(more > 0 ? [`  … and ${more} more`] : [])].join("\n"),
     data: { workspaces: sorted.map(({ id, name }) => name ?? id) },
   });
 }
@@ -136,7 +136,7 @@ function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">)
   const run = runFolder(disk, { env, home, uid: ownUid() });
   if (isOwnAddress(disk, run, ownUid())) return `unix:${run.address}`;
   throw new ChronicleError("UNSAFE", `${run.address} leads to a folder that is not yours alone`, {
-    hint: "look at it, remove it, and start the server anew: chronicle serve",
+    hint: "look at that link, remove it, and start the server again: chronicle serve",
     data: { path: run.address },
   });
 }

@@ -31,12 +31,12 @@ export function remoteToken({ file, given, cwd }: TokenSources): string | undefi
 function refuseShared(file: string, cwd: string): void {
   const stat = statBehindLink(resolve(cwd, file));
   if (stat?.kind !== "file" || (stat.mode & 0o077) === 0) return;
-  throw usageError(`others can read ${file}`, `make it yours alone: chmod 600 ${quotePath(file)}`);
+  throw usageError(`others can read ${file}`, `let only yourself read it: chmod 600 ${quotePath(file)}`);
 }
 
 function fit(token: string, from: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw usageError(`what stands in ${from} is no token`, "a token is one word on one line");
+  throw usageError(`the text in ${from} is no token`, "a token is one word on one line");
 }
 
 /** Returns a note if the token would be sent over a network without encryption; else `undefined`. */

@@ -138,7 +138,7 @@ export function ambiguousLines(
   const more = rest > 0 ? ` and ${groupedDigits(rest)} more` : "";
   const what = `${counted(ambiguous.length, "path")} may be the work of others`;
   return [
-    paint("yellow", `${what}: nobody's, and no undo takes them along: ${names}${more}`),
+    paint("yellow", `${what}. They belong to nobody, and no undo takes them back: ${names}${more}`),
     paint("dim", worded("chronicle undo --file PATH takes one back")),
   ];
 }

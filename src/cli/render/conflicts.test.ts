@@ -16,7 +16,7 @@ describe("conflicts of a sync", () => {
     const link = { ...conflict, path: "link", current_kind: "symlink", undo_kind: "symlink" } as ConflictShape;
     expect(conflictLines([conflict, link], style)).toEqual([
       "  ! 0fd1a2b3 a     both edited the same or adjacent lines  here 3 B, upstream 4 B",
-      "  ! 0fd1a2b3 link  both made it lead elsewhere             here a link, upstream a link",
+      "  ! 0fd1a2b3 link  both made the link lead elsewhere       here a link, upstream a link",
     ]);
   });
 

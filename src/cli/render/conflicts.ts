@@ -7,7 +7,7 @@ type Reason = ConflictShape["reason"];
 
 const OF_UNDO: Readonly<Record<Exclude<Reason, "blocked" | "collision">, string>> = {
   content: "the same or adjacent lines were edited later",
-  binary: "edited later, and no text that merges",
+  binary: "it was edited later, and is not a text that can be merged",
   mode: "its permissions were changed later",
   kind: "it became something else later",
   deleted: "it was deleted later",
@@ -19,7 +19,7 @@ const OF_UNDO: Readonly<Record<Exclude<Reason, "blocked" | "collision">, string>
 /** The reasons of conflicts between a folder and its upstream. */
 const OF_SYNC: Readonly<Record<Reason, string>> = {
   content: "both edited the same or adjacent lines",
-  binary: "both edited it, and it is no text that merges",
+  binary: "both edited it, and it is not a text that can be merged",
   mode: "both changed its permissions",
   kind: "both made something else of it",
   deleted: "deleted here, edited upstream",
@@ -27,12 +27,12 @@ const OF_SYNC: Readonly<Record<Reason, string>> = {
   created: "both made it",
   folder: "a folder on one side, something else on the other",
   blocked: "it cannot be written",
-  collision: "the folder takes its name for that of another path",
+  collision: "the folder's disk does not tell its name from another path's name",
 };
 
 function reasonOf({ cause, reason, detail, ...both }: ConflictShape): string {
   const areLinks = both.current_kind === "symlink" && both.undo_kind === "symlink";
-  if (cause === "sync" && reason === "content" && areLinks) return "both made it lead elsewhere";
+  if (cause === "sync" && reason === "content" && areLinks) return "both made the link lead elsewhere";
   if (detail !== undefined) return `${OF_SYNC[reason]}: ${detail}`;
   return cause === "sync" || reason === "blocked" || reason === "collision" ? OF_SYNC[reason] : OF_UNDO[reason];
 }

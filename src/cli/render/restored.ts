@@ -55,5 +55,5 @@ export function restoredSentence(result: RestoreShape, verb: string): string {
   const aside = result.kept_aside?.length ?? 0;
   if (aside > 0) return `${verb}: ${counted(aside, "path")} that the rules leave out`;
   if (result.skipped.length > 0) return "nothing was changed";
-  return "nothing to change: it is like that already";
+  return "nothing to change: everything is like that already";
 }

@@ -44,7 +44,7 @@ function firstLine(result: RunShape, style: SummaryStyle): string {
   const { changes, rolled_back, not_rolled_back: left, not_recorded: unrecorded, undo_id } = result;
   if (unrecorded !== null) {
     const why = printable(unrecorded.reason);
-    return `NOT recorded: the command's changes could not be recorded (${why}). As before the run: ${worded(unrecorded.hint)}`;
+    return `NOT recorded: the command's changes could not be recorded (${why}). To restore the state before the run: ${worded(unrecorded.hint)}`;
   }
   if (changes.length === 0 && rolled_back)
     return `the command failed: what it changed was taken back. Bring back: ${stepOf("redo", result, style)}`;
@@ -96,7 +96,7 @@ function comebackLine(result: RunShape, { worded }: SummaryStyle): string[] {
   if (first === undefined) return [];
   const which = more.length === 0 ? argumentOfShown(first) : "PATH...";
   const before = worded(`chronicle restore seq:${result.session.from_seq} ${which}`);
-  return [`as before the run, once ${more.length === 0 ? "it is" : "they are"} moved away: ${before}`];
+  return [`to restore the state before the run, move ${more.length === 0 ? "it" : "them"} away, then: ${before}`];
 }
 
 function harmlessOf({ session, rolled_back, not_rolled_back: left, undo_id }: RunShape): string[] {
@@ -131,7 +131,7 @@ function noteLines({ notes = [] }: RunShape): string[] {
   const more = notes.length - MOST_NOTES;
   return [
     ...notes.slice(0, MOST_NOTES).map((note) => `note: ${printable(note)}`),
-    ...(more > 0 ? [`note: ${groupedDigits(more)} more paths whose earlier state is not known`] : []),
+    ...(more > 0 ? [`note: the earlier state of ${groupedDigits(more)} more paths is not known`] : []),
   ];
 }
 

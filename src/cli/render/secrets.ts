@@ -3,7 +3,7 @@ import { counted } from "./words.ts";
 
 export function secretsLine({ files, first }: ProtectedShape, shown: (path: string) => string): string[] {
   if (files === 0) return [];
-  return [`${named({ files, first }, shown)}: recorded, in no diff, and shown to no agent or reader`];
+  return [`${named({ files, first }, shown)}: recorded, but left out of diffs, and not shown to agents or readers`];
 }
 
 /**
@@ -13,7 +13,7 @@ export function secretsLine({ files, first }: ProtectedShape, shown: (path: stri
 export function secretsStay(found: ProtectedShape | undefined, shown: (path: string) => string): string | undefined {
   if (found === undefined) return undefined;
   const stay = found.files === 1 ? "stays" : "stay";
-  return `note: ${named(found, shown)} ${stay} here, and the origin's secrets there; --with-protected sends them both ways`;
+  return `note: ${named(found, shown)} ${stay} here, and the origin's secrets stay there; --with-protected sends secrets both ways`;
 }
 
 function named({ files, first }: ProtectedShape, shown: (path: string) => string): string {

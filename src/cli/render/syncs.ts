@@ -212,7 +212,12 @@ function inSyncText(sync: SyncShape, paint: Paint): string {
   ].join(" and ");
   const where = leftOut + git + secrets;
   const stays = where === 1 ? "stays" : "stay";
-  return paint("green", beside === "" ? "in sync" : inSyncBut(beside, where > 0 ? ` that ${stays} where made` : ""));
+  return paint(
+    "green",
+    beside === ""
+      ? "in sync"
+      : inSyncBut(beside, where > 0 ? ` that ${stays} where ${where === 1 ? "it was" : "they were"} made` : ""),
+  );
 }
 
 function inSyncBut(what: string, why: string): string {

@@ -173,7 +173,7 @@ class ServedCommand {
 
   #chdir(folder: string): void {
     const to = new NodeDisk().realpath(resolve(this.#cwd, folder));
-    if (new NodeDisk().lstat(to)?.kind !== "dir") throw this.#needs("its folder is none");
+    if (new NodeDisk().lstat(to)?.kind !== "dir") throw this.#needs("its folder is not a folder");
     this.#cwd = to;
   }
 

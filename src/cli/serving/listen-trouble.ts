@@ -33,16 +33,16 @@ export function listenTrouble(error: unknown): unknown {
     case "EADDRINUSE":
       return refused(
         `port ${port} of ${address} is taken by another program`,
-        "choose another, or any that is free: --port 0",
+        "choose another port; --port 0 takes any port that is free",
       );
     case "EACCES":
-      return refused(`this user may not listen on port ${port} of ${address}`, "choose one of 1024 or more");
+      return refused(`this user may not listen on port ${port} of ${address}`, "choose a port of 1024 or more");
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
     case "EAI_AGAIN":
       return usageError(
         `${address} is no address of this machine`,
-        "--listen takes one of its own, 0.0.0.0 or [::] for all of them",
+        "give --listen an address of this machine; 0.0.0.0 or [::] means all its addresses",
       );
     default:
       return error;
@@ -64,9 +64,9 @@ export function refuseLongSocket(path: string, isServed: boolean): void {
   const needed = isServed ? Math.max(bytes, Buffer.byteLength(dirname(path)) + FIRST_NAME) : bytes;
   if (needed <= LONGEST) return;
   throw usageError(
-    `${path} is too long for a socket: it takes ${needed} bytes, and the system has ${LONGEST}`,
+    `${path} is too long for a socket: it takes ${needed} bytes, and the system allows ${LONGEST}`,
     isServed
-      ? "choose a shorter one: --socket PATH"
-      : "make a link with a shorter name to its folder, and name it by that",
+      ? "choose a shorter path: --socket PATH"
+      : "make a link with a shorter name to its folder, and give the path through that link",
   );
 }

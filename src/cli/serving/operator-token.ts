@@ -41,8 +41,8 @@ export function operatorToken(disk: Disk, places: TokenPlaces): OperatorToken {
   throw usageError(
     `the token of ${operator.from} is in the list of tokens, with the role ${record.role}: it cannot be the operator's`,
     operator.from === GIVEN
-      ? "a client of this shell bears it: unset CHRONICLE_TOKEN for the server"
-      : "give another one, or revoke that: `chronicle token` lists them",
+      ? "it is the token of a client in this shell: unset CHRONICLE_TOKEN for the server"
+      : "give another token, or revoke this one; `chronicle token` lists all tokens",
   );
 }
 
@@ -53,12 +53,12 @@ function tokenOf(disk: Disk, { given, file, configFolder }: TokenPlaces): Operat
   const path = file ?? operatorTokenFile(configFolder);
   const isMade = file !== undefined || disk.lstat(path) !== undefined;
   const stat = statBehindLink(path);
-  if (stat === undefined && isMade) throw usageError(`there is no ${path}`, "make it: a token on one line");
+  if (stat === undefined && isMade) throw usageError(`there is no ${path}`, "make this file, with a token on one line");
   if (stat === undefined) {
     makePrivateFolder(disk, configFolder);
     writeFileDurably(disk, path, Buffer.from(`${newToken()}\n`));
   } else if ((stat.mode & 0o077) !== 0) {
-    throw usageError(`others can read ${path}`, `make it yours alone: chmod 600 ${quotePath(path)}`);
+    throw usageError(`others can read ${path}`, `let only yourself read it: chmod 600 ${quotePath(path)}`);
   }
   return { token: fit(readWholeFile(path).toString("utf8").trim(), path), from: path };
 }

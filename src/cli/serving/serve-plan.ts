@@ -21,7 +21,7 @@ export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
   if (port !== undefined && port > MAX_PORT) throw usageError(`there is no port ${port}`, `it is at most ${MAX_PORT}`);
   if (listen === undefined) refuseWithout(["allowHost", "tlsCert", "tlsKey"], input, "--listen HOST:PORT");
   if (port === undefined && listen === undefined) {
-    if (origins.length > 0) throw usageError("--allow-origin goes with a port", "say --port N as well");
+    if (origins.length > 0) throw usageError("--allow-origin goes with a port", "add --port N");
     return [];
   }
   const tls = tlsFiles(input.text("tlsCert"), input.text("tlsKey"), io.cwd());
@@ -37,7 +37,7 @@ function refuseWithout(names: readonly string[], input: CommandContext["input"],
   for (const name of names) {
     if (input.text(name) === undefined && input.list(name).length === 0) continue;
     const flag = `--${name.replaceAll(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`;
-    throw usageError(`${flag} goes with ${wanted}`, `say ${wanted}, or leave ${flag} out`);
+    throw usageError(`${flag} goes with ${wanted}`, `add ${wanted}, or leave out ${flag}`);
   }
 }
 
@@ -68,13 +68,13 @@ function outside(listen: string, { hosts, origins, tls, isBehind }: Outside): Po
   if (tls === undefined && !isBehind && !isLoopback(host)) {
     throw usageError(
       "without TLS, tokens and files would go over the network for everybody to read",
-      "say --tls-cert and --tls-key; or --behind-proxy, if a proxy in front of it speaks TLS",
+      "give --tls-cert and --tls-key, or --behind-proxy if a proxy in front of the server speaks TLS",
     );
   }
   if (hosts.length === 0) {
     throw usageError(
       "--listen needs --allow-host NAME",
-      "the names by which clients ask for it, as in --allow-host files.example.org",
+      "give the name by which clients reach the server, as in --allow-host files.example.org",
     );
   }
   return { place: { host, port, ...optional({ tls }) }, hosts, sharedWith: origins };
@@ -82,7 +82,7 @@ function outside(listen: string, { hosts, origins, tls, isBehind }: Outside): Po
 
 function tlsFiles(cert: string | undefined, key: string | undefined, cwd: string): PortPlace["tls"] | undefined {
   if (cert === undefined && key === undefined) return undefined;
-  if (cert === undefined || key === undefined) throw usageError("--tls-cert and --tls-key go together", "say both");
+  if (cert === undefined || key === undefined) throw usageError("--tls-cert and --tls-key go together", "give both");
   return tlsPair({ cert, key, cwd });
 }
 
@@ -107,16 +107,17 @@ export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: 
     if (audience === undefined && roleClaim === undefined && workspacesClaim === undefined) return undefined;
     throw usageError(
       "--oidc-… goes with --oidc-issuer",
-      "say whose tokens are taken: --oidc-issuer https://login.example.org",
+      "say whose tokens are accepted, as in --oidc-issuer https://login.example.org",
     );
   }
   if (audience === undefined) {
     throw usageError(
       "--oidc-issuer needs --oidc-audience",
-      "what tokens for this server name as their audience: others of that provider must not do here",
+      "give the audience that tokens for this server name, so that tokens of that provider for other servers are " +
+        "refused",
     );
   }
-  if (!hasPorts) throw usageError("--oidc-issuer goes with a port", "say --port N or --listen HOST:PORT as well");
+  if (!hasPorts) throw usageError("--oidc-issuer goes with a port", "add --port N or --listen HOST:PORT");
   refuseUnsafe(issuer);
   return {
     ...{ issuer, audience },
@@ -161,7 +162,7 @@ function tlsPair({ cert, key, cwd }: TlsFiles): NonNullable<PortPlace["tls"]> {
 function read(flag: string, file: string, cwd: string): string {
   const text = readUserFile(file, cwd, flag);
   if (text.includes("-----BEGIN ")) return text;
-  throw usageError(`${flag} ${file} is no PEM file`, "one begins with -----BEGIN …-----");
+  throw usageError(`${flag} ${file} is no PEM file`, "a PEM file begins with -----BEGIN …-----");
 }
 
 function certificateOf(pem: string, file: string): X509Certificate {
@@ -175,8 +176,8 @@ function certificateOf(pem: string, file: string): X509Certificate {
 function keyOf(pem: string, file: string): KeyObject {
   if (/-----BEGIN ENCRYPTED|Proc-Type: 4,ENCRYPTED/.test(pem)) {
     throw usageError(
-      `the key of --tls-key ${file} is locked by a passphrase, which nobody is there to give`,
-      `write it without one: openssl pkey -in ${file} -out FILE`,
+      `the key of --tls-key ${file} is locked with a passphrase, and nobody can type it here`,
+      `write it without a passphrase: openssl pkey -in ${file} -out FILE`,
     );
   }
   try {

@@ -77,7 +77,7 @@ export function tellAlreadyThere(
     context.printJson({ socket, pid, already: true, left: null });
     return isMore ? EXIT.refused : EXIT.done;
   }
-  const who = `there is a process for ${printable(home)} already: ${pid}, on ${printable(socket)}`;
+  const who = `process ${pid} already serves ${printable(home)}, on ${printable(socket)}`;
   const how = [`to end it: kill ${pid}`, `to have this folder served by it: ${context.worded("chronicle init")}`];
   if (isMore) {
     throw new ChronicleError("REFUSED", `${who}; ${whatIsNot(ports, unserved)}`, {
@@ -92,8 +92,8 @@ export function tellAlreadyThere(
 }
 
 function whatIsNot(ports: readonly PortPlan[], unserved: string | undefined): string {
-  if (ports.length > 0) return "the ports that are asked for are not served";
+  if (ports.length > 0) return "it does not serve the ports that you asked for";
   return unserved === undefined
-    ? "whether it serves replicas is not known"
-    : `the socket ${printable(unserved)} is not served`;
+    ? "it is not known whether it serves replicas"
+    : `it does not serve the socket ${printable(unserved)}`;
 }

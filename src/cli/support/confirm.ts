@@ -59,7 +59,7 @@ export async function confirm(context: CommandContext, question: string): Promis
  */
 export function refuseWithoutPerson(context: CommandContext, what: string): void {
   if (context.canAsk) return;
-  throw new ChronicleError("REFUSED", `only a person at a terminal gives ${what} up at once`, {
-    hint: "leave out --now: then it is kept for 24 hours, and a later `chronicle gc` frees it",
+  throw new ChronicleError("REFUSED", `only a person at a terminal can give up ${what} at once`, {
+    hint: "leave out --now: it is then kept for 24 hours, and a later `chronicle gc` frees it",
   });
 }

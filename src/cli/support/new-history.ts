@@ -46,8 +46,9 @@ export function surroundingLines(
   const root = printable(nearest.root);
   if (nearest.root === place)
     return [
-      `chronicle: workspace ${nearest.id} already records ${root}, and still does; commands there now use the new history; ` +
-        `for the other history: chronicle -w ${nearest.id} …; to remove the new one: chronicle forget ${id}`,
+      `chronicle: workspace ${nearest.id} already records ${root}, and continues to record it; commands there now ` +
+        `use the new history; for the other history: chronicle -w ${nearest.id} …; to remove the new one: chronicle ` +
+        `forget ${id}`,
     ];
   const meant =
     place === path
@@ -55,8 +56,8 @@ export function surroundingLines(
         `for the other history: chronicle -w ${nearest.id} …`
       : `for the new history of that file alone: chronicle -w ${id} …`;
   return [
-    `chronicle: this folder lies in ${root}, which workspace ${nearest.id} already records, and still does; ${meant}; ` +
-      `to remove the new one: chronicle forget ${id}`,
+    `chronicle: this folder lies in ${root}, which workspace ${nearest.id} already records, and continues to ` +
+      `record; ${meant}; to remove the new one: chronicle forget ${id}`,
   ];
 }
 

@@ -36,7 +36,7 @@ export async function reportWrite(
   for (const line of changeLines(result.changes, { paint, shown, most: MOST_LINES })) context.print(line);
   for (const line of copyLines(conflicts, { paint, shown })) context.print(line);
   for (const { path, detail } of result.skipped ?? []) context.print(`stays: ${shown(path)} (${detail})`);
-  if (result.changes.length === 0) context.print("nothing to change: it is like that already");
+  if (result.changes.length === 0) context.print("nothing to change: everything is like that already");
   else context.print(paint("dim", context.worded(await wayBack(workspace, result, shown))));
   return code;
 }
@@ -56,6 +56,6 @@ async function wayBack(
   const [begun] = await workspace.log({ prefix: `intent:${result.undo_id}`, limit: 1 });
   const aside = `chronicle restore seq:${(begun?.seq ?? result.seq) - 1} ${quotePath(shown(first))} --to DIR`;
   if (more.length + 1 < result.changes.length)
-    return `take it back: chronicle undo --force; git's own state stays away (have it elsewhere: ${aside})`;
-  return `undo leaves git's own state away in a workspace without a folder; have it elsewhere: ${aside}`;
+    return `take it back: chronicle undo --force; git's own state is not brought back (to restore it elsewhere: ${aside})`;
+  return `in a workspace without a folder, undo does not bring back git's own state; to restore it elsewhere: ${aside}`;
 }

@@ -15,7 +15,8 @@ export async function selectionOf(context: CommandContext, workspace: WorkspaceA
   if (given.length > 1) {
     throw usageError(
       `${given.map((name) => `--${name}`).join(" and ")} cannot be given together`,
-      "select the work in one way: `--action ID` is one action of a turn (`chronicle actions`), `--file PATH` everybody's edits of a path",
+      "select the work in one way: `--action ID` is one action of a turn (`chronicle actions` lists them), and " +
+        "`--file PATH` is everybody's edits of a path",
     );
   }
   const [name] = given;

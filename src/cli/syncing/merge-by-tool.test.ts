@@ -56,7 +56,7 @@ it.each([
 ])("refuses the merge if the tool %s, and says what to do", async (_, command) => {
   await expect(merge(command)).rejects.toMatchObject({
     code: "REFUSED",
-    hint: expect.stringContaining("have it save the result in `$MERGED`"),
+    hint: expect.stringContaining("have the tool save the result in `$MERGED`"),
   });
   nothingIsLeft();
 });

@@ -45,7 +45,7 @@ export async function mergeByTool(
   const { path, current_hash: local, undo_hash: upstream, base_hash: base = "" } = conflict;
   if (conflict.current_kind !== "file" || conflict.undo_kind !== "file") {
     throw new ChronicleError("REFUSED", `${printable(path)} is not a file on both sides: there is nothing to merge`, {
-      hint: "settle it with --keep-local or --accept-upstream",
+      hint: "settle the conflict with --keep-local or --accept-upstream",
     });
   }
   const ending = extname(path);
@@ -61,7 +61,7 @@ export async function mergeByTool(
   const isWritten = statBehindLink(merged)?.kind === "file" && stampOf(merged) !== before;
   if (isWritten) return readWholeFile(merged);
   throw new ChronicleError("REFUSED", "the tool has not written the merged file: nothing was settled", {
-    hint: "have it save the result in `$MERGED`, or settle it with --keep-local or --accept-upstream",
+    hint: "have the tool save the result in `$MERGED`, or settle the conflict with --keep-local or --accept-upstream",
   });
 }
 

@@ -86,7 +86,7 @@ function refusedWith(error: unknown, merged: Uint8Array | undefined): never {
   const { message, data, code } = error;
   const kept = keepMerged(merged);
   throw new ChronicleError(code, message, {
-    hint: `nothing was settled; what was merged is in ${printable(kept)}: merge it with what both sides are now, then give it with --merged`,
+    hint: `nothing was settled; the merged content is in ${printable(kept)}: merge it with the present contents of both sides, then give the result with --merged`,
     data: { ...data, merged: kept },
     cause: error,
   });
@@ -115,7 +115,7 @@ function wayOf({ input, io }: CommandContext): SyncResolution | "tool" {
   ];
   const [only, second] = ways;
   if (only === undefined) throw usageError("say how to settle the conflict", HOW);
-  if (second !== undefined) throw usageError("it can be settled in one way only", HOW);
+  if (second !== undefined) throw usageError("give only one way to settle the conflict", HOW);
   return tool === undefined ? only : "tool";
 }
 

@@ -87,14 +87,15 @@ function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncS
  */
 const GIVES_WAY: ReadonlySet<SyncMode> = new Set(["two-way-resolved", "one-way-replica"]);
 
-const JOINED_READING = "will stay here, and not go to the origin: the token may only read";
-const TO_ORIGIN = "join those of the origin: what it has not got goes there; nothing here is overwritten";
+const JOINED_READING = "stay here and do not go to the origin: the token may only read";
+const TO_ORIGIN = "join those of the origin: files that the origin does not have go there; nothing here is overwritten";
 const JOINED: Readonly<Record<SyncMode, string>> = {
   "two-way-safe": TO_ORIGIN,
   "two-way-resolved":
-    "join those of the origin: what it has not got goes there; where it has others of that name, those come here, and yours stay in the history",
-  "one-way-safe": "stay as they are; none goes to the origin",
-  "one-way-replica": "give way to what the origin has, and stay in the history",
+    "join those of the origin: files that the origin does not have go there; where the origin has another file " +
+    "of the same name, the origin's file comes here, and yours stays in the history",
+  "one-way-safe": "stay as they are, and do not go to the origin",
+  "one-way-replica": "are replaced by what the origin has, and stay in the history",
 };
 
 /**
@@ -144,7 +145,7 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
           ? last.halted === "nested"
             ? "ended: choose another folder"
             : "ended: the origin refuses it"
-          : "ended; go on with the same command",
+          : "ended; to continue, give the same command again",
       );
     return isRefused(last) ? EXIT.failed : EXIT.done;
   } finally {
@@ -163,7 +164,7 @@ async function startHere(context: CommandContext, runner: SyncRunner, options: S
   } catch (error) {
     const isLocked = error instanceof ChronicleError && error.code === "LOCKED";
     if (!isLocked || !(await isHandedOver(context, options))) throw error;
-    context.say("note: the store's process ran it; from now on it is run here");
+    context.say("note: the store's process ran this sync; from now on, this command runs it");
     return runner.start(options);
   }
 }
@@ -267,7 +268,7 @@ function followOptions({ input }: CommandContext): SyncSettings {
     throw usageError(`editors' files cannot be ${editorFiles}`, "--editor-files leave, or --editor-files sync");
   const [filterTo, filterFrom] = [patterns(input, "to"), patterns(input, "from")];
   if (policy !== undefined && policy !== "sandbox")
-    throw usageError(`there is no policy ${policy}`, "there is: sandbox");
+    throw usageError(`there is no policy ${policy}`, "the only policy is: sandbox");
   const withProtected = input.flag("withProtected");
   if (withProtected && input.flag("withoutProtected"))
     throw usageError("--with-protected and --without-protected are opposites", "give one of them");
@@ -293,7 +294,7 @@ function patterns(input: Input, way: "to" | "from"): readonly string[] | undefin
 
 function modeOf(text: string): SyncMode {
   const mode = MODES.find((one) => one === text);
-  if (mode === undefined) throw usageError(`there is no mode ${text}`, `there are: ${MODES.join(", ")}`);
+  if (mode === undefined) throw usageError(`there is no mode ${text}`, `the modes are: ${MODES.join(", ")}`);
   return mode;
 }
 
@@ -307,8 +308,9 @@ function upstreamToken(context: CommandContext, url: string): { readonly token?:
   const token = remoteToken({ file: input.text("tokenFile"), given: io.env["CHRONICLE_TOKEN"], cwd: () => io.cwd() });
   if (token === undefined) {
     throw usageError(
-      `${url} is a port, where a token is needed`,
-      "--token-file FILE or $CHRONICLE_TOKEN; on the origin's machine, `token create --role agent` makes one",
+      `${url} is a port, and a port needs a token`,
+      "give it with --token-file FILE or $CHRONICLE_TOKEN; on the origin's machine, `token create --role agent` " +
+        "makes one",
     );
   }
   const note = bareTokenNote(url.replace(/^ws/, "http"), token);

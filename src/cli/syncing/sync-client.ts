@@ -37,7 +37,7 @@ export async function backgroundClient(context: CommandContext): Promise<SyncCli
   makeRunFolder(disk, run, ownUid());
   if (!isOwnAddress(disk, run, ownUid())) {
     throw new ChronicleError("UNSAFE", `${run.address} leads to a folder that is not yours alone`, {
-      hint: "look at it, remove it, and try again",
+      hint: "look at that link, remove it, and try again",
       data: { path: run.address },
     });
   }
@@ -189,7 +189,7 @@ function onlyOf(found: readonly SyncShape[], none: string, how = "name one by"):
     });
   }
   if (second === undefined) return only;
-  throw new ChronicleError("AMBIGUOUS", `there are ${found.length} syncs that may be meant`, {
+  throw new ChronicleError("AMBIGUOUS", `${found.length} syncs may be meant`, {
     hint: [`${how} its folder or its id:`, ...found.map(({ id, folder }) => `  ${id.slice(0, 8)}  ${folder}`)].join(
       "\n",
     ),

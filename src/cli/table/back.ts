@@ -5,12 +5,13 @@ const GROUP = "Go back";
 
 const DRY_RUN: OptionSpec = {
   flags: "--dry-run",
-  description: "say what would be done or refused, change nothing (exit code as without it)",
+  description:
+    "show what would be done or refused, and change nothing (the exit code is the same as without --dry-run)",
 };
 
 const UNDO_OPTIONS: readonly OptionSpec[] = [
   DRY_RUN,
-  { flags: "--force", description: "include paths that were edited since (they are recorded first)" },
+  { flags: "--force", description: "also change paths that were edited since; their present state is recorded first" },
   ...ASKING,
 ];
 
@@ -19,24 +20,33 @@ export const RESTORE: CommandSpec = {
   group: GROUP,
   summary: "make files equal to an earlier moment",
   details:
-    "The present state is recorded first, so every restore can be undone. Therefore it does not ask, except on a " +
-    "terminal for more than 1,000 paths, for the removal of more than half of the files, for files that the rules leave " +
-    "out, and with --ask. Files that were excluded, or could not be recorded at " +
-    "that moment, are left as they are. One that was recorded before that gets its last recorded state if you name it " +
-    "and use --force. With --to, files that are secrets by their names are written for people only: for an agent they are left out and named.",
+    "The present state is recorded first, so every restore can be undone. Therefore restore asks for " +
+    "confirmation only on a terminal, and only if more than 1,000 paths would change, if more than half of the " +
+    "files would be removed, if files that the rules leave out would change, or with --ask. A file that was " +
+    "excluded at that moment, or could not be recorded, is left as it is. If it was recorded before that moment, " +
+    "you can name it and use --force: it then gets its last recorded state up to that moment. With --to, files " +
+    "that are secrets by their names are written only for people. For an agent, they are left out and named.",
   args: [
     {
       name: "<moment>",
-      description: "a number, seq:N, an id, a name, latest, baseline, a time (10m), X~2",
+      description: "a snapshot's number, id or name, seq:N, latest, baseline, a time (10m), or X~2",
       completes: "moment",
     },
-    { name: "[path...]", description: "only these and what is beneath them", completes: "path" },
+    { name: "[path...]", description: "restore only these paths and what is beneath them", completes: "path" },
   ],
   options: [
-    { flags: "--to <dir>", description: "fill this folder instead (missing or empty)", completes: "path" },
+    {
+      flags: "--to <dir>",
+      description: "write the files into this folder instead; it must be missing or empty",
+      completes: "path",
+    },
     DRY_RUN,
-    { flags: "--force", description: "leave what cannot be restored and do the rest; see above for a named file" },
-    { flags: "--mtime", description: "also the recorded modification times, to the nanosecond" },
+    {
+      flags: "--force",
+      description:
+        "leave what cannot be restored, and restore the rest (what it does for a file that you name is said above)",
+    },
+    { flags: "--mtime", description: "also restore the recorded modification times, to the nanosecond" },
     ...ASKING,
   ],
   examples: [
@@ -50,19 +60,26 @@ export const RESTORE: CommandSpec = {
 export const UNDO: CommandSpec = {
   name: "undo",
   group: GROUP,
-  summary: "take back the last run or restore, or somebody's work only; again: the one before",
+  summary: "take back the last run or restore (a second undo: the one before), or only somebody's work",
   details:
-    "Redo brings back exactly what an undo takes, so it is done without a question. On a terminal it asks only for " +
-    "more than 1,000 paths, for the removal of more than half of the files, for files that the rules leave out, where " +
-    "a note says what cannot come back, and with --ask. " +
-    "Only paths that the operation changed are touched. If one was edited since, it is listed and nothing is " +
-    "done, unless --force includes it. A path that a program is still writing, or that changes meanwhile, is left " +
-    "and named, and everything else is taken back (exit code 1); the rest can be undone later by the operation's " +
-    "id. With --action, --turn, --session, --actor, --file or --since exactly that work is taken back, and merged " +
-    "with later work (a run is a session under its own id); what does not merge stays as it is, and its path is a " +
-    "conflict: see conflicts. If a path " +
-    "needs a content that was pruned, it is listed and nothing is done, unless --force leaves it.",
-  args: [{ name: "[operation]", description: "an id (default: the last that is not undone)", completes: "operation" }],
+    "Redo brings back exactly what an undo takes back. Therefore undo asks for confirmation only on a terminal, " +
+    "and only if more than 1,000 paths would change, if more than half of the files would be removed, if files " +
+    "that the rules leave out would change, if a note says what cannot come back, or with --ask. Only paths that " +
+    "the operation changed are touched. If one of these paths was edited since, it is listed and nothing is " +
+    "done; with --force, it is changed, too. If a program is still writing to a path, or the path changes during " +
+    "the undo, the path is left and named, everything else is taken back, and the exit code is 1; the path can " +
+    "be undone later by the operation's id. With --action, --turn, --session, --actor, --file or --since, " +
+    "exactly that work is taken back, and the result is merged with later work. (For --session, a run is a " +
+    "session with the id of the run.) A path that does not merge stays as it is and becomes a conflict, which " +
+    "`chronicle conflicts` lists. If a path needs a content that was pruned, the path is listed and nothing is " +
+    "done; with --force, the path is left and the rest is done.",
+  args: [
+    {
+      name: "[operation]",
+      description: "an operation's id (default: the last operation that is not undone)",
+      completes: "operation",
+    },
+  ],
   options: [...SELECTION_OPTIONS, ...UNDO_OPTIONS],
   examples: [
     { line: "chronicle undo", why: "the last thing done" },
@@ -77,7 +94,13 @@ export const REDO: CommandSpec = {
   name: "redo",
   group: GROUP,
   summary: "do again what the last undo took back",
-  args: [{ name: "[operation]", description: "an id (default: the last that was undone)", completes: "operation" }],
+  args: [
+    {
+      name: "[operation]",
+      description: "an operation's id (default: the last operation that was undone)",
+      completes: "operation",
+    },
+  ],
   options: UNDO_OPTIONS,
   examples: [{ line: "chronicle redo", why: "forward again" }],
 };
@@ -85,26 +108,32 @@ export const REDO: CommandSpec = {
 export const TRANSACTION: CommandSpec = {
   name: "transaction",
   group: "Record",
-  summary: "changes that land whole or are taken back whole: begin, commit, rollback, list",
+  summary: "group changes that are committed or rolled back as a whole: begin, commit, rollback, list",
   details:
-    "begin prints the id of a new transaction. Later changes belong to it, until it is committed or rolled back. " +
-    "One that is begun within another is a savepoint. rollback takes back exactly its changes, and merges with " +
-    "later work of others; what does not merge stays as it is, and its path is a conflict. Without an id, the " +
-    "innermost active transaction is meant.",
+    "begin prints the id of a new transaction. Later changes belong to this transaction until it is committed or " +
+    "rolled back. A transaction that is begun within another one is a savepoint. rollback takes back exactly the " +
+    "transaction's changes, and merges the result with later work of others. A path that does not merge stays as " +
+    "it is and becomes a conflict. Without an id, commit and rollback are about the innermost active transaction.",
   args: [
     { name: "<what>", description: "what to do", completes: ["begin", "commit", "rollback", "list"] },
     { name: "[id]", description: "the transaction, or the beginning of its id", completes: "operation" },
   ],
   options: [
-    { flags: "--name <name>", description: "begin: a name to show" },
-    { flags: "--session <id>", description: "begin: only the actions of this agent's session belong to it" },
-    { flags: "--pid <pid>", description: "begin: roll back when this process has ended", value: "count" },
-    { flags: "--keep", description: "begin, with --pid: commit instead" },
-    { flags: "--force", description: "rollback: leave what cannot be changed and do the rest" },
+    { flags: "--name <name>", description: "with begin: a name for the transaction" },
+    {
+      flags: "--session <id>",
+      description: "with begin: only the actions of this agent's session belong to the transaction",
+    },
+    { flags: "--pid <pid>", description: "with begin: roll back when this process has ended", value: "count" },
+    {
+      flags: "--keep",
+      description: "with begin and --pid: commit when the process has ended, instead of rolling back",
+    },
+    { flags: "--force", description: "with rollback: leave what cannot be changed, and roll back the rest" },
   ],
   examples: [
-    { line: "chronicle transaction begin --name refactoring", why: "from here on …" },
-    { line: "chronicle transaction rollback", why: "… and back to here" },
+    { line: "chronicle transaction begin --name refactoring", why: "changes from here on belong to it" },
+    { line: "chronicle transaction rollback", why: "take them all back" },
     { line: "chronicle run --rollback-on-failure -- make", why: "a transaction around one command" },
   ],
 };

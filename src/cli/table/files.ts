@@ -4,23 +4,29 @@ const GROUP = "Files";
 
 const IF_MATCH: OptionSpec = {
   flags: "--if-match <hash>",
-  description: "only if the path has this content now (*: any, none: nothing is there); else exit 6",
+  description:
+    "write only if the hash of the present content is this one (*: any hash; none: the path does not exist); " +
+    "else exit with 6",
 };
 
 export const FILES: CommandSpec = {
   name: "files",
   group: GROUP,
   summary: "list the files as they are recorded, now or at a moment",
-  details: "Files on disk that are not recorded yet are not listed: see status.",
+  details: "Files on disk that are not recorded yet are not listed; `chronicle status` shows them.",
   args: [{ name: "[path]", description: "a folder: only what is beneath it", completes: "path" }],
   options: [
-    { flags: "--depth <n>", description: "1: only direct children (default: all that is beneath)", value: "count" },
-    { flags: "--at <moment>", description: "as they were then", completes: "moment" },
+    {
+      flags: "--depth <n>",
+      description: "how many levels of folders to list; 1: only direct children (default: all)",
+      value: "count",
+    },
+    { flags: "--at <moment>", description: "list the files as they were at this moment", completes: "moment" },
   ],
   examples: [
     { line: "chronicle -w session-17 files", why: "all files of a workspace without a folder" },
     { line: "chronicle files src --depth 1 --at 10m", why: "the files in src ten minutes ago" },
-    { line: "chronicle cat README.md", why: "one of them" },
+    { line: "chronicle cat README.md", why: "print one of these files" },
   ],
 };
 
@@ -33,11 +39,18 @@ export const PUT: CommandSpec = {
     "recorded first. Missing folders are made.",
   args: [
     { name: "<path>", description: "its path in the workspace", completes: "path" },
-    { name: "[file]", description: "the file with its content (default, or -: stdin)", completes: "path" },
+    {
+      name: "[file]",
+      description: "the file that holds the new content (default: stdin, which can also be written as -)",
+      completes: "path",
+    },
   ],
   options: [
     IF_MATCH,
-    { flags: "--mode <octal>", description: "its permissions, such as 755 (default: as they are, else 644)" },
+    {
+      flags: "--mode <octal>",
+      description: "the file's permissions, such as 755 (default: unchanged; for a new file: 644)",
+    },
   ],
   examples: [
     { line: "echo hello | chronicle -w session-17 put notes/hello.txt", why: "into a workspace without a folder" },
@@ -52,8 +65,11 @@ export const RM: CommandSpec = {
   summary: "delete a file and record that; undo brings it back",
   args: [{ name: "<path>", description: "the file, link or folder", completes: "path" }],
   options: [
-    { flags: "-r, --recursive", description: "a folder, with all that is in it" },
-    { flags: "--if-match <hash>", description: "only if the path has this content now; else exit 6" },
+    { flags: "-r, --recursive", description: "delete a folder with everything in it" },
+    {
+      flags: "--if-match <hash>",
+      description: "delete only if the hash of the present content is this one; else exit with 6",
+    },
   ],
   examples: [
     { line: "chronicle -w session-17 rm notes/hello.txt", why: "its history stays" },
@@ -70,8 +86,11 @@ export const MV: CommandSpec = {
     { name: "<to>", description: "its new path (not the folder to put it in)", completes: "path" },
   ],
   options: [
-    { flags: "--overwrite", description: "replace a file or link that is there" },
-    { flags: "--if-match <hash>", description: "only if <from> has this content now; else exit 6" },
+    { flags: "--overwrite", description: "replace a file or link that is at <to> already" },
+    {
+      flags: "--if-match <hash>",
+      description: "move only if the hash of the present content of <from> is this one; else exit with 6",
+    },
   ],
-  examples: [{ line: "chronicle -w session-17 mv draft.md final.md", why: "another name" }],
+  examples: [{ line: "chronicle -w session-17 mv draft.md final.md", why: "give the file another name" }],
 };

@@ -9,14 +9,14 @@ export const CONFIG: CommandSpec = {
   group: KEEP_GROUP,
   summary: "show or change what is tracked, and the limits",
   details:
-    "Keys: useGitignore, excludePatterns, excludeGlobs, forceInclude, maxEntries, maxBytes, maxFileSize, " +
-    "keepAside, protectedNames. A list takes all its values at once. With keepAside false, the next gc also frees " +
-    "what was kept aside before, so that no undo brings it back. It also shows the limits of pruning " +
-    "(max_snapshots, max_age_days, min_age_hours, max_store_bytes), and the config.yaml that sets them: only a " +
-    "person changes these.",
+    "The keys are useGitignore, excludePatterns, excludeGlobs, forceInclude, maxEntries, maxBytes, maxFileSize, " +
+    "keepAside and protectedNames. For a list, give all its values at once: they replace the present ones. If " +
+    "keepAside is false, the next gc also frees what was kept aside before, and no undo can bring that back. " +
+    "config also shows the limits of pruning (max_snapshots, max_age_days, min_age_hours, max_store_bytes) and " +
+    "the config.yaml that sets them. Only a person changes these limits.",
   args: [
     { name: "[key]", description: "one of the keys", completes: "config-key" },
-    { name: "[value...]", description: "its new value; for a list, all values" },
+    { name: "[value...]", description: "the key's new value; for a list, all values" },
   ],
   options: [{ flags: "--clear", description: "make a list empty" }],
   examples: [
@@ -29,26 +29,27 @@ export const CONFIG: CommandSpec = {
 export const DU: CommandSpec = {
   name: "du",
   group: KEEP_GROUP,
-  summary: "how much the whole store takes on disk",
+  summary: "show how much space the whole store takes on disk",
   args: [],
   options: [
     {
       flags: "--by <what>",
-      description: "also the contents of this workspace by session, path or age",
+      description: "also show how much space this workspace's contents take, by session, path or age",
       completes: ["session", "path", "age"],
     },
   ],
   examples: [
-    { line: "chronicle du", why: "contents, logs, indexes and the rest: in any folder" },
-    { line: "chronicle du --by session", why: "what each session brought" },
+    { line: "chronicle du", why: "contents, logs, indexes and the rest; works in any folder" },
+    { line: "chronicle du --by session", why: "how much each session added" },
   ],
 };
 
 export const GC: CommandSpec = {
   name: "gc",
   group: KEEP_GROUP,
-  summary: "free contents that nothing names any more",
-  details: "Acts on the whole store, in any folder. Nothing that a history can still reach is removed.",
+  summary: "free contents that no history needs any more",
+  details:
+    "Acts on the whole store, whatever the current folder is. Nothing that a history can still reach is removed.",
   args: [],
   options: [],
   examples: [{ line: "chronicle gc", why: "after forget" }],
@@ -59,18 +60,18 @@ export const COMPACT: CommandSpec = {
   group: KEEP_GROUP,
   summary: "move the log into the archive and continue with a short one",
   details:
-    "Nothing is lost: every moment can still be restored, and verify reads the archive, too. With --drop-archive " +
-    "the whole history is verified, then its archived events are removed for good: the history begins at the " +
-    "compaction, earlier snapshots are listed but cannot be restored, and undo does not reach further back. " +
-    "Without a terminal that needs --yes.",
+    "Nothing is lost: every moment can still be restored, and verify reads the archive, too. With " +
+    "--drop-archive, the whole history is verified first; then its archived events are removed for good. The " +
+    "history then begins at the compaction: earlier snapshots are still listed but cannot be restored, and undo " +
+    "does not reach further back. Without a terminal, --drop-archive needs --yes.",
   args: [],
   options: [
-    { flags: "--drop-archive", description: "remove all archived events, once everything was verified" },
+    { flags: "--drop-archive", description: "verify everything, then remove all archived events" },
     { flags: "-y, --yes", description: "do not ask" },
   ],
   examples: [
     { line: "chronicle compact", why: "a shorter log; everything stays" },
-    { line: "chronicle compact --drop-archive", why: "forget the past; then `chronicle gc` frees its space" },
+    { line: "chronicle compact --drop-archive", why: "give up the past; `chronicle gc` then frees its space" },
   ],
 };
 
@@ -95,27 +96,35 @@ export const DOCTOR: CommandSpec = {
 export const WORKSPACES: CommandSpec = {
   name: "workspaces",
   group: KEEP_GROUP,
-  summary: "every workspace in the store: list them, create, archive",
+  summary: "list the workspaces of the store, create one, or archive one",
   details:
-    "create begins a workspace without a folder, whose files are only in its history: programs work in it through " +
-    "the API, and -w NAME selects it for every command. With --from it begins with the files that another " +
-    "workspace had at a moment (default: the last recorded state); contents are shared. An archived workspace is " +
-    "only read, until unarchive.",
+    "create begins a workspace without a folder: its files are only in its history. Programs work in it through " +
+    "the API, and -w NAME selects it for every command. With --from, the new workspace begins with the files " +
+    "that another workspace had at a moment (default: the last recorded state), and both share the contents. An " +
+    "archived workspace can only be read until unarchive.",
   args: [
     {
       name: "[what]",
       description: "what to do (default: list)",
       completes: ["list", "create", "archive", "unarchive"],
     },
-    { name: "[workspace]", description: "create: a name for it; else its name or id", completes: "workspace" },
+    {
+      name: "[workspace]",
+      description: "with create: a name for the new workspace; otherwise: the name or id of a workspace",
+      completes: "workspace",
+    },
   ],
   options: [
-    { flags: "--from <workspace[@moment]>", description: "create: begin with these files", completes: "workspace" },
+    {
+      flags: "--from <workspace[@moment]>",
+      description: "with create: begin with the files of this workspace",
+      completes: "workspace",
+    },
   ],
   tried: { "--at": "the moment follows the workspace: --from WORKSPACE@MOMENT" },
   examples: [
-    { line: "chronicle workspaces", why: "also those whose folder is gone" },
-    { line: "chronicle workspaces create session-17", why: "one without a folder" },
+    { line: "chronicle workspaces", why: "list them all, also those whose folder is gone" },
+    { line: "chronicle workspaces create session-17", why: "create one without a folder" },
     { line: "chronicle workspaces create try --from session-17@10m", why: "with the files of ten minutes ago" },
     { line: "chronicle -w try restore now --to ./try", why: "its files, in a folder" },
     { line: "chronicle workspaces archive session-17", why: "keep it, read-only" },
@@ -127,10 +136,12 @@ export const FORGET: CommandSpec = {
   group: KEEP_GROUP,
   summary: "remove a workspace's history from the store (never its files)",
   details:
-    "For 24 hours `chronicle unforget` brings it back; then `chronicle gc` frees it. Without a terminal it needs " +
-    "--yes. --now frees it at once: only a person at a terminal can say so, and only while nobody is at work in " +
-    "the workspace.",
-  args: [{ name: "<id>", description: "a name, an id or its unique prefix", completes: "workspace" }],
+    "For 24 hours, `chronicle unforget` can bring the history back; after that, `chronicle gc` frees its space. " +
+    "Without a terminal, forget needs --yes. With --now, the history cannot be brought back at all: only a " +
+    "person at a terminal can ask for that, and only while nobody is at work in the workspace.",
+  args: [
+    { name: "<id>", description: "the workspace's name, its id, or a unique prefix of the id", completes: "workspace" },
+  ],
   options: [{ flags: "-y, --yes", description: "do not ask" }, NOW],
   examples: [{ line: "chronicle forget 01JD", why: "a day later `chronicle gc` frees the space" }],
 };
@@ -138,13 +149,18 @@ export const FORGET: CommandSpec = {
 export const UNFORGET: CommandSpec = {
   name: "unforget",
   group: KEEP_GROUP,
-  summary: "bring back a history or a part of one that was given up within the last 24 hours, or list them",
-  details: "That is a forgotten history, or the part of a history that prune gave up.",
-  args: [{ name: "[id]", description: "an id, its unique prefix, or a name" }],
+  summary: "bring back what forget or prune gave up within the last 24 hours, or list it",
+  details: "forget gives up a whole history, and prune gives up a part of one.",
+  args: [
+    {
+      name: "[id]",
+      description: "an id from the list, a unique prefix of an id, or a name (default: list everything)",
+    },
+  ],
   options: [],
   examples: [
     { line: "chronicle unforget", why: "lists what can be brought back" },
-    { line: "chronicle unforget 01JD", why: "log, snapshots and undo as they were" },
+    { line: "chronicle unforget 01JD", why: "log, snapshots and undo are again as they were" },
   ],
   localOnly: { instead: "run it where the store is" },
 };
@@ -160,7 +176,10 @@ export const COMPLETION: CommandSpec = {
     { line: "source <(chronicle completion zsh)", why: "in ~/.zshrc" },
     { line: "chronicle completion fish > ~/.config/fish/completions/chronicle.fish", why: "once" },
   ],
-  localOnly: { instead: "it is the same wherever the store is: leave --remote out", ignoresEnvironment: true },
+  localOnly: {
+    instead: "the completions are the same wherever the store is: leave --remote out",
+    ignoresEnvironment: true,
+  },
 };
 
 export const COMPLETE: CommandSpec = {
@@ -189,27 +208,28 @@ export const PRUNE: CommandSpec = {
   group: RETENTION_GROUP,
   summary: "give up old moments, so that gc can free their contents",
   details:
-    "Each --keep rule keeps more. Without one, the limits of config.yaml hold, or those given here instead. The " +
-    "baseline, named and pinned snapshots, and everything that open transactions need are kept in any case " +
-    "(pinned ones unless --drop-pinned), as is everything younger than min_age_hours (24). A pruning is an event " +
-    "in the log: no line is removed, and verify says what was pruned. For 24 hours gc frees nothing of it, and " +
-    "`chronicle unforget` brings it back. Without a terminal it needs --yes. --now lets gc free it at once: only " +
-    "a person at a terminal can say so, only while nobody is at work in the workspace, and only if no earlier " +
-    "pruning can still be brought back.",
+    "Each --keep rule keeps more. Without such a rule, the limits of config.yaml apply, or the limits that you " +
+    "give here instead. Some things are kept in any case: the baseline, named snapshots, pinned snapshots " +
+    "(unless --drop-pinned is given), everything that open transactions need, and everything younger than " +
+    "min_age_hours (24). A pruning is an event in the log: no line is removed, and verify says what was pruned. " +
+    "For 24 hours, gc frees nothing of what was pruned, and `chronicle unforget` can bring it back. Without a " +
+    "terminal, prune needs --yes. With --now, gc can free the contents at once: only a person at a terminal can " +
+    "ask for that, only while nobody is at work in the workspace, and only if no earlier pruning can still be " +
+    "brought back.",
   args: [],
   options: [
-    { flags: "--keep-last <n>", description: "the newest actions and snapshots", value: "count" },
-    { flags: "--keep-hourly <n>", description: "the newest one of each of so many hours", value: "count" },
-    { flags: "--keep-daily <n>", description: "the newest one of each of so many days (UTC)", value: "count" },
-    { flags: "--keep-weekly <n>", description: "the newest one of each of so many weeks", value: "count" },
-    { flags: "--keep-monthly <n>", description: "the newest one of each of so many months", value: "count" },
-    { flags: "--keep-yearly <n>", description: "the newest one of each of so many years", value: "count" },
-    { flags: "--keep-within <time>", description: "everything younger than this, such as 7d or 12h" },
-    { flags: "--keep-pinned", description: "keep pinned ones: the default" },
+    { flags: "--keep-last <n>", description: "keep this many of the newest actions and snapshots", value: "count" },
+    { flags: "--keep-hourly <n>", description: "keep the newest one of each of this many hours", value: "count" },
+    { flags: "--keep-daily <n>", description: "keep the newest one of each of this many days (UTC)", value: "count" },
+    { flags: "--keep-weekly <n>", description: "keep the newest one of each of this many weeks", value: "count" },
+    { flags: "--keep-monthly <n>", description: "keep the newest one of each of this many months", value: "count" },
+    { flags: "--keep-yearly <n>", description: "keep the newest one of each of this many years", value: "count" },
+    { flags: "--keep-within <time>", description: "keep everything younger than this, such as 7d or 12h" },
+    { flags: "--keep-pinned", description: "keep pinned actions and snapshots (the default)" },
     limit("--max-snapshots <n>", "instead of the configured limit (0: none)"),
     limit("--max-age-days <n>", "instead of the configured limit (0: none)"),
-    limit("--min-age-hours <n>", "instead of the configured one (0: none)"),
-    { flags: "--drop-pinned", description: "give up pinned ones too, if no rule keeps them" },
+    limit("--min-age-hours <n>", "use this limit instead of the configured one (0: no limit)"),
+    { flags: "--drop-pinned", description: "also give up pinned actions and snapshots that no rule keeps" },
     { flags: "-n, --dry-run", description: "only show what would be given up" },
     { flags: "-y, --yes", description: "do not ask" },
     NOW,
@@ -225,19 +245,20 @@ export const ERASE: CommandSpec = {
   group: RETENTION_GROUP,
   summary: "remove contents from the history: a secret, or a file that should never have been recorded",
   details:
-    "Erases the contents of a path and of everything beneath it, a content named by its SHA-256 (`chronicle " +
-    "history --json` shows it), or the contents of all paths that a pattern matches. From then on no command " +
-    "gives out these contents, and a restore leaves a path that needs one as it is and says so. Their bytes leave " +
-    "the store with the first gc after 24 hours; until then `chronicle unerase` brings them back. The log keeps " +
-    "their hashes, by which a short secret can be guessed: change the secret as well. Copies of such files that " +
-    "were kept aside are erased, too. Command lines, messages and records of users are not affected. The present " +
-    "content of a path is not erased: change or remove the file first. A path that the rules now leave out is an " +
-    "exception: it is recorded as deleted, and its file stays on disk. A file that gets such a content later is " +
-    "left out and named, and stays on disk. Other workspaces keep the contents until they are erased there. " +
-    "Folders that follow this workspace erase them as soon as they learn of it, except the contents of files that " +
-    "are in them now, and keep the bytes for 24 hours of their own. Without a terminal it needs --yes. --now " +
-    "frees the bytes at once: only a person at a terminal can say so, and only while nobody is at work in the " +
-    "workspace.",
+    "Erases one of these: the contents of a path and of everything beneath it; a content that is named by its " +
+    "SHA-256 (`chronicle history --json` shows it); or the contents of all paths that a pattern matches. From " +
+    "then on, no command gives out these contents. If a restore needs such a content for a path, it leaves the " +
+    "path as it is and says so. The bytes leave the store with the first gc after 24 hours; until then, " +
+    "`chronicle unerase` can bring the contents back. The log keeps their hashes, from which a short secret can " +
+    "be guessed: change the secret as well. Copies of such files that were kept aside are erased, too. Command " +
+    "lines, messages and records of users are not affected. The present content of a path is not erased: change " +
+    "or remove the file first. There is one exception: a path that the rules now leave out is recorded as " +
+    "deleted, and its file stays on disk. If a file gets an erased content later, the file is left out and " +
+    "named, and stays on disk. Other workspaces keep the contents until they are erased there. Folders that " +
+    "follow this workspace erase the contents as soon as they learn of the erasure, except the contents of files " +
+    "that are in these folders now; they keep the bytes for another 24 hours. Without a terminal, erase needs " +
+    "--yes. --now frees the bytes at once: only a person at a terminal can ask for that, and only while nobody " +
+    "is at work in the workspace.",
   args: [{ name: "[what]", description: "a path, or the SHA-256 of a content", completes: "path" }],
   options: [
     {
@@ -250,7 +271,7 @@ export const ERASE: CommandSpec = {
     NOW,
   ],
   examples: [
-    { line: "chronicle erase .env --dry-run", why: "which contents, and who else has them" },
+    { line: "chronicle erase .env --dry-run", why: "show which contents, and which other workspaces have them" },
     {
       line: "chronicle erase --match '*.pem' --reason 'keys do not belong here'",
       why: "every key that was ever recorded",
@@ -262,7 +283,7 @@ export const UNERASE: CommandSpec = {
   name: "unerase",
   group: RETENTION_GROUP,
   summary: "bring back contents that were erased within the last 24 hours, or list the erasures",
-  args: [{ name: "[id]", description: "an erasure's id, or its unique beginning" }],
+  args: [{ name: "[id]", description: "an erasure's id, or a unique beginning of the id" }],
   options: [],
   examples: [
     { line: "chronicle unerase", why: "each erasure: when, by whom and why" },
@@ -278,7 +299,7 @@ export const PIN: CommandSpec = {
   options: [{ flags: "--off", description: "remove the pin" }],
   examples: [
     { line: "chronicle pin 12", why: "snapshot 12 stays" },
-    { line: "chronicle pin 3f2a --off", why: "as chronicle unpin" },
+    { line: "chronicle pin 3f2a --off", why: "the same as chronicle unpin" },
   ],
 };
 

@@ -24,9 +24,10 @@ export const LIST: CommandSpec = {
   group: LOOK_GROUP,
   summary: "recent work, and the commands that undo it or restore the state before it",
   details:
-    "A bare `chronicle` does the same. Beside a snapshot it counts the paths that were changed outside of all work with " +
-    "a line of its own (a run, an undo, an agent's action); `--snapshots` counts all paths that were touched since the " +
-    "snapshot before, also where they are as they were.",
+    "`chronicle` without a command does the same. The number beside a snapshot counts the paths that were " +
+    "changed outside of all work that has its own line, such as a run, an undo or an agent's action. With " +
+    "`--snapshots`, the number counts all paths that were touched since the snapshot before, also those that are " +
+    "again as they were.",
   args: [],
   options: [
     { flags: "--snapshots", description: "list snapshots instead" },
@@ -43,19 +44,19 @@ export const LOG: CommandSpec = {
   group: LOOK_GROUP,
   summary: "the events, as the log holds them",
   details:
-    "In the order of the log. Text shows the newest 50 events, or with --from the first 50 from there on; --limit 0 shows " +
-    "all. JSON gives all unless --limit says otherwise.",
+    "The events are in the order of the log. As text, the newest 50 events are shown, or with --from the first " +
+    "50 from that event on; --limit 0 shows all. As JSON, all events are given unless --limit is given.",
   args: [],
   options: [
-    { flags: "--from <seq>", description: "first event", value: "count" },
-    { flags: "--to <seq>", description: "last event", value: "count" },
+    { flags: "--from <seq>", description: "the number (seq) of the first event to show", value: "count" },
+    { flags: "--to <seq>", description: "the number (seq) of the last event to show", value: "count" },
     {
       flags: "--limit <n>",
-      description: "how many: the newest, or with --from the first from there on (0: all)",
+      description: "show this many of the newest events, or with --from of the first ones from that event on (0: all)",
       value: "count",
     },
     { flags: "--reverse", description: "newest first" },
-    { flags: "--prefix <text>", description: "only records whose id begins with this, like file:src/" },
+    { flags: "--prefix <text>", description: "show only events of records whose id begins with this, like file:src/" },
   ],
   examples: [
     { line: "chronicle log --prefix file:src/ --reverse", why: "what happened below src, newest first" },
@@ -68,7 +69,7 @@ export const SHOW: CommandSpec = {
   group: LOOK_GROUP,
   summary: "one session: its command, times, exit code, roots and changes",
   args: [{ name: "[session]", description: "an id or its unique prefix (default: the latest)", completes: "session" }],
-  options: [{ flags: "-p, --patch", description: "also what it changed, as unified text" }],
+  options: [{ flags: "-p, --patch", description: "also show what the session changed, as unified text" }],
   examples: [
     { line: "chronicle show", why: "the latest session" },
     { line: "chronicle show 01JD --json", why: "for programs" },
@@ -80,7 +81,7 @@ export const SESSIONS: CommandSpec = {
   group: LOOK_GROUP,
   summary: "all sessions, newest first",
   args: [],
-  options: [{ flags: "--limit <n>", description: "at most so many (0: all)", value: "count" }],
+  options: [{ flags: "--limit <n>", description: "show at most this many (0: all)", value: "count" }],
   examples: [{ line: "chronicle sessions", why: "who ran what, and how it ended" }],
 };
 
@@ -89,18 +90,19 @@ export const DIFF: CommandSpec = {
   group: LOOK_GROUP,
   summary: "what differs between two moments",
   details:
-    "Without moments: between the latest snapshot and the disk. With one: between it and the disk. A moment is a " +
-    "snapshot's number, seq:N, an id or its prefix, a name, latest, baseline, now, a time (10m, " +
-    "2026-01-31T12:00), or X~2: two snapshots before X. git apply takes the text of -p. It refuses all of it if " +
-    "the text names a file whose content cannot be shown (binary, too large, a secret). Paths that could not be " +
-    "recorded now, or at one of the moments, cannot be compared: they are listed, and the exit code is then 1.",
+    "Without a moment, compares the latest snapshot with the disk. With one moment, compares that moment with " +
+    "the disk. A moment is a snapshot's number, seq:N, an id or its prefix, a name, latest, baseline, now, a " +
+    "time (10m, 2026-01-31T12:00), or X~2 (two snapshots before X). `git apply` accepts the text of -p, but " +
+    "refuses the whole text if it names a file whose content cannot be shown (because it is binary, too large, " +
+    "or a secret). Paths that could not be recorded now, or at one of the moments, cannot be compared: they are " +
+    "listed, and the exit code is 1.",
   usage: "[options] [from [to]] [--] [path...]",
   args: [
     { name: "[from]", description: "a moment (default: latest)", completes: "moment" },
     { name: "[to]", description: "a moment (default: now, the disk)", completes: "moment" },
     {
       name: "[path...]",
-      description: "only these; write -- before them if no moment is given",
+      description: "compare only these paths; write -- before them if you give no moment",
       completes: "path",
     },
   ],
@@ -130,7 +132,7 @@ export const MANIFEST: CommandSpec = {
 export const HISTORY: CommandSpec = {
   name: "history",
   group: LOOK_GROUP,
-  summary: "the iterations of a file, deletions too",
+  summary: "the iterations of a file, including its deletions",
   details: "If no such path is recorded, all recorded paths with that file name are listed, also deleted ones.",
   args: [ONE_PATH],
   options: [],
@@ -148,7 +150,9 @@ export const CAT: CommandSpec = {
     {
       ...ONE_PATH,
       name: "<file[@n]>",
-      description: "a path, and the iteration (default: the latest); a path called so if only that is recorded",
+      description:
+        "a path, and perhaps @ and an iteration (default: the latest); if only a path with this whole name is " +
+        "recorded, that path",
     },
   ],
   options: [
@@ -170,7 +174,7 @@ export const EXPLAIN: CommandSpec = {
   summary: "why a path is or is not tracked",
   args: [{ name: "<path...>", description: "paths, existing or not", completes: "path" }],
   options: [],
-  examples: [{ line: "chronicle explain dist/app.js", why: "names the rule and its line" }],
+  examples: [{ line: "chronicle explain dist/app.js", why: "names the rule, and the line that holds it" }],
 };
 
 export const VERIFY: CommandSpec = {
@@ -178,24 +182,26 @@ export const VERIFY: CommandSpec = {
   group: PROVE_GROUP,
   summary: "recompute everything and list every problem",
   details:
-    "Changes nothing. Reads all contents of the store, also those that only its other workspaces need. Exits 4 if " +
-    "something is damaged. With --repair-from, each content that is missing or " +
-    "damaged is looked for by its SHA-256: among the files below a folder (it may be the workspace's own), in " +
-    "another store, or at a server (`origin`: that of the origin which a replica follows; the token is given as " +
-    "with --remote). A content that is found is stored again, and damaged files of the store are set aside until " +
-    "the next gc. The history is not changed. Exits 0 only if nothing is damaged afterwards.",
+    "Without --repair-from, verify changes nothing. It reads all contents of the store, also those that only " +
+    "other workspaces of the store need, and exits with 4 if something is damaged. With --repair-from, verify " +
+    "looks for each missing or damaged content by its SHA-256: among the files below a folder (which may be the " +
+    "workspace's own folder), in another store, or at a server, whose token is given as with --remote. For a " +
+    "replica, `origin` means the server of the origin that it follows. A content that is found is stored again, " +
+    "and damaged files of the store are set aside until the next gc. The history is not changed. verify then " +
+    "exits with 0 only if nothing is damaged afterwards.",
   args: [],
   options: [
-    { flags: "--quick", description: "log, links, root and heads only; no contents" },
+    { flags: "--quick", description: "check only the log, its links, its root and its heads, and no contents" },
     {
       flags: "--expect <file>",
       description:
-        "the earlier output of head (-: stdin): also finds that the log was cut, replaced or rolled back since",
+        "an earlier output of `chronicle head` (-: stdin); verify then also finds out if the log was cut, replaced " +
+        "or rolled back since",
       completes: "path",
     },
     {
       flags: "--repair-from <place>",
-      description: "replace bad contents from a folder, a store, a server's URL[#WORKSPACE], or origin",
+      description: "replace bad contents with good ones from a folder, a store, a server (URL[#WORKSPACE]) or `origin`",
       repeated: true,
       completes: "path",
       localOnly: {
@@ -219,23 +225,24 @@ export const HEAD: CommandSpec = {
   group: PROVE_GROUP,
   summary: "the signed head, which commits to the whole history",
   details:
-    "A signed note (C2SP checkpoint). Keep it in another place: `verify --expect` checks the log against it. If " +
-    "the history is not signed (the kept head or the key is missing or belongs to another history), no head is " +
-    "printed, and the exit code is 6. If the log contradicts the kept head (it was cut or replaced, or the store " +
-    "was restored from an older copy), nothing can be recorded. In both cases --accept continues from the present " +
-    "log: an event names the log's end and the old head, whose note is kept. Without a terminal it needs --yes.",
+    "The head is printed as a signed note (C2SP checkpoint). Keep it in another place: `verify --expect` can " +
+    "later check the log against it. If the history is not signed (the kept head or the key is missing or " +
+    "belongs to another history), no head is printed, and the exit code is 6. If the log contradicts the kept " +
+    "head (it was cut or replaced, or the store was restored from an older copy), nothing can be recorded. In " +
+    "both cases, --accept continues from the present log: an event names the end of this log and the old head, " +
+    "and the note of the old head is kept. Without a terminal, --accept needs --yes.",
   args: [],
   options: [
     {
       flags: "--accept",
-      description: "continue from the present log, with a new head: for people",
+      description: "continue from the present log with a new head; only a person may do this",
       localOnly: { why: "--accept is about a store of this machine", instead: "run it there, in a terminal" },
     },
     { flags: "-y, --yes", description: "do not ask" },
   ],
   examples: [
     { line: "chronicle head > head.txt", why: "keep it" },
-    { line: "chronicle head --json", why: "with its parts and the key" },
+    { line: "chronicle head --json", why: "the parts of the head, and the key" },
     { line: "chronicle head --accept", why: "after the store was put back from an older backup" },
   ],
 };
@@ -243,14 +250,14 @@ export const HEAD: CommandSpec = {
 export const ACTIONS: CommandSpec = {
   name: "actions",
   group: "Look",
-  summary: "the actions of agents' tools, newest first; one action with its differences to now",
+  summary: "list the actions of agents' tools, newest first, or compare one action with the present state",
   details:
-    "An action is one tool call. The paths that it was about to touch were recorded before it ran. Text shows the " +
-    "last 20; JSON gives all unless --limit says otherwise.",
+    "An action is one tool call. The paths that it was about to touch were recorded before it ran. As text, the " +
+    "newest 20 are shown; as JSON, all are given unless --limit is given.",
   args: [{ name: "[action]", description: "an id, its beginning, or the agent's own id of the call" }],
   options: [
-    { flags: "--session <id>", description: "only this session's (an id or its beginning)" },
-    { flags: "--turn <id>", description: "only this turn's (an id or its beginning)" },
+    { flags: "--session <id>", description: "only actions of this session (its id, or the beginning of its id)" },
+    { flags: "--turn <id>", description: "only actions of this turn (its id, or the beginning of its id)" },
     { flags: "--limit <n>", description: "at most so many, the newest (default 20; 0: all)", value: "count" },
   ],
   examples: [
@@ -263,18 +270,23 @@ export const ACTIONS: CommandSpec = {
 export const ROLLBACK: CommandSpec = {
   name: "rollback",
   group: "Go back",
-  summary: "make the files of one action as they were before it",
+  summary: "make the files of one action equal to their state before the action",
   details:
-    "Later changes of these files are reverted too, whoever made them: the present state is recorded first, and " +
-    "`chronicle undo` restores it. To take back only what the action did, and leave later work, use `chronicle " +
-    "undo --action ID`. On a terminal it asks as undo does, and always with --outside.",
+    "Later changes of these files are taken back too, whoever made them. The present state is recorded first, " +
+    "and `chronicle undo` restores it. To take back only what the action did, and leave later work, use " +
+    "`chronicle undo --action ID`. On a terminal, rollback asks in the same cases as undo, and always with " +
+    "--outside.",
   args: [{ name: "<action>", description: "an id, its beginning, or the agent's own id of the call" }],
   options: [
-    { flags: "--dry-run", description: "say what would be done or refused, change nothing (exit code as without it)" },
-    { flags: "--force", description: "leave what cannot be changed and do the rest" },
+    {
+      flags: "--dry-run",
+      description:
+        "show what would be done or refused, and change nothing (the exit code is the same as without --dry-run)",
+    },
+    { flags: "--force", description: "leave what cannot be changed, and do the rest" },
     {
       flags: "--outside <path>",
-      description: "only this path outside of the workspace (absolute; may be repeated)",
+      description: "restore only this path, which is outside of the workspace (an absolute path; may be repeated)",
       repeated: true,
     },
     ...ASKING,

@@ -9,28 +9,41 @@ export const INIT: CommandSpec = {
   group: RECORD_GROUP,
   summary: "begin a history for a folder and take the baseline (snapshot 0)",
   details:
-    "The first path is the workspace's own folder; further ones are tracked beside it. A single file may be a " +
-    "root; no root may lie within another one. Without a path: the current folder. If the folder has a workspace " +
-    "already, that one is used; a further path that it does not track is refused. The history of a single file " +
-    "continues only in a file of that name, never in a folder. In a folder that another workspace records, both " +
-    "record it: commands there use the new, inner one, and init says so.",
+    "The first path is the workspace's own folder; further paths are tracked beside it. A root may also be a " +
+    "single file, but no root may lie within another one. Without a path, the current folder is used. If the " +
+    "folder has a workspace already, that workspace is used, and a further path that it does not track is " +
+    "refused. The history of a single file continues only in a file of the same name, never in a folder. If " +
+    "another workspace already records the folder, both workspaces record it from then on: commands in the " +
+    "folder use the new, inner workspace, and init says so.",
   args: [{ name: "[path...]", description: "folders or single files to track", completes: "path" }],
   options: [
     {
       flags: "--exclude <pattern>",
-      description: "leave out: a path component, or with / a part of the path",
+      description: "leave out paths that have this component; if it contains /, paths that have this part",
       repeated: true,
     },
-    { flags: "--exclude-glob <glob>", description: "leave out file names that match", repeated: true },
+    { flags: "--exclude-glob <glob>", description: "leave out files whose name matches", repeated: true },
     {
       flags: "--force-include <pattern>",
-      description: "include it, whatever other rules say (same form as --exclude)",
+      description: "include such paths, whatever other rules say (same form as --exclude)",
       repeated: true,
     },
     { flags: "--no-gitignore", description: "do not respect .gitignore" },
-    { flags: "--max-entries <n>", description: "most paths (default 300000; 0: no limit)", value: "count" },
-    { flags: "--max-bytes <size>", description: "most bytes (default 2GiB; 0: no limit)", value: "size" },
-    { flags: "--max-file-size <size>", description: "leave out larger files (default 0: no limit)", value: "size" },
+    {
+      flags: "--max-entries <n>",
+      description: "record at most this many paths (default 300000; 0: no limit)",
+      value: "count",
+    },
+    {
+      flags: "--max-bytes <size>",
+      description: "record at most this many bytes (default 2GiB; 0: no limit)",
+      value: "size",
+    },
+    {
+      flags: "--max-file-size <size>",
+      description: "leave out files larger than this (default: 0, which means no limit)",
+      value: "size",
+    },
     {
       flags: "--adopt <id>",
       description: "continue this workspace's history in a folder that was moved or copied",
@@ -38,12 +51,14 @@ export const INIT: CommandSpec = {
     },
     {
       flags: "--force",
-      description: "allow /, a home folder and Desktop, Documents, Downloads; adopt from a folder that still exists",
+      description:
+        "allow /, a home folder, Desktop, Documents and Downloads; with --adopt: allow it although the old folder " +
+        "still exists",
     },
   ],
   examples: [
     { line: "chronicle init", why: "protect this folder" },
-    { line: "chronicle init --exclude build --max-bytes 10GiB", why: "leave build folders out, allow more" },
+    { line: "chronicle init --exclude build --max-bytes 10GiB", why: "leave build folders out, and allow more bytes" },
     { line: "chronicle init ~/moved --adopt 01JD", why: "continue after the folder was moved" },
   ],
   localOnly: {
@@ -56,20 +71,22 @@ export const RUN: CommandSpec = {
   group: RECORD_GROUP,
   summary: "run a command, record what it changes, say how to take it back",
   details:
-    "stdin, stdout and the terminal are the command's; Chronicle's own messages go to stderr. The exit code is " +
-    "the command's, or 128 + signal if a signal ended it (after Ctrl-C, Chronicle ends by SIGINT as well, so that " +
-    "a shell's loop ends), even if the recording failed meanwhile. It is 125 if Chronicle failed before the " +
-    "command started, 122 if --rollback-on-failure could not take back all changes of a failed command, and 1 if " +
-    "the command succeeded, but removed or overwrote omitted files that nobody kept, or its changes could not be " +
-    "committed (--rollback-on-failure; NOT committed names what keeps them). A file that you excluded (--exclude, " +
-    "--exclude-glob) and that the command overwrote is named, but changes no exit code, although its earlier content " +
-    "is gone; its removal does. A run within a run, or within an " +
-    "agent's tool call, is part of it: it is rolled back by itself, and undone with what is around it. No init is " +
-    "needed. Off the record (--otr), nothing is stored of the command, and the paths that it changes stay out of " +
-    "the history until somebody else changes them (or `chronicle snapshot --on-record PATH` includes them): status " +
-    "and explain name them, and no undo or restore overwrites them. While the command runs, only paths that agents' " +
-    "tools declare are recorded; options about the record are refused with --otr. With --json the result is one " +
-    "line of JSON at the end of stderr.",
+    "The command has stdin, stdout and the terminal to itself; Chronicle's own messages go to stderr. The exit " +
+    "code is that of the command, even if the recording failed meanwhile. If a signal ended the command, the " +
+    "exit code is 128 plus the signal's number. (After Ctrl-C, Chronicle itself also ends by SIGINT, so that a " +
+    "loop of the shell ends.) The exit code is 125 if Chronicle failed before the command started, and 122 if " +
+    "--rollback-on-failure could not take back all changes of a failed command. It is 1 if the command succeeded " +
+    "but removed or overwrote omitted files that nobody kept. It is also 1 if, with --rollback-on-failure, the " +
+    "changes of a successful command could not be committed; a line that begins with NOT committed then names a " +
+    "command that keeps them. If the command overwrote a file that you excluded (--exclude, --exclude-glob), the " +
+    "file is named, but the exit code does not change, although the earlier content is gone. If the command " +
+    "succeeded but removed such a file, the exit code is 1. A run within another run, or within an agent's tool " +
+    "call, is part of it: the inner run is rolled back by itself, but undone together with what is around it. No " +
+    "init is needed. Off the record (--otr), nothing is stored of the command, and the paths that it changes " +
+    "stay out of the history until somebody else changes them, or `chronicle snapshot --on-record PATH` includes " +
+    "them. status and explain name these paths, and no undo or restore overwrites them. While a command runs off " +
+    "the record, only paths that agents' tools declare are recorded. Options about the record are refused with " +
+    "--otr. With --json, the result is one line of JSON at the end of stderr.",
   usage: "[options] [--] <command> [argument...]",
   args: [{ name: "[command...]", description: "the command and its arguments" }],
   options: [
@@ -79,7 +96,8 @@ export const RUN: CommandSpec = {
     {
       flags: "--network-events <file>",
       description:
-        "keep this JSON array with the session: what a sandbox or proxy saw; read when the command has ended",
+        "keep the JSON array in this file with the session, such as what a sandbox or proxy saw; it is read when the " +
+        "command has ended",
       completes: "path",
     },
     { flags: "--note <text>", description: "keep a note with the session", repeated: true },
@@ -116,19 +134,21 @@ export const SNAPSHOT: CommandSpec = {
   group: RECORD_GROUP,
   summary: "record the present state and give it a number",
   details:
-    "It says the number of changes that `chronicle list` has beside it: those outside of runs and all other work with a " +
-    "line of its own there. Exits 1 if something could not be recorded (coverage is partial), and names it; over a " +
-    "limit, it names the folder and the number of its paths.",
+    "The printed number of changes is the one that `chronicle list` shows beside the snapshot: it counts only " +
+    "changes outside of all work that has its own line there, such as runs. If something could not be recorded " +
+    "(the coverage is partial), snapshot names it and exits with 1. If that is a folder that exceeds a limit, " +
+    "snapshot names the folder and the number of its paths.",
   args: [],
   options: [
-    { flags: "-m, --message <text>", description: "what this state is" },
-    { flags: "--name <name>", description: "a name for the moment, to be used like its number" },
-    { flags: "--pin", description: "never prune it" },
-    { flags: "--paranoid", description: "read every file again, whatever its stat says" },
+    { flags: "-m, --message <text>", description: "a message that describes this state" },
+    { flags: "--name <name>", description: "a name that can be used for this moment like its number" },
+    { flags: "--pin", description: "never prune this snapshot" },
+    { flags: "--paranoid", description: "read every file again, even if its size and times have not changed" },
     {
       flags: "--accept-deletions",
       description:
-        "record all files as deleted, although the folder is on another device or mount than before: for people",
+        "record all files as deleted although the folder is on another device or mount than before; only a person " +
+        "may do this",
     },
     {
       flags: "--on-record <path>",
@@ -147,9 +167,12 @@ export const SNAPSHOT: CommandSpec = {
 
 const FOLDER: OptionSpec = {
   flags: "--folder <dir>",
-  description: "a record store of its own in this folder (default: the workspace of the current folder)",
+  description: "use the separate record store in this folder (default: the records of the current folder's workspace)",
   completes: "path",
-  localOnly: { why: "--folder is on this machine, and the server is elsewhere", instead: "for no server: --remote ''" },
+  localOnly: {
+    why: "--folder is on this machine, and the server is elsewhere",
+    instead: "to use no server: --remote ''",
+  },
 };
 
 export const RECORD: CommandSpec = {
@@ -157,13 +180,14 @@ export const RECORD: CommandSpec = {
   group: RECORDS_GROUP,
   summary: "JSON records of your own on the hash-chained log: put, get, delete, list, replay, export, verify",
   details:
-    "put writes a record (a JSON object; -: from stdin), get prints one, delete leaves a tombstone: no line is " +
-    "ever removed. list shows the live records, replay every event of records, export one JSON line for each live " +
-    "record. verify recomputes the whole chain and exits 4 if something is damaged. compact moves the log into " +
-    "the archive. backup makes a new folder beneath <id>: of a store of its own (--folder) a copy that is such a " +
-    "store again; of a workspace its log, which also holds the history of its files, without their contents, and " +
-    "records.ndjson with the live records, as export prints them: no command opens that copy. A missing record " +
-    "exits 3.",
+    "put writes a record, which is a JSON object (-: read it from stdin). get prints a record. delete leaves a " +
+    "tombstone: no line is ever removed. list shows the live records, replay shows every event of records, and " +
+    "export prints one JSON line for each live record. verify recomputes the whole chain and exits with 4 if " +
+    "something is damaged. compact moves the log into the archive. backup makes a new folder beneath <id>. With " +
+    "--folder, the backup is a complete record store, which --folder can open. Without --folder, the backup " +
+    "holds the log of the workspace, which includes the history of its files but not their contents, and " +
+    "records.ndjson with the live records, as export prints them; no command opens this backup. If a record is " +
+    "missing, the exit code is 3.",
   args: [
     {
       name: "<what>",
@@ -175,8 +199,12 @@ export const RECORD: CommandSpec = {
   ],
   options: [
     FOLDER,
-    { flags: "--from <seq>", description: "replay from this event on", value: "count" },
-    { flags: "--depth <n>", description: "the depth in nested agents (put, delete; default 0)", value: "count" },
+    { flags: "--from <seq>", description: "with replay: begin with this event", value: "count" },
+    {
+      flags: "--depth <n>",
+      description: "with put and delete: how deep the writing agent is nested in other agents (default 0)",
+      value: "count",
+    },
   ],
   examples: [
     { line: `chronicle record put FACT-001 '{"text": "the sky is blue"}'`, why: "durable when it returns" },
@@ -191,12 +219,17 @@ export const IMPORT: CommandSpec = {
   group: RECORDS_GROUP,
   summary: "bring in the records of another program's log, verified line by line",
   details:
-    "chronomemory: the original's events.wal. Every line's hash and link is checked first: if one is wrong, the " +
-    "line is named, and nothing is imported. One event before the records holds the times, head and SHA-256 of " +
-    "the original. It also names what could not be verified (with --accept-checkpoint or --up-to-tear).",
+    "The log of chronomemory is its events.wal. First, the hash and the link of every line are checked: if one " +
+    "is wrong, the line is named, and nothing is imported. Before the records, one event is written with the " +
+    "times, the head and the SHA-256 of the original log. With --accept-checkpoint or --up-to-tear, this event " +
+    "also names what could not be verified.",
   args: [{ name: "<file>", description: "the log", completes: "path" }],
   options: [
-    { flags: "--from <program>", description: "whose log it is: chronomemory", completes: ["chronomemory"] },
+    {
+      flags: "--from <program>",
+      description: "the program that wrote the log: chronomemory",
+      completes: ["chronomemory"],
+    },
     FOLDER,
     { flags: "--round-numbers", description: "round integers beyond 2^53 instead of refusing the file" },
     {

@@ -7,13 +7,14 @@ export const SERVE: CommandSpec = {
   group: SERVE_GROUP,
   summary: "serve the store's workspaces over HTTP, on a Unix socket and on ports",
   details:
-    "One process serves a store for its user: every workspace of the store, and the folder in which it is started " +
-    "(it begins a history there if there is none). Only the owner can use the Unix socket, without a token. " +
-    "--port adds 127.0.0.1 (and ::1), where each request bears a token: one of `chronicle token create`, or the " +
-    "operator's. The operator's is that of $CHRONICLE_TOKEN or --token-file, else one is made and kept in the " +
-    "configuration folder. --listen is for other machines. Hooks start this process themselves (--idle), and work " +
-    "without it, only slower. On SIGTERM it answers all requests that it has accepted, then ends; a second signal " +
-    "ends it at once. More: docs/server.md.",
+    "One process serves a store for its user. It serves every workspace of the store, and the folder in which it " +
+    "is started; if that folder has no history, serve begins one. Only the owner can use the Unix socket, and " +
+    "needs no token there. --port adds a port of 127.0.0.1 (and ::1), where each request must bear a token: one " +
+    "that `chronicle token create` made, or the operator's token. The operator's token is that of " +
+    "$CHRONICLE_TOKEN or --token-file; without these, one is made and kept in the configuration folder. --listen " +
+    "is for other machines. Hooks start this process themselves (with --idle). They also work without it, but " +
+    "are slower. On SIGTERM it answers all requests that it has accepted, then ends; a second signal ends it at " +
+    "once. More: docs/server.md.",
   args: [],
   options: [
     {
@@ -22,7 +23,7 @@ export const SERVE: CommandSpec = {
       completes: "path",
     },
     { flags: "--port <n>", description: "listen on this port of this machine as well (0: any)", value: "count" },
-    { flags: "--listen <host:port>", description: "listen there, for other machines" },
+    { flags: "--listen <host:port>", description: "listen on this address and port, for other machines" },
     {
       flags: "--allow-host <name>",
       description: "with --listen: a host name by which clients reach it",
@@ -31,14 +32,18 @@ export const SERVE: CommandSpec = {
     },
     {
       flags: "--allow-origin <origin>",
-      description: "let pages of this origin send requests, and read the replies",
+      description: "let web pages of this origin send requests and read the replies",
       value: "text",
       repeated: true,
     },
     { flags: "--tls-cert <file>", description: "with --listen: the certificate (PEM)", completes: "path" },
-    { flags: "--tls-key <file>", description: "with --listen: its key (PEM)", completes: "path" },
+    { flags: "--tls-key <file>", description: "with --listen: the certificate's key (PEM)", completes: "path" },
     { flags: "--behind-proxy", description: "with --listen: plain HTTP, since a proxy in front speaks TLS" },
-    { flags: "--token-file <file>", description: "the operator's token (0600)", completes: "path" },
+    {
+      flags: "--token-file <file>",
+      description: "a file with the operator's token, which only its owner may read (0600)",
+      completes: "path",
+    },
     {
       flags: "--oidc-issuer <url>",
       description: "also accept tokens of this OpenID provider, with the rights in their claims",
@@ -57,17 +62,19 @@ export const SERVE: CommandSpec = {
     },
     {
       flags: "--watch-most <n>",
-      description: "watch so many of the store's folders, those used last (default 32); others from their first use",
+      description:
+        "watch this many of the store's folders, the most recently used ones (default 32); others are watched from " +
+        "their first use on",
       value: "count",
     },
     {
       flags: "--replication",
-      description: "let replicas follow its workspaces, on the same socket and ports (docs/replication.md)",
+      description: "let replicas follow the store's workspaces, on the same socket and ports (docs/replication.md)",
     },
-    { flags: "--metrics-public", description: "/metrics needs no token" },
+    { flags: "--metrics-public", description: "give out /metrics without a token" },
     {
       flags: "--idle <seconds>",
-      description: "end after so long without a request, and host no folder (default: never end)",
+      description: "end after this many seconds without a request, and host no folder (default: never end)",
       value: "seconds",
     },
     { flags: "--quiet", description: "print nothing" },
@@ -77,11 +84,11 @@ export const SERVE: CommandSpec = {
     { line: "chronicle serve --port 7420", why: "for programs of this machine, with a token" },
     {
       line: "chronicle serve --replication --socket /run/user/1000/origin/c.sock",
-      why: "for `chronicle replicate FOLDER --connect` that socket",
+      why: "for replicas, which use `chronicle replicate FOLDER --connect` with that socket",
     },
     {
       line: "chronicle serve --listen 0.0.0.0:7420 --allow-host files.example.org --tls-cert c.pem --tls-key k.pem",
-      why: "for others",
+      why: "for other machines",
     },
   ],
   localOnly: { instead: "start it on the machine where the store is", ignoresEnvironment: true },
@@ -92,9 +99,10 @@ export const TOKEN: CommandSpec = {
   group: SERVE_GROUP,
   summary: "the tokens of a server: create, list, revoke",
   details:
-    "create prints a new token, once: only its hash is kept (0600, in the configuration folder). A reader looks; " +
-    "an agent works, but cannot give up, free or administer; an operator may do everything. With --workspace, no " +
-    "other workspace exists for the token. A running server sees new and revoked tokens at once.",
+    "create prints a new token. The token is shown only this once, because only its hash is kept (0600, in the " +
+    "configuration folder). A reader can only look. An agent can work, but cannot give up, free or administer " +
+    "anything. An operator can do everything. With --workspace, the token is good for that workspace only, and " +
+    "sees no other. A running server sees new and revoked tokens at once.",
   args: [
     { name: "[what]", description: "what to do (default: list)", completes: ["create", "list", "revoke"] },
     { name: "[id]", description: "with revoke: the id of the token, or its beginning" },
@@ -111,15 +119,19 @@ export const TOKEN: CommandSpec = {
     {
       flags: "--replica <id>",
       description:
-        "may present this replica, which began with another token (for example, the one that this token replaces)",
+        "let the token connect as this replica, which began with another token (for example, the one that this token " +
+        "replaces)",
       value: "text",
       repeated: true,
     },
-    { flags: "--name <text>", description: "its purpose, as lists and the history name it" },
-    { flags: "--expires <time>", description: "when it ends: 12h, 30d, or a date (default: never)" },
+    { flags: "--name <text>", description: "the token's name in lists and in the history, such as its purpose" },
+    { flags: "--expires <time>", description: "when the token ends: 12h, 30d, or a date (default: never)" },
   ],
   examples: [
-    { line: "chronicle token create --role agent --workspace session-42 --expires 30d", why: "for one session" },
+    {
+      line: "chronicle token create --role agent --workspace session-42 --expires 30d",
+      why: "a token for one session",
+    },
     { line: "chronicle token list", why: "all tokens; their texts are not kept" },
     { line: "chronicle token revoke 0fd1a2b3", why: "it is refused from now on" },
   ],
@@ -131,11 +143,12 @@ export const MCP: CommandSpec = {
   group: "Agents",
   summary: "serve this workspace to an agent (Model Context Protocol)",
   details:
-    "An agent's program starts it and speaks to it on stdin and stdout: to look at the history, take work back, " +
-    "and restore files. The agent cannot prune, erase, compact, collect, configure, pin, rebuild, archive, forget, " +
-    "or accept a head. docs/mcp.md lists the tools. Without -C it serves the folders that the client names, else " +
-    "the current one. With --http it listens on 127.0.0.1, and each request must bear a token: that of " +
-    "$CHRONICLE_MCP_TOKEN, else a new one, which is printed.",
+    "An agent's program starts this server and speaks to it on stdin and stdout. The agent can look at the " +
+    "history, take work back and restore files. It cannot prune, erase, compact, collect, configure, pin, " +
+    "rebuild, archive, forget, or accept a head. docs/mcp.md lists the tools. Without -C, the server serves the " +
+    "folders that the client names; if the client names none, it serves the current folder. With --http, the " +
+    "server listens on 127.0.0.1, and each request must bear a token: the one of $CHRONICLE_MCP_TOKEN or, if " +
+    "that is not set, a new one, which is printed.",
   args: [],
   options: [
     { flags: "--http", description: "listen on 127.0.0.1 instead of stdin and stdout" },
@@ -150,7 +163,7 @@ export const MCP: CommandSpec = {
     },
   ],
   examples: [
-    { line: "chronicle mcp", why: "for a client's configuration: command chronicle, argument mcp" },
+    { line: "chronicle mcp", why: "in a client's configuration: the command chronicle with the argument mcp" },
     { line: "chronicle -C ~/project mcp", why: "this folder, whatever the client says" },
     { line: "chronicle mcp --http --port 7420", why: "for clients that speak HTTP" },
   ],
@@ -164,31 +177,32 @@ export const AGENTS_COMMAND: CommandSpec = {
   group: AGENTS_GROUP,
   summary: "record every tool call of an AI agent: install, uninstall, status, test",
   details:
-    "install merges hooks (before and after each tool call, sessions, turns) and the MCP server into the agent's " +
-    "own configuration: comments, order and other entries stay, a backup is kept beside each file, and a second " +
-    "install changes nothing. A configuration that the agent would not accept (Claude Code ignores one with a " +
-    "comment) is refused, and the line is named. It also works before the agent itself is installed. With " +
-    "--strict a tool does not run if Chronicle cannot record it, unless Chronicle was uninstalled: the agent then " +
-    "works, and is told so. status also names files whose hooks the agent does not call. test sends a made-up " +
-    "tool call through the installed command.",
+    "install adds hooks and the MCP server to the agent's own configuration. The hooks are called before and " +
+    "after each tool call, and for sessions and turns. Comments, order and other entries stay, a backup is kept " +
+    "beside each file, and a second install changes nothing. A configuration that the agent would not accept is " +
+    "refused, and the line is named. (Claude Code, for example, ignores a configuration with a comment.) install " +
+    "also works before the agent itself is installed. With --strict, a tool does not run if Chronicle cannot " +
+    "record it. If Chronicle was uninstalled, tools run even with --strict, and the agent is told that nothing " +
+    "is recorded. status also names files whose hooks the agent does not call. test sends a made-up tool call " +
+    "through the installed command.",
   args: [
     { name: "<what>", description: "what to do", completes: ["install", "uninstall", "status", "test"] },
     {
       name: "[agent...]",
-      description: "claude, codex, gemini (default: all; for test those that are installed; install needs a name)",
+      description: "claude, codex or gemini (default: all; for test: the installed ones; install needs a name)",
       completes: AGENTS,
     },
   ],
   options: [
     { flags: "--project", description: "in the project's configuration, in the current folder (default: the user's)" },
     { flags: "--user", description: "in the user's configuration (default)" },
-    { flags: "--strict", description: "no tool runs unrecorded: fail closed" },
+    { flags: "--strict", description: "no tool runs unrecorded: if recording fails, the tool is refused" },
     { flags: "-n, --dry-run", description: "name the files that would change, write nothing" },
   ],
   examples: [
     { line: "chronicle agents install claude", why: "from now on, every tool call of Claude Code can be taken back" },
     { line: "chronicle agents install codex --project", why: "only in this project" },
-    { line: "chronicle agents status", why: "where it is installed, and whether it fires" },
+    { line: "chronicle agents status", why: "where the hooks are installed, and whether the agents call them" },
     { line: "chronicle agents test claude", why: "try the installed command" },
   ],
   localOnly: { instead: "install them on the machine where the agents work", ignoresEnvironment: true },
@@ -200,8 +214,8 @@ export const HOOK: CommandSpec = {
   summary: "answer one hook call of an agent (called by the agents)",
   args: [{ name: "<agent>", description: "claude, codex or gemini", completes: AGENTS }],
   options: [
-    { flags: "--strict", description: "fail closed" },
-    { flags: "--direct", description: "work on the store directly, without the server" },
+    { flags: "--strict", description: "refuse the tool if recording fails" },
+    { flags: "--direct", description: "use the store directly, without the server" },
   ],
   examples: [],
   hidden: true,

@@ -49,7 +49,7 @@ export function optionName({ flags }: OptionSpec): string {
 
 export const NOW: OptionSpec = {
   flags: "--now",
-  description: "free it at once, for good; always asks",
+  description: "leave no 24 hours in which it can be brought back; always asks for confirmation",
   localOnly: { why: "--now is about a store of this machine", instead: "run it there, in a terminal" },
 };
 
@@ -118,7 +118,9 @@ export function detailsOf({ details, args, options }: CommandSpec): string | und
   return [...(details === undefined ? [] : [details]), TIMES].join(" ");
 }
 
-const TIMES = "In a moment, a time without a zone is yours (TZ): 2026-01-31T09:30; 2026-01-31T09:30Z is UTC.";
+const TIMES =
+  "A moment that is a time without a zone, such as 2026-01-31T09:30, is in your time zone (TZ); " +
+  "2026-01-31T09:30Z is UTC.";
 
 /** Options that every command takes, before or after its name. */
 export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
@@ -130,13 +132,14 @@ export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
   },
   {
     flags: "--upstream",
-    description: "read a replica's mirror of its origin's history, instead of its own",
+    description: "in a replica: read the mirror of the origin's history instead of the replica's own history",
   },
   { flags: "--store <dir>", description: "where histories are kept (default: $CHRONICLE_HOME)", completes: "path" },
   {
     flags: "--remote <url>",
     description:
-      "ask this server instead (default: $CHRONICLE_REMOTE): http(s)://HOST:PORT, unix:/PATH or unix:, with #WORKSPACE",
+      "ask this server instead (default: $CHRONICLE_REMOTE): one of http(s)://HOST:PORT, unix:/PATH or just unix:, " +
+      "perhaps followed by #WORKSPACE",
     completes: "path",
   },
   {
@@ -144,7 +147,7 @@ export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
     description: "the token for --remote (default: $CHRONICLE_TOKEN)",
     completes: "path",
   },
-  { flags: "--direct", description: "do not use the store's process (CI does the same); see docs/process.md" },
+  { flags: "--direct", description: "do not use the store's process (setting $CI does the same); see docs/process.md" },
   { flags: "--json", description: "print one JSON document instead of text" },
   { flags: "--wait <seconds>", description: "how long to wait for a lock (default: 30)", value: "seconds" },
   { flags: "--no-color", description: "no colours (NO_COLOR does the same)" },

@@ -2,12 +2,15 @@ import type { CommandSpec, OptionSpec } from "./spec.ts";
 
 /** Options of `undo` and `changes` that select somebody's work. */
 export const SELECTION_OPTIONS: readonly OptionSpec[] = [
-  { flags: "--action <id>", description: "of one action: its id, or the agent's own id of the call" },
-  { flags: "--turn <id>", description: "of a turn of an agent (last: the one that changed something last)" },
-  { flags: "--session <id>", description: "of a run, a watch or an agent's session", completes: "session" },
-  { flags: "--actor <name>", description: "of an actor" },
-  { flags: "--file <path>", description: "of everybody, to this path and beneath it", completes: "path" },
-  { flags: "--since <moment>", description: "of everybody, since a moment (10m, 3, seq:40)", completes: "moment" },
+  { flags: "--action <id>", description: "the work of one action: its id, or the agent's own id of the call" },
+  {
+    flags: "--turn <id>",
+    description: "the work of one turn of an agent (last: the turn that changed something last)",
+  },
+  { flags: "--session <id>", description: "the work of a run, a watch or an agent's session", completes: "session" },
+  { flags: "--actor <name>", description: "the work of one actor" },
+  { flags: "--file <path>", description: "everybody's work on this path and beneath it", completes: "path" },
+  { flags: "--since <moment>", description: "everybody's work since a moment (10m, 3, seq:40)", completes: "moment" },
 ];
 
 /** Options that decide whether a person at a terminal is asked before files are changed. */
@@ -19,10 +22,10 @@ export const ASKING: readonly OptionSpec[] = [
 export const CHANGES: CommandSpec = {
   name: "changes",
   group: "Look",
-  summary: "what somebody did; by default: the agent's last turn",
+  summary: "show what somebody did (default: the agent's last turn)",
   details:
-    "Shows each path before the first and after the last of their changes. A path that others changed in between " +
-    "is shown in several pieces: no change of others is shown.",
+    "Shows each path as it was before the first and after the last change of the selected work. A path that " +
+    "others changed in between is shown in several pieces, so that no change of others is shown.",
   args: [],
   options: [...SELECTION_OPTIONS, { flags: "-p, --patch", description: "unified text" }],
   examples: [
@@ -35,11 +38,11 @@ export const CONFLICTS: CommandSpec = {
   name: "conflicts",
   group: "Go back",
   summary: "what an undo could not merge with later work",
-  details: "The file was left as it is; both contents are kept until the conflict is settled with resolve.",
+  details: "The file of a conflict was left as it is. Both contents are kept until resolve settles the conflict.",
   args: [],
   options: [
-    { flags: "--all", description: "settled ones, too" },
-    { flags: "-p, --patch", description: "unified text: what taking the undo would change" },
+    { flags: "--all", description: "also show conflicts that are settled" },
+    { flags: "-p, --patch", description: "show, as unified text, what --take-undo would change" },
   ],
   examples: [
     { line: "chronicle conflicts", why: "what waits for a decision" },
@@ -52,29 +55,29 @@ export const VERSIONS: CommandSpec = {
   group: "Go back",
   summary: "changes of replicas that lost against others' work",
   details:
-    "At an origin: a replica's change of a file that somebody else has changed meanwhile is not applied, but kept " +
-    "as a version. The replica merges it, or has a conflict; here the version can be printed and restored. The " +
-    "list says which versions were merged, and which one the file equals now. A restore records the present state " +
-    "first.",
+    "This command is for an origin. If a replica changes a file that somebody else has changed meanwhile, the " +
+    "replica's change is not applied at the origin, but kept there as a version. The replica then merges both " +
+    "changes, or has a conflict. At the origin, the version can be printed and restored. The list says which " +
+    "versions were merged, and which version the file equals now. --restore records the present state first.",
   args: [{ name: "[file]", description: "only versions of this file", completes: "path" }],
   options: [
     { flags: "--show <id>", description: "print the content of a version" },
-    { flags: "--restore <id>", description: "make the file equal to one" },
+    { flags: "--restore <id>", description: "make the file equal to this version" },
   ],
   examples: [
     { line: "chronicle versions notes.txt", why: "the versions of this file" },
     { line: "chronicle versions --show 0fd1a2b3:17", why: "its content, byte for byte" },
-    { line: "chronicle versions --restore 0fd1a2b3:17", why: "that was the right one" },
+    { line: "chronicle versions --restore 0fd1a2b3:17", why: "make the file equal to it" },
   ],
 };
 
 export const RESOLVE: CommandSpec = {
   name: "resolve",
   group: "Go back",
-  summary: "settle a conflict of an undo with later work, or of a folder with what it follows",
+  summary: "settle a conflict of an undo with later work, or of a folder with the workspace that it follows",
   details:
     "For a conflict of a sync, --take-undo takes the origin's side; `chronicle sync resolve` can also merge. The " +
-    "present state is recorded first; if the file changes, undo reverts that.",
+    "present state is recorded first. If the file changes, undo takes the change back.",
   args: [{ name: "<conflict>", description: "an id, its beginning, or the path" }],
   options: [
     { flags: "--keep-current", description: "the file stays as it is now" },

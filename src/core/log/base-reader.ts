@@ -165,7 +165,7 @@ class BaseReader {
     if (version === BASE_VERSION_MS) this.#fileColumns = FILE_COLUMNS_MS;
     else if (version !== BASE_VERSION) {
       throw new ChronicleError("FORMAT_UNSUPPORTED", `the base has version ${version}`, {
-        hint: "a newer Chronicle wrote it: update this one",
+        hint: "a newer version of Chronicle wrote it: update Chronicle",
       });
     }
     if (bytes.length < HEADER_FIXED) return undefined;

@@ -29,11 +29,11 @@ export function refuseOtherFormat(format: number, what: string): void {
   const isNewer = format > FORMAT_VERSION;
   throw new ChronicleError(
     "FORMAT_UNSUPPORTED",
-    `${what} has format ${format}, this Chronicle reads format ${FORMAT_VERSION} only`,
+    `${what} has format ${format}, but this version of Chronicle reads only format ${FORMAT_VERSION}`,
     {
       hint: isNewer
-        ? `a newer Chronicle wrote it, and reads it: update Chronicle. Nothing was changed`
-        : `the Chronicle that wrote it reads it (before format ${FORMAT_VERSION}); begin anew with this one. Nothing was changed`,
+        ? `a newer version of Chronicle wrote it: update Chronicle. Nothing was changed`
+        : `an older version of Chronicle wrote it, and only such a version (before format ${FORMAT_VERSION}) reads it; begin a new history with this version. Nothing was changed`,
       data: { format, reads: FORMAT_VERSION },
     },
   );

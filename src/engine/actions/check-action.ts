@@ -41,7 +41,7 @@ export function checkRequest(request: ActionRequest): void {
   }
   checkActorName(actor);
   if (depth !== undefined && !isCount(depth))
-    refuse("depth is not a whole number from 0 up", "0 at the top, 1 in an agent within it …");
+    refuse("depth is not a whole number from 0 up", "give 0 for the top agent, 1 for an agent that it starts …");
   if (onFailure !== undefined && onFailure !== "block" && onFailure !== "warn")
     refuse(`onFailure is ${JSON.stringify(onFailure)}`, "say block or warn");
   if (!isOwnerId(pid)) refuse("pid is not a process id", "leave it out, or give null");
@@ -50,11 +50,11 @@ export function checkRequest(request: ActionRequest): void {
 
 /** Checks the types of fields, because untyped programs make requests, too. Paths are checked where they are read. */
 function checkTypes({ otr, summary, payload }: { readonly [Key in "otr" | "summary" | "payload"]?: unknown }): void {
-  if (otr !== undefined && typeof otr !== "boolean") refuse("otr is neither true nor false", "say true");
+  if (otr !== undefined && typeof otr !== "boolean") refuse("otr is neither true nor false", "say true or false");
   if (summary !== undefined && typeof summary !== "string") refuse("its summary is not text", "leave it out");
   if (payload === undefined || payload === null) return;
   if (typeof payload !== "object")
-    refuse("its payload is not an object", 'give what the tool was given, as {"path": …}');
+    refuse("its payload is not an object", 'give the arguments of the tool, such as {"path": …}');
   const { command, paths } = payload as Record<string, unknown>;
   if (command !== undefined && typeof command !== "string") refuse("its command is not text", "give the shell line");
   if (paths !== undefined && !Array.isArray(paths)) refuse("its paths are not a list", 'give ["a", "b"]');

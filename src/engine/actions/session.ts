@@ -163,7 +163,7 @@ export async function findSession(context: Context, id: string): Promise<Session
   const only = (await listSessions(context)).find((one) => one.id === id);
   if (only === undefined)
     throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(id)}`, {
-      hint: "`chronicle sessions` lists them; of one that ran at a replica: `chronicle changes --session ID`",
+      hint: "`chronicle sessions` lists them; of a session that ran at a replica, `chronicle changes --session ID` shows the changes",
     });
   return only;
 }

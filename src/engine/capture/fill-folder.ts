@@ -145,7 +145,7 @@ export async function withoutGit(
 }
 
 function leftOut(path: WorkspacePath): SkippedShape {
-  const detail = `it would be a git repository's own state there: name it to have it (${shownPath(path)})`;
+  const detail = `it would become a git repository's own state there; to restore it nevertheless, name it: ${shownPath(path)}`;
   return skippedShape({ path, reason: "git", detail });
 }
 
@@ -179,9 +179,13 @@ function sideBySide(changes: readonly Change[]): Change[] {
   }
   const taken = changes.find((change) => folders.has(change.path));
   if (taken !== undefined) {
-    throw new ChronicleError("REFUSED", `${shownPath(taken.path)} has the name of the folder for a further root`, {
-      hint: "restore the roots one after the other, by naming paths",
-    });
+    throw new ChronicleError(
+      "REFUSED",
+      `${shownPath(taken.path)} has the name of the folder that a further root would get`,
+      {
+        hint: "restore the roots one after the other, by naming paths",
+      },
+    );
   }
   for (const path of folders) {
     const after = { path, kind: "dir" as const, mode: ROOT_MODE, size: 0, mtimeMs: 0, hash: undefined };

@@ -96,7 +96,7 @@ function refuseNames(patterns: readonly string[]): void {
   if (wrong !== undefined || patterns.length > MOST_NAMES) {
     const what = wrong === undefined ? `more than ${MOST_NAMES} patterns` : JSON.stringify(wrong.slice(0, 100));
     throw new ChronicleError("USAGE", `protectedNames: ${what}`, {
-      hint: "give names of files, without folders: secrets.json, *.secret; with ! in front what is no secret",
+      hint: "give names of files, without folders: secrets.json, *.secret; a name with ! in front is no secret",
     });
   }
 }

@@ -90,7 +90,7 @@ async function holdsSomething(context: Context, path: WorkspacePath, seq: number
 function checkCount(name: string, value: number | undefined): void {
   if (value === undefined || (Number.isSafeInteger(value) && value > 0)) return;
   throw new ChronicleError("USAGE", `${name} is not a whole number above 0: ${value}`, {
-    hint: "leave it out for all",
+    hint: "leave it out to list all",
   });
 }
 

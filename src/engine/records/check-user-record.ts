@@ -10,7 +10,7 @@ const PREFIX = "user:";
 /** Returns the record id in the log for a user's id. Throws `USAGE` if the id is empty, too long or not well-formed. */
 export function userRecordId(id: string): string {
   if (typeof id !== "string" || id === "") throw refused("a record id is empty", "give the record a name");
-  if (!id.isWellFormed()) throw refused("a record id holds half a character", "use well-formed text");
+  if (!id.isWellFormed()) throw refused("a record id holds half of a character", "use well-formed text");
   const bytes = Buffer.byteLength(id);
   if (bytes > MAX_RECORD_ID_BYTES) {
     throw refused(`a record id has ${bytes} bytes`, `use at most ${MAX_RECORD_ID_BYTES}`);
@@ -39,7 +39,7 @@ export function checkedDepth(depth: number | undefined): number {
 /** Returns a copy of a record. Throws `USAGE` for a record that JSON text cannot hold exactly. */
 export function plainRecord(record: RecordBody): RecordBody {
   if (record === null || typeof record !== "object" || Array.isArray(record)) {
-    throw refused("a record is not an object", 'put the value into one: {"value": …}');
+    throw refused("a record is not an object", 'put the value into an object: {"value": …}');
   }
   try {
     const text = canonicalJson(record, { outer: 1 });

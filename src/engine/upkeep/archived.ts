@@ -30,7 +30,7 @@ async function refuseSynced(context: Context): Promise<void> {
   const followed = await followedOrigin(context);
   if (followed === undefined) return;
   throw new ChronicleError("REFUSED", `this workspace is in a sync with ${followed.url}`, {
-    hint: "end that first: `chronicle sync stop`, with the folder or this id",
+    hint: "end the sync first: `chronicle sync stop`, with the folder or this id",
     data: { workspace: context.workspaceId },
   });
 }

@@ -253,5 +253,5 @@ const IDLE = `end the agent; a session counts as ended if nothing was recorded i
 const UNOWNED = `try again when its agent has ended; after ${UNOWNED_HOURS} hours it counts as abandoned`;
 
 function stillOpen(what: string, hint: string): ChronicleError {
-  return new ChronicleError("REFUSED", `${what}: it could not be undone without the archive`, { hint });
+  return new ChronicleError("REFUSED", `${what}: its changes could not be undone without the archive`, { hint });
 }

@@ -246,7 +246,7 @@ async function nothingFound(context: Context, { path, asked }: Asked): Promise<C
 
 function tooMany(count: number): ChronicleError {
   return new ChronicleError("LIMIT_EXCEEDED", `${count} contents are too many for one erasure`, {
-    hint: `at most ${MOST_CONTENTS}: erase fewer paths at a time`,
+    hint: `one erasure can have at most ${MOST_CONTENTS}: erase fewer paths at a time`,
   });
 }
 
@@ -258,7 +258,7 @@ function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
   if (upstream.length === 0) return;
   const count = upstream.length === 1 ? "1 of these contents belongs" : `${upstream.length} of these contents belong`;
   throw new ChronicleError("REFUSED", `${count} to the origin that this folder follows`, {
-    hint: "erase them there first; once this folder has received that, erase its own copies",
+    hint: "erase these contents at the origin first; once this folder has received that erasure, erase its own copies",
     data: { contents: upstream },
   });
 }
@@ -271,7 +271,7 @@ function refusedFor(kept: readonly ContentUse[]): ChronicleError {
     hint:
       paths.length === 0
         ? "only contents of files can be erased"
-        : "change or remove it first; or add it to the list `excludePatterns` (`chronicle config excludePatterns` shows the list) and name the path",
+        : "change or remove the file first; or add it to the list `excludePatterns` (`chronicle config excludePatterns` shows the list) and name the path",
     data: { paths },
   });
 }

@@ -117,7 +117,7 @@ class Repair {
     } catch (error) {
       if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
       this.#notes.push(
-        "damaged files of the store stayed in their place, since others are writing: run it again later",
+        "damaged files of the store stayed in their place, because others are writing: run the repair again later",
       );
       return [];
     }

@@ -219,7 +219,7 @@ const UNKNOWN_EXPECTED: Problem = {
   kind: "head-unknown-key",
   where: "--expect",
   detail:
-    "the expected head is signed with a key that is neither yours nor named in this history: give the output of `chronicle head --json` from there, which includes the key",
+    "the expected head is signed with a key that is neither yours nor named in this history: give the output of `chronicle head --json` from the store that signed the head, which includes the key",
 };
 
 /** Checks a signature by our own key, the keys of the signers in the log, and the key that was kept with the head. */

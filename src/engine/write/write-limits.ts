@@ -34,7 +34,7 @@ export function talliedAfter(
 function exceeded(limit: "maxEntries" | "maxBytes", allowed: number, found: number): ChronicleError {
   const what = limit === "maxEntries" ? "paths" : "bytes";
   return new ChronicleError("LIMIT_EXCEEDED", `the workspace would hold ${found} ${what}: ${limit} is ${allowed}`, {
-    hint: `delete what is not needed, or raise it with \`chronicle config ${limit}\``,
+    hint: `delete what is not needed, or raise that limit with \`chronicle config ${limit}\``,
     data: { limit, allowed, found },
   });
 }

@@ -25,11 +25,13 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
   return {
     summary: nothing ? nothingSentence(result, failed) : `${did}: ${whatOf(result)}${aboutOf(result)}.`,
     lines: [
-      ...finished.map((one) => `An interrupted step was finished first: ${oneLine(one)}`),
+      ...finished.map((one) => `An interrupted operation was finished first: ${oneLine(one)}`),
       ...changeLines(changes),
-      ...(skipped.length === 0 ? [] : ["Left as they are:", ...skippedLines(skipped)]),
+      ...(skipped.length === 0 ? [] : ["These paths were left as they are:", ...skippedLines(skipped)]),
       ...conflicts.map(copyLine),
-      ...(unmerged.length === 0 ? [] : ["Did not merge with later work, and was left as it is:"]),
+      ...(unmerged.length === 0
+        ? []
+        : ["These changes did not merge with later work, so their paths were left as they are:"]),
       ...unmerged.slice(0, 50).map(conflictLine),
       ...(notes ?? []).map((note) => oneLine(note)),
     ],
@@ -60,7 +62,8 @@ function undoOf({ undo_id: id }: RestoreShape): string[] {
   return id === null ? [] : [`undo {"operation":"${id}"} takes it back.`];
 }
 
-const RESOLVE = "list_conflicts shows what did not merge; resolve_conflict settles it. Both contents are kept.";
+const RESOLVE =
+  "list_conflicts shows the changes that did not merge; resolve_conflict settles a conflict. Both contents are kept.";
 
 function nothingSentence(result: RestoreShape & Partial<UndoShape>, failed: boolean): string {
   if (failed) {
@@ -75,12 +78,12 @@ const undo = defineTool({
   name: "undo",
   title: "Take work back",
   description:
-    "Takes back exactly the work that is named, and nobody else's: one action (a single edit or command, by its id " +
-    "from list_actions), a turn, a session, all of one actor, one file's changes, or everything since a time. Later " +
-    "edits by others stay: they are merged, and what does not merge is left as it is and kept as a conflict. Without " +
-    "arguments: one step back, the last operation that is not undone (see list_history). Use `dry_run` to see it " +
-    "first. Nothing is lost: the present state is recorded first, and redo does the undone work again. Use this for " +
-    "`that last edit broke the tests, roll it back`: list_actions, then undo with the first id that it lists.",
+    "Takes back exactly the selected work, and nobody else's: one action (a single edit or command, by its id " +
+    "from list_actions), a turn, a session, all work of one actor, the changes of one file, or everything since a time. Later " +
+    "edits by others stay: they are merged. A path whose changes do not merge is left as it is, and becomes a conflict. Without " +
+    "arguments, undo takes back the last operation that is not undone (see list_history). With `dry_run`, it only shows what it " +
+    "would do. Nothing is lost: the present state is recorded first, and redo does the undone work again. Use this for " +
+    "`that last edit broke the tests, roll it back`: call list_actions, then undo with the first id that it lists.",
   input: z.strictObject({
     ...selectionShape,
     operation: named("an operation's id, as list_history shows it: a run, a restore …").optional(),
@@ -90,8 +93,8 @@ const undo = defineTool({
   output: output.wentBack,
   effect: "changes",
   hints: {
-    NOT_FOUND: "list_actions and list_history show the ids there are",
-    AMBIGUOUS: "give more of the id: see list_actions",
+    NOT_FOUND: "list_actions and list_history show the ids",
+    AMBIGUOUS: "give more of the id, as list_actions shows it",
   },
   run: async (workspace, { operation, dry_run: dry, force: forced, ...given }): Promise<Answer> => {
     const selection = selectionOf(workspace, given);
@@ -113,7 +116,8 @@ const undo = defineTool({
 const redo = defineTool({
   name: "redo",
   title: "Do undone work again",
-  description: "Does again what the last undo took back (or the undo with this id). undo takes it back once more.",
+  description:
+    "Does again the work that the last undo took back, or the undo with this id. Another undo takes the work back once more.",
   input: z.strictObject({
     operation: named("an operation's id, as list_history shows it").optional(),
     dry_run: dryRun,
@@ -121,7 +125,7 @@ const redo = defineTool({
   }),
   output: output.wentBack,
   effect: "changes",
-  hints: { NOT_FOUND: "list_history shows the ids there are" },
+  hints: { NOT_FOUND: "list_history shows the ids" },
   run: async (workspace, { operation, dry_run: dry, force: forced }): Promise<Answer> => {
     const which = operation === undefined ? {} : { operation };
     const result = await workspace.redo({ ...which, dryRun: dry, force: forced });
@@ -135,12 +139,12 @@ const rollback = defineTool({
   description:
     "Sets the files of one action's snapshot back to what they were before the action ran. This removes later edits " +
     "of these files, too. To keep later edits, use undo with the action's id. Nothing is lost: " +
-    "what is there now is recorded first, and undo takes the rollback back. Files outside of the " +
-    "workspace come back only if they are named in `outside`.",
+    "the present state is recorded first, and undo takes the rollback back. Files outside of the " +
+    "workspace are restored only if they are named in `outside`.",
   input: z.strictObject({
     id: actionId,
     dry_run: dryRun,
-    force: z.boolean().default(false).describe("leave what cannot be restored and do the rest"),
+    force: z.boolean().default(false).describe("leave what cannot be restored, and restore the rest"),
     outside: z
       .array(z.string().min(1).max(4096))
       .max(20)
@@ -150,7 +154,7 @@ const rollback = defineTool({
   output: output.wentBack,
   effect: "changes",
   idempotent: true,
-  hints: { NOT_FOUND: "list_actions lists the ids there are", AMBIGUOUS: "give more of the id: see list_actions" },
+  hints: { NOT_FOUND: "list_actions lists the ids", AMBIGUOUS: "give more of the id, as list_actions shows it" },
   run: async (workspace, { id, dry_run: dry, force: forced, outside }): Promise<Answer> => {
     const extra = outside === undefined ? {} : { outside };
     const result = await workspace.rollback(id, { dryRun: dry, force: forced, ...extra });
@@ -163,13 +167,13 @@ const restore = defineTool({
   title: "Restore files from a moment",
   description:
     "Makes files equal to an earlier moment: one file or some (`paths`), or the whole workspace if no path is given. " +
-    "What is there now is recorded first, so nothing is lost: undo takes the restore back. Only " +
-    "what was recorded is touched. Use `dry_run` first when no path is given.",
+    "The present state is recorded first, so nothing is lost: undo takes the restore back. Only " +
+    "recorded paths are touched. If you give no path, first call it with `dry_run`.",
   input: z.strictObject({
     moment,
     paths: paths.optional(),
     dry_run: dryRun,
-    force: z.boolean().default(false).describe("leave what cannot be restored and do the rest"),
+    force: z.boolean().default(false).describe("leave what cannot be restored, and restore the rest"),
   }),
   output: output.wentBack,
   effect: "changes",

@@ -13,10 +13,10 @@ const list = defineTool({
   name: "list_conflicts",
   title: "List conflicts",
   description:
-    "Parts of an undo that did not merge with later work. The file was left as it is, and both contents are kept. " +
-    "resolve_conflict settles one. With `patch`, also the change that keeping the undo would make.",
+    "Lists changes of undos that did not merge with later work. The files were left as they are, and both contents are kept. " +
+    "resolve_conflict settles one of the conflicts. With `patch`, each conflict has the change that `keep`: `undo` would make.",
   input: z.strictObject({
-    all: z.boolean().default(false).describe("those that are settled too"),
+    all: z.boolean().default(false).describe("list settled conflicts, too"),
     patch,
     limit: limit(50, 200),
   }),
@@ -31,7 +31,10 @@ const list = defineTool({
         conflictLine(one),
         ...((one.patch ?? "") === "" ? [] : [one.patch?.trimEnd() ?? ""]),
       ]),
-      next: conflicts.length === 0 ? [] : ["resolve_conflict with an id and what to keep settles one."],
+      next:
+        conflicts.length === 0
+          ? []
+          : ["resolve_conflict with the id of a conflict and with `keep` settles that conflict."],
       data: { conflicts: shown, total: conflicts.length },
     };
   },
@@ -41,20 +44,20 @@ const resolve = defineTool({
   name: "resolve_conflict",
   title: "Settle a conflict",
   description:
-    "Settles a conflict: `current` keeps the file as it is, `undo` takes what the undo would have put there, `merged` " +
-    "takes `content`. What is there now is recorded first; undo takes the change back.",
+    "Settles a conflict: `current` keeps the file as it is, `undo` gives it the content that the undo wanted, and `merged` " +
+    "gives it `content`. The present state is recorded first; undo takes the change back.",
   input: z.strictObject({
-    conflict: z.string().min(1).max(4096).describe("a conflict's id, its beginning, or its path"),
+    conflict: z.string().min(1).max(4096).describe("a conflict's id, the beginning of the id, or the conflict's path"),
     keep: z.enum(["current", "undo", "merged"]),
     content: z.string().max(MAX_MERGED).describe("for `merged`: the whole new content of the file").optional(),
   }),
   output: { conflict: output.conflict, ...output.changes, undo_id: output.text.nullable() },
   effect: "changes",
   idempotent: true,
-  hints: { NOT_FOUND: "list_conflicts lists those that are open" },
+  hints: { NOT_FOUND: "list_conflicts lists the open conflicts" },
   run: async (workspace, { conflict, keep, content }): Promise<Answer> => {
     if ((keep === "merged") !== (content !== undefined)) {
-      throw new ChronicleError("USAGE", "`content` goes with `keep`: `merged`, and only with it");
+      throw new ChronicleError("USAGE", "`content` must be given if `keep` is `merged`, and only then");
     }
     const merged = content === undefined ? {} : { content: Buffer.from(content) };
     const result = await workspace.resolve(inWorkspace(workspace, conflict), { keep, ...merged });

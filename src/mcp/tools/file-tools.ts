@@ -13,8 +13,8 @@ const diff = defineTool({
   name: "diff",
   title: "Compare two moments",
   description:
-    "What differs between two moments of this workspace: by default between the last snapshot and the files on disk " +
-    "(`now`). With `patch` the changed lines.",
+    "Lists what differs between two moments of this workspace: by default, between the last snapshot and the files on disk " +
+    "(`now`). With `patch`, the answer has the changed lines.",
   input: z.strictObject({
     from: moment.default("latest"),
     to: moment.default("now"),
@@ -26,7 +26,7 @@ const diff = defineTool({
     ...{ ...output.changes, coverage: output.coverage.optional() },
   },
   effect: "reads",
-  hints: { NOT_FOUND: "list_history shows the moments there are; find_file finds recorded paths" },
+  hints: { NOT_FOUND: "list_history shows the moments; find_file finds recorded paths" },
   run: async (workspace, { from, to, paths: given, patch: withPatch }): Promise<Answer> => {
     const { coverage, ...result } = await workspace.diff(from, to, { patch: withPatch, ...pathsIn(workspace, given) });
     return {
@@ -38,7 +38,9 @@ const diff = defineTool({
       next:
         result.changes.length === 0
           ? []
-          : [`restore {"moment":${JSON.stringify(from)},"paths":[…],"dry_run":true} shows how to go back to it.`],
+          : [
+              `restore {"moment":${JSON.stringify(from)},"paths":[…],"dry_run":true} shows what going back to it would change.`,
+            ],
       data: {
         ...result,
         ...cappedChanges(result.changes),
@@ -52,12 +54,12 @@ const fileHistory = defineTool({
   name: "file_history",
   title: "History of one file",
   description:
-    "All recorded states of one file, newest first: iteration numbers, times, sizes, and who changed it. " +
-    "read_version reads one of them.",
+    "Lists all recorded states of one file, newest first, each with its iteration number, its time, its size, and who made it. " +
+    "read_version reads one of these states.",
   input: z.strictObject({ path, limit: limit(30, 200) }),
   output: { path: output.path, iterations: z.array(output.iteration), total: output.count },
   effect: "reads",
-  hints: { NOT_FOUND: "find_file finds recorded paths by their name, deleted ones too" },
+  hints: { NOT_FOUND: "find_file finds recorded paths by their name, deleted ones included" },
   run: async (workspace, { path: given, limit: most }): Promise<Answer> => {
     const inner = inWorkspace(workspace, given);
     const all = (await workspace.history(inner)).toReversed();
@@ -70,8 +72,8 @@ const fileHistory = defineTool({
         return `${one.iteration}  ${new Date(one.timestamp).toISOString()}  ${what}  (${whose}, seq:${one.seq})`;
       }),
       next: [
-        `read_version {"path":${JSON.stringify(inner)},"iteration":N} reads one.`,
-        `restore {"moment":"seq:N","paths":[${JSON.stringify(inner)}]} brings it back.`,
+        `read_version {"path":${JSON.stringify(inner)},"iteration":N} reads one iteration.`,
+        `restore {"moment":"seq:N","paths":[${JSON.stringify(inner)}]} brings back the state at seq N.`,
       ],
       data: { path: inner, iterations, total: all.length },
     };
@@ -82,13 +84,19 @@ const readVersion = defineTool({
   name: "read_version",
   title: "Read a file as it was",
   description:
-    "The content of a file at one of its iterations (default: the newest that is not a deletion), as text or, for " +
-    "other bytes, in base64. Long contents come in pieces: go on with `offset`. Changes nothing on disk.",
+    "Reads the content of a file at one of its iterations (default: the newest that is not a deletion). The content is text, or base64 " +
+    "if its bytes are not text. A long content comes in pieces: read the next piece with `offset`. Changes nothing on disk.",
   input: z.strictObject({
     path,
-    iteration: z.number().int().min(1).describe("its number, as file_history shows it").optional(),
+    iteration: z.number().int().min(1).describe("the number of the iteration, as file_history shows it").optional(),
     offset: z.number().int().min(0).default(0).describe("begin at this byte"),
-    max_bytes: z.number().int().min(1).max(MAX_BYTES).default(MAX_BYTES).describe("how much to read at most"),
+    max_bytes: z
+      .number()
+      .int()
+      .min(1)
+      .max(MAX_BYTES)
+      .default(MAX_BYTES)
+      .describe("the maximum number of bytes to read"),
   }),
   output: {
     path: output.path,
@@ -104,8 +112,8 @@ const readVersion = defineTool({
   effect: "reads",
   hints: {
     NOT_FOUND: "file_history lists the iterations; find_file finds recorded paths by their name",
-    PRUNED: "that content was given up; file_history shows which are left",
-    ERASED: "a person had that content erased; other iterations may be left",
+    PRUNED: "that content was pruned; file_history shows which iterations are left",
+    ERASED: "a person erased that content; other iterations may be left",
   },
   run: async (workspace, { path: given, iteration, offset, max_bytes: most }): Promise<Answer> => {
     const content = await workspace.cat(inWorkspace(workspace, given), iteration);
@@ -118,7 +126,7 @@ const readVersion = defineTool({
     return {
       summary: `${oneLine(inner)}, iteration ${content.iteration}: bytes ${offset} to ${next} of ${size} (${shown.encoding}).`,
       lines: [shown.content],
-      next: next < size && shown.bytes > 0 ? [`read_version with "offset":${next} goes on.`] : [],
+      next: next < size && shown.bytes > 0 ? [`read_version with "offset":${next} reads the next piece.`] : [],
       data: {
         ...{ path: inner, iteration: content.iteration, size, hash, kind, offset },
         ...{ encoding: shown.encoding, content: shown.content, next_offset: next < size ? next : null },
@@ -164,13 +172,15 @@ function wholeText(
 const findFile = defineTool({
   name: "find_file",
   title: "Find recorded paths",
-  description: "Recorded paths with this file name, in any folder; deleted files are among them.",
+  description: "Finds recorded paths by their file name, in any folder; deleted files are among them.",
   input: z.strictObject({ name: z.string().min(1).max(255).describe("a file's name, without its folder") }),
   output: { paths: output.texts, total: output.count },
   effect: "reads",
   run: async (workspace, { name }): Promise<Answer> => {
     if (name.includes("/")) {
-      throw new ChronicleError("USAGE", "a name has no / in it", { hint: "give the last part of the path only" });
+      throw new ChronicleError("USAGE", "a file's name has no / in it", {
+        hint: "give only the last part of the path",
+      });
     }
     const found = await workspace.find(name);
     return {

@@ -30,15 +30,15 @@ const MOST_AMBIGUOUS = 100;
 
 const NO_ACTIONS =
   "No action is recorded. Actions come from an agent's hooks (`chronicle agents install`); list_history shows what " +
-  "else was recorded, and restore goes back to a time.";
+  "else was recorded, and restore goes back to a moment.";
 
 const listHistory = defineTool({
   name: "list_history",
   title: "List recent work",
   description:
-    "What was done to the files of this workspace, newest first: agents' actions, commands that were run, restores, " +
-    "undos and snapshots, each with its id and how to take it back or go back to before it. Use it to see what happened at all; for " +
-    "the single edits of an agent use list_actions.",
+    "Lists what was done to the files of this workspace, newest first: agents' actions, commands that were run, restores, " +
+    "undos and snapshots, each with its id and a way to undo it or to restore the state before it. Use it to see all that happened; for " +
+    "the single edits of an agent, use list_actions.",
   input: z.strictObject({ limit: limit(20, 100) }),
   output: { items: z.array(output.recent) },
   effect: "reads",
@@ -50,7 +50,9 @@ const listHistory = defineTool({
         const marks = `${counted(changed, "path")}${undone === true ? ", undone" : ""}`;
         return `${id}  ${timestamp}  ${kind}: ${oneLine(summary, 160)}  (${marks})`;
       }),
-      next: ["undo takes back the newest that is not undone; undo with `operation` and an id takes back that one."],
+      next: [
+        "undo takes back the newest operation that is not undone; undo with `operation` and an id takes back that operation.",
+      ],
       data: { items },
     };
   },
@@ -66,7 +68,7 @@ function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: n
   const at = cursor === undefined ? 0 : newestFirst.findIndex((one) => one.id === cursor);
   if (at < 0) {
     throw new ChronicleError("NOT_FOUND", `no action of this list has the cursor ${JSON.stringify(cursor)}`, {
-      hint: "leave the cursor out to begin at the newest",
+      hint: "leave the cursor out to begin at the newest action",
     });
   }
   return { page: newestFirst.slice(at, at + most), next: newestFirst[at + most]?.id };
@@ -81,15 +83,15 @@ const listActions = defineTool({
   name: "list_actions",
   title: "List agents' actions",
   description:
-    "The single tool calls of agents (edits, writes, deletions, shell commands) that this workspace recorded, newest " +
-    "first: the first one is the last thing that was done (`UNDONE`: it was taken back). Each can be taken back alone with undo and its id, and " +
+    "Lists the single tool calls of agents (edits, writes, deletions, shell commands) that this workspace recorded, newest " +
+    "first. An action with the mark `UNDONE` was taken back. Each action can be taken back alone, by undo with its id; " +
     "later work stays. Start here when somebody says `that last edit was wrong, take it back`.",
   input: z.strictObject({
-    session: named("only those of this session").optional(),
-    turn: named("only those of this turn").optional(),
-    path: aPath.describe("only those that were about to touch this path").optional(),
+    session: named("list only the actions of this session").optional(),
+    turn: named("list only the actions of this turn").optional(),
+    path: aPath.describe("list only the actions that were about to touch this path").optional(),
     limit: limit(20, 100),
-    cursor: named("`next_cursor` of the answer before: the older ones").optional(),
+    cursor: named("`next_cursor` of the previous answer, to list older actions").optional(),
   }),
   output: {
     actions: z.array(output.action.extend({ undone: output.flag })),
@@ -114,8 +116,8 @@ const listActions = defineTool({
       lines: page.map((one) => `${actionLine(one)}${undone.has(one.id) ? "  UNDONE" : ""}`),
       next: [
         ...(newest === undefined ? [] : [`show_action {"id":"${newest.id}"} shows its changes.`]),
-        ...(newest === undefined ? [] : [`undo {"action":"${newest.id}"} takes one back; later work stays.`]),
-        ...(next === undefined ? [] : [`list_actions {"cursor":"${next}"} lists older ones.`]),
+        ...(newest === undefined ? [] : [`undo {"action":"${newest.id}"} takes that action back; later work stays.`]),
+        ...(next === undefined ? [] : [`list_actions {"cursor":"${next}"} lists older actions.`]),
       ],
       data: {
         actions: page.map((one) => ({ ...cappedAction(one), undone: undone.has(one.id) })),
@@ -130,12 +132,12 @@ const showAction = defineTool({
   name: "show_action",
   title: "Show one action",
   description:
-    "One action: what it was about, who did it, which files were kept before it ran, and what it changed. With " +
-    "`patch` the changed lines.",
+    "Shows one action: what it did, who did it, which files were kept before it ran, and what it changed. With " +
+    "`patch`, the answer has the changed lines.",
   input: z.strictObject({ id: actionId, patch }),
   output: { action: output.action, ...output.changes, ambiguous: output.texts },
   effect: "reads",
-  hints: { NOT_FOUND: "list_actions lists the ids there are", AMBIGUOUS: "give more of the id: see list_actions" },
+  hints: { NOT_FOUND: "list_actions lists the ids", AMBIGUOUS: "give more of the id, as list_actions shows it" },
   run: async (workspace, { id, patch: withPatch }): Promise<Answer> => {
     const action = await workspace.showAction(id);
     const { changes, ambiguous } = await workspace.changes({ action: action.id }, { patch: withPatch });
@@ -157,8 +159,8 @@ const showAction = defineTool({
         ...coverageLines(action.coverage),
       ],
       next: [
-        `undo {"action":"${action.id}"} takes back these changes and keeps later work; with "dry_run":true it shows what that would do.`,
-        `rollback {"id":"${action.id}"} makes its files equal to what they were before it, later edits of them included.`,
+        `undo {"action":"${action.id}"} takes back these changes and keeps later work; with "dry_run":true, undo only shows what it would do.`,
+        `rollback {"id":"${action.id}"} gives its files the state from before the action, and so also removes later edits of these files.`,
       ],
       data: { action: cappedAction(action), ...cappedChanges(changes), ambiguous: ambiguous.slice(0, MOST_AMBIGUOUS) },
     };
@@ -169,8 +171,8 @@ const whatChanged = defineTool({
   name: "what_changed",
   title: "What somebody changed",
   description:
-    "What the last turn changed (without arguments), or what one action, turn, session or actor changed, or what " +
-    "happened to a file or since a time. Name at most one. Use it to check before an undo of the same selection.",
+    "Shows what one action, turn, session or actor changed, or what happened to a file, or since a time. Give at most one of these. " +
+    "Without arguments, it shows what the last turn changed. Use it before an undo of the same selection, to see what the undo is about.",
   input: z.strictObject({ ...selectionShape, patch }),
   output: {
     selection: output.text,
@@ -180,7 +182,7 @@ const whatChanged = defineTool({
     ambiguous: output.texts,
   },
   effect: "reads",
-  hints: { NOT_FOUND: "list_actions shows the actions, turns and sessions there are" },
+  hints: { NOT_FOUND: "list_actions shows the actions, turns and sessions" },
   run: async (workspace, { patch: withPatch, ...given }): Promise<Answer> => {
     const selection = selectionOf(workspace, given) ?? { turn: "last" };
     const result = await workspace.changes(selection, { patch: withPatch });
@@ -194,7 +196,9 @@ const whatChanged = defineTool({
         ...(result.notes ?? []).map((note) => oneLine(note)),
       ],
       next:
-        changes.length === 0 ? [] : [`undo ${JSON.stringify(selection)} takes exactly this back; later work stays.`],
+        changes.length === 0
+          ? []
+          : [`undo ${JSON.stringify(selection)} takes back exactly these changes; later work stays.`],
       data: {
         selection: result.selection,
         actions: actions.slice(0, 20).map(cappedAction),

@@ -11,7 +11,7 @@ const status = defineTool({
   name: "status",
   title: "State of the workspace",
   description:
-    "Which folder is recorded, how far the history reaches, which changes on disk are not recorded yet, and what is " +
+    "Shows which folder is recorded, how far the history reaches, which changes on disk are not recorded yet, and what is " +
     "left out.",
   input: z.strictObject({}),
   output: output.status,
@@ -36,16 +36,18 @@ const snapshot = defineTool({
   title: "Record the present state",
   description:
     "Records the files as they are now as a moment that restore can go back to. Changes no file. Use it before risky " +
-    "work that Chronicle does not see by itself.",
-  input: z.strictObject({ message: z.string().min(1).max(500).describe("what this moment is, for people").optional() }),
+    "work that Chronicle does not record by itself.",
+  input: z.strictObject({
+    message: z.string().min(1).max(500).describe("a message for people that says what this moment is").optional(),
+  }),
   output: output.snapshot,
   effect: "records",
   run: async (workspace, { message }): Promise<Answer> => {
     const result = await workspace.snapshot(message === undefined ? {} : { message });
     return {
-      summary: `Snapshot ${result.number} is recorded: ${counted(result.changed ?? 0, "path")} changed since the one before.`,
+      summary: `Snapshot ${result.number} is recorded: ${counted(result.changed ?? 0, "path")} changed since the previous snapshot.`,
       lines: coverageLines(result.coverage),
-      next: [`restore {"moment":"${result.number}"} goes back to it.`],
+      next: [`restore {"moment":"${result.number}"} goes back to this moment.`],
       data: { ...result, coverage: cappedCoverage(result.coverage) },
     };
   },
@@ -56,8 +58,8 @@ const verify = defineTool({
   title: "Verify the history",
   description:
     "Recomputes everything that the history rests on (hash chain, signed heads, contents) and lists problems. " +
-    "`quick` leaves out the contents. Changes nothing.",
-  input: z.strictObject({ quick: z.boolean().default(false).describe("without the contents") }),
+    "`quick` does not read the contents. Changes nothing.",
+  input: z.strictObject({ quick: z.boolean().default(false).describe("do not read the contents") }),
   output: {
     ok: output.flag,
     events: output.count,
@@ -78,7 +80,7 @@ const verify = defineTool({
         ...items.map(({ kind, where, detail }) => `! ${kind} ${oneLine(where)}: ${oneLine(detail)}`),
         ...result.notes.map((note) => oneLine(note)),
       ],
-      next: result.ok ? [] : ["Tell the person: `chronicle verify` on the command line says more. Change nothing."],
+      next: result.ok ? [] : ["Tell the person that `chronicle verify` on the command line says more. Change nothing."],
       data: { ...result, problems: items, total_problems: total },
     };
   },

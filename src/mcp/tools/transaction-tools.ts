@@ -11,7 +11,7 @@ import { defineTool, type Tool } from "../tool.ts";
 import { inCalls } from "../tool-words.ts";
 import { optional } from "../../util/optional.ts";
 
-const HINTS = { NOT_FOUND: "list_transactions lists the ids there are" };
+const HINTS = { NOT_FOUND: "list_transactions lists the ids" };
 const MAX_SNAPSHOTS = 50;
 const MAX_SESSIONS = 10;
 
@@ -29,8 +29,8 @@ function lineOf({ id, status, started_at: started, snapshots, name, orphaned }: 
 const NO_SESSION = "mcp";
 
 const WITHOUT_ACTIONS =
-  "No agent's session is recorded here, so only restores and undos by these tools belong to it. " +
-  "`chronicle agents install` makes agents record every edit; `session` selects a session.";
+  "No agent's session is recorded here, so only restores and undos by these tools belong to the transaction. " +
+  "`chronicle agents install` makes agents record every edit; the argument `session` selects a session.";
 
 /** Returns the id of the agent's session that is open; `undefined` if none is. Throws `USAGE` if several are open. */
 async function onlySession(workspace: WorkspaceApi): Promise<string | undefined> {
@@ -41,7 +41,7 @@ async function onlySession(workspace: WorkspaceApi): Promise<string | undefined>
     "USAGE",
     `several agents' sessions are open here: ${ids.slice(0, MAX_SESSIONS).join(", ")}`,
     {
-      hint: "give yours as `session`; list_actions shows whose each action is",
+      hint: "give your own session as `session`; list_actions shows the session of each action",
     },
   );
 }
@@ -52,12 +52,12 @@ const begin = defineTool({
   description:
     "Begins a transaction. The following recorded actions of your session belong to it, and so do restores and undos by " +
     "these tools; rollback_transaction takes all of them back at once. Other changes in the folder stay. Use it " +
-    "before a risky piece of work of several steps. A transaction within another one is a savepoint. It stays open until " +
-    "commit_transaction or rollback_transaction; if this server ends before, the work stays. Where several agents' sessions " +
-    "are open, give your `session` (list_actions shows it).",
+    "before a risky piece of work of several steps. A transaction within another one is a savepoint. A transaction stays open until " +
+    "commit_transaction or rollback_transaction; if this server ends before that, the work stays. If several agents' sessions " +
+    "are open, give your own `session` (list_actions shows it).",
   input: z.strictObject({
-    name: z.string().min(1).max(200).describe("what it is about, for people").optional(),
-    session: named("your session (default: the only one that is open)").optional(),
+    name: z.string().min(1).max(200).describe("a name for people that says what the transaction is about").optional(),
+    session: named("your session (default: the only session that is open)").optional(),
   }),
   output: { transaction: output.transaction },
   effect: "records",
@@ -77,7 +77,7 @@ const begin = defineTool({
       lines: own === undefined ? [WITHOUT_ACTIONS] : [],
       next: [
         `commit_transaction {"id":"${transaction.id}"} keeps the work that follows.`,
-        `rollback_transaction {"id":"${transaction.id}"} takes it all back.`,
+        `rollback_transaction {"id":"${transaction.id}"} takes all of that work back.`,
       ],
       data: { transaction: shown(transaction) },
     };
@@ -89,8 +89,8 @@ const begin = defineTool({
  * a transaction in a run, cannot be undone alone, because it is not an operation.
  */
 async function wayBack(workspace: WorkspaceApi, { id, parent, run }: TransactionShape): Promise<string> {
-  if (parent !== undefined) return `It is a savepoint of ${parent}, and is undone with it.`;
-  if (run !== undefined) return `It is part of the run ${run}, and is undone with it.`;
+  if (parent !== undefined) return `It is a savepoint of ${parent}, and is undone together with that transaction.`;
+  if (run !== undefined) return `It is a part of the run ${run}, and is undone together with that run.`;
   const isStep = (await workspace.operations()).some((one) => one.id === id);
   return isStep ? `undo {"operation":"${id}"} takes it back as a whole.` : "Nothing was changed in it.";
 }
@@ -99,8 +99,8 @@ const commit = defineTool({
   name: "commit_transaction",
   title: "Commit a transaction",
   description:
-    "Keeps the work of a transaction. It can still be undone afterwards: the answer says how (undo with its id as `operation`, " +
-    "or with what it is a part of).",
+    "Keeps the work of a transaction. The work can still be undone afterwards, as the answer says: by undo with the transaction's id as " +
+    "`operation`, or together with the larger work of which the transaction is a part.",
   input: z.strictObject({ id: transactionId }),
   output: { transaction: output.transaction },
   effect: "records",
@@ -120,7 +120,7 @@ const rollback = defineTool({
   name: "rollback_transaction",
   title: "Roll a transaction back",
   description:
-    "Takes back all changes of a transaction's actions. Other changes stay; where they cannot be merged, a conflict is " +
+    "Takes back all changes of a transaction's actions. Other changes stay; if they cannot be merged, a conflict is " +
     "recorded. Nothing is lost: the present state is recorded first, and redo brings the " +
     "transaction's work back.",
   input: z.strictObject({ id: transactionId }),
@@ -136,14 +136,16 @@ const rollback = defineTool({
       summary: `Transaction ${transaction.id} is ${transaction.status}: ${countsOf(changes)}.`,
       lines: [
         ...changeLines(changes),
-        ...(skipped.length === 0 ? [] : ["Left as they are:", ...skippedLines(skipped)]),
+        ...(skipped.length === 0 ? [] : ["These paths were left as they are:", ...skippedLines(skipped)]),
         ...conflicts.map(copyLine),
         ...unmerged.slice(0, MAX_SNAPSHOTS).map(conflictLine),
         ...notes.map((note) => oneLine(note, 2_000)),
       ],
       next: [
         ...(changes.length === 0 ? [] : [redoOf(undo.undo_id)]),
-        ...(unmerged.length === 0 ? [] : ["list_conflicts shows what did not merge; resolve_conflict settles it."]),
+        ...(unmerged.length === 0
+          ? []
+          : ["list_conflicts shows the changes that did not merge; resolve_conflict settles a conflict."]),
       ],
       data: { transaction: shown(transaction), undo: cappedRestore({ ...undo, notes }) },
     };
@@ -153,7 +155,7 @@ const rollback = defineTool({
 const list = defineTool({
   name: "list_transactions",
   title: "List transactions",
-  description: "Transactions, newest first: active, committed and rolled back.",
+  description: "Lists the active, committed and rolled-back transactions, newest first.",
   input: z.strictObject({ limit: limit(20, 100) }),
   output: { transactions: z.array(output.transaction), total: output.count },
   effect: "reads",

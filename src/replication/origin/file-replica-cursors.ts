@@ -165,6 +165,6 @@ function decoded(text: string): string | null {
 
 function damaged(path: string): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `${path} is not a list of replicas`, {
-    hint: "move it away: each replica names its last event itself, and then belongs to the token that presents it next",
+    hint: "move that file away: each replica then says itself which event it has last, and belongs to the token that presents it next",
   });
 }

@@ -194,14 +194,14 @@ function lost({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, caus
 
 function doubled(): ChronicleError {
   return new ChronicleError("ROLLBACK_DETECTED", "another copy of this replica is connected at the same time", {
-    hint: "run `chronicle sync adopt-as-new` on the machine of one of the two: it then continues as a new replica",
+    hint: "run `chronicle sync adopt-as-new` on the machine of one of the two copies: that copy then continues as a new replica",
   });
 }
 
 /** Returns the error that reports a forked replica. The replica waits for a decision of its own user. */
 function forked({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   return new ChronicleError("ROLLBACK_DETECTED", `replica ${replica} of workspace ${workspace.id}: ${cause.message}`, {
-    hint: "nothing of it was taken; run `chronicle sync adopt-as-new` on its machine to continue",
+    hint: "no change of this replica was accepted; to continue, run `chronicle sync adopt-as-new` on the replica's machine",
     data: { replica, workspace: workspace.id },
     cause,
   });

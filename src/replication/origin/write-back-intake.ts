@@ -175,7 +175,7 @@ export class WriteBackIntake {
  */
 function comeAgain(error: unknown): ChronicleError | undefined {
   if (!(error instanceof ChronicleError) || error.code !== "ROLLBACK_DETECTED") return undefined;
-  return new ChronicleError("UNAVAILABLE", `${error.message}: come again`, { cause: error });
+  return new ChronicleError("UNAVAILABLE", `${error.message}: connect again`, { cause: error });
 }
 
 function isSame(a: WriteBack, b: WriteBack): boolean {

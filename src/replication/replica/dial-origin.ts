@@ -38,7 +38,7 @@ export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise
 
 function noAddress(url: string): ChronicleError {
   return new ChronicleError("USAGE", `this is not the address of an origin: ${JSON.stringify(url)}`, {
-    hint: "http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH",
+    hint: "give http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH",
     data: { url },
   });
 }
@@ -163,7 +163,7 @@ const REFUSALS: Readonly<Record<number, readonly [ErrorCode, string, string]>> =
   ],
   404: ["NOT_FOUND", "the server there serves no replicas", "start it there with `serve --replication`"],
   421: ["FORBIDDEN", "the server does not answer under this host name", "start it with --allow-host and this name"],
-  429: ["RATE_LIMITED", "the origin has too many replicas with this token", "it is tried again"],
+  429: ["RATE_LIMITED", "the origin has too many replicas with this token", "Chronicle tries again by itself"],
   503: ["UNAVAILABLE", "the origin's server is being ended, or started", "Chronicle tries again by itself"],
 };
 
@@ -172,7 +172,7 @@ const UNAVAILABLE = 503;
 function refused(url: string, { statusCode = 0 }: IncomingMessage): ChronicleError {
   const known = REFUSALS[statusCode];
   if (known === undefined) {
-    const hint = "is the address that of a `serve --replication`?";
+    const hint = "is this the address of a `serve --replication`?";
     return unavailable(`the server at ${url} is not an origin (${statusCode})`, hint, undefined);
   }
   const [code, message, hint] = known;

@@ -42,7 +42,7 @@ export function sendReply(response: ServerResponse, { status, headers, body }: S
 }
 
 async function bodyOf(request: IncomingMessage, most: number): Promise<Buffer> {
-  const tooLarge = (): BodyTooLarge => new BodyTooLarge(`at most ${most} bytes are taken`);
+  const tooLarge = (): BodyTooLarge => new BodyTooLarge(`at most ${most} bytes are accepted`);
   if (Number(request.headers["content-length"] ?? 0) > most) throw tooLarge();
   const timer = setTimeout(() => request.destroy(), BODY_MS);
   try {

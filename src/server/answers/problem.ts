@@ -165,7 +165,7 @@ export function formProblem(error: unknown): Problem | undefined {
   if (error instanceof ChronicleError || !(error instanceof Error)) return undefined;
   if (!("statusCode" in error) || typeof error.statusCode !== "number") return undefined;
   const { statusCode: status } = error;
-  if (status === 413) return makeProblem(413, "LIMIT_EXCEEDED", "this body is larger than is taken here");
+  if (status === 413) return makeProblem(413, "LIMIT_EXCEEDED", "this body is too large for this request");
   if (status === 415) return makeProblem(415, "USAGE", "a body here is JSON: Content-Type: application/json");
   if (status === 414) return makeProblem(414, "USAGE", "this path is too long");
   return status >= 400 && status < 500 ? makeProblem(status, "USAGE", "this request is not well formed") : undefined;

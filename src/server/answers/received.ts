@@ -30,9 +30,10 @@ export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHead
 export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: string | readonly string[] } {
   const match = headers["if-match"];
   const noneMatch = headers["if-none-match"];
-  if (match !== undefined && noneMatch !== undefined) throw unclear("If-Match", "If-Match and If-None-Match at once");
+  if (match !== undefined && noneMatch !== undefined)
+    throw unclear("If-Match", "If-Match and If-None-Match cannot be given together");
   if (noneMatch !== undefined) {
-    if (noneMatch.trim() !== "*") throw unclear("If-None-Match", "a change takes only `If-None-Match: *`");
+    if (noneMatch.trim() !== "*") throw unclear("If-None-Match", "for a change, only `If-None-Match: *` is allowed");
     return { ifMatch: "none" };
   }
   if (match === undefined) return {};

@@ -53,9 +53,9 @@ export class CallerStore implements StoreApi {
     if (this.#caller.workspaces !== undefined && !(name !== undefined && this.#caller.workspaces.includes(name))) {
       throw new ChronicleError(
         "FORBIDDEN",
-        "this token is for certain workspaces, and the new one would not be among them",
+        "this token is for certain workspaces only, and the new workspace would not be among them",
         {
-          hint: "name it as the token has it, or ask with another token",
+          hint: "give the new workspace a name that the token has, or use another token",
         },
       );
     }

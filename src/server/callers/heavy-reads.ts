@@ -38,7 +38,7 @@ export class HeavyReads {
     const slot = isOwner ? undefined : this.#slots.take(id);
     if (slot === undefined && !isOwner) {
       throw new ChronicleError("RATE_LIMITED", `this token waits for ${this.#most} ${this.#what} already`, {
-        hint: "wait for their answers: each takes long",
+        hint: "wait for the answers to these requests: each takes long",
       });
     }
     using taken = new DisposableStack();

@@ -138,7 +138,7 @@ export class GatewayConnection {
     const slot = take();
     if (slot === undefined) {
       throw new ChronicleError("RATE_LIMITED", "too many subscriptions at once with this token", {
-        hint: "end some of them: one subscription takes all events of a workspace",
+        hint: "end some of them: one subscription is enough for all events of a workspace",
       });
     }
     until.addEventListener("abort", () => slot[Symbol.dispose]());
@@ -241,7 +241,7 @@ function parsed(data: RawData): unknown {
     return JSON.parse((data as Buffer).toString("utf8"));
   } catch {
     throw new ChronicleError("USAGE", "a message is one JSON object, as text", {
-      hint: "docs/gateway.md has the messages",
+      hint: "docs/gateway.md describes the messages",
     });
   }
 }
@@ -298,7 +298,7 @@ async function atIteration(on: WorkspaceApi, path: string, asked: number | "last
 
 async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<string, unknown>> {
   const { path, path_b64, kind, size, hash, permissions, mtime_ms, mtime_ns, iteration, seq } = file;
-  if (kind === "dir") throw new ChronicleError("REFUSED", `${path} is a folder`, { hint: "ask for it by list_files" });
+  if (kind === "dir") throw new ChronicleError("REFUSED", `${path} is a folder`, { hint: "list it with list_files" });
   const [exact, rest] = [withoutUndefined({ path_b64 }), withoutUndefined({ mtime_ns })];
   const shown = await shownContent(on.id, file);
   return { path, ...exact, kind, size, hash, permissions, mtime_ms, ...rest, iteration, seq, ...shown };
@@ -420,7 +420,7 @@ function readMessage(given: unknown): GatewayMessage {
   const field = issue?.path.map(String).join(".") ?? "";
   const what = `${field === "" ? "the message" : field}: ${issue?.message ?? "does not fit"}`;
   throw new ChronicleError("USAGE", what.slice(0, MOST_COMPLAINT), {
-    hint: "docs/gateway.md has the messages",
+    hint: "docs/gateway.md describes the messages",
     data: { field },
   });
 }

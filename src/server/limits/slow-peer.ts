@@ -24,7 +24,7 @@ export async function* uploaded(
   limits: ServerLimits,
   mustHold: () => Promise<void>,
 ): AsyncIterable<Uint8Array> {
-  const tooMuch = (): TooMuch => new TooMuch(`at most ${limits.uploadBytes} bytes are taken`);
+  const tooMuch = (): TooMuch => new TooMuch(`at most ${limits.uploadBytes} bytes are accepted`);
   if (Number(request.headers["content-length"] ?? 0) > limits.uploadBytes) throw tooMuch();
   let size = 0;
   let before = 0;

@@ -53,7 +53,7 @@ export const takeSnapshot = defineCall({
   reply: { json: "SnapshotShape", status: 201 },
   ask: ({ message, name, pin, paranoid, acceptDeletions, onRecord }: SnapshotOptions = {}) => {
     if (acceptDeletions !== undefined) throw elsewhere("accept that a folder is another one");
-    if (onRecord !== undefined) throw elsewhere("take in what is off the record");
+    if (onRecord !== undefined) throw elsewhere("record paths that are off the record");
     return { body: { message, name, pin, paranoid } };
   },
 });

@@ -26,10 +26,10 @@ const startSession = workspaceRoute(calls.startSession, {
   tag: "sessions",
   role: "agent",
   namesFolders: true,
-  summary: "Begin an agent's session, or go on with it",
+  summary: "Begin an agent's session, or continue it",
   body: z.strictObject({
-    id: word("the agent's own id of it: letters, digits, `.`, `_`, `-` (default: a new one)").optional(),
-    actor: word("who acts (default `agent`)").optional(),
+    id: word("the agent's own id of the session: letters, digits, `.`, `_`, `-` (default: a new one)").optional(),
+    actor: word("the actor (default `agent`)").optional(),
     notes: z.array(text("a note", 2_000)).max(100).optional(),
   }),
   answer: (on, { body }) => on.startSession({ ...body, pid: null }),
@@ -61,34 +61,42 @@ const action = workspaceRoute(calls.getAction, {
 const begin = workspaceRoute(calls.beginAction, {
   tag: "actions",
   role: "agent",
-  summary: "Record what a tool is about to touch, before it does",
+  summary: "Begin an action: record the paths that a tool is about to touch, before the tool runs",
   description:
-    "When it is answered, a rollback is possible; then the tool may run, and `finish` records what it left. `null` for what " +
-    "needs no snapshot, and for what is off the record. A call (`tool_call`) of a session that is open already is answered as it is.",
+    "Once this request is answered, the tool may run, because its action can be rolled back. After the tool, `finishAction` records " +
+    "what the tool has changed. The answer is `null` if the action needs no snapshot, or is off the record. If the session has an open " +
+    "action with the same `tool_call`, the answer is that action, and no new action begins.",
   body: z.strictObject({
-    type: word("`write_file delete_file move_file copy_file run_command` …; for any other word everything is recorded"),
+    type: word(
+      "`write_file`, `delete_file`, `move_file`, `copy_file`, `create_directory`, `delete_directory` or `move_directory`: only the " +
+        "paths of the payload are recorded; `read_file`, `list_directory` or `search_files`: no snapshot is made; `run_command` or " +
+        "any other word: the whole workspace is recorded",
+    ),
     payload: z
       .strictObject({
-        path: path("the file").optional(),
+        path: path("the path of the file or folder").optional(),
         source: path("the path to move or copy").optional(),
         destination: path("the new path").optional(),
-        command: text("a command line", 100_000).optional(),
-        cwd: path("the folder in which it runs").optional(),
-        paths: paths("everything that the tool will touch").optional(),
+        command: text("the command line", 100_000).optional(),
+        cwd: path("the folder in which the command runs").optional(),
+        paths: paths("all paths that the tool will touch").optional(),
       })
       .optional(),
-    actor: word("who acts (default `agent`)").optional(),
-    session: word("the agent's session").optional(),
-    turn: word("its turn").optional(),
-    tool_call: word("the id that the agent gave the call").optional(),
-    depth: number("how deep in nested agents; 0 at the top", 1_000).optional(),
-    transaction: word("the transaction that it belongs to").optional(),
-    summary: text("for people", 2_000).optional(),
+    actor: word("the actor (default `agent`)").optional(),
+    session: word("the id of the agent's session").optional(),
+    turn: word("the id of the turn of the session").optional(),
+    tool_call: word("the agent's own id of the tool call").optional(),
+    depth: number("the depth of the agent in nested agents: 0 for the top agent", 1_000).optional(),
+    transaction: word("the id of the transaction to which the action belongs").optional(),
+    summary: text("a summary of the action, for people", 2_000).optional(),
     on_failure: z
       .enum(["block", "warn"])
-      .describe("what to do if no snapshot can be made (default `block`)")
+      .describe(
+        "what to do if the state before the action cannot be kept. `block` (default): the request fails; `warn`: the action begins " +
+          "nevertheless, and its coverage lists what is not kept",
+      )
       .optional(),
-    otr: bool("off the record: nothing is stored").optional(),
+    otr: bool("true: the action is off the record, and nothing about it is stored").optional(),
   }),
   answer: (on, { body: { tool_call, on_failure, ...request } }) =>
     on.snapshotAction({ ...request, ...withoutUndefined({ toolCall: tool_call, onFailure: on_failure }), pid: null }),
@@ -97,14 +105,15 @@ const begin = workspaceRoute(calls.beginAction, {
 const finish = workspaceRoute(calls.finishAction, {
   tag: "actions",
   role: "agent",
-  summary: "Record what an action left",
+  summary: "End an action, and record what it has changed",
   body: z.strictObject({
     outcome: z.enum(["done", "failed", "denied"]).optional(),
-    reason: text("for people", 10_000).optional(),
+    reason: text("the reason for the outcome, for people", 10_000).optional(),
     on_failure: z
       .enum(["block", "warn"])
       .describe(
-        "what to do if its changes cannot be recorded: `warn` closes it all the same with a note (default `block`)",
+        "what to do if the changes of the action cannot be recorded. `block` (default): the request fails, and the action stays open; " +
+          "`warn`: the action is closed, and its coverage lists what was not recorded",
       )
       .optional(),
   }),
@@ -115,7 +124,7 @@ const finish = workspaceRoute(calls.finishAction, {
 const diff = workspaceRoute(calls.diffAction, {
   tag: "actions",
   role: "reader",
-  summary: "The files that an action backed up, beside what is there now",
+  summary: "Compare the files that an action backed up with their present states",
   answer: (on, { params }) => on.diffAction(params["action"] ?? ""),
 });
 
@@ -124,11 +133,13 @@ const abandon = workspaceRoute(calls.abandonActions, {
   role: "agent",
   summary: "Abandon the open actions of a session, or of one of its turns",
   body: z.strictObject({
-    session: word("the session"),
-    turn: word("only this turn's").optional(),
-    reason: text("for people", 2_000).optional(),
+    session: word("the id of the session"),
+    turn: word("abandon only the actions of this turn").optional(),
+    reason: text("the reason, for people", 2_000).optional(),
     except: z.array(word("the id of an action that stays open")).max(1_000).optional(),
-    unsure: bool("the actions may never have run: changes since then name them only as candidates").optional(),
+    unsure: bool(
+      "true: the actions may never have run; the changes that would belong to such an action have it only as a candidate",
+    ).optional(),
   }),
   answer: async (on, { body }) => ({ actions: await on.abandonActions(body) }),
 });
@@ -146,14 +157,17 @@ const beginTransaction = workspaceRoute(calls.beginTransaction, {
   role: "agent",
   summary: "Begin a transaction, or a savepoint within one",
   description:
-    "Actions and writes belong to it. It stays until it is committed or rolled back: no process of the caller's is watched.",
+    "The actions and writes that follow belong to the transaction. It stays open until it is committed or rolled back: the server does " +
+    "not watch any process of the caller.",
   body: z.strictObject({
-    name: word("a name").optional(),
-    actor: word("who acts").optional(),
-    session: word("only this session's actions belong to it").optional(),
+    name: word("a name for the transaction").optional(),
+    actor: word("the actor").optional(),
+    session: word("only the actions and writes of this session belong to the transaction").optional(),
     scope: z
       .enum(["folder", "actions"])
-      .describe("`folder`: also changes to the folder meanwhile that no action owns (default: `actions`)")
+      .describe(
+        "`folder`: changes of the folder that belong to no action also belong to the transaction (default: `actions`)",
+      )
       .optional(),
   }),
   answer: (on, { body }) => on.beginTransaction({ scope: "actions", ...withoutUndefined(body), pid: null }),
@@ -169,7 +183,7 @@ const commit = workspaceRoute(calls.commitTransaction, {
 const rollback = workspaceRoute(calls.rollbackTransaction, {
   tag: "transactions",
   role: "agent",
-  summary: "Take back exactly what a transaction did, merged with later work",
+  summary: "Take back exactly what a transaction did; later work stays, and is merged",
   body: z.strictObject({ force: bool("skip paths that cannot be changed").optional() }),
   answer: (on, { params, body }) => on.rollbackTransaction(params["transaction"] ?? "", body),
 });
@@ -179,10 +193,10 @@ const conflicts = workspaceRoute(calls.listConflicts, {
   role: "reader",
   heavy: "answer",
   heavyWith: "patch",
-  summary: "List what did not merge",
+  summary: "List conflicts: changes that did not merge with later work",
   query: z.strictObject({
-    all: flag("also settled conflicts").optional(),
-    patch: flag("add the changes that the undo's side would make").optional(),
+    all: flag("list settled conflicts, too").optional(),
+    patch: flag("add the changes that the undo's side of a conflict would make to the file").optional(),
     ...paging,
   }),
   answer: async (on, { query: { all, patch, ...part } }) =>
@@ -199,9 +213,9 @@ const resolve = workspaceRoute(calls.resolveConflict, {
   tag: "conflicts",
   role: "agent",
   summary: "Settle a conflict",
-  description: "For `merged` the body is the whole new content.",
+  description: "With `keep=merged`, the body is the whole new content of the file.",
   query: z.strictObject({
-    conflict: path("its id, the beginning of it, or its path"),
+    conflict: path("the id of the conflict, the beginning of the id, or the path that the conflict is about"),
     keep: z.enum(["current", "undo", "merged"]),
   }),
   bytes: { most: MAX_MERGED },
@@ -212,8 +226,8 @@ const resolve = workspaceRoute(calls.resolveConflict, {
 const versions = workspaceRoute(calls.listVersions, {
   tag: "conflicts",
   role: "reader",
-  summary: "List what replicas wrote back and lost against others' work",
-  query: z.strictObject({ path: path("of this path alone").optional(), ...paging }),
+  summary: "List versions: states that replicas wrote back, and that did not become the states of their paths",
+  query: z.strictObject({ path: path("list only the versions of this path").optional(), ...paging }),
   answer: async (on, { query: { path: of, ...part } }) =>
     pageOf(await on.versions(withoutUndefined({ path: of })), part, ({ id }) => id),
 });
@@ -221,7 +235,7 @@ const versions = workspaceRoute(calls.listVersions, {
 const restoreVersion = workspaceRoute(calls.restoreVersion, {
   tag: "conflicts",
   role: "agent",
-  summary: "Make such a version the state of its path",
+  summary: "Make a version the state of its path",
   answer: (on, { params }) => on.restoreVersion(params["version"] ?? ""),
 });
 

@@ -18,7 +18,7 @@ const fresh = flag("record edits on disk first, if the workspace has a folder").
 const as = (meant: "content" | "history" | "iteration") =>
   z
     .enum([meant])
-    .describe("the meaning of a path whose file is itself called `history`, or lies in a folder called `at`")
+    .describe("says what the path means; needed if a file's own path ends like `/history` or `/at/3`")
     .optional();
 
 /**
@@ -39,7 +39,7 @@ function contentOf(content: FileContent): ContentReply {
   const { path: shown, kind, hash, size } = content;
   if (kind === "dir") {
     throw new ChronicleError("REFUSED", `${shown} is a folder`, {
-      hint: "list it: GET …/files?path=…; what is recorded of it: GET …/file?path=…",
+      hint: "GET …/files?path=… lists the folder; GET …/file?path=… returns what is recorded of it",
       data: { path: shown },
     });
   }
@@ -52,13 +52,13 @@ const list = workspaceRoute(calls.listFiles, {
   ...scanning,
   summary: "List files",
   description:
-    "Paths in their order, folders among them; `depth=1` gives the direct children. `next` is the `after` of the next page.",
+    "The paths are sorted, and folders are among them. With `depth=1`, only direct children are listed. To get the next page, give `next` as `after`.",
   query: z.strictObject({
-    path: path("only what is beneath this folder").optional(),
-    depth: count("how many folders deep (default: all)", { least: 1 }).optional(),
+    path: path("list only what is beneath this folder").optional(),
+    depth: count("the number of levels of folders to list (default: all)", { least: 1 }).optional(),
     at,
     limit,
-    after: path("continue after this path, which is `next` of the page before").optional(),
+    after: path("continue after this path; give `next` of the previous page").optional(),
     fresh,
   }),
   answer: async (on, { query: { fresh: wanted, ...options } }) => {
@@ -76,8 +76,10 @@ const describe = workspaceRoute(calls.describeFile, {
     path: path("the path"),
     at,
     iteration: z
-      .union([z.literal("last"), count("its number", { least: 1 })])
-      .describe("this iteration instead; `last`: the last that is not a deletion")
+      .union([z.literal("last"), count("the number of the iteration", { least: 1 })])
+      .describe(
+        "describe this iteration, instead of the state at a moment; `last`: the last iteration that is not a deletion",
+      )
       .optional(),
     fresh,
   }),
@@ -94,7 +96,8 @@ const read = workspaceRoute(calls.readFile, {
   ...scanning,
   summary: "Read a file",
   description:
-    "Its content, with `ETag` (the hash), `Range`, and what is recorded of it in `Chronicle-*` headers. For a link, its target.",
+    "The answer is the content of a file, or the target of a link. `ETag` is the hash of the content, and the `Chronicle-*` headers say what is recorded " +
+    "of the file. `Range` can select a part of the content.",
   query: z.strictObject({ at, fresh, as: as("content") }),
   answer: async (on, { params, query: { fresh: wanted, at: when } }) => {
     const asked = params["path"] ?? "";
@@ -130,18 +133,24 @@ const history = workspaceRoute(calls.fileHistory, {
   },
 });
 
-const permissions = bits("permission bits: 420 is `rw-r--r--`, and so is octal 0644; 511 (0777) at most").optional();
+const permissions = bits(
+  "permission bits, in decimal, or in octal with a leading 0: 420 and 0644 both mean `rw-r--r--`; at most 511 (0777)",
+).optional();
 
 const put = workspaceRoute(calls.putFile, {
   tag,
   role: "agent",
   summary: "Write a file",
   description:
-    'The body is the content, of any length. With `If-Match: "<hash>"` only if the file has that content still, with ' +
-    "`If-None-Match: *` only if there is none: else 412, and nothing is changed. Folders on the way are made.",
+    'The body is the content, of any length. With `If-Match: "<hash>"`, the file is written only if it still has that content. With ' +
+    "`If-None-Match: *`, the file is written only if nothing is at the path. Otherwise the answer is 412, and nothing is changed. " +
+    "Missing parent folders are made.",
   query: z.strictObject({
     permissions,
-    kind: z.enum(["file", "symlink"]).describe("`symlink`: the content is the target").optional(),
+    kind: z
+      .enum(["file", "symlink"])
+      .describe("`file` (default), or `symlink`: a link, with the body as its target")
+      .optional(),
     ...by,
   }),
   bytes: true,
@@ -154,7 +163,7 @@ const folder = workspaceRoute(calls.makeFolder, {
   tag,
   role: "agent",
   summary: "Make a folder",
-  description: "One that is there stays as it is.",
+  description: "A folder that exists stays as it is.",
   query: z.strictObject({ permissions, ...by }),
   answer: async (on, { params, query, condition: { requestId } }) =>
     on.makeFolder(refuseVirtual(params["path"] ?? ""), { ...query, ...withoutUndefined({ requestId }) }),
@@ -164,7 +173,7 @@ const remove = workspaceRoute(calls.deleteFile, {
   tag,
   role: "agent",
   summary: "Delete a file, a link, or a folder with all that is in it",
-  description: "What was there stays in the history. `If-Match` as for writing.",
+  description: "The deleted contents stay in the history. `If-Match` works as it does for writing a file.",
   query: z.strictObject(by),
   conditional: true,
   answer: (on, { params, query, condition }) => on.deleteFile(params["path"] ?? "", { ...query, ...condition }),
@@ -174,10 +183,10 @@ const move = workspaceRoute(calls.moveFile, {
   tag,
   role: "agent",
   summary: "Move a file, a link, or a folder with all that is in it",
-  description: "`If-Match` is about the source.",
+  description: "`If-Match` is compared with the content at `from`.",
   body: z.strictObject({
     from: path("the path to move"),
-    to: path("the new path itself"),
+    to: path("the new path itself, not the folder to move into"),
     overwrite: z.boolean().describe("replace an existing file or link").optional(),
     ...by,
   }),
@@ -189,8 +198,8 @@ const move = workspaceRoute(calls.moveFile, {
 const describeBlob = workspaceRoute(calls.describeBlob, {
   tag,
   role: "reader",
-  summary: "How large a content is",
-  query: z.strictObject({ hash: word("its SHA-256") }),
+  summary: "The size of a content",
+  query: z.strictObject({ hash: word("the SHA-256 of the content") }),
   answer: async (on, { query: { hash } }) => ({ hash, size: (await on.blob(hash)).size }),
 });
 
@@ -198,7 +207,7 @@ const blob = workspaceRoute(calls.readBlob, {
   tag,
   role: "reader",
   summary: "Read a content by its hash",
-  description: "Only what some path of this workspace has or had.",
+  description: "Only contents that a path of this workspace has or had can be read.",
   answer: async (on, { params }) => {
     const hash = params["hash"] ?? "";
     const content = await on.blob(hash);
@@ -209,10 +218,11 @@ const blob = workspaceRoute(calls.readBlob, {
 const events = workspaceRoute(calls.followEvents, {
   tag: "history",
   role: "reader",
-  summary: "Follow what is recorded",
+  summary: "Follow the events of the log, as they are recorded",
   description:
-    "Server-sent events: each `id` is the event's seq, each `data` the event. With `Last-Event-ID` (or `after`) they go on " +
-    "after that one, without gap or repeat; else they begin now.",
+    "The answer is a stream of server-sent events. `id` is the seq of an event of the log, and `data` is that event. With `Last-Event-ID` " +
+    "(or `after`), the stream continues after the event with that seq, and leaves out and repeats nothing. Otherwise the stream begins " +
+    "with the next event that is recorded.",
   query: z.strictObject({
     after: count("only events after this seq").optional(),
     prefix: z.string().max(1_200).describe("only events of records whose id begins with this").optional(),

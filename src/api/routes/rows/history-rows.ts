@@ -20,7 +20,7 @@ const status = workspaceRoute(calls.status, {
 const head = workspaceRoute(calls.head, {
   tag,
   role: "reader",
-  summary: "The signed head: what commits to everything that is recorded",
+  summary: "The signed head, which commits to everything that is recorded",
   answer: (on) => on.head(),
 });
 
@@ -28,7 +28,7 @@ const signing = workspaceRoute(calls.signing, {
   tag,
   role: "reader",
   namesFolders: true,
-  summary: "Whether what is recorded is signed, and what can be done where it is not",
+  summary: "Whether the history is signed, and what can be done if it is not",
   answer: (on) => on.signing(),
 });
 
@@ -64,9 +64,9 @@ const snapshot = workspaceRoute(calls.takeSnapshot, {
   role: "agent",
   summary: "Record everything now, and keep a name for the moment",
   body: z.strictObject({
-    message: text("for people", 10_000).optional(),
+    message: text("a message for people", 10_000).optional(),
     name: word("a name for the moment, unique in the workspace").optional(),
-    pin: bool("keep it from being pruned").optional(),
+    pin: bool("keep the snapshot from being pruned").optional(),
     paranoid: bool("read every file again, even if its stat data is unchanged").optional(),
   }),
   answer: (on, { body }) => on.snapshot(body),
@@ -85,7 +85,7 @@ const manifest = workspaceRoute(calls.manifest, {
   role: "reader",
   heavy: "answer",
   summary: "All files of a moment, with the Merkle root that commits to them",
-  query: z.strictObject({ moment: moment("which moment") }),
+  query: z.strictObject({ moment: moment("the moment") }),
   answer: (on, { query }) => on.manifest(query.moment),
 });
 
@@ -97,9 +97,9 @@ const diff = workspaceRoute(calls.diff, {
   summary: "What differs between two moments",
   query: z.strictObject({
     from: moment("the earlier moment"),
-    to: moment("the later moment; `now`: what is on disk"),
-    path: many("only this path and what is beneath it (may be there several times)", 200).optional(),
-    patch: flag("add unified text to each change").optional(),
+    to: moment("the later moment, or `now` for what is on disk"),
+    path: many("compare only this path and everything beneath it; repeat the field for further paths", 200).optional(),
+    patch: flag("add the changed lines of each change, as a unified diff").optional(),
   }),
   answer: (on, { query: { from, to, path: only, patch } }) =>
     on.diff(from, to, withoutUndefined({ paths: only, patch })),
@@ -128,7 +128,7 @@ function cursorsOf(shown: readonly string[]): string[] {
 const find = workspaceRoute(calls.find, {
   tag,
   role: "reader",
-  summary: "Recorded paths with this file name, also deleted ones",
+  summary: "Find recorded paths by their file name, deleted ones included",
   query: z.strictObject({ name: path("the file name"), ...paging }),
   answer: async (on, { query: { name, ...part } }) => {
     const found = await on.find(name);
@@ -142,27 +142,27 @@ const explain = workspaceRoute(calls.explain, {
   tag,
   role: "reader",
   namesFolders: true,
-  summary: "Is a path recorded, and by which rule",
+  summary: "Whether a path is recorded, and which rule decides that",
   query: z.strictObject({ path: path("the path") }),
   answer: (on, { query }) => on.explain(query.path),
 });
 
 const dryRun = bool("report what would be done or refused, and change nothing").optional();
-const leave = bool("leave what cannot be restored and do the rest (default: all or nothing)").optional();
+const leave = bool("leave what cannot be restored, and restore the rest (default: all or nothing)").optional();
 
 const restore = workspaceRoute(calls.restore, {
   tag: "undo",
   role: "agent",
   summary: "Make files equal to an earlier moment",
-  description: "What is there now is recorded first; `undo_id` takes the restore back.",
+  description: "The present state is recorded first. To take the restore back, undo the operation `undo_id`.",
   body: z.strictObject({
-    moment: moment("which moment"),
-    paths: paths("only these and what is beneath them (default: everything)").optional(),
+    moment: moment("the moment"),
+    paths: paths("restore only these paths and everything beneath them (default: the whole workspace)").optional(),
     dry_run: dryRun,
     keep_mtime: bool("restore the files' modification times, to the nanosecond").optional(),
     force: bool(
-      "leave what cannot be restored and do the rest (default: all or nothing); a named path that could not be " +
-        "recorded at that moment gets its last recorded state",
+      "leave what cannot be restored, and restore the rest (default: all or nothing); a path in `paths` that could not be " +
+        "recorded at the moment gets its last recorded state",
     ).optional(),
   }),
   answer: (on, { body: { moment: when, dry_run, keep_mtime, ...options } }) =>
@@ -171,17 +171,19 @@ const restore = workspaceRoute(calls.restore, {
 
 /** The fields of a selection of work. At most one of them is given. */
 const selectionFields = {
-  action: word("an action's id, its beginning, or the agent's own id of the call").optional(),
-  turn: word("an agent's turn; `last`: the last one that changed something").optional(),
+  action: word("an action's id, the beginning of the id, or the agent's own id of the tool call").optional(),
+  turn: word("an agent's turn; `last`: the last turn that changed something").optional(),
   session: word("an agent's session").optional(),
   actor: word("everything that this actor did").optional(),
-  file: path("every change to this path, or beneath it").optional(),
+  file: path("every change to this path, or to paths beneath it").optional(),
   since: moment("every change after this moment").optional(),
 };
 
 const backBody = z.strictObject({
   ...selectionFields,
-  operation: word("the operation's id (default: the last that is not undone)").optional(),
+  operation: word(
+    "the id of the operation (default of undo: the last operation that is not undone; default of redo: the last undo)",
+  ).optional(),
   dry_run: dryRun,
   force: bool("include paths that were edited since; their present state is recorded first").optional(),
 });
@@ -196,8 +198,9 @@ const undo = workspaceRoute(calls.undo, {
   role: "agent",
   summary: "Take work back",
   description:
-    "Without a selection one operation. With one (`action`, `turn`, `session`, `actor`, `file` or `since`) exactly those " +
-    "changes, merged with what came later; what does not merge is kept as a conflict.",
+    "Without a selection, one operation is undone. With a selection (`action`, `turn`, `session`, `actor`, `file` or `since`), exactly the " +
+    "selected changes are undone, and later changes stay: both are merged. A path whose changes do not merge stays as it is, and becomes " +
+    "a conflict.",
   body: backBody,
   answer: (on, { body }) => on.undo(backOptions(body)),
 });
@@ -205,7 +208,7 @@ const undo = workspaceRoute(calls.undo, {
 const redo = workspaceRoute(calls.redo, {
   tag: "undo",
   role: "agent",
-  summary: "Do again what was taken back",
+  summary: "Do undone work again",
   body: backBody,
   answer: (on, { body }) => on.redo(backOptions(body)),
 });
@@ -232,7 +235,7 @@ const rollback = workspaceRoute(calls.rollback, {
 const operations = workspaceRoute(calls.listOperations, {
   tag: "undo",
   role: "reader",
-  summary: "What undo takes back, oldest first",
+  summary: "List the operations that undo can take back, oldest first",
   query: z.strictObject(paging),
   answer: async (on, { query }) => pageOf(await on.operations(), query, ({ id }) => id),
 });
@@ -241,7 +244,7 @@ const recent = workspaceRoute(calls.recent, {
   tag,
   role: "reader",
   summary: "What was done lately, newest first",
-  query: z.strictObject({ limit: count("how many at most", { least: 1, most: 1_000 }).optional() }),
+  query: z.strictObject({ limit: count("the maximum number of items", { least: 1, most: 1_000 }).optional() }),
   answer: (on, { query }) => on.recent(query.limit),
 });
 
@@ -249,9 +252,12 @@ const changes = workspaceRoute(calls.changes, {
   tag: "undo",
   role: "reader",
   heavy: "answer",
-  summary: "What somebody did",
-  description: "Exactly one of `action`, `turn`, `session`, `actor`, `file` and `since` says whose work is meant.",
-  query: z.strictObject({ ...selectionFields, patch: flag("add unified text to each change").optional() }),
+  summary: "The changes of selected work",
+  description: "Exactly one of `action`, `turn`, `session`, `actor`, `file` and `since` selects the work.",
+  query: z.strictObject({
+    ...selectionFields,
+    patch: flag("add the changed lines of each change, as a unified diff").optional(),
+  }),
   answer: (on, { query: { patch, ...selection } }) => on.changes(selectionOf(selection), withoutUndefined({ patch })),
 });
 

@@ -10,7 +10,9 @@ import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
 
 const tag = "records";
 const id = z.string().min(1).max(1_024).describe("the record's id: any text of 1 to 1,024 bytes");
-const recursion_depth = count("how deep in nested agents; 0 at the top", { most: 1_000_000 }).optional();
+const recursion_depth = count("the depth of the agent in nested agents: 0 for the top agent", {
+  most: 1_000_000,
+}).optional();
 
 const depthOf = (depth: number | undefined) => withoutUndefined({ recursionDepth: depth });
 
@@ -28,7 +30,7 @@ const list = workspaceRoute(calls.listRecords, {
 const get = workspaceRoute(calls.getRecord, {
   tag,
   role: "reader",
-  summary: "One record; `null` if there is none",
+  summary: "One record; the answer is `null` if there is none",
   query: z.strictObject({ id }),
   answer: async (on, { query }) => {
     const record = await on.records.get(query.id);
@@ -51,7 +53,7 @@ type Sent = Omit<RecordEventShape, "record"> & { record: Record<string, unknown>
 const remove = workspaceRoute(calls.deleteRecord, {
   tag,
   role: "agent",
-  summary: "Delete a record; `null` if there is none",
+  summary: "Delete a record; the answer is `null` if there is none",
   query: z.strictObject({ id, recursion_depth }),
   answer: async (on, { query }) => (await on.records.delete(query.id, depthOf(query.recursion_depth))) ?? null,
 });
@@ -82,8 +84,8 @@ const migrate = workspaceRoute(calls.migrateRecords, {
   role: "operator",
   summary: "Rewrite every record, all in one commit",
   description:
-    "Each with what it was when it was read. If a record is there that is not as it was read, or is not among them, " +
-    "nothing is written: 412. One that was deleted since stays deleted.",
+    "Send each record together with its content as you read it. If any stored record has changed since you read it, or is missing " +
+    "from your list, nothing is written (412). A record that was deleted since then stays deleted.",
   body: z.strictObject({
     records: z
       .array(
@@ -115,15 +117,15 @@ const MAX_IMPORT = 64 * 1024 * 1024;
 const bring = workspaceRoute(calls.importRecords, {
   tag,
   role: "agent",
-  summary: "Bring in the records of a chronomemory log",
-  description: "The body is its `events.wal`. Every line is verified first.",
+  summary: "Import the records of a chronomemory log",
+  description: "The body is the log's `events.wal`. Every line is verified before anything is imported.",
   query: z.strictObject({
     round_numbers: flag("round numbers that a double cannot hold exactly, instead of refusing the file").optional(),
     up_to_tear: flag(
       "import the lines before the first one that fails verification, instead of refusing the file",
     ).optional(),
     checkpoint_bytes: count(
-      "for a compacted log: the body begins with this many bytes of its `snapshot.json`, and the log follows; nothing proves these records",
+      "for a compacted log: the length of its `snapshot.json`, which the body must hold before the log; the records from `snapshot.json` cannot be verified",
       { most: MAX_IMPORT },
     ).optional(),
   }),
@@ -131,7 +133,7 @@ const bring = workspaceRoute(calls.importRecords, {
   answer: async (on, { query: { round_numbers, up_to_tear, checkpoint_bytes: length }, content }) => {
     const bytes = await collectedBytes(content, MAX_IMPORT);
     if (length !== undefined && length > bytes.length)
-      throw new ChronicleError("USAGE", `checkpoint_bytes is ${length}, and the body has ${bytes.length} bytes`);
+      throw new ChronicleError("USAGE", `checkpoint_bytes is ${length}, but the body has only ${bytes.length} bytes`);
     const checkpoint = length === undefined ? undefined : bytes.subarray(0, length);
     return on.records.importChronomemory(
       bytes.subarray(length ?? 0),

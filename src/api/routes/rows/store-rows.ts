@@ -19,7 +19,7 @@ function notThere(id: string): ChronicleError {
 const me = storeRoute(calls.me, {
   tag: "server",
   role: "reader",
-  summary: "Who am I, and what may I see",
+  summary: "Who the caller is, and which workspaces the caller may see",
   answer: (_on, asked) => Promise.resolve(asked.me),
 });
 
@@ -34,7 +34,7 @@ const list = storeRoute(calls.listWorkspaces, {
 const create = storeRoute(calls.createWorkspace, {
   tag,
   role: "operator",
-  summary: "Begin a workspace without a folder: empty, or with the files that another one had at a moment",
+  summary: "Create a workspace without a folder, either empty or with the files that another workspace had at a moment",
   description: "A fork shares contents with the workspace that it was forked from.",
   body: z.strictObject({
     name: word(
@@ -42,7 +42,7 @@ const create = storeRoute(calls.createWorkspace, {
     ).optional(),
     from: z
       .strictObject({
-        workspace: word("the id or the exact name of the one to fork"),
+        workspace: word("the id or the exact name of the workspace to fork"),
         moment: moment("the moment to begin with").optional(),
       })
       .optional(),
@@ -76,9 +76,9 @@ const get = storeRoute(calls.getWorkspace, {
 const archive = storeRoute(calls.archiveWorkspace, {
   tag,
   role: "operator",
-  summary: "Archive a workspace, or take it up again",
-  description: "An archived one is only read.",
-  body: z.strictObject({ archived: bool("default: yes").optional() }),
+  summary: "Archive a workspace, or unarchive it",
+  description: "An archived workspace can only be read.",
+  body: z.strictObject({ archived: bool("true: archive (default); false: unarchive").optional() }),
   answer: (on, { params: { id = "" }, body }) => on.archive(id, body.archived),
 });
 
@@ -115,7 +115,7 @@ const usage = storeRoute(calls.storeUsage, {
 const doctor = storeRoute(calls.doctor, {
   tag: "upkeep",
   role: "operator",
-  summary: "Look at the machine, the store and the key, and say what is wrong",
+  summary: "Look at the machine, the store and the signing key, and say what is wrong",
   answer: (on, { me: caller }) => {
     needsWholeStore(caller);
     return on.doctor();

@@ -32,10 +32,10 @@ const start = syncRoute(calls.startSync, {
   body: z.strictObject({
     upstream: text("`http(s)://HOST:PORT`, `ws(s)://…`, or `unix:/PATH` of a server's socket", 2_000),
     workspace: word("the origin's workspace, by id or name").optional(),
-    folder: path("absolute, on the server's machine"),
+    folder: path("the folder's absolute path on the server's machine"),
     mode: z
       .enum(["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"])
-      .describe("default: `two-way-safe`")
+      .describe("the directions of the sync, and what happens to conflicts (default: `two-way-safe`)")
       .optional(),
     filter_to: patterns("patterns, as in a `.gitignore`, of paths that do not come from the upstream").optional(),
     filter_from: patterns("patterns of paths that are not written back").optional(),
@@ -45,17 +45,17 @@ const start = syncRoute(calls.startSync, {
       .describe("whether files that editors make for themselves stay where they are (default), or go both ways")
       .optional(),
     debounce_ms: number(
-      "the time for which a file must have been unchanged, in ms (default 50)",
+      "how long a file must have been unchanged before it is sent, in ms (default 50)",
       MAX_DEBOUNCE_MS,
     ).optional(),
     with_protected: z
       .boolean()
       .describe(
-        "files that are secrets by their names go both ways, too; only with a person's token, or over the owner's socket: the origin refuses the replica otherwise",
+        "sync files that are secrets by their names, too, in both directions; without a person's token or the owner's socket, the origin refuses such a replica",
       )
       .optional(),
     token: text("a bearer token for an upstream on a port", 8_000).optional(),
-    force: z.boolean().describe("allows a home folder, or a system folder").optional(),
+    force: z.boolean().describe("allow a home folder or a system folder").optional(),
   }),
   answer: (on, { body: { filter_to, filter_from, editor_files, debounce_ms, with_protected, ...rest } }) => {
     const named = withoutUndefined({
@@ -81,7 +81,7 @@ const list = syncRoute(calls.listSyncs, {
 const status = syncRoute(calls.syncStatus, {
   tag,
   role: "reader",
-  summary: "How a sync is doing",
+  summary: "The state of a sync",
   answer: (on, { params: { sync = "" } }) => on.status(sync),
 });
 
@@ -89,26 +89,26 @@ const stop = syncRoute(calls.stopSync, {
   tag,
   role: "operator",
   summary: "End a sync",
-  description: "What was synced stays, and its history.",
+  description: "The synced files stay, and so does their history.",
   answer: (on, { params: { sync = "" } }) => on.stop(sync),
 });
 
 const pause = syncRoute(calls.pauseSync, {
   tag,
   role: "operator",
-  summary: "Let nothing go either way until it is resumed",
+  summary: "Pause a sync: nothing goes either way until the sync is resumed",
   answer: (on, { params: { sync = "" } }) => on.pause(sync),
 });
 
 const resume = syncRoute(calls.resumeSync, {
   tag,
   role: "operator",
-  summary: "Go on with a sync that is paused, or halted",
+  summary: "Resume a sync that is paused or halted",
   body: z.strictObject({
     accept: z
       .enum(["deletions", "restore", "as-new", "rejoin"])
       .describe(
-        "the decision about a halted sync. `deletions`: allow the deletion of many files; `restore`: put them back; `as-new`: continue as another replica, because this one was restored from a backup or is a copy; `rejoin`: the origin was restored to an earlier state, so propose to it what it has lost",
+        "the decision about a halted sync. `deletions`: the many files that were deleted may be deleted on the other side, too; `restore`: put the deleted files back; `as-new`: continue as another replica, because this one was restored from a backup or is a copy; `rejoin`: the origin was restored to an earlier state, so propose the changes that it has lost",
       )
       .optional(),
   }),
@@ -118,11 +118,12 @@ const resume = syncRoute(calls.resumeSync, {
 const flush = syncRoute(calls.flushSync, {
   tag,
   role: "agent",
-  summary: "Wait until what was changed on either side is on the other one",
+  summary: "Wait until the changes of each side are on the other side",
   description:
-    "`refused` of the answer names each path whose last change the origin has refused (the first 1,000), with why and what to do about it. Absent: the origin has all that it is to have.",
+    "In the answer, `refused` lists the paths whose last change the origin has refused (the first 1,000), each with the reason and what to do about it. " +
+    "Without `refused`, the origin has every change that is to go there.",
   body: z.strictObject({
-    timeout_ms: number("how long to wait at most (default 60,000)", MAX_FLUSH_MS).optional(),
+    timeout_ms: number("the maximum time to wait, in ms (default 60,000)", MAX_FLUSH_MS).optional(),
   }),
   answer: (on, { params: { sync = "" }, body: { timeout_ms } }) =>
     on.flush(sync, timeout_ms === undefined ? {} : { timeoutMs: timeout_ms }),
@@ -132,7 +133,7 @@ const conflicts = syncRoute(calls.syncConflicts, {
   tag,
   role: "reader",
   summary: "List the open conflicts of a sync",
-  description: "`current` is the folder's side, `undo` the upstream's.",
+  description: "`current` is the folder's side, and `undo` is the upstream's side.",
   query: z.strictObject(paging),
   answer: async (on, { params: { sync = "" }, query }) => pageOf(await on.conflicts(sync), query, ({ id }) => id),
 });
@@ -140,7 +141,7 @@ const conflicts = syncRoute(calls.syncConflicts, {
 const sideHash = z
   .string()
   .regex(/^([0-9a-f]{64})?$/)
-  .describe("SHA-256, in hex; empty: nothing, or no file");
+  .describe("the SHA-256, in hex; empty if nothing is there, or if it is not a file");
 
 const resolve = syncRoute(calls.resolveSync, {
   tag,
@@ -148,17 +149,19 @@ const resolve = syncRoute(calls.resolveSync, {
   summary: "Settle a conflict of a sync",
   description: "The other side stays in the history.",
   body: z.strictObject({
-    path: path("as the conflict names it"),
-    keep: z.enum(["local", "upstream", "merge"]).describe("the folder's side, the upstream's, or both"),
+    path: path("the path, as the conflict names it"),
+    keep: z
+      .enum(["local", "upstream", "merge"])
+      .describe("what to keep: the folder's side, the upstream's side, or both"),
     content_b64: z
       .base64()
       .max(MAX_MERGED)
-      .describe("with `merge`: the merged content, as Base64; default: both sides, as far as they merge")
+      .describe("for `merge`: the merged content, as Base64 (default: Chronicle merges both sides, if they merge)")
       .optional(),
     from: z
       .strictObject({ current_hash: sideHash, undo_hash: sideHash })
       .describe(
-        "the hashes of both sides that the decision is about, as the conflict names them; refused if a side has changed since; default: whatever both sides are by then",
+        "the hashes of both sides, as the conflict names them; if a side has changed since, the request is refused (default: the decision is about both sides as they are by then)",
       )
       .optional(),
   }),
@@ -174,8 +177,9 @@ const events = syncRoute(calls.syncEvents, {
   tag,
   role: "reader",
   summary: "Follow what syncs do, as server-sent events",
-  description: "First the state of each. What happened while nobody was connected is not told again.",
-  query: z.strictObject({ sync: path("only this one, by its id or folder").optional() }),
+  description:
+    "The stream begins with the state of each sync. It leaves out what happened while the caller was not connected.",
+  query: z.strictObject({ sync: path("follow only the sync with this id or folder").optional() }),
   answer: (on, { query: { sync }, signal }) => Promise.resolve({ after: 0, events: on.events(sync, signal) }),
 });
 

@@ -30,7 +30,7 @@ const verifyIntegrity = workspaceRoute(calls.verifyIntegrity, {
   tag,
   role: "reader",
   heavy: "history",
-  summary: "Is the chain whole? If not, the answer is a problem",
+  summary: "Verify the chain of the log; if it is not whole, the answer is a problem",
   answer: async (on) => {
     await on.verifyIntegrity();
     return { ok: true };
@@ -40,7 +40,7 @@ const verifyIntegrity = workspaceRoute(calls.verifyIntegrity, {
 const rebuild = workspaceRoute(calls.rebuild, {
   tag,
   role: "operator",
-  summary: "Make the index anew from the log",
+  summary: "Rebuild the index from the log",
   answer: (on) => on.rebuild(),
 });
 
@@ -58,17 +58,17 @@ const prune = workspaceRoute(calls.prune, {
   tag,
   role: "operator",
   summary: "Give up the old contents that no rule keeps",
-  description: "What at least one rule keeps is kept. If no rule is given, the configured limits apply.",
+  description: "Everything that at least one rule keeps is kept. If no rule is given, the configured limits apply.",
   body: z.strictObject({
     keep_last: number("keep this many of the newest snapshots and actions", most).optional(),
-    keep_hourly: number("keep the newest of each of this many hours", most).optional(),
-    keep_daily: number("keep the newest of each of this many days", most).optional(),
-    keep_weekly: number("keep the newest of each of this many weeks", most).optional(),
-    keep_monthly: number("keep the newest of each of this many months", most).optional(),
-    keep_yearly: number("keep the newest of each of this many years", most).optional(),
+    keep_hourly: number("keep the newest snapshot or action of each of this many hours", most).optional(),
+    keep_daily: number("keep the newest snapshot or action of each of this many days", most).optional(),
+    keep_weekly: number("keep the newest snapshot or action of each of this many weeks", most).optional(),
+    keep_monthly: number("keep the newest snapshot or action of each of this many months", most).optional(),
+    keep_yearly: number("keep the newest snapshot or action of each of this many years", most).optional(),
     keep_within_ms: number("keep everything that is younger than this, in milliseconds").optional(),
     keep_pinned: bool("keep pinned snapshots and actions (default: yes)").optional(),
-    dry_run: bool("show what would be given up").optional(),
+    dry_run: bool("show what would be given up, and change nothing").optional(),
   }),
   answer: (on, { body }) =>
     on.prune(
@@ -95,10 +95,10 @@ const erase = workspaceRoute(calls.erase, {
     "The present content of a path is not erased, unless the request names the path and the rules leave it out. " +
     "Give exactly one of `what` and `match`.",
   body: z.strictObject({
-    what: path("a path with all beneath it, or the SHA-256 of a content").optional(),
+    what: path("a path (with everything beneath it), or the SHA-256 of a content").optional(),
     match: path("a pattern as in a .gitignore").optional(),
     reason: text("the reason, which the log keeps for ever", 2_000).optional(),
-    dry_run: bool("show what would be erased").optional(),
+    dry_run: bool("show what would be erased, and change nothing").optional(),
   }),
   answer: async (on, { body: { what, match, reason, dry_run }, me }) => {
     const done = await on.erase(withoutUndefined({ what, match, reason, dryRun: dry_run }));
@@ -118,7 +118,7 @@ const erasures = workspaceRoute(calls.erasures, {
 const unerase = workspaceRoute(calls.unerase, {
   tag,
   role: "operator",
-  summary: "Take an erasure back, within its 24 hours",
+  summary: "Take an erasure back, which is possible for 24 hours",
   body: z.strictObject({ id: word("the erasure's id, or its unique beginning") }),
   answer: (on, { body: { id } }) => on.unerase(id),
 });
@@ -160,7 +160,7 @@ const diskUse = workspaceRoute(calls.diskUsage, {
 const config = workspaceRoute(calls.getConfig, {
   tag,
   role: "reader",
-  summary: "What is tracked",
+  summary: "The rules for what is tracked",
   answer: (on) => on.config(),
 });
 
@@ -169,7 +169,7 @@ const patterns = (what: string) => z.array(path("a pattern")).max(10_000).descri
 const configure = workspaceRoute(calls.configure, {
   tag,
   role: "operator",
-  summary: "Change what is tracked; what is not given stays",
+  summary: "Change the rules for what is tracked; fields that are not given stay as they are",
   body: z.strictObject({
     useGitignore: bool("leave out what git ignores").optional(),
     excludePatterns: patterns("names that are left out"),
@@ -178,8 +178,8 @@ const configure = workspaceRoute(calls.configure, {
     maxEntries: number("the maximum number of paths; 0: no limit").optional(),
     maxBytes: number("the maximum number of bytes in all; 0: no limit").optional(),
     maxFileSize: number("the maximum number of bytes in one file; 0: no limit").optional(),
-    keepAside: bool("keep small files aside that git ignores, before a run").optional(),
-    protectedNames: patterns("names of files that are secrets; after `!`: names that are not"),
+    keepAside: bool("before a run, keep aside small files that git ignores").optional(),
+    protectedNames: patterns("names of files that are secrets; a name after `!` is no secret"),
   }),
   answer: (on, { body }) => on.configure(body),
 });

@@ -92,7 +92,7 @@ export async function init(context: CommandContext): Promise<number> {
   const adopt = input.text("adopt");
   if (input.text("workspace") !== undefined)
     throw usageError(
-      "init begins a history in a folder",
+      "init takes no -w: it begins a history in a folder",
       "to begin a history without a folder: chronicle workspaces create [name]",
     );
   const config = chosenConfig(input);

@@ -18,7 +18,7 @@ function optionsOf({ input, io }: CommandContext): ResolveOptions {
   ];
   const [only, second] = ways;
   if (only === undefined) throw usageError("say how to settle the conflict", HOW);
-  if (second !== undefined) throw usageError("it can be settled in one way only", HOW);
+  if (second !== undefined) throw usageError("give only one way to settle the conflict", HOW);
   return only;
 }
 
@@ -38,14 +38,14 @@ async function conflictNamed(context: CommandContext, workspace: WorkspaceApi): 
 }
 
 const SENTENCES: Readonly<Record<ResolveOptions["keep"], string>> = {
-  current: "settled: what is there stays",
+  current: "settled: the present state stays",
   undo: "settled: the undo was taken",
   merged: "settled: the merged content was taken",
 };
 
 /** The sentences for a conflict of a folder that follows an upstream. */
 const OF_SYNC: typeof SENTENCES = {
-  current: "settled: what is there goes to the upstream",
+  current: "settled: the present state goes to the upstream",
   undo: "settled: the upstream's side was taken",
   merged: "settled: the merged content goes to the upstream",
 };

@@ -75,5 +75,5 @@ async function printOutside(context: CommandContext, workspace: WorkspaceApi, id
   const command = shownCommand(["chronicle", "rollback", id, "--outside", first]);
   const more = outside.length === 1 ? "" : ` and ${outside.length - 1} more`;
   context.print(context.paint("yellow", `not touched, outside of the folder: ${printable(first)}${more}`));
-  context.print(context.paint("dim", context.worded(`one by one: ${command}`)));
+  context.print(context.paint("dim", context.worded(`to take back one of them: ${command}`)));
 }

@@ -197,7 +197,9 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
     const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr, worded: context.worded };
     const failed = reportError(await withSession(error, io, context.input), io, style);
     if (code === undefined) return failed === EXIT.usage ? failed : EXIT.notStarted;
-    context.say("chronicle: the command's changes could not be noted, so the next command records them");
+    context.say(
+      "chronicle: the command's changes could not be noted as off the record, so the next command records them",
+    );
   }
   return code ?? EXIT.notStarted;
 }

@@ -38,7 +38,7 @@ async function begin(context: CommandContext): Promise<number> {
   const { input } = context;
   const [name, session] = [input.text("name"), input.text("session")];
   if (input.flag("keep") && input.number("pid") === undefined)
-    throw usageError("--keep says what becomes of it when its process is gone", "add --pid <pid>");
+    throw usageError("--keep needs --pid: it commits the transaction when that process has ended", "add --pid <pid>");
   const options: TransactionOptions = {
     ...optional({ name, session }),
     // The transaction owns all changes to the folder. The scope is given explicitly, because its default over a server
@@ -101,7 +101,7 @@ function printRollback(context: CommandContext, workspace: WorkspaceApi, result:
   if (undo.unmerged.length > 0) context.print(context.paint("dim", context.worded(SETTLE)));
   const isNothing = undo.changes.length + (undo.kept_aside?.length ?? 0) === 0;
   if (undo.undo_id === null || isNothing) return;
-  context.print(context.paint("dim", context.worded("chronicle redo brings it again")));
+  context.print(context.paint("dim", context.worded("chronicle redo brings it back")));
 }
 
 async function list(context: CommandContext): Promise<number> {

@@ -67,7 +67,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (result.unmerged.length > 0 && !result.dry_run) context.print(context.paint("dim", context.worded(SETTLE)));
   // If nothing was changed, there is nothing to redo or undo.
   if (result.dry_run || !isDone) return;
-  const other = result.direction === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
+  const other = result.direction === "undo" ? "chronicle redo brings it back" : "chronicle undo takes it back";
   context.print(context.paint("dim", context.worded(other)));
 }
 
@@ -81,7 +81,9 @@ function unmergedLines({ changes, unmerged, dry_run: dryRun }: UndoShape, style:
   // If a path is both changed and in conflict, some parts of the file have merged and others have not.
   const changed = new Set(changes.map(({ path }) => path));
   const isPart = unmerged.some(({ path }) => changed.has(path));
-  const what = isPart ? "what conflicts stays as it is, the rest of the file does not" : "the file stays as it is";
+  const what = isPart
+    ? "in each file, the lines that conflict stay as they are, and the others change"
+    : "the file stays as it is";
   const head = `${dryRun ? "would be" : "these are"} conflicts (${what}, both contents are kept):`;
   return [style.paint("yellow", head), ...conflictLines(unmerged, style)];
 }

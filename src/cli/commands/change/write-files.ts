@@ -34,7 +34,7 @@ function permissionsOf({ input }: CommandContext): Pick<PutFileOptions, "permiss
   const text = input.text("mode");
   if (text === undefined) return {};
   if (!/^0?[0-7]{3}$/.test(text))
-    throw usageError(`--mode: '${printable(text)}' are no permissions`, "such as 644 or 755");
+    throw usageError(`--mode: '${printable(text)}' is no valid value`, "give permissions in octal, such as 644 or 755");
   return { permissions: Number.parseInt(text, 8) };
 }
 
@@ -97,7 +97,7 @@ async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string
     return undefined;
   });
   if (found?.kind === "dir")
-    throw usageError(`${typed} is a folder`, `with all that is in it: chronicle rm -r ${quotePath(typed)}`);
+    throw usageError(`${typed} is a folder`, `to delete it with everything in it: chronicle rm -r ${quotePath(typed)}`);
 }
 
 export async function rm(context: CommandContext): Promise<number> {

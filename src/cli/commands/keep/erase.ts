@@ -37,8 +37,8 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
  */
 function refuseWithoutPerson(context: CommandContext): void {
   if (context.canAsk) return;
-  throw new ChronicleError("REFUSED", "only a person at a terminal erases contents at once", {
-    hint: "leave out --now: then they are kept for 24 hours, and a later `chronicle gc` frees them",
+  throw new ChronicleError("REFUSED", "only a person at a terminal can erase contents at once", {
+    hint: "leave out --now: the contents are then kept for 24 hours, and a later `chronicle gc` frees them",
   });
 }
 
@@ -47,8 +47,8 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, options:
   if (now) refuseWithoutPerson(context);
   else if (context.input.flag("yes")) return true;
   if (!context.canAsk) {
-    throw new ChronicleError("REFUSED", "erasing needs somebody who is sure, and nobody can be asked here", {
-      hint: "see what would go with --dry-run; if you are sure, add --yes",
+    throw new ChronicleError("REFUSED", "erasing needs a confirmation, and nobody can be asked here", {
+      hint: "--dry-run shows what would be erased; if you are sure, add --yes",
     });
   }
   const seen = await workspace.erase({ ...options, dryRun: true });
@@ -93,10 +93,10 @@ function told({ paint }: CommandContext, shape: EraseShape): string[] {
       .slice(0, MOST_SHOWN)
       .map(
         ({ path, bytes: size }) =>
-          `kept aside, ${shape.dry_run ? "would go" : "goes"} as well: ${printable(path)} (${formatBytes(size)})`,
+          `a copy that was kept aside ${shape.dry_run ? "would be" : "was"} erased as well: ${printable(path)} (${formatBytes(size)})`,
       ),
     ...more(aside.length),
-    ...(stay === 0 ? [] : [`stay, because paths have them now: ${counted(stay, "content")}`]),
+    ...(stay === 0 ? [] : [`not erased, because paths have them now: ${counted(stay, "content")}`]),
     ...rowsOf(kept.map((one) => ({ ...one, paths: one.now_in, total_paths: one.now_in.length }))),
     ...more(stay),
     ...untracked.map((path) => `not recorded any more (its file stays): ${printable(path)}`),

@@ -33,14 +33,10 @@ async function agreed(context: CommandContext, prefix: string): Promise<string |
   const [only, second] = exact === undefined ? meantBy(all, prefix, (item) => item.id) : [exact];
   if (only === undefined || second !== undefined) return prefix;
   if (!context.canAsk) {
-    throw new ChronicleError(
-      "REFUSED",
-      "forgetting a history needs somebody who is sure, and nobody can be asked here",
-      {
-        hint: `if you are sure: ${shownCommand(["chronicle", "forget", prefix, "--yes"])}`,
-        data: { id: prefix },
-      },
-    );
+    throw new ChronicleError("REFUSED", "forgetting a history needs a confirmation, and nobody can be asked here", {
+      hint: `if you are sure: ${shownCommand(["chronicle", "forget", prefix, "--yes"])}`,
+      data: { id: prefix },
+    });
   }
   const question = now
     ? `Remove ${sentence(only)} for good, at once?`
@@ -80,7 +76,7 @@ export async function unforget(context: CommandContext): Promise<number> {
   if (id === undefined) {
     const all = listForgotten(store);
     if (context.json) context.printJson(all);
-    else if (all.length === 0) context.say("nothing was given up that could be brought back");
+    else if (all.length === 0) context.say("there is nothing that could be brought back");
     else {
       const rows = all.map((one) => [
         one.id,

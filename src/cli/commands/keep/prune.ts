@@ -82,8 +82,8 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, options:
   if (now) refuseWithoutPerson(context, "a part of a history");
   else if (context.input.flag("yes")) return true;
   if (!context.canAsk) {
-    throw new ChronicleError("REFUSED", "pruning gives earlier states up, and nobody can be asked here", {
-      hint: "see what would go with --dry-run; if you are sure, add --yes",
+    throw new ChronicleError("REFUSED", "pruning gives up earlier states, and nobody can be asked here", {
+      hint: "--dry-run shows what would be given up; if you are sure, add --yes",
     });
   }
   const seen = await workspace.prune({ ...options, dryRun: true, ...(now ? { now } : {}) });
@@ -91,7 +91,7 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, options:
   return confirm(
     context,
     now
-      ? `Give up ${given(seen)} for good, at once? They can then not be gone back to.`
+      ? `Give up ${given(seen)} for good, at once? There is then no way back to them.`
       : `Give up ${given(seen)}? They can be brought back for 24 hours.`,
   );
 }
@@ -102,7 +102,7 @@ export async function prune(context: CommandContext): Promise<number> {
   const retention = limitsOf(context);
   const hasLimit = retention.max_snapshots !== undefined || retention.max_age_days !== undefined;
   if (hasLimit && Object.keys(options).some((name) => name !== "keepPinned"))
-    throw usageError("limits (--max-…) and rules (--keep-…) do not go together", "give the one or the other");
+    throw usageError("limits (--max-…) and rules (--keep-…) do not go together", "give only limits, or only rules");
   await context.store({ retention });
   const workspace = await context.workspace({});
   if (!dryRun && (await context.isOperator()) && !(await agreed(context, workspace, options))) return EXIT.failed;

@@ -98,7 +98,7 @@ async function remove(context: CommandContext, records: RecordStoreApi): Promise
 
 function noRecord(id: string): ChronicleError {
   return new ChronicleError("NOT_FOUND", `there is no record ${JSON.stringify(id)}`, {
-    hint: "`chronicle record list` shows those there are",
+    hint: "`chronicle record list` shows all records",
   });
 }
 

@@ -16,7 +16,7 @@ export async function gc(context: CommandContext): Promise<number> {
     if (result.pending_blobs > 0) {
       const what = `${counted(result.pending_blobs, "blob")} (${formatBytes(result.pending_bytes)})`;
       context.print(
-        `${what} no longer needed, but their packs are in use, or most of their packs is still needed: gc frees them later`,
+        `not freed yet: ${what} that no history needs any more; their packs are in use or mostly still needed, and a later gc frees them`,
       );
     }
   }

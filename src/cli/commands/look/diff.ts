@@ -137,7 +137,7 @@ export async function changes(context: CommandContext): Promise<number> {
   for (const line of changeLines(result.changes, style)) context.print(line);
   const isNothing = result.changes.length + result.ambiguous.length === 0;
   if (result.changes.length > 0) context.print(countsOf(result.changes));
-  else context.print(isNothing ? "nothing was changed" : "nothing was changed that is certainly of this work");
+  else context.print(isNothing ? "nothing was changed" : "no change certainly belongs to this work");
   for (const line of ambiguousLines(result.ambiguous, { ...style, worded: context.worded })) context.print(line);
   for (const note of result.notes ?? []) context.print(`note: ${printable(note)}`);
   return EXIT.done;

@@ -20,7 +20,7 @@ async function storeChecks(context: CommandContext, places: ReturnType<typeof pl
       name: "store",
       ok: false,
       detail: error.message,
-      hint: error.hint ?? "choose another with --store",
+      hint: error.hint ?? "choose another store with --store",
     };
     const { checkAccess } = await import("../../../open.ts");
     return { ok: false, store: places.home, checks: [check, checkAccess(places)] };

@@ -56,7 +56,7 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   const style = { most: summaryWidth(context, result.items, isWithBack), isWithBack };
   const rows = result.items.map((item) => recentRow(context, item, style));
   const { paint } = context;
-  const last = !isWithBack ? "" : "take it back, or go back to before it (a baseline: to it)";
+  const last = !isWithBack ? "" : "undo it, or restore the state before it (for a baseline: the baseline itself)";
   const head = ["when", "what", "", "", last].map((text) => paint("dim", text));
   for (const line of columns([head, ...rows], "<<<>")) context.print(line);
   if (isReader) return;
@@ -82,7 +82,7 @@ const UNDO = "chronicle undo";
 function undoHint(context: CommandContext, { items, undoable }: RecentShape): string[] {
   if (undoable === null) return [];
   const takes = context.worded(`${UNDO} takes back`);
-  if (items[0]?.back === UNDO) return [`${takes} the last`];
+  if (items[0]?.back === UNDO) return [`${takes} the newest of these`];
   const next = items.find(({ id }) => id === undoable);
   if (next === undefined) return [`${takes} something older than these`];
   // If files were edited since that work, a plain `undo` would be refused. The row of the work then has an undo that
@@ -92,8 +92,9 @@ function undoHint(context: CommandContext, { items, undoable }: RecentShape): st
 }
 
 const snapshotHint = ({ snapshot }: RecentItem): string => `chronicle restore ${snapshot} goes to snapshot ${snapshot}`;
-const HINT = "chronicle restore <moment> goes anywhere";
-const UPSTREAM_HINT = "chronicle --upstream restore <moment> --to DIR has any moment of it in another folder";
+const HINT = "chronicle restore <moment> goes to any moment";
+const UPSTREAM_HINT =
+  "chronicle --upstream restore <moment> --to DIR puts any moment of the upstream's history into another folder";
 
 function isUpstream({ input }: CommandContext): boolean {
   return input.flag("upstream");

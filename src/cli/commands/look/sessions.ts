@@ -111,7 +111,7 @@ async function listAll(context: CommandContext): Promise<number> {
   if (shown.length < meant.length)
     context.print(`… and ${counted(meant.length - shown.length, "older one")}: --limit 0`);
   if (meant.length === 0)
-    context.say(context.worded("no actions: `chronicle agents install` has an agent's tool calls recorded"));
+    context.say(context.worded("no actions yet: after `chronicle agents install`, an agent's tool calls are recorded"));
   return EXIT.done;
 }
 

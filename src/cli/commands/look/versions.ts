@@ -54,11 +54,11 @@ async function list(context: CommandContext): Promise<number> {
  */
 async function sayNone(context: CommandContext, workspace: WorkspaceApi, path: string | undefined): Promise<void> {
   if (path !== undefined) await workspace.history(path, { limit: 1 });
-  context.print("nothing that a replica wrote was left out");
+  context.print("no versions: every change that a replica made was applied");
   const [followed] = await workspace.log({ prefix: "replica:", reverse: true, limit: 1 });
   if (followed !== undefined)
     context.say(
-      "this folder is a replica: what was left out of its changes is listed at the origin, by the same command",
+      "this folder is a replica: the versions of its changes are at the origin, where the same command lists them",
     );
 }
 
@@ -74,7 +74,7 @@ function rowOf(version: VersionShape, { paint, io }: CommandContext, shown: (pat
 function becameOf({ is_present: isPresent, merged_in: merge, lost_to: { iteration } }: VersionShape): string {
   if (isPresent === true) return "is the present state";
   if (merge !== undefined) return `merged into @${merge.iteration}`;
-  return iteration === 0 ? "lost: it has no place here" : `lost to @${iteration}`;
+  return iteration === 0 ? "lost: nothing was recorded at this path" : `lost to @${iteration}`;
 }
 
 function short(id: string): string {

@@ -110,7 +110,7 @@ async function archive(context: CommandContext, workspace: string | undefined, a
   const shape = await store.archive(workspace, archived);
   if (context.json) context.printJson(shape);
   else {
-    const how = archived ? "archived, and only read from now on" : "taken up again";
+    const how = archived ? "archived, and can only be read from now on" : "unarchived, and can be changed again";
     const shown = labels(context, shape, await context.noFolderText());
     context.print(`${how}: ${shown.filter(Boolean).join("  ")} ${context.paint("dim", shape.id)}`);
   }

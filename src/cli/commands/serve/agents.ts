@@ -21,13 +21,15 @@ const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemin
  * The warning for an installation in a project. The changed files name programs on one person's machine, but could be
  * committed with the project.
  */
-const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
+const SHARED = "these files name programs on this machine of yours: keep them out of the repository that others clone";
 
 /**
  * The note for a configuration file in which an MCP server of the user's own is named `chronicle`. The path of the file
  * follows the text.
  */
-const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle's MCP server is not added to";
+const NAMESAKE =
+  "you have another MCP server with the name chronicle, which stays; therefore Chronicle's MCP server is not " +
+  "added to";
 
 function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
   if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
@@ -167,7 +169,7 @@ async function status(context: CommandContext, meant: readonly AgentConfig[]): P
 function asAgentDoes({ title }: AgentConfig, { problems }: AgentStatus, result: AgentTest): AgentTest {
   const stop = problems.find(({ stops, past }) => stops && past !== true);
   if (stop === undefined || !result.ok) return result;
-  const detail = `the hook works, and ${title} does not call it as it should: ${stop.what} (${stop.hint})`;
+  const detail = `the hook works, but ${title} does not call it as it should: ${stop.what} (${stop.hint})`;
   return { ...result, ok: false, detail };
 }
 

@@ -60,8 +60,8 @@ async function openWorkspace(context: CommandContext, { folders, client }: Asked
 function withWhoChose(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") return error;
   const hint =
-    "tell the person: this server was set up for that workspace (-w NAME, or #NAME of --remote), and it is not there; " +
-    "`chronicle workspaces` lists those that are";
+    "tell the person: this server was set up for that workspace (-w NAME, or #NAME of --remote), but the " +
+    "workspace does not exist; `chronicle workspaces` lists those that do";
   return new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
 }
 

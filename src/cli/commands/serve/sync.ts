@@ -44,11 +44,13 @@ export async function sync(context: CommandContext): Promise<number> {
   }
   const [typed, ...more] = rest;
   if (more.length > 0) {
-    const hint = what === "resolve" ? "a path; -w names the sync, by its folder or its id" : "see: chronicle sync -h";
-    throw usageError(`sync ${what} takes one thing`, hint);
+    const hint =
+      what === "resolve" ? "give a path; -w names the sync, by its folder or its id" : "see: chronicle sync -h";
+    throw usageError(`sync ${what} takes one argument`, hint);
   }
   if (verb === undefined) return status(context, typed);
-  if (decidesHaltedSync(context.input)) await context.refuseAgent(`sync ${what}, which answers why it was halted`);
+  if (decidesHaltedSync(context.input))
+    await context.refuseAgent(`sync ${what}, which decides how a halted sync goes on`);
   await using client = await backgroundClient(context);
   return await verb(context, client.syncs, typed);
 }
@@ -73,7 +75,7 @@ async function status(context: CommandContext, typed: string | undefined): Promi
 
 function againText(at: string, { io }: CommandContext): string {
   const seconds = Math.max(0, Math.ceil((Date.parse(at) - io.now()) / 1000));
-  return `tried again in ${seconds} s; at once: chronicle sync flush`;
+  return `the next try is in ${seconds} s; to try at once: chronicle sync flush`;
 }
 
 interface Telling {
@@ -169,7 +171,7 @@ const WAYS = "--connect SOCKET, or --ws-connect URL";
 export async function replicate(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const [socket, url] = [input.text("connect"), input.text("wsConnect")];
-  if (socket !== undefined && url !== undefined) throw usageError("an origin is reached in one way", WAYS);
+  if (socket !== undefined && url !== undefined) throw usageError("give only one address of the origin", WAYS);
   if (socket === undefined && url === undefined) throw usageError("the origin's address is missing", WAYS);
   const address = url === undefined ? socketUrl(socket ?? "", io.cwd()) : originUrl(url, io.cwd());
   const from = { url: address, workspace: input.text("workspace") };

@@ -45,12 +45,18 @@ async function create(context: CommandContext): Promise<number> {
   const workspaces = input.list("workspace");
   for (const one of workspaces) {
     if (!WORKSPACE.test(one))
-      throw usageError(`${printable(one)} is no workspace`, "an id or a name, as `chronicle workspaces` lists them");
+      throw usageError(
+        `${printable(one)} is no workspace`,
+        "give an id or a name, as `chronicle workspaces` lists them",
+      );
   }
   const replicas = input.list("replica");
   for (const one of replicas) {
     if (!REPLICA.test(one))
-      throw usageError(`${printable(one)} is no id of a replica`, "its whole id, as the origin's refusal names it");
+      throw usageError(
+        `${printable(one)} is no id of a replica`,
+        "give the replica's whole id, as the origin's refusal names it",
+      );
   }
   const made = newToken();
   const id = randomBytes(ID_BYTES).toString("hex");
@@ -68,9 +74,9 @@ async function create(context: CommandContext): Promise<number> {
   if (context.json) context.printJson({ token: made, ...shown(record) });
   else {
     context.print(made);
-    const all = record.workspaces === null ? " (--workspace NAME: for that one alone)" : "";
+    const all = record.workspaces === null ? " (to limit a token to one workspace: --workspace NAME)" : "";
     context.say(
-      `token ${id} for ${what(record)}${all}: it is shown this once. To end it: ${context.worded(`chronicle token revoke ${id}`)}`,
+      `token ${id} for ${what(record)}${all}. It is shown only this once. To revoke it: ${context.worded(`chronicle token revoke ${id}`)}`,
     );
   }
   return EXIT.done;

@@ -36,7 +36,7 @@ export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): Ch
     stopped === true
       ? "`chronicle sync start URL#WORKSPACE FOLDER` continues where it stopped"
       : paused === true
-        ? "`chronicle sync resume` lets it go on"
+        ? "`chronicle sync resume` continues it"
         : "`chronicle sync status` says what to do";
   return new ChronicleError("REFUSED", `the sync is not under way: ${why}`, { hint });
 }

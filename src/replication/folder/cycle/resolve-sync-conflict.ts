@@ -135,16 +135,20 @@ function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry
 }
 
 function changedMeanwhile(path: WorkspacePath): ChronicleError {
-  return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} was changed while it was decided about`, {
-    hint: "nothing was settled; look at the conflict again, and settle it as it is now",
-    data: { path: displayPath(path), changed: true },
-  });
+  return new ChronicleError(
+    "REFUSED",
+    `${JSON.stringify(displayPath(path))} was changed while its conflict was being settled`,
+    {
+      hint: "nothing was settled; look at the conflict again, and settle it as it is now",
+      data: { path: displayPath(path), changed: true },
+    },
+  );
 }
 
 /** Returns the error `NOT_FOUND` for a path without an open conflict. */
 export function noConflict(path: WorkspacePath): ChronicleError {
   return new ChronicleError("NOT_FOUND", `the sync has no open conflict about ${JSON.stringify(displayPath(path))}`, {
-    hint: "`chronicle sync conflicts` lists those that are open",
+    hint: "`chronicle sync conflicts` lists the open conflicts",
   });
 }
 
@@ -162,6 +166,6 @@ export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
  */
 export function oneWay(path: WorkspacePath): ChronicleError {
   return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} is not written back in this mode`, {
-    hint: "take the origin's side, or leave it: the folder keeps what it has; or start the sync in a two-way mode",
+    hint: "take the origin's side; or leave the conflict open, and the folder keeps what it has; or start the sync in a two-way mode",
   });
 }

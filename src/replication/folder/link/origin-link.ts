@@ -221,7 +221,7 @@ function explained(error: ChronicleError): ChronicleError {
   const {
     code,
     message,
-    hint = "it is tried again, after longer and longer waits; if that does not help, check the origin, and that both sides have the same version of chronicle",
+    hint = "the connection is tried again, after longer and longer waits; if that does not help, check the origin, and that both sides have the same version of chronicle",
     data,
   } = error;
   return new ChronicleError(code, `the origin has sent what it must not: ${message}`, { hint, data, cause: error });

@@ -176,7 +176,7 @@ export function haltedBecause({ reason, detail }: ReplicaHalt): string {
 /** Returns in words how a person can end a halt. */
 export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
   if (reason === "nested" && isStopped)
-    return "it stays on the list until its history is given up: chronicle forget ID";
+    return "the sync stays on the list until its history is given up: chronicle forget ID";
   return HINTS[reason] ?? "remove the reason, then resume the sync";
 }
 
@@ -186,14 +186,15 @@ const LOST =
 const HINTS: Readonly<Record<string, string>> = {
   not_found:
     "check the address, the workspace (#NAME or #ID after the address, or --workspace: `chronicle workspaces` lists them at the origin) and the purpose of the token, and start the sync again with the right ones; if the origin's server was started without --replication, start it with `serve --replication`, then resume",
-  ambiguous: "start it again with the workspace's whole id or name (#NAME after the address, or --workspace NAME)",
+  ambiguous:
+    "start the sync again with the workspace's whole id or name (#NAME after the address, or --workspace NAME)",
   unauthenticated:
-    "start it again with another token (--token-file FILE): on the origin's machine, `token create --role agent` makes one",
+    "start the sync again with another token (--token-file FILE): on the origin's machine, `token create --role agent` makes one",
   forbidden:
-    "start it again with another token (--token-file FILE): on the origin's machine, `token list` shows the purpose of each",
+    "start the sync again with another token (--token-file FILE): on the origin's machine, `token list` shows the purpose of each",
   format_unsupported: "once both sides have the same version of chronicle, resume",
   "root-vanished":
-    "mount it, or put it back, then resume; if it was moved for good, start the sync again with its new place; or stop the sync",
+    "mount the folder, or put it back, then resume; if the folder was moved for good, start the sync again with its new place; or stop the sync",
   "root-replaced":
     "if the folder was put back, resume with --restore-files; if its present content is right, with --accept-deletions",
   "root-emptied": LOST,
@@ -265,7 +266,7 @@ const NEXT: Readonly<Record<Kind, string>> = {
   "no-permission":
     "let this user write there (`ls -ld` shows who may), or mount the file system for writing; Chronicle tries again by itself, at once: chronicle sync flush",
   unreachable: "is the origin running, and reachable from here? Chronicle tries again by itself, every few seconds",
-  "token-refused": "start it again with another token (--token-file FILE)",
+  "token-refused": "start the sync again with another token (--token-file FILE)",
   starting: "wait: Chronicle tries again by itself, every few seconds",
 };
 

@@ -68,7 +68,7 @@ function timeLimit(
 ): Disposable & { readonly signal: AbortSignal } {
   const inner = new AbortController();
   const timer = timers.after(ms, () => {
-    const { why, hint = "`chronicle sync status` says how far it is; give it longer with --timeout" } = obstacle();
+    const { why, hint = "`chronicle sync status` says how far the sync is; wait longer with --timeout" } = obstacle();
     const because = why === undefined ? "" : `: ${why}`;
     inner.abort(new ChronicleError("REFUSED", `the sync did not come to rest within ${ms} ms${because}`, { hint }));
   });

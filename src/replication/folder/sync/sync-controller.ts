@@ -327,7 +327,7 @@ export class SyncController implements SyncRunner {
     await using opening = new AsyncDisposableStack();
     const place = opening.use(await places.open(id));
     const record = recordOf(place.record);
-    if (record === undefined) throw new ChronicleError("NOT_FOUND", "this folder follows nothing");
+    if (record === undefined) throw new ChronicleError("NOT_FOUND", "this folder follows no origin");
     const sync: FolderSync = new FolderSync(
       {
         ...place.parts,

@@ -23,20 +23,20 @@ export function checkStart({ upstream, folder, mode, policy, editorFiles, deboun
   upstreamUrl(upstream);
   void wholePath("the folder", folder);
   if (mode !== undefined && !MODES.includes(mode))
-    throw usage(`there is no mode ${mode}`, `there are: ${MODES.join(", ")}`);
+    throw usage(`there is no mode ${mode}`, `the modes are: ${MODES.join(", ")}`);
   if (policy !== undefined && policy !== "sandbox")
-    throw usage(`there is no policy ${String(policy)}`, "there is: sandbox");
+    throw usage(`there is no policy ${String(policy)}`, "the only policy is: sandbox");
   if (editorFiles !== undefined && editorFiles !== "leave" && editorFiles !== "sync")
-    throw usage(`editors' files cannot be ${String(editorFiles)}`, "there is: leave, sync");
+    throw usage(`editorFiles is ${String(editorFiles)}`, "say leave or sync");
   const isDebounce = Number.isInteger(debounceMs) && (debounceMs ?? 0) >= 0 && (debounceMs ?? 0) <= MOST_DEBOUNCE_MS;
   if (debounceMs !== undefined && !isDebounce)
-    throw usage(`a debounce of ${debounceMs} is none`, `it is a number of milliseconds, 0 to ${MOST_DEBOUNCE_MS}`);
+    throw usage(`${debounceMs} is no debounce time`, `give a number of milliseconds from 0 to ${MOST_DEBOUNCE_MS}`);
   const { filterTo = [], filterFrom = [] } = filters;
   const broken = [...filterTo, ...filterFrom].find((pattern) => !isWhole(pattern));
   if (broken !== undefined)
     throw usage(
-      `a bracket of the pattern ${JSON.stringify(broken)} is not closed: it would match nothing`,
-      "`\\[` means the character",
+      `a bracket of the pattern ${JSON.stringify(broken)} is not closed: the pattern would match nothing`,
+      "write `\\[` for the character",
     );
   // Report invalid patterns now, not when the first path is matched.
   void new ReplicatedPaths({ mode: mode ?? "two-way-safe", filterTo, filterFrom, ...(policy && { policy }) });
@@ -131,11 +131,15 @@ export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, 
   const url = upstreamUrl(start.upstream);
   const isSame = known.url === url && (start.workspace === undefined || isAskedFor(known, start.workspace));
   if (isSame) return;
-  throw new ChronicleError("REFUSED", `${answer.unknown.message}: it is unknown whether it has the same workspace`, {
-    hint: `this folder follows workspace ${known.origin} at ${known.url}, and nothing was changed; try again once the new address answers`,
-    data: { origin: known.origin, upstream: known.url },
-    cause: answer.unknown,
-  });
+  throw new ChronicleError(
+    "REFUSED",
+    `${answer.unknown.message}: it is unknown whether the new address has the same workspace`,
+    {
+      hint: `this folder follows workspace ${known.origin} at ${known.url}, and nothing was changed; try again once the new address answers`,
+      data: { origin: known.origin, upstream: known.url },
+      cause: answer.unknown,
+    },
+  );
 }
 
 function isAskedFor({ origin, workspace }: ReplicaRecord, asked: string): boolean {
