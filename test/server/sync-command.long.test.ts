@@ -179,7 +179,7 @@ describe("sync", () => {
       6,
       expect.stringContaining("was changed while its conflict was being settled"),
     ]);
-    const kept = /merged is in (\S+):/.exec(late.err)?.[1] ?? "";
+    const kept = /merged content is in (\S+):/.exec(late.err)?.[1] ?? "";
     expect([readFileSync(kept, "utf8"), read(origin, "notes.txt")]).toEqual(["ours 3\ntheirs 3\n", "theirs 4\n"]);
     rmSync(join(kept, ".."), { recursive: true });
     const tool = 'cat "$LOCAL" "$UPSTREAM" "$BASE" > "$MERGED"';
@@ -302,7 +302,7 @@ describe("sync", () => {
     const told = run("desk-home", ["sync", "status", reading]).out;
     expect(told).toContain("1 change stays here: the token may only read");
     expect(told).not.toContain("in sync");
-    expect(run("desk-home", ["-C", reading, "versions"]).err).toContain("listed at the origin");
+    expect(run("desk-home", ["-C", reading, "versions"]).err).toContain("are at the origin");
     expect(existsSync(join(origin, "r.mine"))).toBe(false);
     sync(["start", url, reading, "--token-file", token()]);
     await until(() => expect(read(origin, "r.mine")).toBe("mine\n"));

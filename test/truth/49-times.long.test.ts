@@ -74,7 +74,7 @@ describe("a time without a zone", { timeout: 200_000 }, () => {
     for (const name of ["restore", "diff", "manifest", "files", "undo", "changes"]) {
       expect([name, chronicle(box, [name, "-h"], undefined).out.replaceAll(/\s+/g, " ")]).toEqual([
         name,
-        expect.stringContaining("a time without a zone is yours (TZ)"),
+        expect.stringContaining("a time without a zone, such as 2026-01-31T09:30, is in your time zone (TZ)"),
       ]);
     }
   });

@@ -35,7 +35,7 @@ export async function needsQuestion(
 }
 
 /** True if the person wants to confirm every change of files. */
-export function asksAlways({ input, io }: CommandContext): boolean {
+function asksAlways({ input, io }: CommandContext): boolean {
   return input.flag("ask") || (io.env[ASK_VARIABLE] ?? "") !== "";
 }
 

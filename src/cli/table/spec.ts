@@ -120,7 +120,7 @@ export function detailsOf({ details, args, options }: CommandSpec): string | und
 
 const TIMES =
   "A moment that is a time without a zone, such as 2026-01-31T09:30, is in your time zone (TZ); " +
-  "2026-01-31T09:30Z is UTC.";
+  "2026-01-31T09:30Z is UTC. It may also be said as 1 minute ago, 9:00, yesterday, or monday 9:00.";
 
 /** Options that every command takes, before or after its name. */
 export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
