@@ -68,7 +68,8 @@ export class FileRestoreWorkers implements RestoreWorkers {
     const pool = this.#pools.take(base);
     const middle = Math.ceil(paths.length / 2);
     try {
-      // The paths are split into only two batches, because further batches would wait until this thread is idle.
+      // There are only two batches, because a pool of two workers would get a third one only when this thread handles an
+      // answer, and this thread may be busy.
       const done = [paths.slice(0, middle), paths.slice(middle)].map((part) => pool.remove(part));
       return (await Promise.all(done)).every(Boolean);
     } finally {
@@ -123,7 +124,8 @@ interface Row {
 }
 
 /**
- * Returns the files in pack order, in batches of about the same size. Leaves out files whose contents are not in packs.
+ * Returns the files in pack order, in batches of about the same size. Leaves out files whose
+ * contents are not in packs with the size of the file.
  */
 function batchesOf(files: readonly StageFile[], places: BlobPlaces["places"]): Row[][] {
   const rows: Row[] = [];

@@ -41,13 +41,13 @@ export function tellListening(context: CommandContext, { socket, urls, ports, op
 }
 
 /**
- * Returns the address for requests to a port. If the port is open to other machines, the address uses a name of
- * `--allow-host`, because such a port accepts only these names.
+ * Returns the address for requests to a port, with words that introduce it. If the port is open to other machines, the
+ * address has a name of `--allow-host`, because such a port accepts only these names. Behind a proxy, it is the proxy's.
  */
 function askedAt(url: string, [first]: readonly PortPlan[], isBehind: boolean): { where: string; address: string } {
   const { hostname, protocol, port } = new URL(url);
   const host = first?.hosts[0];
-  // A loopback port also accepts its own address.
+  // The hosts of a loopback port include its own address, so the URL can be used as it is.
   if (host === undefined || first?.hosts.includes(hostname) === true) return { where: "ask it", address: url };
   if (isBehind) return { where: "ask it through the proxy", address: `https://${host}` };
   return { where: "ask it", address: `${protocol}//${/:\d+$/.test(host) || port === "" ? host : `${host}:${port}`}` };
@@ -64,8 +64,8 @@ export interface AlreadyThere {
 
 /**
  * Prints the process that already serves this store and the command that ends it. Returns the exit code. Throws
- * `REFUSED` if the command asked for ports, a different socket or replication. With `--json`, returns the exit code of
- * `REFUSED` instead.
+ * `REFUSED` if this call of `chronicle serve` asks for ports, a different socket or replication. With `--json`, returns
+ * the exit code of `REFUSED` instead.
  */
 export function tellAlreadyThere(
   context: CommandContext,

@@ -19,7 +19,7 @@ export interface GitIndex {
   readonly size: number;
   /** All names, concatenated, with a NUL after each. */
   readonly names: Buffer;
-  /** The start of each name, and the end of the last one. */
+  /** The start of each name, and the position behind the NUL of the last one. */
   readonly starts: Uint32Array;
   /** For each name, 1 if it is a separate repository (a submodule), else 0. */
   readonly isRepository: Uint8Array;
@@ -80,7 +80,7 @@ class EntryReader {
   readonly #isRepository: Uint8Array;
 
   constructor(bytes: Buffer, layout: Layout) {
-    // The shortest entry has a name of one byte and a NUL, and no padding.
+    // No entry is shorter: flags of two bytes, and two more bytes for the name and its end.
     const most = Math.floor((layout.end - HEADER_BYTES) / (STAT_BYTES + layout.hashBytes + 4));
     if (layout.count > most) refuse("it is damaged");
     this.#bytes = bytes;

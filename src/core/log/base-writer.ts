@@ -100,8 +100,8 @@ class PieceWriter {
 
 /**
  * Encodes a base in pieces of at most 1 MiB. Throws `INTEGRITY_VIOLATION` for rows out of order, for a path that occurs
- * twice or without its folder, and for a value that cannot be written. Throws it at the end for wrong counts. Throws
- * `PATH_INVALID` for an impossible root id.
+ * twice or without its folder, and for a value that cannot be written. Throws it behind the last row of a kind if the
+ * number of these rows is wrong. Throws `PATH_INVALID` for an impossible root id.
  */
 export function* encodeBase(content: BaseContent): Generator<Buffer> {
   const roots = sectionOrder(content.roots ?? [{ id: "", hash: content.root }]);
@@ -112,19 +112,22 @@ export function* encodeBase(content: BaseContent): Generator<Buffer> {
   if (writer.length > 0) yield writer.take();
 }
 
-/** Sorts further roots by id and puts the first root last, which is the order of their paths. */
+/**
+ * Sorts the further roots by id, and puts the root with the id `""` after them. Paths in further roots begin with a NUL,
+ * so these paths sort before all others.
+ */
 function sectionOrder(roots: readonly BaseRoot[]): readonly BaseRoot[] {
   const further = roots.filter((root) => root.id !== "").toSorted((a, b) => compareNames(a.id, b.id));
   const first = roots.filter((root) => root.id === "");
   for (const root of further) pathInRoot(root.id, ROOT);
-  if (first.length !== 1) notABase(`it has ${first.length} first roots`);
+  if (first.length !== 1) notABase(`it has ${first.length} roots with an empty id, not 1`);
   return [...further, ...first];
 }
 
 function header(content: BaseContent, roots: readonly BaseRoot[]): Buffer {
   const writer = new PieceWriter();
   const size = roots.reduce((sum, root) => sum + 33 + root.id.length, HEADER_FIXED);
-  if (!writer.hasRoom(size)) notABase(`it has ${roots.length} roots`);
+  if (!writer.hasRoom(size)) notABase(`it has too many roots (${roots.length})`);
   writer.bytes(BASE_MAGIC);
   writer.u32(BASE_VERSION);
   writer.hash(content.root);
@@ -180,7 +183,7 @@ function tagOf({ kind, class: is }: Entry): number {
 function entryRow(writer: PieceWriter, rows: BaseRows, one: BaseEntry): void {
   const { path, entry } = one;
   const name = nameOf(path);
-  // The depth of a row does not count the mark of a further root.
+  // A path in a further root begins with a component that names the root. The depth of a row does not count it.
   const depth = depthOf(path) - (path.startsWith("\0") ? 1 : 0);
   const live = entry !== undefined;
   if (rows.enter({ depth, name, live, liveFolder: entry?.kind === "dir" }) !== path) {

@@ -209,7 +209,7 @@ describe("writing a base refuses", () => {
     expect(() => write({ ...content, counts: { entries: 1, records: 0 } })).toThrow("entries, not 1");
     expect(() => write({ ...content, counts: { ...content.counts, records: 1 } })).toThrow("0 records, not 1");
     expect(() => write(contentOf([], [record("user:b", 2), record("user:a", 2)]))).toThrow(refused);
-    expect(() => write({ ...content, roots: [] })).toThrow("0 first roots");
+    expect(() => write({ ...content, roots: [] })).toThrow("0 roots with an empty id");
   });
 });
 

@@ -16,7 +16,7 @@ export interface KeptStates {
 
 /**
  * Merges prunings. The result keeps each state that at least one of them keeps. `undefined` stands for no pruning,
- * which keeps everything.
+ * which keeps everything, and so does an empty list.
  */
 export function keptByAny(all: readonly (KeptStates | undefined)[]): KeptStates | undefined {
   const prunings = all.filter((one) => one !== undefined);

@@ -30,7 +30,7 @@ export interface Moment {
   readonly back: number;
 }
 
-/** The zone in which times without a zone are meant. */
+/** The zone that applies to a time that is written without one. */
 export interface Zone {
   /** Converts a time to milliseconds since 1970. */
   readonly toUtc: (time: CalendarTime) => number;
@@ -39,7 +39,7 @@ export interface Zone {
 }
 
 const MOMENT_FORMS =
-  "a snapshot's number, id, beginning of an id or name, `latest`, `baseline`, `now`, `seq:N`, " +
+  "a snapshot's number or name, an id or its beginning, `latest`, `baseline`, `now`, `seq:N`, " +
   "how long ago (`10m`, `2h30m`, `3d`, `1 minute ago`), a time (`2026-01-31T09:30`, with or without a zone; `9:00`, " +
   "`yesterday`, `monday 9:00`), " +
   "or any of these with `~N` for N snapshots before";
@@ -65,7 +65,7 @@ export function parseMoment(text: string, toUtc: (time: CalendarTime) => number 
 
 /**
  * Returns true if the moment names the same state whenever it is looked up. A word may change its meaning: a snapshot
- * may get this name later, or another id may begin with the word. Returns false for every moment with `~N`, too.
+ * may get this name later, or another id may begin with the word. Returns false for a moment with `~N`, too.
  */
 export function isFixed({ base, back }: Moment): boolean {
   return back === 0 && ["number", "seq", "baseline"].includes(base.kind);

@@ -26,7 +26,7 @@ import { keepLeftOut, NOTHING_LEFT_OUT } from "../capture/left-out.ts";
 const DEFAULT_ACTOR = "agent";
 
 interface SnapshotOptions extends QuotaOptions {
-  /** The ids of the actions in whose callbacks this action is asked for. */
+  /** The ids of the actions around this one. This action was requested in their callbacks. */
   readonly around?: readonly string[];
 }
 

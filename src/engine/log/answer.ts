@@ -22,8 +22,8 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
 }
 
 /**
- * Runs a change of the history. The caller must have caught up with the log just before, because this function does not
- * read the end of the log first. If the index disagrees with the log, rebuilds the index and runs the work once more.
+ * Runs a change of the history. The caller must have called `catchUp` just before, because this function does not
+ * do so. If the index disagrees with the log, rebuilds the index and runs the work once more.
  * Does the same for a damaged index, unless something was appended meanwhile.
  */
 export async function rebuildingOnce<T>(context: HistoryContext, work: () => Promise<T>): Promise<T> {

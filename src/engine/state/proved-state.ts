@@ -21,9 +21,10 @@ import { linesBehind, nearestRoot, type ReadTo, type StatedRoot } from "./stated
 import { readWholeTree, rootFolders } from "../log/tree.ts";
 import { memoKey } from "../log/memo.ts";
 
-// The proved state after an event begins at the nearest Merkle root that the log states at or before the event. Rows of
-// the index are believed only if they give this root. The events after the root are read from the log, line by line. To
-// prove a path, the folders above the path are read with their children. Each folder is read once.
+// To prove the state after an event, the proof starts from the nearest Merkle root that is written in the log at or
+// before this event. Rows of the index are believed only if they give this root. The events after the root are read from
+// the log, line by line. To prove a path, the folders above the path are read with their children. A folder that was
+// read is kept, until `letGo` drops all of them.
 
 export type ProofContext = HistoryContext & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
@@ -41,11 +42,11 @@ export interface Claim {
 }
 
 /**
- * The maximum number of events between the root of a proved state and an event to which the state is continued. For a
- * later event, the proof begins again at the nearest root.
+ * A proved state is continued to at most this many events after its root. For a later event, the proof begins again at
+ * the nearest root.
  */
 const MOST_SINCE = 4_000;
-/** `letGo` drops the folders that were read if they have more children than this. */
+/** If the folders that were read have more children than this in total, `letGo` drops them all. */
 const MOST_KEPT = 200_000;
 
 /**
@@ -95,7 +96,7 @@ async function advanced(known: ProvedState, seq: number): Promise<ProvedState | 
 }
 
 /**
- * The iterations that events after a root recorded. A state and the states that continue it share this object. Each of
+ * The iterations recorded by the events after a root. A state and the states that continue it share this object. Each of
  * these states appends the events that it reads.
  */
 class IterationsSince {
@@ -187,8 +188,10 @@ export class ProvedState {
   }
 
   /**
-   * True if the proved events contradict this iteration. Either the last iteration of the path after the root is
-   * another one, or this iteration names an event after the root, and that event did not record the iteration.
+   * True if the proved events contradict this iteration. There are two cases:
+   *
+   * - The path was recorded after the root, and its last iteration differs from this one.
+   * - The path was not recorded after the root, but this iteration claims an event after the root.
    */
   knowsOther({ path, seq, iteration }: IterationRow): boolean {
     const since = this.#since.last(path, this.seq);
@@ -238,7 +241,7 @@ export class ProvedState {
     if (since !== undefined) return sameEntry(since.entry, entry);
     const children = await this.childrenOf(parentOf(path));
     if (children !== undefined) return sameStated(statedOf(children.get(nameOf(path))), entry);
-    // A path in a folder without an entry belongs to no tree. Only the path's own line proves its state.
+    // If the folder of a path has no entry, the path is in no tree. Then only the path's own line in the log proves it.
     return entry === undefined || this.#isInLog(path, entry);
   }
 
@@ -359,7 +362,7 @@ class ProvedTree {
 
   #disagrees(): IndexDisagrees {
     const { seq, root } = this.root;
-    return new IndexDisagrees(`its files do not give the Merkle root that event ${seq} states`, { seq, root });
+    return new IndexDisagrees(`the files listed in it have another Merkle root than event ${seq} says`, { seq, root });
   }
 
   async #read(folder: WorkspacePath): Promise<ReadonlyMap<string, TreeChild>> {
@@ -380,7 +383,7 @@ class ProvedTree {
     return known ?? folderHash([]);
   }
 
-  /** Drops the folders that were read if they have very many children. */
+  /** Drops all folders that were read if they have very many children in total. */
   letGo(): void {
     if (this.#kept <= MOST_KEPT) return;
     this.#folders.clear();

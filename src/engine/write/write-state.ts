@@ -41,8 +41,8 @@ export class WriteState {
   }
 
   /**
-   * Returns the highest seq among the entries beneath a folder. Returns 0 if no entry has an event yet, and `undefined`
-   * if there is no entry.
+   * Returns the highest seq among the entries beneath a folder. Returns 0 if all entries come from writes whose
+   * events have no seq yet, and `undefined` if there is no entry.
    */
   async lastBeneath(folder: WorkspacePath): Promise<number | undefined> {
     let last: number | undefined;

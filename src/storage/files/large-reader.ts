@@ -42,8 +42,8 @@ export interface ReadLargeOptions {
   /** Called for each piece with the number of bytes that were read from the file for it. */
   readonly onStored?: (bytes: number) => void;
   /**
-   * True to compare the checksums of a container's pieces, too. The checksums also detect changed bytes that do not
-   * affect the content.
+   * True to check the checksum of each piece of a packed file, besides the hash of the whole content. The checksums also
+   * detect changes of the compressed bytes that unpack to the same content.
    */
   readonly isStrict?: boolean;
 }

@@ -42,7 +42,7 @@ async function namesHere(context: HistoryContext): Promise<readonly [ProtectedNa
 }
 
 /**
- * Rethrows the error. If the log is damaged, throws the damage that `catchUp` finds instead, because that error says
+ * Rethrows the error. If the log is damaged, throws instead the error that `catchUp` reports, because that error says
  * what a person can do.
  */
 async function explained(context: HistoryContext, error: unknown): Promise<never> {
