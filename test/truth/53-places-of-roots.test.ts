@@ -72,7 +72,7 @@ describe("Truth: init --adopt continues only a history of the same kind", () => 
         expect([place, refused.code, refused.stderr]).toEqual([
           place,
           6,
-          expect.stringMatching(/, which \S+ is not$/m),
+          expect.stringMatching(/, but \S+ is something else$/m),
         ]);
       }
     }
