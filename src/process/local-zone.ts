@@ -8,10 +8,11 @@ function localToUtc([year, month, day, ...clock]: CalendarTime): number {
   return time.setFullYear(year, month, day);
 }
 
-function localNow(): CalendarTime {
-  const now = new Date();
-  const clock = [now.getHours(), now.getMinutes(), now.getSeconds(), now.getMilliseconds()] as const;
-  return [now.getFullYear(), now.getMonth(), now.getDate(), ...clock];
+/** Returns a time, in milliseconds since 1970 (UTC), as a calendar time in the zone of this process. */
+function localFromUtc(ms: number): CalendarTime {
+  const at = new Date(ms);
+  const clock = [at.getHours(), at.getMinutes(), at.getSeconds(), at.getMilliseconds()] as const;
+  return [at.getFullYear(), at.getMonth(), at.getDate(), ...clock];
 }
 
 /**
@@ -19,5 +20,5 @@ function localNow(): CalendarTime {
  * time is in the zone of this process (`TZ`). Returns any other text unchanged.
  */
 export function inLocalZone(text: string): string {
-  return withZone(text, { toUtc: localToUtc, now: localNow });
+  return withZone(text, { toUtc: localToUtc, fromUtc: localFromUtc }, Date.now());
 }

@@ -80,6 +80,23 @@ describe("a terminal", () => {
     },
   );
 
+  it.skipIf(script.error !== undefined)(
+    "restore asks where the moment may be another one than the person meant",
+    async () => {
+      using box = new Sandbox();
+      box.write("a", "one");
+      await box.must(["init"]);
+      box.write("a", "two");
+      await box.must(["snapshot"]);
+      box.write("a", "three");
+      expect(onTerminal(box, "restore yesterday", "n")).toMatch(/the history begins at[\s\S]*Change 1 path/);
+      expect(onTerminal(box, "restore 2100-01-01", "n")).toMatch(/lies ahead[\s\S]*Change 1 path/);
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("three");
+      onTerminal(box, "restore 2100-01-01", "y");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
+    },
+  );
+
   it.skipIf(script.error !== undefined)("rollback asks before it puts back a file that was kept aside", async () => {
     using box = new Sandbox();
     box.write(".gitignore", ".env\n");

@@ -14,22 +14,36 @@ const MANY_PATHS = 1_000;
 const FEW_REMOVALS = 10;
 
 /**
- * Returns true if a person must confirm the change of a preview. Most changes can be inverted afterwards by `undo` or
+ * Makes a preview of a change. `needsQuestion`: true if a person must confirm the change. Most changes can be inverted afterwards by `undo` or
  * `redo`, so only these changes are confirmed:
  *
  * - any change, if the person asks for it (`--ask`, `CHRONICLE_ASK`)
- * - a change of omitted paths, or one with a note, because the history may lack something
+ * - a change of omitted paths, or one with a note, because the history may lack something, or the moment may be another
+ *   one than the person meant
+ * - one that finishes an interrupted operation
  * - a change of more than `MANY_PATHS` paths
  * - the removal of more than half of the recorded files, if at least `FEW_REMOVALS` files are removed
+ *
+ * `preview` makes the preview, and notes that are printed meanwhile count as notes of the change.
  */
-export async function needsQuestion(
+export async function previewed<P extends RestoreShape>(
   context: CommandContext,
   workspace: WorkspaceApi,
-  preview: RestoreShape,
+  preview: () => Promise<P>,
+): Promise<{ readonly preview: P; readonly needsQuestion: boolean }> {
+  const told = context.notes;
+  const shape = await preview();
+  const isTold = context.notes > told;
+  return { preview: shape, needsQuestion: isTold || (await isQuestionable(context, workspace, shape)) };
+}
+
+async function isQuestionable(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  { changes, kept_aside: aside = [], notes = [], finished }: RestoreShape,
 ): Promise<boolean> {
   if (asksAlways(context)) return true;
-  const { changes, kept_aside: aside = [], notes = [] } = preview;
-  if (aside.length + notes.length > 0 || changes.length > MANY_PATHS) return true;
+  if (aside.length + notes.length + finished.length > 0 || changes.length > MANY_PATHS) return true;
   const removed = changes.filter(({ change_type: how }) => how === "deleted").length;
   return removed >= FEW_REMOVALS && removed * 2 > (await workspace.status()).entries;
 }

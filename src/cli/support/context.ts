@@ -64,6 +64,7 @@ export class CommandContext {
   /** The workspaces of a server, or of the store's process, that this command may have changed. */
   readonly #changed: WorkspaceApi[] = [];
   #isUnsigned = false;
+  #notes = 0;
   #progress: ProgressLine | undefined;
 
   constructor(io: Io, input: Input, commands: readonly CommandSpec[], { remote, command }: Asked = {}) {
@@ -301,8 +302,14 @@ export class CommandContext {
     this.io.err.write(`${line}\n`);
   }
 
+  /** The number of notes that this command has printed so far. */
+  get notes(): number {
+    return this.#notes;
+  }
+
   /** Prints a note on stderr. Control characters are escaped, because the text is untrusted. */
   note(text: string): void {
+    this.#notes += 1;
     this.say(`note: ${printable(this.worded(text))}`);
   }
 

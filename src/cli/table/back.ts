@@ -22,8 +22,8 @@ export const RESTORE: CommandSpec = {
   details:
     "The present state is recorded first, so every restore can be undone. Therefore restore asks for " +
     "confirmation only on a terminal, and only if more than 1,000 paths would change, if more than half of the " +
-    "files would be removed, if files that the rules leave out would change, or with --ask. A file that was " +
-    "excluded at that moment, or could not be recorded, is left as it is. If it was recorded before that moment, " +
+    "files would be removed, if files that the rules leave out would change, if the moment is before the history " +
+    "or lies ahead, or with --ask. A file that was excluded at that moment, or could not be recorded, is left as it is. If it was recorded before that moment, " +
     "you can name it and use --force: it then gets its last recorded state up to that moment. With --to, files " +
     "that are secrets by their names are written only for people. For an agent, they are left out and named.",
   args: [

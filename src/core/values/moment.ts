@@ -1,6 +1,13 @@
 import { parseDuration } from "./duration.ts";
 import { ChronicleError } from "./errors.ts";
-import { type CalendarTime, calendarTimeOf, parseAgo, parseSpokenTime, type SpokenTime } from "./spoken-time.ts";
+import {
+  type CalendarTime,
+  parseAgo,
+  parseSpokenTime,
+  type SpokenTime,
+  spokenToUtc,
+  type Zone,
+} from "./spoken-time.ts";
 
 /** The base of a moment, before anything is looked up in a history. Times and durations are in milliseconds. */
 export type MomentBase =
@@ -28,14 +35,6 @@ export interface Moment {
   readonly base: MomentBase;
   /** The number of snapshots to go back from the base; 0 for the base itself. */
   readonly back: number;
-}
-
-/** The zone that applies to a time that is written without one. */
-export interface Zone {
-  /** Converts a time to milliseconds since 1970. */
-  readonly toUtc: (time: CalendarTime) => number;
-  /** Returns the present. */
-  readonly now: () => CalendarTime;
 }
 
 const MOMENT_FORMS =
@@ -73,17 +72,17 @@ export function isFixed({ base, back }: Moment): boolean {
 
 /**
  * Converts a moment that is a time without a zone, or a spoken time, to the same moment in UTC. Returns any other text
- * unchanged.
+ * unchanged. `now`: the present, in milliseconds since 1970.
  */
-export function withZone(text: string, { toUtc, now }: Zone): string {
+export function withZone(text: string, zone: Zone, now: number): string {
   const given = text.trim();
   const tail = /(?:~\d*)+$/.exec(given)?.[0] ?? "";
   const time = given.slice(0, given.length - tail.length);
-  const spoken = parseBase(time, toUtc);
-  if (spoken?.kind === "spoken") return `${new Date(toUtc(calendarTimeOf(spoken.spoken, now()))).toISOString()}${tail}`;
+  const spoken = parseSpokenTime(time);
+  if (spoken !== undefined) return `${new Date(spokenToUtc(spoken, zone, now)).toISOString()}${tail}`;
   const found = TIME.exec(time);
   if (found === null || found[8] !== undefined) return text;
-  const base = parseTime(time, toUtc);
+  const base = parseTime(time, zone.toUtc);
   return base?.kind === "time" ? `${new Date(base.ms).toISOString()}${tail}` : text;
 }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatAgo } from "./duration.ts";
-import { calendarTimeOf, type CalendarTime, parseAgo, parseSpokenTime } from "./spoken-time.ts";
+import { parseAgo, parseSpokenTime, spokenToUtc, UTC, type Zone } from "./spoken-time.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -20,6 +20,7 @@ describe("parseAgo", () => {
     ["1hour30min", 1.5 * HOUR],
     ["1.5 hours ago", 1.5 * HOUR],
     ["an hour ago", HOUR],
+    ["one hour ago", HOUR],
     ["a week ago", 7 * DAY],
     ["3 months ago", 90 * DAY],
     ["1 Year Ago", 365 * DAY],
@@ -53,11 +54,11 @@ describe("parseAgo", () => {
 
 describe("a day and a time of day", () => {
   /** Wednesday, at 14:30:15. */
-  const now: CalendarTime = [2026, 6, 15, 14, 30, 15, 250];
-  const at = (text: string): string | undefined => {
+  const wednesday = Date.UTC(2026, 6, 15, 14, 30, 15, 250);
+  const at = (text: string, now = wednesday, zone = UTC): string | undefined => {
     const spoken = parseSpokenTime(text);
     if (spoken === undefined) return undefined;
-    return new Date(Date.UTC(...calendarTimeOf(spoken, now))).toISOString().replace(/\.000Z$/, "");
+    return new Date(spokenToUtc(spoken, zone, now)).toISOString().replace(/\.000Z$/, "");
   };
 
   it.each([
@@ -65,6 +66,9 @@ describe("a day and a time of day", () => {
     ["yesterday 9:00", "2026-07-14T09:00:00"],
     ["yesterday at 9", "2026-07-14T09:00:00"],
     ["yesterday noon", "2026-07-14T12:00:00"],
+    ["yesterday, 9:00", "2026-07-14T09:00:00"],
+    ["9am yesterday", "2026-07-14T09:00:00"],
+    ["noon last tuesday", "2026-07-14T12:00:00"],
     ["today", "2026-07-15T00:00:00"],
     ["today 9:05", "2026-07-15T09:05:00"],
     ["9:05", "2026-07-15T09:05:00"],
@@ -101,8 +105,38 @@ describe("a day and a time of day", () => {
   ])("refuses %j", (text) => expect(at(text)).toBeUndefined());
 
   it("goes over the ends of months and years", () => {
-    const newYear: CalendarTime = [2027, 0, 1, 0, 10, 0, 0];
-    expect(calendarTimeOf({ day: "yesterday", clock: undefined }, newYear)).toEqual([2026, 11, 31, 0, 10, 0, 0]);
-    expect(calendarTimeOf({ day: undefined, clock: [23, 0, 0] }, newYear)).toEqual([2026, 11, 31, 23, 0, 0, 0]);
+    const newYear = Date.UTC(2027, 0, 1, 0, 10);
+    expect(at("yesterday", newYear)).toBe("2026-12-31T00:10:00");
+    expect(at("23:00", newYear)).toBe("2026-12-31T23:00:00");
+  });
+
+  describe("where clocks are set forward and back", () => {
+    const [begins, ends] = [Date.UTC(2026, 2, 8, 7), Date.UTC(2026, 10, 1, 6)];
+    const offset = (ms: number): number => (ms >= begins && ms < ends ? -4 * HOUR : -5 * HOUR);
+    const newYork: Zone = {
+      toUtc: (time) => {
+        const summer = Date.UTC(...time) + 4 * HOUR;
+        return offset(summer) === -4 * HOUR ? summer : Date.UTC(...time) + 5 * HOUR;
+      },
+      fromUtc: (ms) => UTC.fromUtc(ms + offset(ms)),
+    };
+    const inNewYork = (text: string, now: number): string | undefined => at(text, now, newYork);
+
+    it("a skipped time of day is that of the day before, and never lies ahead", () => {
+      const now = begins + 15 * MINUTE;
+      expect(inNewYork("2:30", now)).toBe("2026-03-07T07:30:00");
+      expect(inNewYork("3:10", now)).toBe("2026-03-08T07:10:00");
+      expect(inNewYork("1:59", now)).toBe("2026-03-08T06:59:00");
+      expect(inNewYork("sunday 2:30", now)).toBe("2026-03-01T07:30:00");
+    });
+
+    it("a time of day that comes twice is the last one that has passed", () => {
+      const secondPass = ends + 10 * MINUTE;
+      expect(inNewYork("1:05", secondPass)).toBe("2026-11-01T06:05:00");
+      expect(inNewYork("1:30", secondPass)).toBe("2026-11-01T05:30:00");
+      expect(inNewYork("sunday 1:30", secondPass)).toBe("2026-11-01T05:30:00");
+      expect(inNewYork("1:30", ends - 20 * MINUTE)).toBe("2026-11-01T05:30:00");
+      expect(inNewYork("1:50", ends - 20 * MINUTE)).toBe("2026-10-31T05:50:00");
+    });
   });
 });

@@ -27,7 +27,7 @@ const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^s(?:ec(?:ond)?s?)?$/, SECOND],
 ];
 
-const AMOUNT = /^(\d+(?:\.\d+)?|an?(?= ))\s*([a-z]+)(?:\s*,\s*|\s+and\s+|\s+|$|(?=\d))/;
+const AMOUNT = /^(\d+(?:\.\d+)?|(?:an?|one)(?= ))\s*([a-z]+)(?:\s*,\s*|\s+and\s+|\s+|$|(?=\d))/;
 const MAX_LENGTH = 64;
 
 /**
@@ -44,7 +44,7 @@ export function parseAgo(text: string): number | undefined {
     const unit = UNITS.findIndex(([name]) => name.test(word));
     if (whole === "" || unit <= last) return undefined;
     last = unit;
-    total += (amount.startsWith("a") ? 1 : Number(amount)) * (UNITS[unit]?.[1] ?? 0);
+    total += (/^[ao]/.test(amount) ? 1 : Number(amount)) * (UNITS[unit]?.[1] ?? 0);
     rest = rest.slice(whole.length);
   }
   return last < 0 || !Number.isSafeInteger(Math.round(total)) ? undefined : Math.round(total);
@@ -59,7 +59,8 @@ const WEEKDAYS = [
 ];
 const DAYS: readonly RegExp[] = [...WEEKDAYS, /^fri(?:day)?$/, /^sat(?:urday)?$/];
 const CLOCK = /^(\d{1,2})(?::(\d\d)(?::(\d\d))?)?\s*(am|pm)?$/;
-const SPOKEN = /^(?:(?:last\s+)?([a-z]+))?\s*(?:(?:^|\s)(?:at\s+)?(\d.*|noon|midnight))?$/;
+const DAY_FIRST = /^(?:last\s+)?([a-z]+)(?:,?\s+(?:at\s+)?(\d.*|noon|midnight))?$/;
+const CLOCK_FIRST = /^(\d.*|noon|midnight),?\s+(?:last\s+)?([a-z]+)$/;
 
 /** Parses a day, a time of day or both. Returns `undefined` for any other text, and for an hour alone (`9`). */
 export function parseSpokenTime(text: string): SpokenTime | undefined {
@@ -67,7 +68,8 @@ export function parseSpokenTime(text: string): SpokenTime | undefined {
   const said = text.toLowerCase();
   const alone = clockOf(said);
   if (alone !== undefined) return /^\d+$/.test(said) ? undefined : { day: undefined, clock: alone };
-  const [, dayWord, clockWord] = SPOKEN.exec(said) ?? [];
+  const [, clockBefore, dayBehind] = CLOCK_FIRST.exec(said) ?? [];
+  const [, dayWord = dayBehind, clockWord = clockBefore] = DAY_FIRST.exec(said) ?? [];
   const day = dayOf(dayWord ?? "");
   const clock = clockWord === undefined ? undefined : clockOf(clockWord);
   const isKnown = day !== undefined && (clockWord === undefined || clock !== undefined);
@@ -92,31 +94,56 @@ function clockOf(word: string): Clock | undefined {
   return clock[0] < 24 && clock[1] < 60 && clock[2] < 60 ? clock : undefined;
 }
 
+/** A zone, which applies to times that are written without one. Times in UTC are milliseconds since 1970. */
+export interface Zone {
+  /** Converts a time to UTC. A time that the clock shows twice is the first of the two; one that it skips is a later one. */
+  readonly toUtc: (time: CalendarTime) => number;
+  readonly fromUtc: (ms: number) => CalendarTime;
+}
+
+export const UTC: Zone = {
+  toUtc: (time) => Date.UTC(...time),
+  fromUtc: (ms) => {
+    const at = new Date(ms);
+    const clock = [at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds(), at.getUTCMilliseconds()] as const;
+    return [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate(), ...clock];
+  },
+};
+
+/** How far a clock can be set back, so that it shows the same time again. */
+const SET_BACK = [0, HOUR / 2, HOUR];
+/** A clock that is set forward skips a time. The same time of the day or week before was shown. */
+const MOST_DAYS = 15;
+
 /**
- * Returns the calendar time that is meant. `now` is the present in the speaker's zone.
+ * Returns the time that is meant, in milliseconds since 1970. `now` is the present.
  *
  * - A day of the week is the last one. Today is meant only with a time of day that has passed.
- * - A time of day alone is the last time at which the clock showed it, today or yesterday.
+ * - A time of day alone is the last time at which the clock showed it.
  * - `yesterday` and a day of the week have the present time of day, unless one is given. `today` is its beginning.
  */
-export function calendarTimeOf({ day, clock }: SpokenTime, now: CalendarTime): CalendarTime {
-  const [year, month, date, hour, minute, second] = now;
+export function spokenToUtc({ day, clock }: SpokenTime, zone: Zone, now: number): number {
+  const [year, month, date, hour, minute, second] = zone.fromUtc(now);
+  const calendar = (back: number, time: Clock): CalendarTime => {
+    const then = new Date(Date.UTC(year, month, date - back));
+    return [then.getUTCFullYear(), then.getUTCMonth(), then.getUTCDate(), ...time, 0];
+  };
   const present: Clock = [hour, minute, second];
-  const back = daysBack({ day, clock }, new Date(Date.UTC(year, month, date)).getUTCDay(), present);
-  const then = new Date(Date.UTC(year, month, date - back));
-  const time = clock ?? (day === "today" ? ([0, 0, 0] as const) : present);
-  return [then.getUTCFullYear(), then.getUTCMonth(), then.getUTCDate(), ...time, 0];
+  if (day === "today") return zone.toUtc(calendar(0, clock ?? [0, 0, 0]));
+  if (day === "yesterday") return zone.toUtc(calendar(1, clock ?? present));
+  const today = new Date(Date.UTC(year, month, date)).getUTCDay();
+  for (let back = 0; back < MOST_DAYS; back += 1) {
+    if (day !== undefined && (today - day - back) % 7 !== 0) continue;
+    if (clock === undefined && back === 0) continue;
+    const wanted = calendar(back, clock ?? present);
+    const shown = clock === undefined ? zone.toUtc(wanted) : lastShown(wanted, zone, now);
+    if (shown !== undefined) return shown;
+  }
+  return zone.toUtc(calendar(day === undefined ? 1 : 7, clock ?? present));
 }
 
-function daysBack({ day, clock }: SpokenTime, today: number, present: Clock): number {
-  const isAhead = clock !== undefined && inSeconds(clock) > inSeconds(present);
-  if (day === "today") return 0;
-  if (day === "yesterday") return 1;
-  if (day === undefined) return isAhead ? 1 : 0;
-  const back = (today - day + 7) % 7;
-  return back === 0 && (clock === undefined || isAhead) ? 7 : back;
-}
-
-function inSeconds([hour, minute, second]: Clock): number {
-  return (hour * 60 + minute) * 60 + second;
+/** Returns the last time, at most `now`, at which the clock of the zone showed this calendar time. */
+function lastShown(wanted: CalendarTime, zone: Zone, now: number): number | undefined {
+  const times = SET_BACK.map((later) => zone.toUtc(wanted) + later);
+  return times.findLast((ms) => ms <= now && zone.fromUtc(ms).every((part, i) => part === wanted[i]));
 }

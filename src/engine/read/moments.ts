@@ -1,7 +1,7 @@
 import { type SeqSpan, spansBehind, spansBetween } from "../../core/values/clock-jumps.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { parseMoment, type Moment } from "../../core/values/moment.ts";
-import { calendarTimeOf, type CalendarTime } from "../../core/values/spoken-time.ts";
+import { spokenToUtc, UTC } from "../../core/values/spoken-time.ts";
 import { isShownBeginning, meantBy } from "../../core/values/meant-by.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
@@ -66,6 +66,11 @@ function missing(what: string, hint: string, data: Readonly<Record<string, unkno
   throw new ChronicleError("NOT_FOUND", what, { hint, data });
 }
 
+const TIMES = "a time is given as `10m`, `1 hour ago`, `9:00`, `yesterday 9:00`, `monday` or `2026-01-31T09:30`";
+
+/** A time that lies ahead by no more than this is taken for the present. In ms. */
+const SKEW_MS = 1_000;
+
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
 /**
@@ -102,17 +107,10 @@ async function resolveBase(context: Context, moment: Moment, asked: Asked): Prom
     case "time":
       return atTime(context, base.ms, asked);
     case "spoken":
-      return atTime(context, Date.UTC(...calendarTimeOf(base.spoken, calendarIn(context.now()))), asked);
+      return atTime(context, spokenToUtc(base.spoken, UTC, context.now()), asked);
     case "word":
       return ofWord(context, base.text, asked);
   }
-}
-
-/** Returns a time, in milliseconds since 1970, as a calendar time in UTC. */
-function calendarIn(ms: number): CalendarTime {
-  const at = new Date(ms);
-  const clock = [at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds(), at.getUTCMilliseconds()] as const;
-  return [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate(), ...clock];
 }
 
 function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
@@ -175,6 +173,7 @@ function atSeq(
 
 async function atTime(context: Context, ms: number, asked: Asked): Promise<ResolvedMoment> {
   const limit = new Date(ms).toISOString();
+  if (ms > context.now() + SKEW_MS) context.tell?.(`${limit} lies ahead, so the last recorded state is used`);
   const head = await context.index.head();
   const { start } = asked;
   const last = await lastAtOrBefore(context, limit, { from: start?.firstLine ?? 1, to: head.seq });
@@ -264,7 +263,8 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
     });
   }
   const only = found[0];
-  if (only === undefined) return missing(`there is no snapshot, session or operation ${JSON.stringify(text)}`, LOOK);
+  if (only === undefined)
+    return missing(`there is no snapshot, session or operation ${JSON.stringify(text)}`, `${LOOK}; ${TIMES}`);
   const snapshot = snapshots.find((one) => only.recordId === `snapshot:${one.id}`);
   if (snapshot !== undefined) return ofSnapshot(snapshot);
   // For an operation or a session, the moment is the state right before its first event.

@@ -3,7 +3,7 @@ import type { RestoreShape } from "../../../api/shapes.ts";
 import type { RestoreOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
 import { isFixed, parseMoment } from "../../../core/values/moment.ts";
 import { writtenPath } from "../../support/written-path.ts";
-import { confirm, needsQuestion } from "../../support/confirm.ts";
+import { confirm, previewed } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withCandidates } from "../../support/find-file.ts";
 import { counted } from "../../render/words.ts";
@@ -59,6 +59,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: Restore
 async function agreed(context: CommandContext, workspace: WorkspaceApi, preview: RestoreShape): Promise<boolean> {
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
+  for (const note of preview.finished) context.say(printable(note));
   for (const line of restoredLines(preview, style)) context.say(line);
   return confirm(context, `Change ${counted(preview.changes.length, "path")} in ${workspaceName(workspace)}?`);
 }
@@ -90,8 +91,10 @@ export async function restore(context: CommandContext): Promise<number> {
   let meant = moment;
   let asked = false;
   if (mayAsk) {
-    const preview = await go(moment, { ...options, dryRun: true });
-    asked = preview.changes.length > 0 && (await needsQuestion(context, workspace, preview));
+    const { preview, needsQuestion } = await previewed(context, workspace, () =>
+      go(moment, { ...options, dryRun: true }),
+    );
+    asked = preview.changes.length > 0 && needsQuestion;
     if (asked && !(await agreed(context, workspace, preview))) return EXIT.failed;
     meant = shownMoment(moment, preview);
   }

@@ -2,7 +2,7 @@ import type { RollbackOptions } from "../../../api/action-api.ts";
 import { EXIT } from "../../../api/problems.ts";
 import type { RestoreShape } from "../../../api/shapes.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
-import { confirm, needsQuestion } from "../../support/confirm.ts";
+import { confirm, previewed } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { counted } from "../../render/words.ts";
 import { printable, shownCommand } from "../../../process/printable.ts";
@@ -19,10 +19,12 @@ export async function rollback(context: CommandContext): Promise<number> {
   const options: RollbackOptions = { force: input.flag("force"), ...(outside.length === 0 ? {} : { outside }) };
   let asked = false;
   if (!dryRun && context.canAsk && !input.flag("yes")) {
-    const preview = await workspace.rollback(id, { ...options, dryRun: true });
+    const { preview, needsQuestion } = await previewed(context, workspace, () =>
+      workspace.rollback(id, { ...options, dryRun: true }),
+    );
     const isChange = preview.changes.length + (preview.notes ?? []).length > 0;
     // A rollback of files outside of the folder is always confirmed, because `undo` does not invert it.
-    asked = isChange && (outside.length > 0 || (await needsQuestion(context, workspace, preview)));
+    asked = isChange && (outside.length > 0 || needsQuestion);
     if (asked && !(await agreed(context, workspace, preview))) return EXIT.failed;
   }
   const result = await workspace.rollback(id, { ...options, dryRun });
@@ -38,6 +40,7 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
   for (const note of preview.notes ?? []) context.say(context.paintErr("yellow", `note: ${printable(note)}`));
+  for (const note of preview.finished) context.say(printable(note));
   for (const line of restoredLines(preview, style)) context.say(line);
   return confirm(
     context,

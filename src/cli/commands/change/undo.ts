@@ -1,7 +1,7 @@
 import { EXIT } from "../../../api/problems.ts";
 import type { UndoShape } from "../../../api/shapes.ts";
 import type { UndoOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
-import { confirm, needsQuestion } from "../../support/confirm.ts";
+import { confirm, previewed } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withCandidates, withEditedShown } from "../../support/find-file.ts";
 import type { ChangesStyle } from "../../render/changes.ts";
@@ -115,19 +115,20 @@ async function agreed(
 ): Promise<Agreed | undefined> {
   const look = (how: UndoOptions): Promise<UndoShape> => direction.step(workspace, { ...how, dryRun: true });
   let meant = options;
-  let preview = await look(meant);
+  const first = await previewed(context, workspace, () => look(meant));
+  const { needsQuestion } = first;
+  let { preview } = first;
   for (;;) {
     const resumes = preview.finished.length > 0;
     // There is nothing to do. No question is asked, because the step itself reports the reason.
     if (!resumes && isNothingToDo(preview)) return { options: meant, asked: false };
-    const asked = resumes || (await needsQuestion(context, workspace, preview));
-    if (asked && !(await isWanted(context, workspace, preview))) return undefined;
+    if (needsQuestion && !(await isWanted(context, workspace, preview))) return undefined;
     meant = shownStep(meant, preview);
     // A named operation cannot change while the question is open. A selection, or an interrupted step, may have
     // changed, so the step is previewed again.
-    if (!asked || (!resumes && preview.operation !== null)) return { options: meant, asked };
+    if (!needsQuestion || (!resumes && preview.operation !== null)) return { options: meant, asked: needsQuestion };
     const now = await look(meant);
-    if (isSameStep(preview, now)) return { options: meant, asked };
+    if (isSameStep(preview, now)) return { options: meant, asked: true };
     context.say("something else was done meanwhile, so the question is asked again:");
     preview = now;
   }
