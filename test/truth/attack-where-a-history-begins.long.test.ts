@@ -54,7 +54,9 @@ describe("Truth: what init says of where a history begins", () => {
       ((await box.json(["status"], { cwd: "two" })).value as { workspace: string }).workspace;
     expect(await meant()).toBe(outer);
     const init = await box.must(["init"], { cwd: "two" });
-    expect(init.stderr).toContain(`workspace ${outer} already records ${join(box.folder, "two")}, and continues to record it`);
+    expect(init.stderr).toContain(
+      `workspace ${outer} already records ${join(box.folder, "two")}, and continues to record it`,
+    );
     const id = await meant();
     expect([id === outer, init.stderr.endsWith(`chronicle forget ${String(id)}\n`)]).toEqual([false, true]);
     expect((await box.json(["status"])).value).toMatchObject({ workspace: outer });
