@@ -73,7 +73,7 @@ async function setPin(context: CommandContext, pinned: boolean): Promise<number>
   const workspace = await context.workspace({});
   await workspace.pin(id, pinned);
   if (context.json) context.printJson({ id, pinned });
-  else context.print(pinned ? `${printable(id)} is kept until it is unpinned` : `${printable(id)} may be pruned`);
+  else context.print(pinned ? `${printable(id)} is kept until it is unpinned` : `${printable(id)} is no longer pinned`);
   return EXIT.done;
 }
 
