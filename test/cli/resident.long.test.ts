@@ -177,6 +177,7 @@ describe("a command that the store's process carries out", () => {
     expect(await box.asked(onTerminal, ["undo", "--ask"])).toMatchObject({ state: "direct" });
     const asking = { ...onTerminal, env: { ...commandCall([], box.project, box.asking).env, CHRONICLE_ASK: "1" } };
     expect(await box.asked(asking, ["undo"])).toMatchObject({ state: "direct" });
+    expect(await box.asked(onTerminal, ["restore", "yesterday"])).toMatchObject({ state: "direct" });
     expect((await box.json(["status"])).value).toEqual(before);
     // Without a question, the process carries out the same command.
     const undone = ranOf(await box.asked(onTerminal, ["undo"]));

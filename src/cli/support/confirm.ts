@@ -14,8 +14,8 @@ const MANY_PATHS = 1_000;
 const FEW_REMOVALS = 10;
 
 /**
- * Makes a preview of a change. `needsQuestion`: true if a person must confirm the change. Most changes can be inverted afterwards by `undo` or
- * `redo`, so only these changes are confirmed:
+ * Calls `preview`. `needsQuestion`: true if a person must confirm the change. Most changes can be inverted afterwards by
+ * `undo` or `redo`, so only these changes are confirmed:
  *
  * - any change, if the person asks for it (`--ask`, `CHRONICLE_ASK`)
  * - a change of omitted paths, or one with a note, because the history may lack something, or the moment may be another
@@ -24,7 +24,7 @@ const FEW_REMOVALS = 10;
  * - a change of more than `MANY_PATHS` paths
  * - the removal of more than half of the recorded files, if at least `FEW_REMOVALS` files are removed
  *
- * `preview` makes the preview, and notes that are printed meanwhile count as notes of the change.
+ * The notes that are printed during the preview count as notes of the change.
  */
 export async function previewed<P extends RestoreShape>(
   context: CommandContext,

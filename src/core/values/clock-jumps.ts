@@ -78,7 +78,7 @@ export interface BehindSpan extends SeqSpan {
   readonly ts: string;
 }
 
-/** Of the events in a span, the first one that has a certain time or a later time. */
+/** The first event in a span that has a certain time or a later one. */
 export interface Crossing {
   readonly seq: number;
   readonly ts: string;
@@ -92,8 +92,7 @@ export interface Crossing {
  * the jump, by at least the length of the jump. A clock that was behind leaps forward after the jump, by at least the
  * same length. If neither leap is found, or if both are found, the clock is assumed to have been ahead.
  *
- * Of the events in a span, `firstFrom` returns the first one that has the given time or a later time; `undefined` if
- * there is none.
+ * `firstFrom` returns the first event in a span that has the given time or a later one; `undefined` if there is none.
  */
 export async function spansBehind(
   all: readonly ClockJump[],

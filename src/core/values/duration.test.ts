@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatAgo, formatBytes, formatDuration, parseDuration } from "./duration.ts";
+import { formatAgo, formatBytes, formatDuration, parseAgo, parseDuration } from "./duration.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -33,6 +33,52 @@ describe("parseDuration", () => {
     "99999999999999w",
     "9".repeat(70) + "s",
   ])("refuses %j", (text) => expect(parseDuration(text)).toBeUndefined());
+});
+
+describe("parseAgo", () => {
+  it.each([
+    ["10min", 10 * MINUTE],
+    ["10 mins", 10 * MINUTE],
+    ["1 minute ago", MINUTE],
+    ["45 seconds ago", 45_000],
+    ["2 hours 5 minutes ago", 2 * HOUR + 5 * MINUTE],
+    ["2 hours, 5 minutes", 2 * HOUR + 5 * MINUTE],
+    ["2 days and 3 hours ago", 2 * DAY + 3 * HOUR],
+    ["1 day 2h", DAY + 2 * HOUR],
+    ["1hour30min", 1.5 * HOUR],
+    ["1.5 hours ago", 1.5 * HOUR],
+    ["an hour ago", HOUR],
+    ["one hour ago", HOUR],
+    ["a week ago", 7 * DAY],
+    ["3 months ago", 90 * DAY],
+    ["1 Year Ago", 365 * DAY],
+  ])("%s", (text, ms) => expect(parseAgo(text)).toBe(ms));
+
+  it.each([
+    "",
+    "ago",
+    "minute",
+    "1",
+    "1 ago",
+    "5 apples ago",
+    "5 minutes 2 hours",
+    "1h 1h",
+    "-1 minutes",
+    "a",
+    "an",
+    "abc",
+    "280000 years ago",
+  ])("refuses %j", (text) => expect(parseAgo(text)).toBeUndefined());
+
+  it("reads what formatAgo prints", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 5_000, max: 5 * 365 * DAY }), (ms) => {
+        const read = parseAgo(formatAgo(0, ms));
+        expect(read).toBeLessThanOrEqual(ms);
+        expect(formatAgo(0, read ?? 0)).toBe(formatAgo(0, ms));
+      }),
+    );
+  });
 });
 
 describe("formatDuration", () => {

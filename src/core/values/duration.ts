@@ -6,19 +6,21 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const WEEK = 7 * DAY;
+const MONTH = 30 * DAY;
 const YEAR = 365 * DAY;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: WEEK };
 
 /** The latest time that a `Date` can represent, in milliseconds since 1970. */
 const MAX_TIME_MS = 8.64e15;
+const MAX_LENGTH = 64;
 
 /**
  * Parses a duration such as `10m`, `2h30m`, `3d`, `1w`, `1.5h` or `250ms` to whole milliseconds. Units must go from
  * large to small, each at most once. Returns `undefined` for any other text, and for more than `MAX_TIME_MS`.
  */
 export function parseDuration(text: string): number | undefined {
-  if (text.length > 64 || !/^(\d+(\.\d+)?(ms|[smhdw]))+$/.test(text)) return undefined;
+  if (text.length > MAX_LENGTH || !/^(\d+(\.\d+)?(ms|[smhdw]))+$/.test(text)) return undefined;
   let total = 0;
   let previous = Number.POSITIVE_INFINITY;
   for (const [, amount, , unit] of text.matchAll(/(\d+(\.\d+)?)(ms|[smhdw])/g)) {
@@ -28,6 +30,40 @@ export function parseDuration(text: string): number | undefined {
     total += Number(amount) * size;
   }
   return total <= MAX_TIME_MS ? Math.round(total) : undefined;
+}
+
+/** The units of `parseAgo`, from large to small. A month has 30 days and a year 365, as in `formatAgo`. */
+const SPOKEN_UNITS: readonly (readonly [RegExp, number])[] = [
+  [/^y(?:ears?)?$/, YEAR],
+  [/^months?$/, MONTH],
+  [/^w(?:eeks?)?$/, WEEK],
+  [/^d(?:ays?)?$/, DAY],
+  [/^h(?:(?:ou)?rs?)?$/, HOUR],
+  [/^m(?:in(?:ute)?s?)?$/, MINUTE],
+  [/^s(?:ec(?:ond)?s?)?$/, SECOND],
+];
+
+const AMOUNT = /^(\d+(?:\.\d+)?|(?:an?|one)(?= ))\s*([a-z]+)(?:\s*,\s*|\s+and\s+|\s+|$|(?=\d))/;
+
+/**
+ * Parses a length of time as people say it, to whole milliseconds: `10min`, `1 minute ago`, `2 hours, 5 minutes ago`, `an
+ * hour ago`. Units go from large to small, each at most once. Returns `undefined` for any other text, and for more
+ * than `MAX_TIME_MS`.
+ */
+export function parseAgo(text: string): number | undefined {
+  if (text.length > MAX_LENGTH) return undefined;
+  let rest = text.toLowerCase().replace(/\s+ago$/, "");
+  let total = 0;
+  let last = -1;
+  while (rest !== "") {
+    const [whole = "", amount = "", word = ""] = AMOUNT.exec(rest) ?? [];
+    const unit = SPOKEN_UNITS.findIndex(([name]) => name.test(word));
+    if (whole === "" || unit <= last) return undefined;
+    last = unit;
+    total += (/^[ao]/.test(amount) ? 1 : Number(amount)) * (SPOKEN_UNITS[unit]?.[1] ?? 0);
+    rest = rest.slice(whole.length);
+  }
+  return last < 0 || total > MAX_TIME_MS ? undefined : Math.round(total);
 }
 
 /**
@@ -66,7 +102,7 @@ export function formatAgo(thenMs: number, nowMs: number): string {
 function inOneUnit(ms: number): string {
   const units = [
     [YEAR, "year"],
-    [30 * DAY, "month"],
+    [MONTH, "month"],
     [WEEK, "week"],
     [DAY, "day"],
     [HOUR, "hour"],

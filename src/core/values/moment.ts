@@ -1,13 +1,6 @@
-import { parseDuration } from "./duration.ts";
+import { parseAgo, parseDuration } from "./duration.ts";
 import { ChronicleError } from "./errors.ts";
-import {
-  type CalendarTime,
-  parseAgo,
-  parseSpokenTime,
-  type SpokenTime,
-  spokenToUtc,
-  type Zone,
-} from "./spoken-time.ts";
+import { type CalendarTime, parseSpokenTime, type SpokenTime, spokenToUtc, UTC, type Zone } from "./spoken-time.ts";
 
 /** The base of a moment, before anything is looked up in a history. Times and durations are in milliseconds. */
 export type MomentBase =
@@ -52,7 +45,7 @@ const MAX_WORD_LENGTH = 100;
  *
  * `toUtc` converts a time without a zone to milliseconds since 1970. Default: the time is in UTC.
  */
-export function parseMoment(text: string, toUtc: (time: CalendarTime) => number = inUtc): Moment {
+export function parseMoment(text: string, toUtc: (time: CalendarTime) => number = UTC.toUtc): Moment {
   const given = text.trim();
   const tail = /(?:~\d*)+$/.exec(given)?.[0] ?? "";
   const base = parseBase(given.slice(0, given.length - tail.length), toUtc);
@@ -93,7 +86,7 @@ export function withZone(text: string, zone: Zone, now: number): string {
  */
 export function isValidSnapshotName(name: string): boolean {
   if (name.normalize("NFC") !== name || /^(?:latest|baseline|now)$/i.test(name)) return false;
-  return parseBase(name, inUtc)?.kind === "word";
+  return parseBase(name, UTC.toUtc)?.kind === "word";
 }
 
 function refuse(text: string): never {
@@ -104,20 +97,14 @@ function refuse(text: string): never {
   });
 }
 
-function inUtc(time: CalendarTime): number {
-  return Date.UTC(...time);
-}
-
 /** Returns `undefined` if the text has none of the forms. A number or a date is never a word. */
 function parseBase(text: string, toUtc: (time: CalendarTime) => number): MomentBase | undefined {
   if (text === "latest" || text === "baseline" || text === "now") return { kind: text };
   if (/^\d+$/.test(text)) return wholeNumber(text, (n) => ({ kind: "number", n }));
   if (text.startsWith("seq:")) return wholeNumber(text.slice(4), (seq) => ({ kind: "seq", seq }));
   if (/^\d{4}-\d\d-\d\d/.test(text)) return parseTime(text, toUtc);
-  const ms = parseDuration(text);
+  const ms = parseDuration(text) ?? parseAgo(text);
   if (ms !== undefined) return { kind: "ago", ms };
-  const ago = parseAgo(text);
-  if (ago !== undefined) return { kind: "ago", ms: ago };
   const spoken = parseSpokenTime(text);
   if (spoken !== undefined) return { kind: "spoken", spoken };
   return text.length <= MAX_WORD_LENGTH && WORD.test(text) ? { kind: "word", text } : undefined;

@@ -11,53 +11,18 @@ export interface SpokenTime {
 
 type Clock = readonly [number, number, number];
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
-/** The units of `parseAgo`, from large to small. A month has 30 days and a year 365, as in `formatAgo`. */
-const UNITS: readonly (readonly [RegExp, number])[] = [
-  [/^y(?:ears?)?$/, 365 * DAY],
-  [/^months?$/, 30 * DAY],
-  [/^w(?:eeks?)?$/, 7 * DAY],
-  [/^d(?:ays?)?$/, DAY],
-  [/^h(?:(?:ou)?rs?)?$/, HOUR],
-  [/^m(?:in(?:ute)?s?)?$/, MINUTE],
-  [/^s(?:ec(?:ond)?s?)?$/, SECOND],
-];
-
-const AMOUNT = /^(\d+(?:\.\d+)?|(?:an?|one)(?= ))\s*([a-z]+)(?:\s*,\s*|\s+and\s+|\s+|$|(?=\d))/;
 const MAX_LENGTH = 64;
 
-/**
- * Parses a length of time as people say it, to whole milliseconds: `10min`, `1 minute ago`, `2 hours, 5 minutes ago`, `an
- * hour ago`. Units go from large to small, each at most once. Returns `undefined` for any other text.
- */
-export function parseAgo(text: string): number | undefined {
-  if (text.length > MAX_LENGTH) return undefined;
-  let rest = text.toLowerCase().replace(/\s+ago$/, "");
-  let total = 0;
-  let last = -1;
-  while (rest !== "") {
-    const [whole = "", amount = "", word = ""] = AMOUNT.exec(rest) ?? [];
-    const unit = UNITS.findIndex(([name]) => name.test(word));
-    if (whole === "" || unit <= last) return undefined;
-    last = unit;
-    total += (/^[ao]/.test(amount) ? 1 : Number(amount)) * (UNITS[unit]?.[1] ?? 0);
-    rest = rest.slice(whole.length);
-  }
-  return last < 0 || !Number.isSafeInteger(Math.round(total)) ? undefined : Math.round(total);
-}
-
-const WEEKDAYS = [
+/** The days of the week, from Sunday. */
+const DAYS: readonly RegExp[] = [
   /^sun(?:day)?$/,
   /^mon(?:day)?$/,
   /^tue(?:s(?:day)?)?$/,
   /^wed(?:nesday)?$/,
   /^thu(?:r(?:s(?:day)?)?)?$/,
+  /^fri(?:day)?$/,
+  /^sat(?:urday)?$/,
 ];
-const DAYS: readonly RegExp[] = [...WEEKDAYS, /^fri(?:day)?$/, /^sat(?:urday)?$/];
 const CLOCK = /^(\d{1,2})(?::(\d\d)(?::(\d\d))?)?\s*(am|pm)?$/;
 const DAY_FIRST = /^(?:last\s+)?([a-z]+)(?:,?\s+(?:at\s+)?(\d.*|noon|midnight))?$/;
 const CLOCK_FIRST = /^(\d.*|noon|midnight),?\s+(?:last\s+)?([a-z]+)$/;
@@ -110,9 +75,9 @@ export const UTC: Zone = {
   },
 };
 
-/** How far a clock can be set back, so that it shows the same time again. */
-const SET_BACK = [0, HOUR / 2, HOUR];
-/** A clock that is set forward skips a time. The same time of the day or week before was shown. */
+/** The lengths by which a clock can be set back, in ms. The clock then shows the same times again. */
+const SET_BACK = [0, 30 * 60_000, 60 * 60_000];
+/** The number of days in which a spoken time is searched. Two weeks are needed if the clock has skipped the time once. */
 const MOST_DAYS = 15;
 
 /**
