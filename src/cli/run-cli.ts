@@ -113,6 +113,7 @@ type Loader = () => Promise<Action>;
 const LOADERS: Readonly<Record<string, Loader>> = {
   actions: async () => (await import("./commands/look/sessions.ts")).actions,
   agents: async () => (await import("./commands/serve/agents.ts")).agents,
+  bisect: async () => (await import("./commands/look/bisect.ts")).bisect,
   cat: async () => (await import("./commands/look/files.ts")).cat,
   changes: async () => (await import("./commands/look/diff.ts")).changes,
   compact: async () => (await import("./commands/keep/upkeep.ts")).compact,

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { FileStat } from "../disk/disk.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
+import { removeTree } from "../disk/remove-tree.ts";
 import { writeFileDurably, writeFully } from "../disk/write-fully.ts";
 
 /**
@@ -151,6 +152,16 @@ export function makeEmptyFolder(name: string): string {
 /** Removes an empty folder. Throws system errors, such as `ENOTEMPTY`. */
 export function removeEmptyFolder(path: string): void {
   new NodeDisk().removeFolder(path);
+}
+
+/** Removes a folder with everything in it, and follows no links. Throws system errors. */
+export function removeWholeFolder(path: string): void {
+  removeTree(new NodeDisk(), path);
+}
+
+/** Makes a symbolic link. Throws system errors, such as `EEXIST` and `ENOENT` for a missing folder above the link. */
+export function makeLink(target: string, path: string): void {
+  new NodeDisk().symlink(Buffer.from(target), path);
 }
 
 function makeFolders(disk: NodeDisk, folder: string): void {

@@ -399,6 +399,7 @@ describe("Truth 21: every answer of the command line, for an agent", () => {
     log: [["log"]],
     manifest: [["manifest"]],
     explain: [["explain", ".env"]],
+    bisect: [["bisect", "-q", "--", "cat", ".env"]],
     files: [["files"]],
     put: [],
     rm: [],

@@ -1,6 +1,7 @@
 import type { CommandSpec } from "./spec.ts";
 import {
   ACTIONS,
+  BISECT,
   ROLLBACK,
   CAT,
   DIFF,
@@ -62,6 +63,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   LOG,
   MANIFEST,
   EXPLAIN,
+  BISECT,
   FILES,
   PUT,
   RM,

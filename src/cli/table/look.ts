@@ -168,6 +168,50 @@ export const CAT: CommandSpec = {
   ],
 };
 
+export const BISECT: CommandSpec = {
+  name: "bisect",
+  group: LOOK_GROUP,
+  summary: "find the first recorded change after which a test fails",
+  details:
+    "The test passes if it exits with 0. It must pass at --from and fail at --to. Between them, bisect tests about " +
+    "log2(n) of the n recorded changes. Each test runs twice, each time in a new copy of the files among the " +
+    "temporary files; the folder itself is not touched. If the two runs disagree, the test is flaky, and bisect says " +
+    "so. The exit code 125 means that the test cannot tell; the exit codes 126 and 127 of a shell mean the same. " +
+    "Dependencies that are not recorded (node_modules, .venv, vendor and the like) are linked into each copy from " +
+    "the folder, so a test can change them. Only recorded changes are tested. The test is run in the same folder of " +
+    "the copy as the current one.",
+  usage: "[options] -- <test> [argument...]",
+  args: [{ name: "<test...>", description: "a command and its arguments", completes: "command" }],
+  options: [
+    {
+      flags: "--from <moment>",
+      description: "a moment at which the test passes (default: baseline)",
+      completes: "moment",
+    },
+    {
+      flags: "--to <moment>",
+      description: "a moment at which the test fails (default: the last recorded state)",
+      completes: "moment",
+    },
+    {
+      flags: "--link <path>",
+      description: "link this path of the folder into each copy, too",
+      repeated: true,
+      completes: "path",
+    },
+    { flags: "--no-dependencies", description: "link no dependencies" },
+    { flags: "-q, --quiet", description: "do not show the output of the test (by default it is shown on stderr)" },
+  ],
+  examples: [
+    { line: "chronicle bisect -- npm test", why: "which change broke the tests?" },
+    {
+      line: "chronicle bisect --from 1h -q -- grep -q TODO src/main.ts",
+      why: "which change of the last hour removed it?",
+    },
+  ],
+  passThrough: true,
+};
+
 export const EXPLAIN: CommandSpec = {
   name: "explain",
   group: LOOK_GROUP,

@@ -5,6 +5,7 @@ import { isFixed, parseMoment } from "../../../core/values/moment.ts";
 import { writtenPath } from "../../support/written-path.ts";
 import { confirm, previewed } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
+import { restoredBy } from "../../support/restored-by.ts";
 import { withCandidates } from "../../support/find-file.ts";
 import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
@@ -23,19 +24,6 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
     keepMtime: input.flag("mtime"),
     force: input.flag("force"),
     ...context.progress(),
-  };
-}
-
-/**
- * Returns the function that restores. For `--to` with `--remote`, this process fetches the files and writes them,
- * because a server cannot write to a folder of this machine.
- */
-function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): WorkspaceApi["restore"] {
-  return async (moment, how = {}) => {
-    const { to } = how;
-    if (to === undefined || remote === undefined) return workspace.restore(moment, how);
-    const { restoreHere } = await import("../../../open.ts");
-    return restoreHere(workspace, moment, { ...how, to });
   };
 }
 

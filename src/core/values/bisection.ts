@@ -1,0 +1,43 @@
+/** The result of a test: `unknown` if the test cannot tell, for example because the files do not build. */
+export type Verdict = "good" | "bad" | "unknown";
+
+/**
+ * The state of a search for the first bad point in an ordered list of points. `next` is the index of the point to test
+ * next. `found` is the index of the first bad point. If points right before it could not be tested, `from` is the index
+ * of the first of them, and the first bad point may be any point from `from` to `found`.
+ */
+export type Bisection = { readonly next: number } | { readonly found: number; readonly from: number };
+
+/**
+ * Returns the next step of a binary search among `count` points. The point before the first one is known to be good,
+ * and the last one is known to be bad. `verdicts` has the verdicts so far, by the index of the point.
+ *
+ * If the point in the middle is unknown, the nearest point with no verdict is next. Thus a stretch of unknown points
+ * costs one test for each of them at most.
+ */
+export function bisect(count: number, verdicts: ReadonlyMap<number, Verdict>): Bisection {
+  const { good, bad } = bounds(count, verdicts);
+  const middle = Math.floor((good + bad) / 2);
+  for (let distance = 0; distance <= bad - good; distance += 1) {
+    for (const at of [middle + distance, middle - distance]) {
+      if (at > good && at < bad && !verdicts.has(at)) return { next: at };
+    }
+  }
+  return { found: bad, from: good + 1 };
+}
+
+/** Returns the indexes of the last point that is known to be good (-1 if none is), and of the first known bad one. */
+export function bounds(count: number, verdicts: ReadonlyMap<number, Verdict>): { good: number; bad: number } {
+  let good = -1;
+  let bad = count - 1;
+  for (const [at, verdict] of verdicts) {
+    if (verdict === "good") good = Math.max(good, at);
+    if (verdict === "bad") bad = Math.min(bad, at);
+  }
+  return { good, bad };
+}
+
+/** Returns the number of tests that a binary search among this many points takes, if every point can be tested. */
+export function stepsFor(count: number): number {
+  return count <= 1 ? 0 : Math.ceil(Math.log2(count));
+}
