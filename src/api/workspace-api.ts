@@ -90,8 +90,8 @@ export interface RestoreOptions extends ProgressOptions {
 
 /**
  * Options of an undo or a redo. Without a selection, one operation is undone or redone (`operation`). With a selection,
- * exactly the selected changes are undone, and later work is kept. Changes that do not merge with later work become
- * conflicts. A redo throws `USAGE` if a selection is given.
+ * exactly the selected changes are undone. An undo keeps later edits, and merges with them. Changes that do not merge
+ * become conflicts. A redo throws `USAGE` if a selection is given.
  */
 export interface UndoOptions extends ProgressOptions, Selection {
   /**
@@ -102,10 +102,15 @@ export interface UndoOptions extends ProgressOptions, Selection {
   /** True to change nothing, and return the effect of the undo or redo (default: false). */
   readonly dryRun?: boolean;
   /**
-   * True to also change paths that were edited since the operation (default: false). These edits are captured first, so
-   * that the history keeps them.
+   * True to overwrite edits that were made since the operation (default: false). These edits are captured first, so that
+   * the history keeps them. Default: an undo keeps the edits, and merges with them.
    */
   readonly force?: boolean;
+  /**
+   * True to merge nothing (default: false). If a path was edited since, the undo or redo throws `REFUSED` and changes
+   * nothing. Not allowed together with `force`.
+   */
+  readonly exact?: boolean;
 }
 
 export interface VerifyOptions extends ProgressOptions {

@@ -229,7 +229,7 @@ describe("errors", () => {
     const failing: readonly [() => Promise<unknown>, string, number][] = [
       [() => workspace.manifest("99"), "NOT_FOUND", 3],
       [() => workspace.manifest("no such"), "USAGE", 2],
-      [() => workspace.undo(), "REFUSED", 6],
+      [() => workspace.undo({ exact: true }), "REFUSED", 6],
       [() => workspace.restore("0", { to: project.at("full") }), "REFUSED", 6],
       [() => workspace.session("ffff"), "NOT_FOUND", 3],
       [() => workspace.verify({ expect: "nonsense" }), "USAGE", 2],

@@ -48,7 +48,7 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 | 3 | not found: workspace, moment, path, session |
 | 4 | \`verify\` found damage, or no proof; or damaged content was met |
 | 5 | locked by another process, after \`--wait\` seconds |
-| 6 | refused: over a limit, unsafe, not signed, edited since, not what \`--if-match\` says, no token or one that may not |
+| 6 | refused: over a limit, unsafe, not signed, edited since (with \`--exact\`, or a redo), not what \`--if-match\` says, no token or one that may not |
 | 122 | \`run --rollback-on-failure\`: the command failed, and not all that it changed was taken back; its own code is \`exit_code\` of \`--json\` and \`--summary\` |
 | 125 | \`run\`: Chronicle failed before the command started |
 | other | \`run\`: the command's own, 128 + signal, 126 or 127 if it could not be started |

@@ -12,7 +12,7 @@ it("a forced undo in a subfolder names commands that print what it overwrote, wh
   await box.must(["run", "--", "sh", "-c", "echo run > f; echo run > src/f"]);
   for (const path of ["f", "src/f"]) box.write(path, `${path} mine\n`);
   const here = { cwd: "project/src" };
-  const refused = await box.call(["undo"], here);
+  const refused = await box.call(["undo", "--exact"], here);
   expect(refused.stderr).toContain("because these were edited since: ../f, f\n");
   const forced = await box.must(["undo", "--force"], here);
   const found = commandsIn(forced.stdout);

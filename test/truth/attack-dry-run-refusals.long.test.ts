@@ -23,14 +23,15 @@ function endOf({ code, stderr }: Ran): { code: number | null; said: string[] } {
 async function expectSame(box: Sandbox, args: readonly string[]): Promise<void> {
   const dry = await box.call([...args, "--dry-run"]);
   const { error } = (await box.json([...args, "--dry-run"])).value as Refusal;
-  const forcedDry = pathsOf(await box.json([...args, "--force", "--dry-run"]));
+  const forced = [...args.filter((one) => one !== "--exact"), "--force"];
+  const forcedDry = pathsOf(await box.json([...forced, "--dry-run"]));
   const real = await box.call(args);
   expect([args, endOf(dry)]).toEqual([args, endOf(real)]);
   expect(dry.code).toBeGreaterThan(1);
   expect(dry.stderr).toContain("  with --force ");
   expect(error.data.forced?.changes.map(({ path }) => path).toSorted()).toEqual(forcedDry);
   expect(error.data.forced?.total_changes).toBe(forcedDry.length);
-  expect(pathsOf(await box.json([...args, "--force", "-y"]))).toEqual(forcedDry);
+  expect(pathsOf(await box.json([...forced, "-y"]))).toEqual(forcedDry);
 }
 
 function pathsOf({ value }: { readonly value: unknown }): string[] {
@@ -38,14 +39,14 @@ function pathsOf({ value }: { readonly value: unknown }): string[] {
 }
 
 describe("Truth: a dry run refuses what the command refuses", () => {
-  it("undo of a file that was edited since", async () => {
+  it("an exact undo of a file that was edited since", async () => {
     using box = new Sandbox();
     box.write("a", "1\n");
     box.write("b", "1\n");
     await box.must(["init"]);
     await box.must(["run", "--", "sh", "-c", "echo 2 > a; echo 2 > b"]);
     box.write("a", "mine\n");
-    await expectSame(box, ["undo"]);
+    await expectSame(box, ["undo", "--exact"]);
   });
 
   it("redo of a file that was edited since", async () => {
@@ -75,7 +76,7 @@ describe("Truth: a dry run refuses what the command refuses", () => {
     await box.must(["init"]);
     await box.must(["run", "--", "sh", "-c", "rm -r d; echo 2 > e"]);
     box.write("d", "mine\n");
-    await expectSame(box, ["undo"]);
+    await expectSame(box, ["undo", "--exact"]);
   });
 
   it("rollback of an action", async () => {

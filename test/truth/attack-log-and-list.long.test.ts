@@ -71,8 +71,7 @@ describe("Truth: the hint of list about a plain undo", () => {
     expect(await hint()).toBe("chronicle undo takes back the newest of these");
     box.write("a", "mine\n");
     await box.must(["snapshot"]);
-    expect(await hint()).toMatch(/^chronicle undo --session [0-9a-f]{8} takes back: sh -c 'echo 2 > a'$/);
-    expect((await box.call(["undo"])).code).toBe(6);
+    expect(await hint()).toBe("chronicle undo takes back: sh -c 'echo 2 > a'");
   });
 });
 
@@ -193,7 +192,7 @@ describe("Truth: redo redoes the last undo that changed something, and list offe
     project.write("f", "by a human\n");
     const first = await workspace.undo({ turn: "last" });
     expect(first).toMatchObject({ changes: [{ path: "g" }], unmerged: [{ path: "f" }] });
-    expect(await workspace.undo({ turn: "last" })).toMatchObject({ changes: [], unmerged: [{ path: "f" }] });
+    expect(await workspace.undo({ turn: "t1" })).toMatchObject({ changes: [], unmerged: [{ path: "f" }] });
 
     const { items } = await workspace.recent();
     expect(items.map(({ kind, changed }) => [kind, changed]).slice(0, 2)).toEqual([

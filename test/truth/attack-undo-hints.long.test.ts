@@ -31,7 +31,7 @@ describe("Truth: the command that a refused undo or redo names", () => {
   it("undoes that operation and no other, after undo ID", async () => {
     using box = new Sandbox();
     const [first] = await twoRuns(box);
-    const refused = await box.call(["undo", first.slice(0, 8)]);
+    const refused = await box.call(["undo", first.slice(0, 8), "--exact"]);
     expect(refused.code).toBe(6);
     await box.must(named(refused));
     expect(read(box, "B.txt")).toBe("B\n");
@@ -57,7 +57,7 @@ describe("Truth: the command that a refused undo or redo names", () => {
     using box = new Sandbox();
     await twoRuns(box);
     box.write("B.txt", "B\nmine\n");
-    const refused = await box.call(["undo"]);
+    const refused = await box.call(["undo", "--exact"]);
     expect(refused.code).toBe(6);
     await box.must(["run", "--", "sh", "-c", "echo C > C.txt"]);
     await box.must(named(refused));
@@ -68,15 +68,15 @@ describe("Truth: the command that a refused undo or redo names", () => {
   it("is in the JSON as well, and keeps the workspace that was named", async () => {
     using box = new Sandbox();
     const [first] = await twoRuns(box);
-    const { value } = await box.json(["undo", first]);
+    const { value } = await box.json(["undo", first, "--exact"]);
     expect((value as { error: { hint: string } }).error.hint).toContain(
       `\`chronicle undo ${first.slice(0, 8)} --force\``,
     );
-    const dry = await box.json(["undo", first, "--dry-run"]);
+    const dry = await box.json(["undo", first, "--exact", "--dry-run"]);
     expect((dry.value as { error: { hint: string } }).error.hint).toContain(
       `chronicle undo ${first.slice(0, 8)} --force`,
     );
-    const refused = await box.call(["-C", box.project, "undo", first], { cwd: "home" });
+    const refused = await box.call(["-C", box.project, "undo", first, "--exact"], { cwd: "home" });
     expect(named(refused).slice(0, 3)).toEqual(["-C", box.project, "undo"]);
   });
 });
@@ -101,44 +101,42 @@ async function offered(box: Sandbox): Promise<Readonly<Record<string, string>>> 
   return Object.fromEntries(items.map(({ kind, summary, back }) => [`${kind} ${summary}`, back]));
 }
 
-describe("Truth: an undo that keeps later edits is named before one that removes them", () => {
+describe("Truth: the list names the undo of a piece of work, which keeps later edits", () => {
   const nameOf = (line: number): string => `run sed -i 's/^${line}$/line ${line}/' f`;
 
-  it("for a run in the middle, by the refusal and by the list", async () => {
+  it("for a run in the middle, and an exact undo is refused and names that undo first", async () => {
     using box = new Sandbox();
     const [first = ""] = await runsOnLines(box, [5, 15]);
-    const refused = await box.call(["undo", first]);
+    const refused = await box.call(["undo", first, "--exact"]);
     expect(refused.code).toBe(6);
-    const merging = `chronicle undo --session ${first}`;
+    const merging = `chronicle undo ${first}`;
     expect(refused.stderr).toMatch(new RegExp(`^  \`${merging}\` .*\`chronicle undo ${first} --force\``, "m"));
     expect(await offered(box)).toMatchObject({ [nameOf(5)]: merging, [nameOf(15)]: "chronicle undo" });
     await box.must(merging.split(" ").slice(1));
     expect(read(box, "f")).toMatch(/^5\n(?:.*\n)*line 15$/m);
   });
 
-  it("for a run whose file a forced undo has changed since, by the list", async () => {
+  it("for a run whose file a forced undo has changed since", async () => {
     using box = new Sandbox();
-    const [first = "", second = ""] = await runsOnLines(box, [5, 15]);
+    const [first = ""] = await runsOnLines(box, [5, 15]);
     await box.must(["undo", first, "--force"]);
-    expect((await offered(box))[nameOf(15)]).toBe(`chronicle undo --session ${second}`);
-    await box.must(["undo", "--session", second]);
+    expect((await offered(box))[nameOf(15)]).toBe("chronicle undo");
+    await box.must(["undo"]);
   });
 
   it("for a run that was redone", async () => {
     using box = new Sandbox();
-    const [first = ""] = await runsOnLines(box, [5]);
+    await runsOnLines(box, [5]);
     await box.must(["undo"]);
     await box.must(["redo"]);
-    expect((await offered(box))[nameOf(5)]).toBe("chronicle undo");
     box.write("f", `${read(box, "f")}mine\n`);
     await box.must(["snapshot"]);
-    expect((await box.call(["undo"])).stderr).toContain(`\`chronicle undo --session ${first}\``);
-    expect((await offered(box))[nameOf(5)]).toBe(`chronicle undo --session ${first}`);
-    await box.must(["undo", "--session", first]);
+    expect((await offered(box))[nameOf(5)]).toBe("chronicle undo");
+    await box.must(["undo"]);
     expect(read(box, "f")).toMatch(/^5\n(?:.*\n)*mine$/m);
   });
 
-  it("a run after a merging undo: its own undo merges as well", async () => {
+  it("for a run after a merging undo", async () => {
     using box = new Sandbox();
     const [first = "", second = ""] = await runsOnLines(box, [5, 15]);
     await box.must(["undo", "--session", first]);
@@ -147,14 +145,10 @@ describe("Truth: an undo that keeps later edits is named before one that removes
     expect(read(box, "f")).not.toContain("line");
   });
 
-  it("for a restore or a redo there is none, so the refusal names only the forced one", async () => {
+  it("a redo over a later edit is refused, and names only the forced one", async () => {
     using box = new Sandbox();
     await runsOnLines(box, [5]);
     await box.must(["restore", "0", "--yes"]);
-    box.write("f", "mine\n");
-    const restored = await box.call(["undo"]);
-    expect(restored.stderr).toMatch(/^ {2}`chronicle undo \w+ --force` overwrites these edits/m);
-    await box.must(["undo", "--force"]);
     await box.must(["undo"]);
     box.write("f", "mine\n");
     const redone = await box.call(["redo"]);

@@ -11,7 +11,8 @@ const DRY_RUN: OptionSpec = {
 
 const UNDO_OPTIONS: readonly OptionSpec[] = [
   DRY_RUN,
-  { flags: "--force", description: "also change paths that were edited since; their present state is recorded first" },
+  { flags: "--force", description: "overwrite edits that were made since; the present state is recorded first" },
+  { flags: "--exact", description: "merge nothing: if a path was edited since, change nothing (exit code 6)" },
   ...ASKING,
 ];
 
@@ -65,13 +66,15 @@ export const UNDO: CommandSpec = {
     "Redo brings back exactly what an undo takes back. Therefore undo asks for confirmation only on a terminal, " +
     "and only if more than 1,000 paths would change, if more than half of the files would be removed, if files " +
     "that the rules leave out would change, if a note says what cannot come back, or with --ask. Only paths that " +
-    "the operation changed are touched. If one of these paths was edited since, it is listed and nothing is " +
-    "done; with --force, it is changed, too. If a program is still writing to a path, or the path changes during " +
+    "the operation changed are touched. If one of these paths was edited since, the undo keeps the edits and merges " +
+    "with them. What does not merge stays as it is and becomes a conflict, which `chronicle conflicts` lists; " +
+    "everything else is taken back, and the exit code is 1. With --force, the paths get their earlier states, and " +
+    "the edits stay in the history. With --exact, nothing is done if a path was edited since. If a program is still " +
+    "writing to a path, or the path changes during " +
     "the undo, the path is left and named, everything else is taken back, and the exit code is 1; the path can " +
     "be undone later by the operation's id. With --action, --turn, --session, --actor, --file or --since, " +
-    "exactly that work is taken back, and the result is merged with later work. (For --session, a run is a " +
-    "session with the id of the run.) A path that does not merge stays as it is and becomes a conflict, which " +
-    "`chronicle conflicts` lists. If a path needs a content that was pruned, the path is listed and nothing is " +
+    "exactly that work is taken back, in the same way. (For --session, a run is a " +
+    "session with the id of the run.) If a path needs a content that was pruned, the path is listed and nothing is " +
     "done; with --force, the path is left and the rest is done.",
   args: [
     {
@@ -84,7 +87,7 @@ export const UNDO: CommandSpec = {
   examples: [
     { line: "chronicle undo", why: "the last thing done" },
     { line: "chronicle undo --turn last", why: "what the agent did last, and nobody else's work" },
-    { line: "chronicle undo --session 4b62", why: "one run (sessions lists them); what was edited since stays" },
+    { line: "chronicle undo 4b62", why: "one run (list shows them); what was edited since stays" },
     { line: "chronicle undo --dry-run", why: "see it first" },
     { line: "chronicle redo", why: "and forward again" },
   ],
@@ -94,6 +97,10 @@ export const REDO: CommandSpec = {
   name: "redo",
   group: GROUP,
   summary: "do again what the last undo took back",
+  details:
+    "The redo brings back exactly what the undo took back. If the undo had merged with edits, these edits and later ones " +
+    "stay, and what does not merge becomes a conflict. Otherwise, if a path was edited since the undo, the path is " +
+    "listed and nothing is done; with --force, it is changed, too.",
   args: [
     {
       name: "[operation]",

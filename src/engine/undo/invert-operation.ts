@@ -6,9 +6,10 @@ import { addAll } from "../../util/long-lists.ts";
 import { changedShape, type FilePlan, type FileReport, type Present } from "../capture/change-files.ts";
 import type { Context } from "../log/context.ts";
 import { unmergedShape } from "./conflicts.ts";
+import { editedAmong, editedSince, type OtherWay } from "./edited-since.ts";
 import type { Unmerged } from "../capture/fit-folders.ts";
 import { invertWork, type InversePlan } from "./invert-work.ts";
-import { claimsOf, groupsOf, type OwnEvents, withoutPaths } from "../facts/own-work.ts";
+import { claimsOf, groupsOf, type OwnEvents, type PathGroups, withoutPaths } from "../facts/own-work.ts";
 import { refuseGone } from "../capture/paths-gone.ts";
 import type { SkippedPath } from "../capture/seen-absent.ts";
 import { asideNotes } from "../capture/undo-aside.ts";
@@ -51,18 +52,27 @@ export interface InversionOptions {
   readonly notes: readonly string[];
   /** Recorded paths that the inversion does not change, because their state after the work could not be recorded. */
   readonly left: readonly SkippedPath[];
+  /** Set if the inversion is refused if a path was edited since (`exact`). */
+  readonly exact?: Pick<OtherWay, "command">;
 }
 
-/** Plans the inversion of events, merged three ways with later changes. */
+/**
+ * Plans the inversion of events, merged three ways with later changes. Throws `REFUSED` for an exact inversion if there
+ * are such changes.
+ */
 export async function planInversion(
   context: Context,
   work: Inversion,
   how: InversionOptions,
 ): Promise<FilePlan<UndoShape>> {
-  const { present } = how;
+  const { present, exact } = how;
+  const groups = await groupsOf(context, inReach(work));
+  const edited = exact === undefined || present.force ? [] : editedAmong(groups, present.unrecorded);
+  if (exact !== undefined && edited.length > 0) throw editedSince(edited, { ...exact, merges: true });
+  const { back } = work.own;
   const inverse = present.dryRun
-    ? await invertWork(context, await groupsOf(context, inReach(work)), { ...present, back: work.own.back })
-    : await withoutMissingBases(context, await keptPlan(context, inReach(work)));
+    ? await invertWork(context, groups, { ...present, back })
+    : await withoutMissingBases(context, await keptPlan(context, groups, back));
   const plan = leaving(inverse, how.left);
   if (!present.force) refuseGone(plan.skipped);
   const isEmpty = plan.changes.length + plan.unmerged.length === 0;
@@ -117,10 +127,12 @@ function inReach({ own, leaves }: Inversion): OwnEvents {
   return pending === undefined ? rest : { ...rest, pending: pending.filter(({ path }) => !leaves.has(path)) };
 }
 
-async function keptPlan(context: Context, own: OwnEvents): Promise<InversePlan> {
-  return withBatch(context.blobs, async (batch) =>
-    invertWork(context, await groupsOf(context, own), { unrecorded: [], batch, back: own.back }),
-  );
+async function keptPlan(
+  context: Context,
+  groups: readonly PathGroups[],
+  back: OwnEvents["back"],
+): Promise<InversePlan> {
+  return withBatch(context.blobs, (batch) => invertWork(context, groups, { unrecorded: [], batch, back }));
 }
 
 /**

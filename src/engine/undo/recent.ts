@@ -11,7 +11,7 @@ import { readEvents } from "../log/read-events.ts";
 import { leastOf, addAll } from "../../util/long-lists.ts";
 import { firstFill } from "../facts/brought-paths.ts";
 import { isUndone, listOperations, stackOf } from "./operations.ts";
-import { isEditedSince, mergingUndo, type Step } from "./step.ts";
+import type { Step } from "./step.ts";
 import { listSessions } from "../actions/session.ts";
 import { activeTransactions } from "../facts/transactions.ts";
 import { countChanges } from "./transaction.ts";
@@ -146,7 +146,7 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
         ...(isUndone(one, stack) ? { undone: true } : {}),
         back: isGone
           ? ""
-          : await wayBack(context, { direction: "undo", operation: one, operations, stack }, one === last),
+          : wayBack({ operation: one, stack }, one === last),
       };
     },
   }));
@@ -156,19 +156,15 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
  * Returns the command that reverses an operation:
  * - `redo` for an undo, and `undo` for a redo. The operation must be the last one that did anything, and the command
  *   must reverse exactly this operation.
- * - For any other operation that can be undone, its undo. If files were edited since, an undo that merges with the
- *   edits is preferred.
+ * - For any other operation that can be undone, its undo.
  * - In all other cases, a restore of the state before the operation.
  */
-async function wayBack(context: Context, step: Step, isLast: boolean): Promise<string> {
-  const { operation, stack } = step;
+function wayBack({ operation, stack }: Pick<Step, "operation" | "stack">, isLast: boolean): string {
   const { id, kind, fromSeq, target, selective } = operation;
   const next = { undo: stack.redoable.at(-1), redo: stack.undoable.at(-1) };
   if (isLast && kind === "undo" && next.undo === (selective === undefined ? target : id)) return "chronicle redo";
   if (isLast && kind === "redo" && next.redo === target) return "chronicle undo";
   if (kind === "undo" || kind === "redo" || !stack.undoable.includes(id)) return `chronicle restore seq:${fromSeq}`;
-  const merging = mergingUndo(step);
-  if (merging !== undefined && (await isEditedSince(context, step))) return merging;
   return stack.undoable.at(-1) === id ? "chronicle undo" : `chronicle undo ${id.slice(0, 8)}`;
 }
 

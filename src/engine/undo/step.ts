@@ -1,5 +1,4 @@
 import { holdsSteps } from "../../core/records/transaction-record.ts";
-import { sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
@@ -26,9 +25,8 @@ import { optional } from "../../util/optional.ts";
 /**
  * A step of undo or redo: the operation that it is about, and what it inverts. Most steps invert an operation as a
  * whole (`changesToInvert`). A step inverts the operation's own events in these cases:
- * - Others' work or an undo of selected work is involved, or the operation is a part of another one (`inversionOf`,
- *   `crossedStep`).
- * - Somebody is changing paths of the operation (`partStep`).
+ * - Others' work or an undo of selected work is involved, or the operation is a part of another one (`inversionOf`).
+ * - Paths of the operation were edited since, or somebody is changing them (`partStep`).
  */
 
 /** The work that a step of a whole operation inverts. */
@@ -304,15 +302,6 @@ function withAround(operations: readonly LoggedOperation[], { id, partOf }: Logg
   return ids;
 }
 
-/**
- * Returns the command that undoes the same operation, and merges with later edits. Only the undo of a run or an action
- * has such a command; for any other step, returns `undefined`.
- */
-export function mergingUndo({ direction, operation: { id, kind } }: NamedStep): string | undefined {
-  if (direction === "redo" || (kind !== "run" && kind !== "action")) return undefined;
-  return `chronicle undo --${kind === "run" ? "session" : "action"} ${id.slice(0, 8)}`;
-}
-
 function isStep({ kind }: LoggedOperation): boolean {
   return kind === "undo" || kind === "redo";
 }
@@ -564,58 +553,9 @@ async function interleavedStep(context: Context, step: Step): Promise<Inversion 
 }
 
 /**
- * Returns the undo of an operation although its paths (`edited`) were edited since. This is possible if an undo of
- * selected work, or a redo of such an undo, took part in the edits of each path. Otherwise returns `undefined`. Also
- * returns `undefined` for a step that is done as a whole or not at all.
- */
-export async function crossedStep(
-  context: Context,
-  step: Step,
-  edited: readonly WorkspacePath[],
-): Promise<Inversion | undefined> {
-  if (isWhole(step)) return undefined;
-  return (await isCrossed(context, step, edited)) ? partStep(context, step) : undefined;
-}
-
-/** True if an undo of selected work, or a redo of such an undo, took part in the edits of each path. */
-async function isCrossed(context: Context, { operation, operations }: Step, edited: readonly WorkspacePath[]) {
-  const selective = new Set(operations.filter((one) => one.selective !== undefined).map((one) => one.id));
-  const crossing = operations.filter(({ id, target, toSeq }) => {
-    return toSeq > operation.toSeq && (selective.has(id) || (target !== undefined && selective.has(target)));
-  });
-  if (crossing.length === 0) return false;
-  for (const path of edited) {
-    const rows = await context.index.iterations(path);
-    // All events between the beginning and the end of an intent belong to it.
-    if (!rows.some(({ seq }) => crossing.some((one) => seq > one.fromSeq && seq <= one.toSeq))) return false;
-  }
-  return true;
-}
-
-/** Operations with more events than this are not compared with what was recorded since. */
-const MOST_COMPARED = 200;
-
-/**
- * True if later recorded edits prevent an undo without force. Always false for an operation with more than
- * `MOST_COMPARED` events, so that a list of many operations stays quick.
- */
-export async function isEditedSince(context: Context, step: Step): Promise<boolean> {
-  const { fromSeq, toSeq } = step.operation;
-  const { seq } = await context.index.head();
-  if (seq === toSeq || toSeq - fromSeq > MOST_COMPARED) return false;
-  const paths = await context.index.touched(fromSeq, toSeq);
-  const entriesAt = async (moment: number) =>
-    (await context.index.iterationsAt(paths, moment)).map((row) => row?.entry);
-  const [before, after, now] = [await entriesAt(fromSeq), await entriesAt(toSeq), await entriesAt(seq)];
-  const edited = paths.filter((_, i) => !sameEntry(now[i], after[i]) && !sameEntry(now[i], before[i]));
-  if (edited.length === 0 || (await inversionOf(context, step)) !== undefined) return false;
-  return !(await isCrossed(context, step, edited));
-}
-
-/**
- * Returns the undo as an inversion that leaves out paths that somebody is changing: the paths in `leaves`, and paths
- * that are found while the files are written. These paths can be undone later. Returns `undefined` for a step that is
- * done as a whole or not at all.
+ * Returns the undo as an inversion of the operation's own events, which is merged with later edits. It leaves out paths
+ * that somebody is changing: the paths in `leaves`, and paths that are found while the files are written. These paths
+ * can be undone later. Returns `undefined` for a step that is done as a whole or not at all.
  */
 export async function partStep(
   context: Context,

@@ -64,7 +64,7 @@ async function workToUndo(context: Context, options: UndoOptions): Promise<Chose
 
 export interface UndoWork {
   readonly label: string;
-  readonly options: Pick<UndoOptions, "dryRun" | "force" | "onProgress">;
+  readonly options: Pick<UndoOptions, "dryRun" | "force" | "exact" | "onProgress">;
   readonly before: BeforeChange;
 }
 
@@ -98,6 +98,7 @@ export async function undoWork(
         present,
         notes: told,
         left: await unrecordedBy(context, work.keepers ?? [], present),
+        ...(options.exact === true ? { exact: { command: undefined } } : {}),
       },
     );
   });

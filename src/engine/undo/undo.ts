@@ -3,7 +3,6 @@ import type { UndoOptions } from "../../api/workspace-api.ts";
 import { type Change, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
-import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { changeBetween, invert } from "../../core/tree/plan.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
@@ -11,8 +10,10 @@ import type { BlockedPath } from "../../worktree/worktree.ts";
 import { beforeNotes, onlyFinished } from "./before-change.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
 import { changeFiles, type FilePlan } from "../capture/change-files.ts";
+import { withFolders } from "../capture/fit-folders.ts";
 import { beingWritten, changedMeanwhile } from "../capture/in-the-way.ts";
 import { conflictsOfStep } from "./conflicts.ts";
+import { editedPath, editedSince } from "./edited-since.ts";
 import type { Context } from "../log/context.ts";
 import { databaseUnits } from "../log/database-units.ts";
 import type { OwnChange } from "../facts/first-event.ts";
@@ -26,9 +27,7 @@ import { isUndone, listOperations, operationShape, stackOf } from "./operations.
 import { type BackTo, backTo, type SkippedPath } from "../capture/seen-absent.ts";
 import {
   changesToInvert,
-  crossedStep,
   inversionOf,
-  mergingUndo,
   partStep,
   type Step,
   stepMeant,
@@ -36,7 +35,7 @@ import {
   undoToInvert,
 } from "./step.ts";
 import { selectorOf } from "./selection.ts";
-import { pathArgument, shownPath, skippedShape } from "../log/shape.ts";
+import { pathArgument, shownPath } from "../log/shape.ts";
 import { type Inversion, planInversion, type InversionOptions, undoShape } from "./invert-operation.ts";
 import { asideOfStep, lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
@@ -50,6 +49,7 @@ export async function undo(
   options: UndoOptions = {},
   before: BeforeChange = NOTHING_BEFORE,
 ): Promise<UndoShape> {
+  refuseForcedExact(options);
   if (selectorOf(options) !== undefined) {
     if (options.operation === undefined) return undoSelection(context, options, before);
     throw new ChronicleError("USAGE", "an operation and a selection cannot be given together", {
@@ -65,10 +65,18 @@ export async function redo(
   options: UndoOptions = {},
   before: BeforeChange = NOTHING_BEFORE,
 ): Promise<UndoShape> {
+  refuseForcedExact(options);
   if (selectorOf(options) !== undefined) {
     throw new ChronicleError("USAGE", "redo takes no selection", { hint: "give the id of the undo, or nothing" });
   }
   return reverse(context, "redo", { options, before });
+}
+
+function refuseForcedExact({ exact, force }: UndoOptions): void {
+  if (exact !== true || force !== true) return;
+  throw new ChronicleError("USAGE", "exact and force cannot be given together", {
+    hint: "exact refuses if a path was edited since, and force overwrites these edits",
+  });
 }
 
 interface Asking {
@@ -81,14 +89,15 @@ async function reverse(context: Context, direction: Direction, { options, before
   if (await hasFinished(context, direction, { options, before })) return onlyFinished(context, before.finished, dryRun);
   const notes = beforeNotes(before, dryRun);
   return changeFiles(context, { ...options, look: { absentRoot: "known" } }, (present) =>
-    planStep(context, { direction, asked: options.operation, present, notes }),
+    planStep(context, { direction, asked: options.operation, exact: options.exact === true, present, notes }),
   );
 }
 
-interface StepHow extends Omit<InversionOptions, "left"> {
+interface StepHow extends Omit<InversionOptions, "left" | "exact"> {
   readonly direction: Direction;
   /** The id that the caller gave. `undefined` means the last operation. */
   readonly asked: string | undefined;
+  readonly exact: boolean;
 }
 
 /** Plans a step. Must be called after the capture, because the capture reads what other processes have recorded. */
@@ -108,41 +117,49 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   const keepers = direction === "undo" ? await keepersWithin(context, new Set([operation.id])) : [];
   const left = await unrecordedBy(context, keepers, present);
   const passed = asking.asked === undefined && direction === "undo" ? passedNotes(operations, stack, operation) : [];
-  const how = { present, notes: [...asking.notes, ...passed, ...lost], left };
+  const command = `chronicle ${asking.direction} ${picked.id.slice(0, 8)}`;
+  const how = {
+    present,
+    notes: [...asking.notes, ...passed, ...lost],
+    left,
+    ...(asking.exact ? { exact: { command } } : {}),
+  };
   const inversion = await inversionOf(context, step);
   if (inversion !== undefined) return planInversion(context, inversion, how);
   const own = await changesToInvert(context, step);
-  const all = await separateEdited(context, own, present.unrecorded);
+  const { unrecorded } = present;
+  const all = await separateEdited(context, own, unrecorded);
   // If the operation is not undone now, the redo passes over edited paths. It changes only paths that still have the
   // state that an undo gave them.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
-  const part = present.force ? undefined : await partWithoutEdited(context, step, sorted);
-  if (part !== undefined) return planInversion(context, part, how);
-  return planWhole(context, step, {
-    ...how,
-    command: `chronicle ${asking.direction} ${picked.id.slice(0, 8)}`,
-    own,
-    sorted,
-  });
+  const merging = present.force || asking.exact ? undefined : await mergingPart(context, step, { sorted, unrecorded });
+  if (merging !== undefined) return planInversion(context, merging, how);
+  return planWhole(context, step, { ...how, command, own, sorted });
 }
 
 /**
- * Returns the step as an inversion of events if the later edits are no reason to refuse the step. Either undos of
- * selected work took part in all these edits, or all edited paths are being written now and can be left out. Otherwise
- * returns `undefined`.
+ * Returns the step as an inversion of events, which is merged with later edits, if there are any. An edit of a path, and
+ * something else in the place of a folder, count as such edits. Paths that somebody is writing now are left out. Returns
+ * `undefined` if there are no later edits, or if the step is done as a whole or not at all.
  */
-async function partWithoutEdited(context: Context, step: Step, { edited }: Sorted): Promise<Inversion | undefined> {
-  if (edited.length === 0) return undefined;
-  const paths = edited.flatMap(({ change, with: cause }) => (cause === undefined ? [change.path] : []));
-  const crossed = await crossedStep(context, step, paths);
-  if (crossed !== undefined) return crossed;
-  const written = await beingWritten(context, paths);
-  const leaves = new Map<WorkspacePath, SkippedPath>();
-  for (const { change, with: cause } of edited) {
-    if (!written.has(cause ?? change.path)) return undefined;
-    leaves.set(change.path, changedMeanwhile(change.path, cause));
+async function mergingPart(
+  context: Context,
+  step: Step,
+  { sorted: { clean, edited }, unrecorded }: { readonly sorted: Sorted; readonly unrecorded: readonly Change[] },
+): Promise<Inversion | undefined> {
+  // The settling of a conflict is one decision. If it were undone in part, the conflict could not be opened again.
+  if (step.operation.kind === "resolve") return undefined;
+  if (edited.length === 0) {
+    const { skipped } = await withFolders(context, clean, unrecorded);
+    return skipped.length === 0 ? undefined : partStep(context, step);
   }
-  return partStep(context, step, leaves);
+  // The undo writes to no path that is absent now and was edited since, so nobody can be writing over its result.
+  const there = edited.filter(({ change }) => change.before !== undefined);
+  const paths = there.flatMap(({ change, with: cause }) => (cause === undefined ? [change.path] : []));
+  const written = await beingWritten(context, paths);
+  const left = edited.filter(({ change, with: cause }) => written.has(cause ?? change.path));
+  const leaves = new Map(left.map(({ change: { path }, with: cause }) => [path, changedMeanwhile(path, cause)]));
+  return partStep(context, step, leaves.size === 0 ? undefined : leaves);
 }
 
 /**
@@ -164,13 +181,12 @@ interface WholeStep extends InversionOptions {
 async function planWhole(
   context: Context,
   step: Step,
-  { notes, present, left: unrecorded, command, own, sorted: { clean, edited, now } }: WholeStep,
+  { notes, present, left: unrecorded, exact, command, own, sorted: { clean, edited, now } }: WholeStep,
 ): Promise<FilePlan<UndoShape>> {
   const { direction, operation, stack } = step;
   const forced = present.force;
   const left = forced ? [] : edited.map((one) => one.blocked);
-  if (left.length > 0)
-    throw editedSince(left, { command, merging: isUndone(operation, stack) ? undefined : mergingUndo(step) });
+  if (left.length > 0) throw editedSince(left, { command, merges: exact !== undefined && direction === "undo" });
   const conflicts = await conflictsOfStep(context, operation, direction);
   const isEmpty = clean.length + edited.length === 0;
   const aside = isEmpty ? await asideOfStep(context, { kind: direction, target: operation.id }) : undefined;
@@ -318,8 +334,6 @@ function pick(
   return only;
 }
 
-const EDITED = "it was edited since";
-
 interface Edited {
   readonly change: Change;
   /** The edited file of the same database. Set only if this file itself was not edited. */
@@ -359,7 +373,7 @@ async function separateEdited(context: Context, own: StepWork, unrecorded: reado
     else
       edited.push({
         change: needed,
-        blocked: { path: change.path, reason: "changed", detail: EDITED },
+        blocked: editedPath(change.path),
         iteration: rows[i]?.iteration ?? 0,
       });
   });
@@ -403,11 +417,10 @@ async function separateUnits(
       const change = changeBetween(path, present.get(path), then[i]?.entry);
       edited.delete(path);
       if (change === undefined) return;
-      const detail = causes.has(path) ? EDITED : oneUnitWith(cause, EDITED);
       edited.set(path, {
         change,
         ...(causes.has(path) ? {} : { with: cause }),
-        blocked: { path, reason: "changed", detail },
+        blocked: editedPath(path, causes.has(path) ? undefined : cause),
         iteration: rows[i]?.iteration ?? 0,
       });
     });
@@ -420,25 +433,4 @@ async function separateUnits(
 function startOf({ changes, starts }: StepWork, unit: readonly WorkspacePath[]): number {
   const first = leastOf(changes.flatMap(({ path, first: { seq } }) => (unit.includes(path) ? [seq] : [])));
   return greatestOf(starts.filter((seq) => seq < first));
-}
-
-/**
- * `command` names the operation by id, because another operation may be the last one when a person runs the command.
- * `merging` is the command that keeps later edits.
- */
-function editedSince(
-  paths: readonly BlockedPath[],
-  { command, merging }: { readonly command: string; readonly merging: string | undefined },
-): ChronicleError {
-  const shown = paths.slice(0, 8).map((one) => shownPath(one.path));
-  const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
-  const keeping = merging === undefined ? "" : `\`${merging}\` keeps the later edits, and merges with them; `;
-  return new ChronicleError(
-    "REFUSED",
-    `nothing was changed, because these were edited since: ${shown.join(", ")}${more}`,
-    {
-      hint: `${keeping}\`${command} --force\` overwrites these edits (the present state is recorded first); \`--dry-run\` shows what it would do`,
-      data: { edited: paths.map(skippedShape) },
-    },
-  );
 }

@@ -13,7 +13,9 @@ import { optional } from "../../util/optional.ts";
 const force = z
   .boolean()
   .default(false)
-  .describe("also change paths that were edited since; their present state is recorded first");
+  .describe("overwrite edits that were made since; the present state is recorded first");
+
+const exact = z.boolean().default(false).describe("merge nothing: if a path was edited since, change nothing");
 
 function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next: readonly string[]): Answer {
   const { changes, skipped, unmerged = [], finished, conflicts, kept_aside: aside = [] } = result;
@@ -89,6 +91,7 @@ const undo = defineTool({
     operation: named("an operation's id, as list_history shows it: a run, a restore …").optional(),
     dry_run: dryRun,
     force,
+    exact,
   }),
   output: output.wentBack,
   effect: "changes",
@@ -96,7 +99,7 @@ const undo = defineTool({
     NOT_FOUND: "list_actions and list_history show the ids",
     AMBIGUOUS: "give more of the id, as list_actions shows it",
   },
-  run: async (workspace, { operation, dry_run: dry, force: forced, ...given }): Promise<Answer> => {
+  run: async (workspace, { operation, dry_run: dry, force: forced, exact: isExact, ...given }): Promise<Answer> => {
     const selection = selectionOf(workspace, given);
     if (selection !== undefined && operation !== undefined) {
       throw new ChronicleError("USAGE", "give an operation or a selection of work, not both");
@@ -106,6 +109,7 @@ const undo = defineTool({
       ...optional({ operation }),
       dryRun: dry,
       force: forced,
+      exact: isExact,
     });
     // An undo of an undo does the work again.
     if (result.direction === "redo") return wentBack(result, "done again", ["undo takes it back."]);
@@ -122,13 +126,14 @@ const redo = defineTool({
     operation: named("an operation's id, as list_history shows it").optional(),
     dry_run: dryRun,
     force,
+    exact,
   }),
   output: output.wentBack,
   effect: "changes",
   hints: { NOT_FOUND: "list_history shows the ids" },
-  run: async (workspace, { operation, dry_run: dry, force: forced }): Promise<Answer> => {
+  run: async (workspace, { operation, dry_run: dry, force: forced, exact: isExact }): Promise<Answer> => {
     const which = operation === undefined ? {} : { operation };
-    const result = await workspace.redo({ ...which, dryRun: dry, force: forced });
+    const result = await workspace.redo({ ...which, dryRun: dry, force: forced, exact: isExact });
     return wentBack(result, "done again", ["undo takes it back."]);
   },
 });

@@ -118,8 +118,8 @@ const selected = ({ action, turn, session, actor, file, since }: Selection) => (
   since,
 });
 
-const back = (options: UndoOptions) => ({
-  body: { ...selected(options), operation: options.operation, dry_run: options.dryRun, force: options.force },
+const back = ({ operation, dryRun, force, exact, ...selection }: UndoOptions) => ({
+  body: { ...selected(selection), operation, dry_run: dryRun, force, exact },
 });
 
 export const undo = defineCall({

@@ -185,12 +185,13 @@ const backBody = z.strictObject({
     "the id of the operation (default of undo: the last operation that is not undone; default of redo: the last undo)",
   ).optional(),
   dry_run: dryRun,
-  force: bool("include paths that were edited since; their present state is recorded first").optional(),
+  force: bool("overwrite edits that were made since; the present state is recorded first").optional(),
+  exact: bool("merge nothing: if a path was edited since, change nothing and answer `REFUSED`").optional(),
 });
 
-const backOptions = ({ operation, dry_run, force, ...selection }: z.output<typeof backBody>) => ({
+const backOptions = ({ operation, dry_run, force, exact, ...selection }: z.output<typeof backBody>) => ({
   ...selectionOf(withoutUndefined(selection)),
-  ...withoutUndefined({ operation, dryRun: dry_run, force }),
+  ...withoutUndefined({ operation, dryRun: dry_run, force, exact }),
 });
 
 const undo = workspaceRoute(calls.undo, {
@@ -199,8 +200,8 @@ const undo = workspaceRoute(calls.undo, {
   summary: "Take work back",
   description:
     "Without a selection, one operation is undone. With a selection (`action`, `turn`, `session`, `actor`, `file` or `since`), exactly the " +
-    "selected changes are undone, and later changes stay: both are merged. A path whose changes do not merge stays as it is, and becomes " +
-    "a conflict.",
+    "selected changes are undone. Later edits stay: they are merged with the undo. A path whose changes do not merge stays as it is, and " +
+    "becomes a conflict.",
   body: backBody,
   answer: (on, { body }) => on.undo(backOptions(body)),
 });

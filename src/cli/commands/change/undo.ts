@@ -189,6 +189,7 @@ async function stepBack(context: CommandContext, given: Direction): Promise<numb
     ...optional({ operation }),
     ...(await selectionOf(context, workspace)),
     force: input.flag("force"),
+    exact: input.flag("exact"),
     ...context.progress(),
   };
   const mayAsk = !dryRun && context.canAsk && !input.flag("yes");

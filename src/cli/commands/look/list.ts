@@ -85,10 +85,7 @@ function undoHint(context: CommandContext, { items, undoable }: RecentShape): st
   if (items[0]?.back === UNDO) return [`${takes} the newest of these`];
   const next = items.find(({ id }) => id === undoable);
   if (next === undefined) return [`${takes} something older than these`];
-  // If files were edited since that work, a plain `undo` would be refused. The row of the work then has an undo that
-  // merges, and the hint names this command.
-  const merges = next.back.startsWith(`${UNDO} --`) ? context.worded(`${next.back} takes back`) : takes;
-  return [`${merges}: ${shortened(printable(takenWords(next)), HINTED_SUMMARY)}`];
+  return [`${takes}: ${shortened(printable(takenWords(next)), HINTED_SUMMARY)}`];
 }
 
 const snapshotHint = ({ snapshot }: RecentItem): string => `chronicle restore ${snapshot} goes to snapshot ${snapshot}`;
