@@ -105,8 +105,10 @@ export interface ActionsOf {
 }
 
 /**
- * A selection of work; at most one field is given. `turn: "last"` selects the last turn that changed something. If no
- * turn changed anything, it selects the last turn.
+ * A selection of work. At most one field is given. Exception: a turn may be given together with its session and its
+ * actor. `turn: "last"` selects the last turn that changed something. If no turn changed anything, it selects the last
+ * turn. For an undo, it selects the last turn of which something is left to undo, so that each such undo goes one turn
+ * further back. An undo throws `NOT_FOUND` if there is no such turn.
  */
 export interface Selection {
   /** An action's id, a prefix of the id, or the agent's own id of the call. */

@@ -57,10 +57,16 @@ export function pathsIn(
   return { paths: given.map((one) => inWorkspace(workspace, one)) };
 }
 
-/** The arguments that select work. A call may give at most one of them; `selectionOf` refuses several. */
+/**
+ * The arguments that select work. A call may give at most one of them, or a turn with its session or actor;
+ * `selectionOf` refuses other combinations.
+ */
 export const selectionShape = {
   action: actionId.optional(),
-  turn: named("an agent's turn, as list_actions shows it; `last`: the last turn that changed something").optional(),
+  turn: named(
+    "an agent's turn, as list_actions shows it; `last`: the last turn that changed something (undo: of which something " +
+      "is left to undo), also of one `session` or `actor`",
+  ).optional(),
   session: named("an agent's session, as list_actions shows it").optional(),
   actor: named("everything that this actor did, for example `agent` or `human`").optional(),
   file: path.describe("every recorded change of this path, or of paths beneath it").optional(),
@@ -71,18 +77,22 @@ const KEYS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
 type Given = { readonly [key in (typeof KEYS)[number]]?: string | undefined };
 
-/** Returns the selection of the given argument; `undefined` if none is given. Throws `USAGE` if several are given. */
+/**
+ * Returns the selection of the given arguments; `undefined` if none is given. Throws `USAGE` if several are given, except
+ * for a turn with its session or actor.
+ */
 export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | undefined {
   const named = KEYS.filter((key) => given[key] !== undefined);
-  if (named.length > 1) {
+  const ofTurn: readonly string[] = named.includes("turn") ? ["session", "actor"] : [];
+  if (named.filter((key) => !ofTurn.includes(key)).length > 1) {
     throw new ChronicleError("USAGE", `only one of ${KEYS.join(", ")} can be given, not ${named.join(" and ")}`, {
       hint: "give only the one that you mean",
     });
   }
-  const [key] = named;
-  if (key === undefined) return undefined;
-  const value = given[key] ?? "";
-  return { [key]: key === "file" ? inWorkspace(workspace, value) : value };
+  if (named.length === 0) return undefined;
+  const valueOf = (key: (typeof KEYS)[number]): string =>
+    key === "file" ? inWorkspace(workspace, given[key] ?? "") : (given[key] ?? "");
+  return Object.fromEntries(named.map((key) => [key, valueOf(key)]));
 }
 
 /**

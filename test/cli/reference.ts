@@ -90,9 +90,10 @@ cat a notes
 # → mine
 \`\`\`
 
-\`undo --turn last\` is about the last turn. It passes a turn of which earlier undos have left only paths that they named: conflicts (\`chronicle
-conflicts\` lists them) and paths that they left as they were. Then the turn before is taken back; \`undo --turn ID\` takes up what is left. A turn that
-was taken back as a whole is not passed: the command says that it was undone already, and goes no further back.
+\`undo --turn last\` is about the last turn of which something is left to take back, so the same command again goes one turn further. It passes a turn that was
+taken back, and one of which earlier undos have left only paths that they named: conflicts (\`chronicle conflicts\` lists them) and paths that they left as they
+were. \`undo --turn ID\` takes up what is left. With \`--session ID\` or \`--actor NAME\`, it is about the turns of that session or actor. If no such turn is left, the
+exit code is 3. \`redo\` after each brings back exactly that turn.
 
 ## Environment
 

@@ -74,7 +74,8 @@ export const UNDO: CommandSpec = {
     "the undo, the path is left and named, everything else is taken back, and the exit code is 1; the path can " +
     "be undone later by the operation's id. With --action, --turn, --session, --actor, --file or --since, " +
     "exactly that work is taken back, in the same way. (For --session, a run is a " +
-    "session with the id of the run.) If a path needs a content that was pruned, the path is listed and nothing is " +
+    "session with the id of the run.) --turn last is the last turn of which something is left to take back, so that each " +
+    "such undo goes one turn further; with --session or --actor, it is a turn of that session or actor. If a path needs a content that was pruned, the path is listed and nothing is " +
     "done; with --force, the path is left and the rest is done.",
   args: [
     {
@@ -86,7 +87,7 @@ export const UNDO: CommandSpec = {
   options: [...SELECTION_OPTIONS, ...UNDO_OPTIONS],
   examples: [
     { line: "chronicle undo", why: "the last thing done" },
-    { line: "chronicle undo --turn last", why: "what the agent did last, and nobody else's work" },
+    { line: "chronicle undo --turn last", why: "the agent's last turn, and nobody else's work; again: the one before" },
     { line: "chronicle undo 4b62", why: "one run (list shows them); what was edited since stays" },
     { line: "chronicle undo --dry-run", why: "see it first" },
     { line: "chronicle redo", why: "and forward again" },

@@ -5,7 +5,7 @@ export const SELECTION_OPTIONS: readonly OptionSpec[] = [
   { flags: "--action <id>", description: "the work of one action: its id, or the agent's own id of the call" },
   {
     flags: "--turn <id>",
-    description: "the work of one turn of an agent (last: the turn that changed something last)",
+    description: "the work of one turn of an agent (last: the last one), also with --session or --actor",
   },
   { flags: "--session <id>", description: "the work of a run, a watch or an agent's session", completes: "session" },
   { flags: "--actor <name>", description: "the work of one actor" },

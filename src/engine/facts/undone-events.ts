@@ -267,19 +267,22 @@ function startOf({ fromSeq, selective }: Candidate): number {
 }
 
 /**
- * True if undos have reported everything that is left of some work, either as in conflict or as left alone. False if
- * nothing is left of the work.
+ * Returns which events of some work are not undone: none (`nothing`), only such that undos have reported as in conflict
+ * or as left alone (`named`), or others as well (`some`).
  */
-export async function isOnlyNamed(context: Context, work: Work, taken: UndoneEvents): Promise<boolean> {
+export async function whatIsLeft(
+  context: Context,
+  work: Work,
+  taken: UndoneEvents,
+): Promise<"nothing" | "named" | "some"> {
   const undos = [...taken.undos.values()].filter((one) => one.met.length + one.left.length > 0);
-  if (undos.length === 0) return false;
   let isAny = false;
   for await (const { seq, record, path } of fileEvents(context, work)) {
     if (!work.isOwn(record, path, seq) || taken.holds(seq, record, path)) continue;
     const isNamed = ({ met, named, took, left }: Selective): boolean =>
       (holdsSeq(met, seq) && named.has(path)) || (holdsSeq(took, seq) && left.includes(path));
-    if (!undos.some(isNamed)) return false;
+    if (!undos.some(isNamed)) return "some";
     isAny = true;
   }
-  return isAny;
+  return isAny ? "named" : "nothing";
 }

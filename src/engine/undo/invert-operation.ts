@@ -1,3 +1,4 @@
+import { quoteCommand } from "../../core/shell/quote-command.ts";
 import type { OperationShape, UndoShape } from "../../api/shapes.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
@@ -118,7 +119,9 @@ function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
 function againOf({ kind, operation, label }: Inversion): string | undefined {
   // For a rolled-back transaction, `leftNotes` of `transaction.ts` gives the command.
   if (kind === "redo" || label.startsWith("transaction ")) return undefined;
-  return operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``;
+  if (operation !== null) return `\`chronicle undo ${operation.id.slice(0, 8)}\``;
+  // `--turn last` passes over a turn whose paths were left.
+  return label.startsWith("turn ") ? `\`chronicle undo --turn ${quoteCommand([label.slice("turn ".length)])}\`` : "the same undo";
 }
 
 function inReach({ own, leaves }: Inversion): OwnEvents {

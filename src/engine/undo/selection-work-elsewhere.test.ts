@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ReplicaRig } from "../../testing/replica-rig.ts";
 import { WriteBackRig } from "../../testing/write-back-rig.ts";
 import { rebuildFromLog } from "../log/catch-up.ts";
-import { changesOfSelection, lastTurnBut, workElsewhere } from "./selection.ts";
+import { changesOfSelection, lastTurnWith, workElsewhere } from "./selection.ts";
 import { undoSelection } from "./undo-selection.ts";
 import { finishAction } from "../actions/finish-action.ts";
 import { snapshotAction } from "../actions/snapshot-action.ts";
@@ -79,7 +79,7 @@ it("the last turn of a replica is not one of the origin's, which are found by th
   expect((await changesOfSelection(replica.context, { session: "s" })).changes).toMatchObject([{ path: "a" }]);
 });
 
-it("a replica whose own turns are all passed over takes none of the origin's turns", async () => {
+it("a replica of whose own turns nothing is left takes none of the origin's turns", async () => {
   await using replica = await ReplicaRig.open({ a: "1", b: "1" });
   const by = { actor: "claude", session: "s", turn: "t" };
   const change = await replica.change("a", await replica.file("a", "2"), { by, upstream: { seq: 2, iteration: 2 } });
@@ -87,5 +87,11 @@ it("a replica whose own turns are all passed over takes none of the origin's tur
   const own = { type: "write", session: "own", turn: "own-turn", actor: "claude", paths: ["b"] };
   const action = await snapshotAction(replica.context, own);
   await finishAction(replica.context, action?.id ?? "");
-  expect((await lastTurnBut(replica.context, async () => true)).label).toBe("turn own-turn");
+  const seen: string[] = [];
+  const last = lastTurnWith(replica.context, {}, async ({ label }) => {
+    seen.push(label);
+    return false;
+  });
+  await expect(last).rejects.toMatchObject({ code: "NOT_FOUND" });
+  expect(seen).toEqual([]);
 });

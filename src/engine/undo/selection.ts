@@ -46,19 +46,23 @@ type Selector = (typeof SELECTORS)[number];
 
 /**
  * Returns the given selector; `undefined` if there is none. Throws `USAGE` if several are given, or if one is empty.
+ * Exception: a turn may be given together with its session and its actor.
  */
 export function selectorOf(selection: Selection): { readonly by: Selector; readonly value: string } | undefined {
   const given = SELECTORS.flatMap((by) => {
     const value = selection[by];
     return value === undefined ? [] : [{ by, value }];
   });
-  const [only, second] = given;
+  const empty = given.find(({ value }) => value === "");
+  if (empty !== undefined)
+    throw new ChronicleError("USAGE", `the ${empty.by} is empty`, { hint: "give its id or name" });
+  const ofTurn = selection.turn === undefined ? [] : ["session", "actor"];
+  const [only, second] = given.filter(({ by }) => !ofTurn.includes(by));
   if (second !== undefined) {
     throw new ChronicleError("USAGE", `give only one of ${given.map((one) => one.by).join(" and ")}`, {
-      hint: "select the work in one way: by action, turn, session, actor, file or since",
+      hint: "select the work in one way: by action, turn (of a session or actor), session, actor, file or since",
     });
   }
-  if (only?.value === "") throw new ChronicleError("USAGE", `the ${only.by} is empty`, { hint: "give its id or name" });
   return only;
 }
 
@@ -83,7 +87,7 @@ export async function workOf(context: Context, selection: Selection): Promise<Ch
     case "action":
       return workOfOne(context, await findAction(context, value));
     case "turn":
-      return workOfTurn(context, value);
+      return workOfTurn(context, value, selection);
     case "session":
       return workOfSession(context, value);
     case "actor":
@@ -174,28 +178,39 @@ interface Turn {
   readonly turn: string;
 }
 
-async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> {
-  const all = await allTurns(context);
+/** The session and the actor to which turns are restricted. The session may be the beginning of its id. */
+type TurnsOf = Pick<Selection, "session" | "actor">;
+
+async function workOfTurn(context: Context, asked: string, of: TurnsOf): Promise<ChosenWork> {
+  const all = await allTurns(context, of);
   const named = asked === "last" ? lastTurn(all) : turnNamed(asked, [...all.actions, ...all.elsewhere]);
   return workIn(context, all, named);
 }
 
 /**
- * Returns the work of the last turn for which `isPassed` is false. If `isPassed` is true for all turns, returns the
- * work of the last turn. Throws `NOT_FOUND` if there is no turn.
+ * Returns the work of the last turn with work left (`hasWorkLeft`). Throws `NOT_FOUND` if there is no such turn. A turn
+ * that changed nothing is not considered.
  */
-export async function lastTurnBut(context: Context, isPassed: (work: Work) => Promise<boolean>): Promise<ChosenWork> {
-  const all = await allTurns(context);
-  let rest = all;
-  for (;;) {
-    const last = lastTurn(rest);
+export async function lastTurnWith(
+  context: Context,
+  of: TurnsOf,
+  hasWorkLeft: (work: Work) => Promise<boolean>,
+): Promise<ChosenWork> {
+  const all = await allTurns(context, of);
+  lastTurn(all);
+  let rest = { ...all, actions: all.actions.filter((one) => one.state === "open" || hasChanged(one)) };
+  for (let last = findLastTurn(rest); last !== undefined; last = findLastTurn(rest)) {
+    const { turn, session } = last;
     const work = await workIn(context, all, last);
-    if (!(await isPassed(work))) return work;
-    const isOther = ({ turn, session }: Turn): boolean => turn !== last.turn || session !== last.session;
+    if (await hasWorkLeft(work)) return work;
+    const isOther = (one: Turn): boolean => one.turn !== turn || one.session !== session;
     rest = { ...rest, actions: rest.actions.filter(isOther), elsewhere: rest.elsewhere.filter(isOther) };
-    // A turn that came from an origin cannot be the last turn. In a replica, only such turns may be left.
-    if (findLastTurn(rest) === undefined) return workIn(context, all, lastTurn(all));
   }
+  throw new ChronicleError("NOT_FOUND", `no turn${all.whose} has work left that can be undone`, {
+    hint:
+      "`chronicle redo` redoes the turn that was undone last; `chronicle conflicts` lists the changes that did not " +
+      "merge; `chronicle undo --turn ID` tries a turn again",
+  });
 }
 
 interface Turns {
@@ -203,13 +218,20 @@ interface Turns {
   readonly elsewhere: readonly (WorkElsewhere & Turn)[];
   /** The number of actions that belong to no turn. */
   readonly others: number;
+  /** Words that say whose turns these are; `""` for all turns. */
+  readonly whose: string;
 }
 
-async function allTurns(context: Context): Promise<Turns> {
-  const all = await actionsEver(context);
+async function allTurns(context: Context, { session, actor }: TurnsOf): Promise<Turns> {
+  const [here, there] = [await actionsEver(context), await workElsewhere(context)];
+  const ids = [...here, ...there].flatMap((one) => one.session ?? []);
+  const id = session === undefined ? undefined : sessionNamed(session, ids);
+  const isMeant = (one: { readonly session?: string; readonly actor: string }): boolean =>
+    (id === undefined || one.session === id) && (actor === undefined || one.actor === actor);
+  const whose = `${id === undefined ? "" : ` of the session ${id}`}${actor === undefined ? "" : ` of the actor ${actor}`}`;
+  const all = here.filter(isMeant);
   const actions = all.filter(isInTurn);
-  const elsewhere = (await workElsewhere(context)).filter(isInTurn);
-  return { actions, elsewhere, others: all.length - actions.length };
+  return { actions, elsewhere: there.filter(isMeant).filter(isInTurn), others: all.length - actions.length, whose };
 }
 
 async function workIn(context: Context, { actions, elsewhere }: Turns, { turn, session }: Turn): Promise<ChosenWork> {
@@ -251,14 +273,14 @@ function findLastTurn({ actions, elsewhere }: Turns): Turn | undefined {
   return changed ?? ended.at(-1) ?? actions.at(-1);
 }
 
-function noTurn({ others }: Turns): never {
+function noTurn({ others, whose }: Turns): never {
   if (others > 0) {
-    throw new ChronicleError("NOT_FOUND", "none of the recorded actions belongs to a turn", {
+    throw new ChronicleError("NOT_FOUND", `none of the recorded actions${whose} belongs to a turn`, {
       hint: "`chronicle actions` lists them; `chronicle undo --action ID` undoes one, `--session ID` those of a session",
       data: { actions: others },
     });
   }
-  throw new ChronicleError("NOT_FOUND", "no action of any turn was recorded yet", {
+  throw new ChronicleError("NOT_FOUND", `no action of any turn${whose} was recorded yet`, {
     hint:
       "only agents whose hooks call Chronicle have turns: `chronicle agents status` says whether the hooks are set up, `chronicle agents " +
       "install` sets them up; plain `chronicle undo` takes back the last run or restore",
@@ -539,6 +561,7 @@ interface WorkElsewhere {
   readonly session?: string;
   readonly turn?: string;
   readonly action?: string;
+  readonly actor: string;
   /** How the work came here: a replica wrote it back, or a sync brought it from the origin. */
   readonly from: "replica" | "origin";
   /** The event before the first event of the work. */
@@ -551,11 +574,12 @@ export async function workElsewhere({ index }: Context): Promise<readonly WorkEl
   return (await index.remoteWork()).map(elsewhere);
 }
 
-function elsewhere({ session, turn, action, replica, firstSeq, lastSeq }: RemoteWorkRow): WorkElsewhere {
+function elsewhere({ session, turn, action, actor, replica, firstSeq, lastSeq }: RemoteWorkRow): WorkElsewhere {
   return {
     ...(session === "" ? {} : { session }),
     ...(turn === "" ? {} : { turn }),
     ...(action === "" ? {} : { action }),
+    actor,
     from: replica === "" ? "origin" : "replica",
     fromSeq: firstSeq - 1,
     toSeq: lastSeq,

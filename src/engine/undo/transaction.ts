@@ -251,7 +251,7 @@ export async function rollbackTransaction(
   const undone =
     (await rollbackDone(context, transaction, { byRule, before })) ??
     (await undoWork(context, () => workOfTransaction(context, transaction), {
-      label: labelOf(transaction),
+      finished: labelOf(transaction),
       options: { force },
       before,
     }));

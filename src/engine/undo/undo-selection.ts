@@ -7,7 +7,7 @@ import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import { attributePending } from "../facts/attribution.ts";
 import { beforeNotes, onlyFinished } from "./before-change.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
-import { changeFiles } from "../capture/change-files.ts";
+import { changeFiles, type Present } from "../capture/change-files.ts";
 import { openConflicts } from "../facts/open-conflicts.ts";
 import type { Context } from "../log/context.ts";
 import { resolveMoment } from "../read/moments.ts";
@@ -16,6 +16,7 @@ import type { LoggedOperation } from "../facts/logged-operation.ts";
 import {
   eventsOfWork,
   fileEvents,
+  groupsOf,
   type Keeper,
   keepersOf,
   type OwnEvents,
@@ -23,9 +24,10 @@ import {
   type Work,
 } from "../facts/own-work.ts";
 import { ownersIn } from "../facts/owners.ts";
-import { withoutSightings, type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
+import { withoutSightings, type ChosenWork, lastTurnWith, selectorOf, workOf } from "./selection.ts";
 import { planInversion, type Inversion } from "./invert-operation.ts";
-import { coveredBy, type Covering, isOnlyNamed, isUndoneWithAround, undoneBy } from "../facts/undone-events.ts";
+import { invertWork } from "./invert-work.ts";
+import { coveredBy, type Covering, isUndoneWithAround, undoneBy, whatIsLeft } from "../facts/undone-events.ts";
 import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
@@ -36,9 +38,11 @@ export async function undoSelection(
   options: UndoOptions,
   before: BeforeChange = NOTHING_BEFORE,
 ): Promise<UndoShape> {
+  if (selectorOf(options)?.by === "turn" && options.turn === "last")
+    return undoWork(context, (present) => lastTurn(context, options, present), { finished: /^turn /, options, before });
   const meant = await atOneMoment(context, options);
-  const { label } = await workToUndo(context, meant);
-  return undoWork(context, () => workToUndo(context, meant), { label, options, before });
+  const { label } = await workOf(context, meant);
+  return undoWork(context, () => workOf(context, meant), { finished: label, options, before });
 }
 
 /**
@@ -52,18 +56,34 @@ async function atOneMoment(context: Context, options: UndoOptions): Promise<Undo
 }
 
 /**
- * Returns the selected work. `last` means the last turn that is not passed over. If all turns are passed over, `last`
- * means the last turn of all. A turn is passed over if some of its changes are not undone, and earlier undos have
- * reported each of these changes as a conflict or as left alone.
+ * Returns the work of the last turn of which an undo can still undo something. So each such undo goes one turn further
+ * back. A turn is passed over in these cases:
+ * - All its changes are undone.
+ * - Earlier undos have reported each change that is left, as a conflict or as left alone.
+ * - The files are already as they were before it, or only folders are left that hold others' files.
  */
-async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
-  if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
+async function lastTurn(
+  context: Context,
+  options: UndoOptions,
+  { unrecorded }: Pick<Present, "unrecorded">,
+): Promise<ChosenWork> {
   const taken = undoneBy(await listOperations(context), await ownersIn(context));
-  return lastTurnBut(context, (work) => isOnlyNamed(context, work, taken));
+  return lastTurnWith(context, options, async (work) => {
+    const left = await whatIsLeft(context, work, taken);
+    if (left === "named") return false;
+    const pending = await pendingOf(context, work, unrecorded);
+    if (left === "nothing" && pending.length + keepersOf(work.keepers).length === 0) return false;
+    const { own, always } = await undoOf(context, work);
+    if (always) return true;
+    const groups = await groupsOf(context, { ...own, pending });
+    const plan = await invertWork(context, groups, { unrecorded, back: own.back });
+    return plan.changes.length + plan.unmerged.length > 0 || plan.skipped.some(({ reason }) => reason !== "not-empty");
+  });
 }
 
 export interface UndoWork {
-  readonly label: string;
+  /** The label of the work, or a pattern of it. An interrupted undo of such work counts as this undo. */
+  readonly finished: string | RegExp;
   readonly options: Pick<UndoOptions, "dryRun" | "force" | "exact" | "onProgress">;
   readonly before: BeforeChange;
 }
@@ -74,16 +94,20 @@ export interface UndoWork {
  */
 export async function undoWork(
   context: Context,
-  find: () => Promise<Work>,
-  { label, options, before }: UndoWork,
+  find: (present: Present) => Promise<Work>,
+  { finished, options, before }: UndoWork,
 ): Promise<UndoShape> {
   const dryRun = options.dryRun === true;
-  if (before.finished.some(({ intent }) => intent.kind === "undo" && intent.selection === label))
-    return { ...(await onlyFinished(context, before.finished, dryRun)), selection: label };
+  const isMeant = (label: string): boolean => (typeof finished === "string" ? label === finished : finished.test(label));
+  const done = before.finished.findLast(
+    ({ intent: { kind, selection = "" } }) => kind === "undo" && isMeant(selection),
+  );
+  if (done?.intent.selection !== undefined)
+    return { ...(await onlyFinished(context, before.finished, dryRun)), selection: done.intent.selection };
   const notes = beforeNotes(before, dryRun);
   const how = { ...options, look: { absentRoot: "known" } } as const;
   return changeFiles(context, how, async (present) => {
-    const work = await find();
+    const work = await find(present);
     const undone = await undoOf(context, work);
     const pending = await pendingOf(context, work, present.unrecorded);
     const own = { ...undone.own, pending };

@@ -169,10 +169,13 @@ const restore = workspaceRoute(calls.restore, {
     on.restore(when, { ...options, ...withoutUndefined({ dryRun: dry_run, keepMtime: keep_mtime }) }),
 });
 
-/** The fields of a selection of work. At most one of them is given. */
+/** The fields of a selection of work. At most one of them is given, or a turn with its session and its actor. */
 const selectionFields = {
   action: word("an action's id, the beginning of the id, or the agent's own id of the tool call").optional(),
-  turn: word("an agent's turn; `last`: the last turn that changed something").optional(),
+  turn: word(
+    "an agent's turn, also with its `session` or `actor`; `last`: the last turn that changed something, and for an undo, the " +
+      "last one of which something is left to undo",
+  ).optional(),
   session: word("an agent's session").optional(),
   actor: word("everything that this actor did").optional(),
   file: path("every change to this path, or to paths beneath it").optional(),
@@ -285,6 +288,8 @@ export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
 
 function selectionOf(given: Selection): Selection {
   const named = Object.keys(given);
-  if (named.length <= 1) return given;
+  // A turn may be given with its session and its actor.
+  const ofTurn = given.turn === undefined ? [] : ["session", "actor"];
+  if (named.filter((key) => !ofTurn.includes(key)).length <= 1) return given;
   throw new ChronicleError("USAGE", `only one of these can be given: ${named.join(", ")}`);
 }
