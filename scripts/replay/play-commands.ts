@@ -290,6 +290,7 @@ export class CommandPlay {
       actor: ["--actor", ["claude", "human"][pick % 2] ?? ""],
       file: ["--file", "shared"],
       since: ["--since", action === undefined ? "baseline" : `seq:${action.from_seq}`],
+      to: ["--to", action === undefined ? "baseline" : action.id],
     };
     await this.#ask(["undo", ...whose[by], "--yes", ...(dryRun ? ["--dry-run"] : [])]);
   }

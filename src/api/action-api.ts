@@ -118,8 +118,13 @@ export interface Selection {
   readonly actor?: string;
   /** Every change to this path, or to paths beneath it. */
   readonly file?: string;
-  /** Every change after this moment. */
+  /** Every change after this moment, also people's own edits. */
   readonly since?: string;
+  /**
+   * All recorded work after this moment: that of runs, actions, transactions, writes, restores and undos. People's own
+   * edits are not selected. The moment may be the id of work, or a turn: the selection then begins with that work.
+   */
+  readonly to?: string;
 }
 
 export interface RollbackOptions {

@@ -341,6 +341,11 @@ export interface UndoShape extends RestoreShape {
    * undo, `operation` is `null`. For the redo, `operation` is the undo.
    */
   selection?: string;
+  /**
+   * Present for an undo of all work since a moment (`to`): the number of operations (runs, actions, transactions,
+   * writes, restores) of that work.
+   */
+  pieces?: number;
   /** Further notes for people, such as the iterations with the edits that `force` has overwritten. */
   notes: string[];
   /**

@@ -38,7 +38,7 @@ import { recentWork } from "./undo/recent.ts";
 import { record } from "./capture/recorder.ts";
 import { restoreTo, restore, rollback } from "./undo/restore.ts";
 import { endRun, run, watch } from "./undo/run.ts";
-import { changesOfSelection } from "./undo/selection.ts";
+import { changesOfSelection } from "./undo/changes-of-selection.ts";
 import { everySession, findSessionAnywhere } from "./actions/every-session.ts";
 import { snapshotAction } from "./actions/snapshot-action.ts";
 import { listSnapshots, snapshotShape, takeSnapshot } from "./read/snapshot.ts";

@@ -71,9 +71,14 @@ export const selectionShape = {
   actor: named("everything that this actor did, for example `agent` or `human`").optional(),
   file: path.describe("every recorded change of this path, or of paths beneath it").optional(),
   since: moment.describe("every change after this moment: how long ago (`10m`), or a time in ISO-8601").optional(),
+  to: moment
+    .describe(
+      "all recorded work after this moment, without people's own edits; the id of work or of a turn: from it on",
+    )
+    .optional(),
 } satisfies z.ZodRawShape;
 
-const KEYS = ["action", "turn", "session", "actor", "file", "since"] as const;
+const KEYS = ["action", "turn", "session", "actor", "file", "since", "to"] as const;
 
 type Given = { readonly [key in (typeof KEYS)[number]]?: string | undefined };
 

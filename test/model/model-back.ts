@@ -1,5 +1,6 @@
 import type { Selection } from "../../src/api/action-api.ts";
 import type { UndoShape } from "../../src/api/shapes.ts";
+import { ChronicleError } from "../../src/core/values/errors.ts";
 import { found } from "./model-expect.ts";
 import { sorted, type Asked, type KnownAction, type ModelHistory } from "./model-history.ts";
 import type { ModelMachine } from "./model-machine.ts";
@@ -80,13 +81,30 @@ export class ModelBack {
     return done;
   }
 
+  /**
+   * Undoes the last operation. It is not refused because a path was edited since, except if it is the settling of a
+   * conflict, or an undo or redo of something that is not recorded any more.
+   */
+  async undo(asked: Asked): Promise<void> {
+    const { workspace } = this.#play.machine;
+    const { undoable } = await workspace.recent();
+    const kind = (await workspace.operations()).find((one) => one.id === undoable)?.kind;
+    const mayRefuse = kind === "resolve" || kind === "undo" || kind === "redo";
+    const undo = (): Promise<UndoShape> =>
+      workspace.undo().catch((error: unknown) => {
+        if (error instanceof ChronicleError && !mayRefuse) found(error.data["edited"]).toBe(undefined);
+        throw error;
+      });
+    await this.turnBack(undo, asked);
+  }
+
   /** Returns the selection of an `undo-of` step. `undefined` if it needs an action and there is none. */
   #selection({ by, pick }: Extract<Happening, { readonly kind: "undo-of" }>): Selection | undefined {
     const action = pickOf([...this.#play.history.actions.values()], pick);
     if (by === "actor") return { actor: ["ann", "bob", "human"][pick % 3] ?? "" };
     if (by === "file")
       return { file: pickOf([...new Set(this.#play.history.steps.map((one) => one.path))], pick) ?? "shared" };
-    if (by === "since") return { since: `seq:${this.#moment(pick)}` };
+    if (by === "since" || by === "to") return { [by]: `seq:${this.#moment(pick)}` };
     if (action === undefined) return undefined;
     if (by === "action") return { action: action.id };
     const { turn = "", session = "" } = action.record;

@@ -580,7 +580,7 @@ export class ModelHistory {
   #ofUndo(id: string, { seqs, met, label, at }: Took): Meant {
     const transaction = this.transactions.get(label.slice("transaction ".length));
     const isEverybodys = transaction !== undefined && transaction.record.session === undefined;
-    const isAll = isEverybodys || /^(?:file|since) /.test(label);
+    const isAll = isEverybodys || /^(?:file|since|to) /.test(label);
     // At a path where the redo met a conflict, the undo still holds.
     const holds = ({ seq, path }: Step): boolean =>
       this.#undos.get(id)?.seqs.has(seq) === true && this.#holdsAt({ id, at }, id, path);
@@ -659,6 +659,11 @@ export class ModelHistory {
   ownOf(label: string): Meant | undefined {
     const [by, value] = [label.slice(0, label.indexOf(" ")), label.slice(label.indexOf(" ") + 1)];
     if (by === "since") return { isMeant: ({ seq }) => seq > Number(value.replace("seq:", "")), undos: [] };
+    if (by === "to") {
+      const isMeant = ({ seq, record }: FileStep): boolean =>
+        seq > Number(value.replace("seq:", "")) && this.#isWork(record);
+      return { isMeant: isMeant as (step: Step) => boolean, undos: [] };
+    }
     if (by === "file") return { isMeant: ({ path }) => path === value || path.startsWith(`${value}/`), undos: [] };
     const transaction = this.transactions.get(value);
     if (by === "transaction" && transaction?.record.session === undefined) return undefined;
@@ -679,6 +684,13 @@ export class ModelHistory {
       return record.actor === value;
     };
     return this.#without(isMeant);
+  }
+
+  /** True if a run, an action, a transaction or an operation on files made the change, and no person. */
+  #isWork({ actor, session, action, transaction, intent, candidates = [] }: FileRecord): boolean {
+    const mayHaveRun = (id: string): boolean => this.actions.get(id)?.record.state !== "abandoned";
+    if (actor === "ambiguous") return candidates.some(mayHaveRun);
+    return [session, action, transaction, intent].some((id) => id !== undefined);
   }
 
   /**

@@ -219,7 +219,7 @@ export class ModelPlay {
       case "run":
         return this.#run(what);
       case "undo":
-        await this.#back.turnBack(() => workspace.undo(), asked);
+        await this.#back.undo(asked);
         return;
       case "redo":
         await this.#back.turnBack(() => workspace.redo());

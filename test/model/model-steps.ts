@@ -21,7 +21,7 @@ export type Happening =
   | { readonly kind: "undo" | "redo" | "snapshot" | "gc" | "rebuild" | "compact" | "drop" | "reopen" | "restart" }
   | {
       readonly kind: "undo-of";
-      readonly by: "action" | "turn" | "session" | "actor" | "file" | "since";
+      readonly by: "action" | "turn" | "session" | "actor" | "file" | "since" | "to";
       readonly pick: number;
       readonly dryRun: boolean;
     }
@@ -160,7 +160,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     weight: 9,
     arbitrary: fc.record({
       kind: fc.constant("undo-of" as const),
-      by: fc.constantFrom("action", "action", "action", "turn", "session", "actor", "file", "since"),
+      by: fc.constantFrom("action", "action", "action", "turn", "session", "actor", "file", "since", "to"),
       pick,
       dryRun: fc.boolean(),
     }),

@@ -158,22 +158,26 @@ describe("Truth 11a: a program that keeps writing one file does not block the un
     },
   );
 
-  it("a later edit by a person is a conflict, and refuses an exact undo as a whole", { timeout: PATIENCE * 3 }, async () => {
-    using box = new Sandbox();
-    await built(box, "build.log");
-    await using server = new DevServer(join(box.project, "build.log"), "is rewritten");
-    await server.wrote();
-    box.write("f07", "by a person\n");
-    const refused = await box.call(["undo", "--exact"]);
-    expect([refused.code, refused.stderr]).toEqual([6, expect.stringMatching(/edited since: .*f07/)]);
-    expect(contents(box.project)).toEqual(["after\n", "by a person\n"]);
-    await server.wrote();
-    const { code, value } = await box.json(["undo"]);
-    const undone = value as UndoShape;
-    expect([code, undone.skipped.map(({ path }) => path)]).toEqual([1, ["build.log"]]);
-    expect(undone.unmerged.map(({ path }) => path)).toEqual(["f07"]);
-    expect(contents(box.project)).toEqual(["before\n", "by a person\n"]);
-  });
+  it(
+    "a later edit by a person is a conflict, and refuses an exact undo as a whole",
+    { timeout: PATIENCE * 3 },
+    async () => {
+      using box = new Sandbox();
+      await built(box, "build.log");
+      await using server = new DevServer(join(box.project, "build.log"), "is rewritten");
+      await server.wrote();
+      box.write("f07", "by a person\n");
+      const refused = await box.call(["undo", "--exact"]);
+      expect([refused.code, refused.stderr]).toEqual([6, expect.stringMatching(/edited since: .*f07/)]);
+      expect(contents(box.project)).toEqual(["after\n", "by a person\n"]);
+      await server.wrote();
+      const { code, value } = await box.json(["undo"]);
+      const undone = value as UndoShape;
+      expect([code, undone.skipped.map(({ path }) => path)]).toEqual([1, ["build.log"]]);
+      expect(undone.unmerged.map(({ path }) => path)).toEqual(["f07"]);
+      expect(contents(box.project)).toEqual(["before\n", "by a person\n"]);
+    },
+  );
 
   it("--rollback-on-failure rolls back the other files, and names this one", { timeout: PATIENCE * 3 }, async () => {
     using box = new Sandbox();

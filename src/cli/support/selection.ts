@@ -3,7 +3,7 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import type { CommandContext } from "./context.ts";
 import { usageError } from "../../process/usage-error.ts";
 
-const OPTIONS = ["action", "turn", "session", "actor", "file", "since"] as const;
+const OPTIONS = ["action", "turn", "session", "actor", "file", "since", "to"] as const;
 
 /**
  * Returns the selection that the options name; empty if no option is given. Throws `USAGE` if several options are

@@ -72,10 +72,12 @@ export const UNDO: CommandSpec = {
     "the edits stay in the history. With --exact, nothing is done if a path was edited since. If a program is still " +
     "writing to a path, or the path changes during " +
     "the undo, the path is left and named, everything else is taken back, and the exit code is 1; the path can " +
-    "be undone later by the operation's id. With --action, --turn, --session, --actor, --file or --since, " +
+    "be undone later by the operation's id. With --action, --turn, --session, --actor, --file, --since or --to, " +
     "exactly that work is taken back, in the same way. (For --session, a run is a " +
     "session with the id of the run.) --turn last is the last turn of which something is left to take back, so that each " +
-    "such undo goes one turn further; with --session or --actor, it is a turn of that session or actor. If a path needs a content that was pruned, the path is listed and nothing is " +
+    "such undo goes one turn further; with --session or --actor, it is a turn of that session or actor. --to takes " +
+    "back the named run, action, turn or restore and all recorded work after it (for a moment: after the moment), and " +
+    "keeps people's own edits; restore and --since take these back, too. If a path needs a content that was pruned, the path is listed and nothing is " +
     "done; with --force, the path is left and the rest is done.",
   args: [
     {
@@ -89,6 +91,7 @@ export const UNDO: CommandSpec = {
     { line: "chronicle undo", why: "the last thing done" },
     { line: "chronicle undo --turn last", why: "the agent's last turn, and nobody else's work; again: the one before" },
     { line: "chronicle undo 4b62", why: "one run (list shows them); what was edited since stays" },
+    { line: "chronicle undo --to 4b62", why: "this run and all work after it; your own edits stay" },
     { line: "chronicle undo --dry-run", why: "see it first" },
     { line: "chronicle redo", why: "and forward again" },
   ],

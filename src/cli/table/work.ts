@@ -11,6 +11,11 @@ export const SELECTION_OPTIONS: readonly OptionSpec[] = [
   { flags: "--actor <name>", description: "the work of one actor" },
   { flags: "--file <path>", description: "everybody's work on this path and beneath it", completes: "path" },
   { flags: "--since <moment>", description: "everybody's work since a moment (10m, 3, seq:40)", completes: "moment" },
+  {
+    flags: "--to <moment>",
+    description: "all recorded work from this one on (an id, a turn, 10m, 3), without people's own edits",
+    completes: "moment",
+  },
 ];
 
 /** Options that decide whether a person at a terminal is asked before files are changed. */

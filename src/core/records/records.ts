@@ -140,7 +140,7 @@ export interface IntentRecord {
   readonly skipped?: number;
   /**
    * Only for an undo of selected work: the selection, as `action <id>`, `turn <id>`, `session <id>`, `actor <name>`,
-   * `file <path>`, `since <event>`, `transaction <id>` or `operation <id>`.
+   * `file <path>`, `since <event>`, `to <event>`, `transaction <id>` or `operation <id>`.
    */
   readonly selection?: string;
   /**

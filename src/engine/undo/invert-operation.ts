@@ -46,6 +46,8 @@ export interface Inversion {
   readonly withdraws: readonly IdentifiedConflict[];
   /** The operation that the answer names; `null` for selected work. */
   readonly operation: OperationShape | null;
+  /** The number of operations, if the answer names it. */
+  readonly pieces?: number;
 }
 
 export interface InversionOptions {
@@ -121,7 +123,9 @@ function againOf({ kind, operation, label }: Inversion): string | undefined {
   if (kind === "redo" || label.startsWith("transaction ")) return undefined;
   if (operation !== null) return `\`chronicle undo ${operation.id.slice(0, 8)}\``;
   // `--turn last` passes over a turn whose paths were left.
-  return label.startsWith("turn ") ? `\`chronicle undo --turn ${quoteCommand([label.slice("turn ".length)])}\`` : "the same undo";
+  return label.startsWith("turn ")
+    ? `\`chronicle undo --turn ${quoteCommand([label.slice("turn ".length)])}\``
+    : "the same undo";
 }
 
 function inReach({ own, leaves }: Inversion): OwnEvents {
@@ -220,6 +224,7 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
     operation: work.operation,
     direction: work.kind,
     selection: work.label,
+    ...optional({ pieces: work.pieces }),
     notes,
     again: againOf(work),
     nothing: isNothing && done.aside.applied.length + done.skipped.length === 0 ? work.nothing : undefined,
@@ -228,7 +233,7 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
 }
 
 /** The parts of the answer to an undo or redo that do not follow from the changes. */
-export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "selection" | "unmerged"> {
+export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "selection" | "pieces" | "unmerged"> {
   /** Notes on interrupted operations that were finished before the undo, and on lost contents. */
   readonly notes: readonly string[];
   /** The command that can later undo what this undo leaves. */
@@ -240,13 +245,13 @@ export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "s
 }
 
 export function undoShape(done: FileReport, told: UndoTold): UndoShape {
-  const { operation, direction, selection, notes, unmerged, again, nothing, taken = [] } = told;
+  const { operation, direction, selection, pieces, notes, unmerged, again, nothing, taken = [] } = told;
   const { dryRun, aside, skipped } = done;
   return {
     ...changedShape(done),
     operation,
     direction,
-    ...optional({ selection }),
+    ...optional({ selection, pieces }),
     finished: [],
     notes: [
       ...notes,

@@ -144,9 +144,7 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
         changed: one.changed,
         ...(snapshot === undefined ? {} : { snapshot: snapshot.number }),
         ...(isUndone(one, stack) ? { undone: true } : {}),
-        back: isGone
-          ? ""
-          : wayBack({ operation: one, stack }, one === last),
+        back: isGone ? "" : wayBack({ operation: one, stack }, one === last),
       };
     },
   }));

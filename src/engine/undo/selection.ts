@@ -4,43 +4,28 @@ import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Context } from "../log/context.ts";
 import { type WorkspacePath, isWithin } from "../../core/values/path.ts";
 import { backTo, SeenAbsent } from "../capture/seen-absent.ts";
-import { unknownNotes } from "./unknown-before.ts";
-import {
-  type OwnEvents,
-  withoutEvents,
-  type Work,
-  eventsOfWork,
-  groupsOf,
-  type Keeper,
-  ownChanges,
-  type PathGroups,
-} from "../facts/own-work.ts";
+import { type OwnEvents, withoutEvents, type Work, type Keeper } from "../facts/own-work.ts";
 import type { Selection } from "../../api/action-api.ts";
-import type { ChangesShape } from "../../api/action-shapes.ts";
-import type { ChangeShape } from "../../api/shapes.ts";
-import { type Change, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import type { FileRecord } from "../../core/values/file-record.ts";
+import { cameFromOrigin, type FileRecord } from "../../core/values/file-record.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
-import { actionShapes } from "../facts/action-shapes.ts";
 import { actionById, findAction, type LoggedAction } from "../facts/actions.ts";
 import { unitWith } from "../log/database-units.ts";
-import { Patches } from "../read/patches.ts";
 import { doneIntents } from "../log/intents.ts";
 import { parseGivenPath, knownPaths } from "../log/known-paths.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { allKeepers, keepersWithin, lastKeeperOf } from "../facts/keepers.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { ownersIn } from "../facts/owners.ts";
-import { changeShape, shownPath } from "../log/shape.ts";
+import { shownPath } from "../log/shape.ts";
 import { listSessions } from "../actions/session.ts";
 import { listSnapshots } from "../read/snapshot.ts";
-import { actionsEver } from "../facts/transactions.ts";
+import { actionsEver, allTransactions } from "../facts/transactions.ts";
 import { isUndoneWithAround } from "../facts/undone-events.ts";
 import { listOperations, stackOf } from "./operations.ts";
 
-const SELECTORS = ["action", "turn", "session", "actor", "file", "since"] as const;
+const SELECTORS = ["action", "turn", "session", "actor", "file", "since", "to"] as const;
 
 type Selector = (typeof SELECTORS)[number];
 
@@ -60,7 +45,7 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
   const [only, second] = given.filter(({ by }) => !ofTurn.includes(by));
   if (second !== undefined) {
     throw new ChronicleError("USAGE", `give only one of ${given.map((one) => one.by).join(" and ")}`, {
-      hint: "select the work in one way: by action, turn (of a session or actor), session, actor, file or since",
+      hint: "select the work in one way: by action, turn (of a session or actor), session, actor, file, since or to",
     });
   }
   return only;
@@ -73,6 +58,8 @@ export interface ChosenWork extends Work {
    * candidates.
    */
   readonly mayBe: ReadonlySet<string>;
+  /** For all work after a moment (`to`): the number of operations. */
+  readonly pieces?: number;
 }
 
 /**
@@ -96,6 +83,8 @@ export async function workOf(context: Context, selection: Selection): Promise<Ch
       return workOnFile(context, value);
     case "since":
       return workSince(context, value);
+    case "to":
+      return workBackTo(context, value);
   }
 }
 
@@ -103,7 +92,7 @@ async function workOfOne(context: Context, action: LoggedAction): Promise<Chosen
   return { ...(await workOfActions(context, [action], ({ id }) => `action ${id}`)), known: action.summary };
 }
 
-const SAY = "give one of action, turn, session, actor, file and since";
+const SAY = "give one of action, turn, session, actor, file, since and to";
 
 async function workOfActions(
   context: Context,
@@ -150,7 +139,8 @@ function isOf({ session, action }: FileRecord, ids: ReadonlySet<string>): boolea
 
 const LIST = "`chronicle actions` lists them";
 
-function compactedAway(what: string, by: number): ChronicleError {
+/** Returns the error for work that was compacted away. `by`: the event at which the history begins. */
+export function compactedAway(what: string, by: number): ChronicleError {
   return new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
     hint: `the history begins there: \`seq:${by}\` is the earliest state that can be restored`,
     data: { seq: by },
@@ -451,6 +441,54 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
   };
 }
 
+/**
+ * Returns all recorded work after a moment, with that of restores and undos, and without people's own edits. The moment
+ * may also be the id of a turn. It then is the state right before the turn.
+ */
+async function workBackTo(context: Context, asked: string): Promise<ChosenWork> {
+  const seq = await stateBefore(context, asked);
+  const sessions = await listSessions(context);
+  const watches = new Set(sessions.flatMap(({ id, kind }) => (kind === "watch" ? [id] : [])));
+  const works = [...sessions.filter(({ kind }) => kind !== "watch"), ...(await actionsEver(context))];
+  const transactions = await allTransactions(context);
+  const isOnly = await onlyBy(context, new Set([...works, ...transactions].map(({ id }) => id)));
+  const pieces = (await listOperations(context)).filter(
+    ({ kind, isPart, toSeq }) => toSeq > seq && isPart !== true && kind !== "undo" && kind !== "redo",
+  );
+  return {
+    ...(await workSince(context, `seq:${seq}`)),
+    label: `to seq:${seq}`,
+    isOwn: (record) => isWork(record, watches) && (record.actor !== "ambiguous" || isOnly(record)),
+    pieces: pieces.length,
+  };
+}
+
+/** Returns the event whose state a moment names, or the event right before the first event of a turn. */
+async function stateBefore(context: Context, asked: string): Promise<number> {
+  try {
+    return (await resolveMoment(context, asked)).seq;
+  } catch (error) {
+    const isUnknown = error instanceof ChronicleError && (error.code === "NOT_FOUND" || error.code === "USAGE");
+    const { actions, elsewhere: there } = await allTurns(context, {});
+    const turns = [...actions, ...there];
+    if (!isUnknown || meantBy(turns, asked, (one) => one.turn).length === 0) throw error;
+    const { turn, session } = turnNamed(asked, turns);
+    return leastOf(turns.filter((one) => one.turn === turn && one.session === session).map(({ fromSeq }) => fromSeq));
+  }
+}
+
+/**
+ * True for an event of a run, an action, a transaction, an agent's session, or an operation on files. False for an edit
+ * that a capture or a watch recorded, and for a state that came from an origin.
+ */
+function isWork(record: FileRecord, watches: ReadonlySet<string>): boolean {
+  const { cause, session, action, transaction, turn, intent, candidates } = record;
+  if (cause === "baseline" || cause === "erase" || cause === "merge" || cameFromOrigin(record)) return false;
+  if (cause === "replica") return [session, action, turn].some((id) => id !== undefined);
+  const isOfSession = session !== undefined && !watches.has(session);
+  return isOfSession || [action, transaction, intent, candidates].some((one) => one !== undefined);
+}
+
 /** Returns the span from the earliest start to the head. It does not begin before the history's beginning. */
 async function spanFrom(
   context: Context,
@@ -469,91 +507,6 @@ async function lostOf(context: Context, what: string, starts: readonly number[])
   const begins = (await indexedFrom(context)) ?? 1;
   if (!starts.some((fromSeq) => fromSeq < begins - 1)) return {};
   return { lost: { what, before: begins } };
-}
-
-/**
- * Returns the net changes of the selected work, without the changes of others (see `ownChanges`). Default: the last
- * turn. Throws the errors of `workOf`, and `PRUNED` if all events of the work were compacted away.
- */
-export async function changesOfSelection(
-  context: Context,
-  selection: Selection,
-  options: { readonly patch?: boolean } = {},
-): Promise<ChangesShape> {
-  const asked = selectorOf(selection) === undefined ? { turn: "last" } : selection;
-  const work = await workOf(context, asked);
-  const ambiguous = new Set<string>();
-  const all = await eventsOfWork(context, {
-    ...work,
-    isOwn: (record, path, seq) => {
-      const isOwn = work.isOwn(record, path, seq);
-      if (!isOwn && record.candidates?.some((one) => work.mayBe.has(one)) === true) ambiguous.add(shownPath(path));
-      return isOwn;
-    },
-  });
-  const own = await withoutSightings(context, work, all);
-  const changes: ChangeShape[] = [];
-  const groups = await groupsOf(context, own);
-  const patches = new Patches(context);
-  for (const change of ownChanges(groups)) {
-    const patch = options.patch === true ? await patchUnlessPruned(patches, change) : {};
-    changes.push({ ...changeShape(change), ...patch });
-  }
-  const { lost } = work;
-  // If all events of the work were compacted away, an empty list would be wrong.
-  if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
-  const notes = [...unlistedNotes(work), ...(await unknownOf(context, groups, work))];
-  const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
-  return {
-    selection: work.label,
-    actions: await shapesOf(context, actions),
-    changes,
-    ambiguous: [...ambiguous],
-    ...(notes.length === 0 ? {} : { notes }),
-  };
-}
-
-function unlistedNotes({ lost, keepers = [] }: Work): string[] {
-  const unrecorded = keepers.flatMap(({ omittedChanges }) => omittedChanges.filter((one) => one.recorded === true));
-  const paths = [...new Set(unrecorded.map(({ path }) => shownPath(path)))];
-  const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
-  const named = `${paths.slice(0, MOST_PATHS).join(", ")}${more}`;
-  return [
-    ...(lost === undefined ? [] : [`${lost.what} before event ${lost.before} was compacted away, and is not listed`]),
-    ...(paths.length === 0
-      ? []
-      : [`the new states of these paths could not be recorded, and are not listed: ${named}`]),
-  ];
-}
-
-function unknownOf(context: Context, paths: readonly PathGroups[], { back }: Pick<Work, "back">): Promise<string[]> {
-  const asked = paths.flatMap(({ path, groups, first }) => {
-    const { before, after } = { before: groups.at(0)?.before, after: groups.at(-1)?.after };
-    return sameEntry(before, after) ? [] : [{ path, before, after, back: backTo(first, back) }];
-  });
-  return unknownNotes(context, asked);
-}
-
-const MOST_PATHS = 20;
-
-async function patchUnlessPruned(patches: Patches, change: Change): Promise<Partial<ChangeShape>> {
-  try {
-    return await patches.of(change);
-  } catch (error) {
-    if (error instanceof ChronicleError && error.code === "PRUNED") return { pruned: true };
-    throw error;
-  }
-}
-
-async function actionsAmong(
-  context: Context,
-  own: Awaited<ReturnType<typeof eventsOfWork>>,
-): Promise<readonly LoggedAction[]> {
-  return (await actionsEver(context)).filter((one) => own.ids.has(one.id));
-}
-
-async function shapesOf(context: Context, actions: readonly LoggedAction[]): Promise<ChangesShape["actions"]> {
-  return actions.length === 0 ? [] : actionShapes(context, actions);
 }
 
 /** Work that was done at another copy, and came here by a sync. Its actions and sessions have no records here. */

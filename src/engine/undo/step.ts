@@ -483,7 +483,7 @@ async function again(
   const took = [...(selective?.took ?? []), ...(selective?.met ?? [])].sort(([a], [b]) => a - b);
   const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
   // Events of restores and undos are included only if the earlier undo included them.
-  const isEverything = isWithSteps || /^(?:file|since) /.test(selection);
+  const isEverything = isWithSteps || /^(?:file|since|to) /.test(selection);
   const first = took[0]?.[0] ?? fromSeq;
   return {
     label: selection,

@@ -42,7 +42,8 @@ it("undo of the last turn goes one turn further each time, and each redo brings 
     });
   }
   expect((await workspace.status()).seq).toBe(seq);
-  for (const id of ["t1", "t2"]) expect(await workspace.redo()).toMatchObject({ selection: `turn ${id}`, unmerged: [] });
+  for (const id of ["t1", "t2"])
+    expect(await workspace.redo()).toMatchObject({ selection: `turn ${id}`, unmerged: [] });
   expect(Object.keys(project.tree())).toEqual(["keep", "t1", "t2"]);
   expect((await workspace.undo(last)).selection).toBe("turn t2");
   await turn(project, workspace, { turn: "t4" });
@@ -81,7 +82,7 @@ it("passes over a turn whose work is gone already, or of which only a folder wit
   await using project = new Project();
   const workspace = await three(project);
   const request = { type: "create_directory", payload: { path: "made" }, session: "s", turn: "t4", actor: "claude" };
-  await workspace.action(request, () => void mkdirSync(project.at("made")));
+  await workspace.action(request, () => mkdirSync(project.at("made")));
   project.write("made/mine", "mine\n");
   await workspace.action({ type: "write_file", payload: { path: "x" }, session: "s", turn: "t5" }, () => undefined);
   project.remove("t3");

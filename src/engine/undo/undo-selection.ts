@@ -31,6 +31,7 @@ import { coveredBy, type Covering, isUndoneWithAround, undoneBy, whatIsLeft } fr
 import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
+import { optional } from "../../util/optional.ts";
 
 /** Undoes the selected work. Throws `USAGE` for an invalid selection, and the other errors of `workOf`. */
 export async function undoSelection(
@@ -46,10 +47,14 @@ export async function undoSelection(
 }
 
 /**
- * Resolves `since` only once. A second resolution of a time could give a different state, and would repeat the notes of
- * the first resolution.
+ * Resolves `since` and `to` only once. A second resolution of a time could give a different state, and would repeat the
+ * notes of the first resolution.
  */
 async function atOneMoment(context: Context, options: UndoOptions): Promise<UndoOptions> {
+  if (options.to !== undefined) {
+    const { label } = await workOf(context, options);
+    return { ...options, to: label.slice("to ".length) };
+  }
   if (options.since === undefined) return options;
   const { seq, now } = await resolveMoment(context, options.since);
   return now ? options : { ...options, since: `seq:${seq}` };
@@ -94,11 +99,12 @@ export interface UndoWork {
  */
 export async function undoWork(
   context: Context,
-  find: (present: Present) => Promise<Work>,
+  find: (present: Present) => Promise<Work & Pick<ChosenWork, "pieces">>,
   { finished, options, before }: UndoWork,
 ): Promise<UndoShape> {
   const dryRun = options.dryRun === true;
-  const isMeant = (label: string): boolean => (typeof finished === "string" ? label === finished : finished.test(label));
+  const isMeant = (label: string): boolean =>
+    typeof finished === "string" ? label === finished : finished.test(label);
   const done = before.finished.findLast(
     ({ intent: { kind, selection = "" } }) => kind === "undo" && isMeant(selection),
   );
@@ -117,7 +123,7 @@ export async function undoWork(
     const told = [...notes, ...gone];
     return planInversion(
       context,
-      { ...undone, own, nothing },
+      { ...undone, own, nothing, ...optional({ pieces: work.pieces }) },
       {
         present,
         notes: told,

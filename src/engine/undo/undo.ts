@@ -25,15 +25,7 @@ import type { LoggedOperation } from "../facts/logged-operation.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
 import { isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
 import { type BackTo, backTo, type SkippedPath } from "../capture/seen-absent.ts";
-import {
-  changesToInvert,
-  inversionOf,
-  partStep,
-  type Step,
-  stepMeant,
-  type StepWork,
-  undoToInvert,
-} from "./step.ts";
+import { changesToInvert, inversionOf, partStep, type Step, stepMeant, type StepWork, undoToInvert } from "./step.ts";
 import { selectorOf } from "./selection.ts";
 import { pathArgument, shownPath } from "../log/shape.ts";
 import { type Inversion, planInversion, type InversionOptions, undoShape } from "./invert-operation.ts";

@@ -109,13 +109,14 @@ export const restore = defineCall({
   },
 });
 
-const selected = ({ action, turn, session, actor, file, since }: Selection) => ({
+const selected = ({ action, turn, session, actor, file, since, to }: Selection) => ({
   action,
   turn,
   session,
   actor,
   file,
   since,
+  to,
 });
 
 const back = ({ operation, dryRun, force, exact, ...selection }: UndoOptions) => ({

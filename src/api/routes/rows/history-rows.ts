@@ -179,7 +179,10 @@ const selectionFields = {
   session: word("an agent's session").optional(),
   actor: word("everything that this actor did").optional(),
   file: path("every change to this path, or to paths beneath it").optional(),
-  since: moment("every change after this moment").optional(),
+  since: moment("every change after this moment, also people's own edits").optional(),
+  to: moment(
+    "all recorded work after this moment, without people's own edits; the id of work or of a turn: from this work on",
+  ).optional(),
 };
 
 const backBody = z.strictObject({
@@ -202,7 +205,7 @@ const undo = workspaceRoute(calls.undo, {
   role: "agent",
   summary: "Take work back",
   description:
-    "Without a selection, one operation is undone. With a selection (`action`, `turn`, `session`, `actor`, `file` or `since`), exactly the " +
+    "Without a selection, one operation is undone. With a selection (`action`, `turn`, `session`, `actor`, `file`, `since` or `to`), exactly the " +
     "selected changes are undone. Later edits stay: they are merged with the undo. A path whose changes do not merge stays as it is, and " +
     "becomes a conflict.",
   body: backBody,
@@ -257,7 +260,7 @@ const changes = workspaceRoute(calls.changes, {
   role: "reader",
   heavy: "answer",
   summary: "The changes of selected work",
-  description: "Exactly one of `action`, `turn`, `session`, `actor`, `file` and `since` selects the work.",
+  description: "Exactly one of `action`, `turn`, `session`, `actor`, `file`, `since` and `to` selects the work.",
   query: z.strictObject({
     ...selectionFields,
     patch: flag("add the changed lines of each change, as a unified diff").optional(),

@@ -33,8 +33,12 @@ function summaryOf(context: CommandContext, result: UndoShape): string {
   // The redo of an undo is shown with the name of the work that was undone.
   if (operation?.kind === "undo" && selection?.startsWith("operation ") === true)
     return printable(operation.summary.replace(/^undo of /, ""));
-  if (!isOperation) return printable(selection ?? "");
+  if (!isOperation) return `${printable(selection ?? "")}${piecesOf(result)}`;
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
+}
+
+function piecesOf({ pieces }: UndoShape): string {
+  return pieces === undefined ? "" : `: ${pieces} ${pieces === 1 ? "piece" : "pieces"} of work`;
 }
 
 /**
@@ -135,16 +139,16 @@ async function agreed(
 }
 
 /**
- * Returns options that name the shown operation, or the shown moment of `--since`. With the given options, `undo` could
+ * Returns options that name the shown operation, or the shown moment of `--since` or `--to`. With the given options, `undo` could
  * act on an operation that ended after the preview, and a relative time such as `10m` would mean a later moment. For
  * any other step, returns the given options.
  */
 function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
   if (finished.length > 0) return options;
   if (operation !== null) return { ...options, operation: operation.id };
-  return options.since === undefined || !selection.startsWith("since seq:")
-    ? options
-    : { ...options, since: selection.slice("since ".length) };
+  const [by = "", moment = ""] = selection.split(" ");
+  const isShown = (by === "since" || by === "to") && options[by] !== undefined && moment.startsWith("seq:");
+  return isShown ? { ...options, [by]: moment } : options;
 }
 
 function isSameStep(one: UndoShape, other: UndoShape): boolean {

@@ -1,0 +1,100 @@
+import type { Selection } from "../../api/action-api.ts";
+import type { ChangesShape } from "../../api/action-shapes.ts";
+import type { ChangeShape } from "../../api/shapes.ts";
+import { type Change, sameEntry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { backTo } from "../capture/seen-absent.ts";
+import { actionShapes } from "../facts/action-shapes.ts";
+import type { LoggedAction } from "../facts/actions.ts";
+import { eventsOfWork, groupsOf, ownChanges, type PathGroups, type Work } from "../facts/own-work.ts";
+import { actionsEver } from "../facts/transactions.ts";
+import type { Context } from "../log/context.ts";
+import { changeShape, shownPath } from "../log/shape.ts";
+import { Patches } from "../read/patches.ts";
+import { compactedAway, selectorOf, withoutSightings, workOf } from "./selection.ts";
+import { unknownNotes } from "./unknown-before.ts";
+
+/**
+ * Returns the net changes of the selected work, without the changes of others (see `ownChanges`). Default: the last
+ * turn. Throws the errors of `workOf`, and `PRUNED` if all events of the work were compacted away.
+ */
+export async function changesOfSelection(
+  context: Context,
+  selection: Selection,
+  options: { readonly patch?: boolean } = {},
+): Promise<ChangesShape> {
+  const asked = selectorOf(selection) === undefined ? { turn: "last" } : selection;
+  const work = await workOf(context, asked);
+  const ambiguous = new Set<string>();
+  const all = await eventsOfWork(context, {
+    ...work,
+    isOwn: (record, path, seq) => {
+      const isOwn = work.isOwn(record, path, seq);
+      if (!isOwn && record.candidates?.some((one) => work.mayBe.has(one)) === true) ambiguous.add(shownPath(path));
+      return isOwn;
+    },
+  });
+  const own = await withoutSightings(context, work, all);
+  const changes: ChangeShape[] = [];
+  const groups = await groupsOf(context, own);
+  const patches = new Patches(context);
+  for (const change of ownChanges(groups)) {
+    const patch = options.patch === true ? await patchUnlessPruned(patches, change) : {};
+    changes.push({ ...changeShape(change), ...patch });
+  }
+  const { lost } = work;
+  // If all events of the work were compacted away, an empty list would be wrong.
+  if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
+  const notes = [...unlistedNotes(work), ...(await unknownOf(context, groups, work))];
+  const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
+  return {
+    selection: work.label,
+    actions: await shapesOf(context, actions),
+    changes,
+    ambiguous: [...ambiguous],
+    ...(notes.length === 0 ? {} : { notes }),
+  };
+}
+
+function unlistedNotes({ lost, keepers = [] }: Work): string[] {
+  const unrecorded = keepers.flatMap(({ omittedChanges }) => omittedChanges.filter((one) => one.recorded === true));
+  const paths = [...new Set(unrecorded.map(({ path }) => shownPath(path)))];
+  const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
+  const named = `${paths.slice(0, MOST_PATHS).join(", ")}${more}`;
+  return [
+    ...(lost === undefined ? [] : [`${lost.what} before event ${lost.before} was compacted away, and is not listed`]),
+    ...(paths.length === 0
+      ? []
+      : [`the new states of these paths could not be recorded, and are not listed: ${named}`]),
+  ];
+}
+
+function unknownOf(context: Context, paths: readonly PathGroups[], { back }: Pick<Work, "back">): Promise<string[]> {
+  const asked = paths.flatMap(({ path, groups, first }) => {
+    const { before, after } = { before: groups.at(0)?.before, after: groups.at(-1)?.after };
+    return sameEntry(before, after) ? [] : [{ path, before, after, back: backTo(first, back) }];
+  });
+  return unknownNotes(context, asked);
+}
+
+const MOST_PATHS = 20;
+
+async function patchUnlessPruned(patches: Patches, change: Change): Promise<Partial<ChangeShape>> {
+  try {
+    return await patches.of(change);
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "PRUNED") return { pruned: true };
+    throw error;
+  }
+}
+
+async function actionsAmong(
+  context: Context,
+  own: Awaited<ReturnType<typeof eventsOfWork>>,
+): Promise<readonly LoggedAction[]> {
+  return (await actionsEver(context)).filter((one) => own.ids.has(one.id));
+}
+
+async function shapesOf(context: Context, actions: readonly LoggedAction[]): Promise<ChangesShape["actions"]> {
+  return actions.length === 0 ? [] : actionShapes(context, actions);
+}
