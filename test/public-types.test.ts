@@ -143,6 +143,7 @@ it("the options are pinned", () => {
         "readonly actor?: string",
         "readonly file?: string",
         "readonly since?: string",
+        "readonly to?: string",
       ],
       "SessionStart": [
         "readonly id?: string",
@@ -183,6 +184,7 @@ it("the options are pinned", () => {
         "readonly operation?: string",
         "readonly dryRun?: boolean",
         "readonly force?: boolean",
+        "readonly exact?: boolean",
       ],
       "VerifyOptions": [
         "readonly quick?: boolean",
@@ -299,7 +301,7 @@ it("the fields of shapes are pinned: fields may be added, none is renamed", () =
       "StatusShape": "workspace path roots root seq head changes coverage snapshots latest_snapshot entries bytes protected read_only signing notes",
       "TransactionRollbackShape": "transaction undo",
       "TransactionShape": "id status started_at finished_at? snapshots name? parent? actor session? scope? orphaned? run? changed?",
-      "UndoShape": "operation direction selection? notes unmerged",
+      "UndoShape": "operation direction selection? pieces? notes unmerged",
       "UnverifiedImportShape": "checkpoint? tear?",
       "VerifyProblemShape": "kind where detail",
       "VerifyShape": "ok events blobs bytes problems notes anchored_to expected seconds repair?",
