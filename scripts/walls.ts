@@ -69,7 +69,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   replication: ["protocol", "channels", "contents", "replica", "origin", "folder"],
   "replication/folder": ["ground", "paths", "link", "cycle", "sync"],
   server: ["limits", "callers", "answers", "gateway", "replicas"],
-  cli: ["table", "render", "remote", "resident", "support", "agents", "serving", "syncing", "commands"],
+  cli: ["table", "render", "remote", "resident", "support", "agents", "serving", "syncing", "watching", "commands"],
 };
 
 /** The backends of storage. No backend may import another one. */

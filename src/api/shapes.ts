@@ -234,6 +234,48 @@ export interface RootStatusShape {
   lacks?: string[];
 }
 
+/** A process by which changes are recorded at present, or the way in which a workspace without a folder records. */
+export interface RecorderShape {
+  /**
+   * - `watch`: a `chronicle watch`, or `watch()` of the library. It records all changes.
+   * - `run`: a recorded command. All changes are recorded while it runs.
+   * - `server`: a `chronicle serve` that was started to stay. It records all changes.
+   * - `sync`: the sync of the folder with an origin. It records all changes.
+   * - `agent`: an agent's session. Only its tool calls are recorded.
+   * - `writes`: the workspace has no folder, and each write is recorded as it is made.
+   */
+  kind: "watch" | "run" | "server" | "sync" | "agent" | "writes";
+  /** The actor of the session; `null` if there is no session. */
+  actor: string | null;
+  /** The time since which it records; `null` if that is unknown. */
+  since: string | null;
+  /** The process on the machine of the store; `null` if it is unknown. */
+  pid: number | null;
+  /** The id of the session, for `watch`, `run` and `agent`. */
+  session?: string;
+  /** The command of a `run`. */
+  command?: string[];
+  /** The reason why this process records nothing at present, such as a full disk or a stop by Ctrl-Z. */
+  trouble?: string;
+  /** The next step for a person. Present together with `trouble`. */
+  hint?: string;
+}
+
+/** Whether changes are recorded at present. Only processes that are alive on the machine of the store count. */
+export interface RecordingShape {
+  /**
+   * - `everything`: each change is recorded as it happens.
+   * - `tool_calls`: only the tool calls of agents are recorded. Other changes are recorded with the next command.
+   * - `nothing`: changes are recorded only with the next command that records.
+   */
+  state: "everything" | "tool_calls" | "nothing";
+  by: RecorderShape[];
+  /** The reason for `nothing`, if there is a particular one, such as an archived workspace; otherwise `null`. */
+  reason: string | null;
+  /** The next step for a person. Present together with `reason`; otherwise `null`. */
+  hint: string | null;
+}
+
 export interface StatusShape {
   workspace: string;
   path: string;
@@ -253,6 +295,8 @@ export interface StatusShape {
   protected: ProtectedShape;
   read_only: boolean;
   signing: SigningShape;
+  /** Whether changes are recorded at present, and by whom. */
+  recording: RecordingShape;
   /** Findings of recovery and other matters that need attention, for people. */
   notes: string[];
 }

@@ -16,6 +16,7 @@ import type {
   ManifestShape,
   OperationShape,
   RebuildShape,
+  RecordingShape,
   RecordShape,
   RestoreShape,
   RunShape,
@@ -387,6 +388,11 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   head(): Promise<HeadShape>;
   /** Returns the state of the history's signature. For an unsigned history, the answer has a reason and a hint. */
   signing(): Promise<SigningShape>;
+  /**
+   * Returns whether changes are recorded at present, and by whom. Reads no files. `status` returns the same in its field
+   * `recording`.
+   */
+  recording(): Promise<RecordingShape>;
   /**
    * Accepts the present log, if the history is not signed or contradicts its kept head. This is a person's decision. An
    * event records the decision, and the note of the old head is kept. Does nothing if the history is signed. Through a

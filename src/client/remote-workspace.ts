@@ -48,6 +48,7 @@ const REQUESTS = {
   explain: history.explain,
   head: history.head,
   signing: history.signing,
+  recording: history.recording,
   changes: history.changes,
   rollback: history.rollback,
 

@@ -1,7 +1,5 @@
-import { fileURLToPath } from "node:url";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import type { Disk } from "../disk/disk.ts";
 import { type OtherIssuer, Authenticator } from "../server/callers/authenticate.ts";
 import type { OidcOptions } from "../server/callers/oidc.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
@@ -24,6 +22,7 @@ import { OF_CALLER, OF_REPLICA, ServerDiagnostics } from "./diagnostics.ts";
 import { whoAnswers } from "./ask-server.ts";
 import { ClientRuns } from "./client-runs.ts";
 import type { CommandAnswer, RunReport } from "./command-call.ts";
+import { codeMark } from "./code-mark.ts";
 import { commandRoutes } from "./command-endpoint.ts";
 import { guardedOf } from "../hooks/refuse-persons-commands.ts";
 import { HookEndpoint } from "./hook-endpoint.ts";
@@ -499,15 +498,6 @@ export class StoreServer {
 
 function wordsOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
-}
-
-/**
- * Returns a mark that changes when Chronicle is installed anew. After such a change, this process must leave, because
- * it can no longer load the files of the old program.
- */
-function codeMark(disk: Disk): string {
-  const stat = disk.lstat(fileURLToPath(import.meta.url));
-  return stat === undefined ? "gone" : `${stat.ino} ${stat.mtimeNs}`;
 }
 
 /** True if version `a` (`1.2.3`) is later than `b`. Anything after `-` or `+` is ignored. */

@@ -34,6 +34,7 @@ import { beginOffRecord, endOffRecord } from "./capture/off-record.ts";
 import { pin } from "./upkeep/pin.ts";
 import { keepToLimits, prune } from "./upkeep/prune.ts";
 import { rebuildIndex } from "./log/catch-up.ts";
+import { recordingOf } from "./read/recording.ts";
 import { recentWork } from "./undo/recent.ts";
 import { record } from "./capture/recorder.ts";
 import { restoreTo, restore, rollback } from "./undo/restore.ts";
@@ -104,7 +105,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   status(options: api.ProgressOptions = {}): Promise<shapes.StatusShape> {
-    return this.#queue.readInTurn(() => statusOf(this.#context, options));
+    return this.#queue.readInTurn(() => statusOf(this.#context, options, this.#shared.recorder.state));
   }
 
   snapshot(options: api.SnapshotOptions = {}): Promise<shapes.SnapshotShape> {
@@ -311,6 +312,10 @@ export class Workspace implements api.WorkspaceApi {
 
   signing(): Promise<shapes.SigningShape> {
     return this.#queue.read(({ damage }) => signingShape(this.#context, damage));
+  }
+
+  recording(): Promise<shapes.RecordingShape> {
+    return this.#queue.read(({ damage }) => recordingOf(this.#context, this.#shared.recorder.state, damage));
   }
 
   compact(options: api.CompactOptions = {}): Promise<shapes.CompactShape> {

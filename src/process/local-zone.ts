@@ -22,3 +22,15 @@ function localFromUtc(ms: number): CalendarTime {
 export function inLocalZone(text: string): string {
   return withZone(text, { toUtc: localToUtc, fromUtc: localFromUtc }, Date.now());
 }
+
+/**
+ * Returns the minute of an ISO-8601 time in the zone of this process (`TZ`): `09:12` for a time of the same day as `now`
+ * (epoch milliseconds), else `2026-01-31 09:12`.
+ */
+export function localMinute(iso: string, now: number): string {
+  const two = (number: number): string => String(number).padStart(2, "0");
+  const dayOf = ([year, month, date]: CalendarTime): string => `${year}-${two(month + 1)}-${two(date)}`;
+  const at = localFromUtc(Date.parse(iso));
+  const clock = `${two(at[3] ?? 0)}:${two(at[4] ?? 0)}`;
+  return dayOf(at) === dayOf(localFromUtc(now)) ? clock : `${dayOf(at)} ${clock}`;
+}

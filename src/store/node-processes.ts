@@ -15,6 +15,7 @@ export function nodeProcesses(disk: Disk): Processes {
   return {
     pid: process.pid,
     isAlive: (pid) => isAlive(disk, pid),
+    isStopped: (pid) => stateOf(disk, pid) === "stopped",
     ancestors: (pid) => ancestors(disk, pid),
     markOf: (pid) => (pid === process.pid ? (ownMark ??= markOf(disk, pid)) : markOf(disk, pid)),
     pidSpace: pidSpaceOf(disk),
@@ -95,7 +96,7 @@ function isAlive(disk: Disk, pid: number): boolean {
   } catch (error) {
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
-  return !isZombie(disk, pid);
+  return stateOf(disk, pid) !== "dead";
 }
 
 /**
@@ -105,12 +106,15 @@ function isAlive(disk: Disk, pid: number): boolean {
 const STAT_BYTES = 1_024;
 
 /**
- * True if the process is a zombie (state `Z`) or dead (state `X`). `kill` succeeds even for a zombie. In
- * proc_pid_stat(5), the state is the letter after the last `)`.
+ * Returns `dead` for a zombie (state `Z`) or a dead process (`X`), and `stopped` for a process that a signal or a
+ * debugger has stopped (`T`, `t`). `kill` succeeds even for a zombie. In proc_pid_stat(5), the state is the letter after
+ * the last `)`. Returns `undefined` for all other states, and if the state is unknown.
  */
-function isZombie(disk: Disk, pid: number): boolean {
+function stateOf(disk: Disk, pid: number): "dead" | "stopped" | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
-  return stat !== undefined && /^ [ZX]/.test(stat.slice(stat.lastIndexOf(")") + 1));
+  const letter = stat?.slice(stat.lastIndexOf(")") + 1).trimStart().charAt(0) ?? "";
+  if (/[ZX]/.test(letter)) return "dead";
+  return /[Tt]/.test(letter) ? "stopped" : undefined;
 }
 
 function readStart(disk: Disk, path: string): string | undefined {

@@ -86,6 +86,7 @@ export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
     processes: {
       pid: own,
       isAlive: (pid) => pid === own,
+      isStopped: () => false,
       ancestors: () => Promise.resolve([]),
       markOf: (pid) => (pid === own ? `process-${options.pid ?? `opening-${options.firstId}`}` : undefined),
       pidSpace: options.pidSpace,

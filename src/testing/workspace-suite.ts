@@ -42,6 +42,11 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
     });
     afterAll(async () => made[Symbol.asyncDispose]());
 
+    test("every write is recorded, without anybody who watches", async () => {
+      expect(await ws.recording()).toMatchObject({ state: "everything", by: [{ kind: "writes" }], reason: null });
+      expect((await ws.status()).recording).toEqual(await ws.recording());
+    });
+
     describe("files", () => {
       test("a written file can be read, and has a history", async () => {
         const first = await ws.putFile("src/a.ts", bytes("one"));

@@ -216,7 +216,7 @@ describe("a run that the store's process records", () => {
     await vi.waitUntil(() => box.read("a.txt") === "2\n", { timeout: 20_000 });
     await vi.waitUntil(async () => (await box.must(["history", "a.txt"])).stdout.split("\n").length > 2);
     const during = await box.client(["status"]).ended;
-    expect(during.stdout).toContain("recording: sh -c");
+    expect(during.stdout).toContain("recording: run sh -c");
     expect((await box.client(["snapshot", "--name", "during"]).ended).code).toBe(0);
     box.write("go", "");
     expect((await run.ended).code).toBe(0);

@@ -50,6 +50,7 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
     status: get("/status"),
     head: get("/head"),
     signing: get("/signing"),
+    recording: get("/recording"),
     log: get("/log", "/log?reverse=true", "/log?prefix=conflict:", "/log?prefix=intent:"),
     listSnapshots: get("/snapshots"),
     takeSnapshot: post("/snapshots", {}),

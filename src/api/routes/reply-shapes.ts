@@ -128,6 +128,7 @@ export interface ReplyShapes {
   RetentionSourcesShape: action.RetentionSourcesShape;
   SessionShape: shapes.SessionShape;
   SnapshotShape: shapes.SnapshotShape;
+  RecordingShape: shapes.RecordingShape;
   StatusShape: shapes.StatusShape;
   SigningShape: shapes.SigningShape;
   SyncEventShape: sync.SyncEventShape;

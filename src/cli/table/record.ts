@@ -118,13 +118,29 @@ export const RUN: CommandSpec = {
 export const WATCH: CommandSpec = {
   name: "watch",
   group: RECORD_GROUP,
-  summary: "record changes as they happen, without wrapping a command",
-  details: "Runs until Ctrl-C. The folder is scanned when something changes, so nothing is missed.",
-  args: [],
-  options: [],
+  summary: "record changes as they happen, without wrapping a command, or install a service that does",
+  details:
+    "Runs until Ctrl-C, SIGTERM, or the end of its terminal. It then records what has changed until that moment. " +
+    "(setsid keeps it running without a terminal. nohup does not, because Node.js drops that setting.) The folder " +
+    "is scanned when something changes, so nothing is missed. If the folder is recorded already (by another watch, a " +
+    "run or a server), watch says so. Each change is recorded once; with two watches, it belongs to the session of " +
+    "the earlier one. With --install, a service of your login " +
+    "session records the folder from now on and after each login: a systemd user unit on Linux, a launchd agent on " +
+    "macOS. The folder's history is begun first, and the whole workspace around the folder is recorded. The service " +
+    "is restarted if it fails, and when the program is upgraded. Without a running service manager (in most " +
+    "containers), nothing is installed, and the exit code is 1. Only a person may install or uninstall a watch.",
+  args: [{ name: "[folder...]", description: "with --install and --uninstall: the folders", completes: "path" }],
+  options: [
+    { flags: "--install", description: "install and start a service that records the folders" },
+    { flags: "--uninstall", description: "end and remove the services of the folders, and nothing else" },
+    { flags: "--list", description: "list the installed services, with their states" },
+    { flags: "--dry-run", description: "with --install: print the service's file, and change nothing" },
+  ],
   examples: [
     { line: "chronicle watch", why: "protect this folder while you work" },
     { line: "chronicle -C ~/project watch", why: "another folder" },
+    { line: "chronicle watch --install ~/project", why: "always, from each login on" },
+    { line: "chronicle watch --uninstall ~/project", why: "no longer" },
   ],
   localOnly: { instead: "a server itself watches the folders that it hosts: chronicle log shows what it recorded" },
 };

@@ -62,6 +62,8 @@ export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   ["snapshot", ({ options }) => options.has("--on-record")],
   // An agent with an operator's token could ask a server for everything that is refused here.
   ["token", ({ operands }) => /^(?:create|revoke)$/.test(operands[0]?.text ?? "")],
+  // An installed watch outlives the agent, and runs outside of its sandbox.
+  ["watch", ({ options }) => options.has("--install") || options.has("--uninstall")],
 ]);
 
 /** The words that messages show after a verb. Default: none. */
@@ -72,6 +74,7 @@ const SHOWN: Readonly<Record<string, (given: GivenOptions) => string>> = {
   run: () => " --otr",
   snapshot: () => " --on-record",
   token: ({ operands }) => ` ${operands[0]?.text ?? ""}`,
+  watch: ({ options }) => (options.has("--install") ? " --install" : " --uninstall"),
 };
 
 /**

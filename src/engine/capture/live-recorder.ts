@@ -32,6 +32,7 @@ export class LiveRecorder {
   #retryMs = RETRY_MS;
   /** The message of the last error, as long as no scan has succeeded since. */
   #told: string | undefined;
+  #since = 0;
 
   constructor(context: Context, queue: OperationQueue) {
     this.#context = context;
@@ -55,8 +56,14 @@ export class LiveRecorder {
     if (isHosted(this.#context.worktree.roots)) return this.#first.resolve();
     refuseReadOnly(this.#context);
     this.#onError = onError;
+    if (!this.#hinted.isStarted) this.#since = this.#context.now();
     this.#hinted.start();
     this.#hinted.want();
+  }
+
+  /** The start and the last failure of this recorder; `undefined` if it does not record. */
+  get state(): { readonly since: number; readonly trouble?: string } | undefined {
+    return this.#hinted.isStarted ? { since: this.#since, ...optional({ trouble: this.#told }) } : undefined;
   }
 
   /** Resolves when the changes from before the start are recorded, when recording them has failed, or after `stop`. */

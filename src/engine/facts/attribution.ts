@@ -18,7 +18,7 @@ export interface Attribution {
   /** The innermost transaction around the change, if the record of `action` does not already name it. */
   readonly transaction?: string;
   /**
-   * The ids of the brackets or watches that may have made the change, if it is not known which of them has made it. A
+   * The ids of the brackets that may have made the change, if it is not known which of them has made it. A
    * single candidate is an action that may never have run, or a transaction of actions. In both cases, a person may
    * have made the change instead.
    */
@@ -59,9 +59,11 @@ export interface AttributeOptions {
  * same rules apply if there is only one innermost bracket, but it is an action that may never have run: a person may
  * have made the change instead.
  *
- * If neither such a bracket nor a watch is open, the change belongs to the caller. There are two exceptions. If several
- * watches are open, the actor is `ambiguous`. If no watch is open but a transaction of actions is, the actor is also
- * `ambiguous`.
+ * If several watches are open, the change belongs to the session of the earliest. They record the same changes of the
+ * same unknown author, so that nothing is ambiguous about it.
+ *
+ * If neither such a bracket nor a watch is open, the change belongs to the caller. There is one exception: if a
+ * transaction of actions is open, the actor is `ambiguous`.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
   const found = await openBrackets(context, options.head, options.reopened);
@@ -151,18 +153,16 @@ function latest(
 }
 
 function ofWatch(context: Context, { watches, transactions }: Brackets, cause: IterationCause): Attribution {
-  const [only, second] = watches;
-  if (only === undefined) {
+  // Watches are sorted by the events that began them.
+  const [earliest] = watches;
+  if (earliest === undefined) {
     // A person, or the client of a transaction of actions, may have made the change without an action. The owner is
     // unknown.
     const mayBe = innermost(transactions.filter((one) => one.record.scope === "actions")).map((one) => one.id);
     if (mayBe.length > 0) return { cause, actor: "ambiguous", candidates: mayBe, depth: 0 };
     return { cause, actor: context.caller.actor, depth: 0 };
   }
-  if (second !== undefined) {
-    return { cause, actor: "ambiguous", candidates: watches.map((one) => one.id), depth: 0 };
-  }
-  return { cause: "watch", actor: context.caller.actor, session: only.id, depth: 0 };
+  return { cause: "watch", actor: context.caller.actor, session: earliest.id, depth: 0 };
 }
 
 /** Returns the paths that these actions declared; `undefined` if one of the actions may change any path. */

@@ -366,6 +366,8 @@ export interface KeptHead extends HeadToSign {
 export interface Processes {
   readonly pid: number;
   isAlive(pid: number): boolean;
+  /** True if a signal has stopped the process (Ctrl-Z). False if the system does not report it. */
+  isStopped(pid: number): boolean;
   /** Resolves to the parent process, its parent, and so on; empty if the system does not report them. */
   ancestors(pid: number): Promise<readonly number[]>;
   /**

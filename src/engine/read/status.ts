@@ -23,6 +23,7 @@ import { archivedSince } from "../commit/commit.ts";
 import { provedRoot } from "../state/root-to-state.ts";
 import { listSessions, abandonedNote } from "../actions/session.ts";
 import { changeShape, coverageShape } from "../log/shape.ts";
+import { type FollowState, recordingOf } from "./recording.ts";
 import { latestSnapshot, type Snapshot } from "./snapshot.ts";
 import type { ScanReport, TrackedRoot } from "../../worktree/worktree.ts";
 import { addAll } from "../../util/long-lists.ts";
@@ -30,10 +31,14 @@ import { openNotes, orphanNotes } from "../facts/transactions.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Returns the status of the workspace. Scans the folders, but records nothing. If the log is damaged, does not throw:
+ * Returns the status of the workspace. Scans the folders, but records nothing. `follow`: see `recordingOf`. If the log is damaged, does not throw:
  * parts of the answer that cannot be read are empty or 0, and the notes say so.
  */
-export async function statusOf(context: Context, options: ProgressOptions = {}): Promise<StatusShape> {
+export async function statusOf(
+  context: Context,
+  options: ProgressOptions = {},
+  follow?: FollowState,
+): Promise<StatusShape> {
   const { head, damage } = await catchUp(context, { recover: false });
   const reading = await readDisk(context, { hashOnly: true, ...options });
   const { changes, latest, notes } = await recordedParts(context, reading, damage);
@@ -62,6 +67,7 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
     protected: await toldProtectedFiles(context, damage),
     read_only: damage !== undefined,
     signing,
+    recording: await recordingOf(context, follow, damage),
     notes: [
       ...signingNotes(signing),
       ...notes,
@@ -221,7 +227,6 @@ async function notesOf(context: Context): Promise<string[]> {
     if (session.unclosed === true) notes.push(abandonedNote(session));
     if (session.state !== "running") continue;
     if (session.kind === "agent") notes.push(`an agent's session is open: ${session.id} (${session.actor})`);
-    else notes.push(`recording: ${quoteCommand(session.command) || "watch"} (process ${session.pid})`);
   }
   return notes;
 }

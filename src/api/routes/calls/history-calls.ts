@@ -26,6 +26,14 @@ export const signing = defineCall({
   ask: () => ({}),
 });
 
+export const recording = defineCall({
+  operation: "recording",
+  method: "GET",
+  path: `${WORKSPACE}/recording`,
+  reply: { json: "RecordingShape" },
+  ask: () => ({}),
+});
+
 /** Reads events in pages, because a log may be long. */
 export const log = defineCall({
   operation: "log",

@@ -32,6 +32,14 @@ const signing = workspaceRoute(calls.signing, {
   answer: (on) => on.signing(),
 });
 
+const recording = workspaceRoute(calls.recording, {
+  tag,
+  role: "reader",
+  namesFolders: true,
+  summary: "Whether changes are recorded at present, and by whom",
+  answer: (on) => on.recording(),
+});
+
 const log = workspaceRoute(calls.log, {
   tag,
   role: "reader",
@@ -272,6 +280,7 @@ export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
   status,
   head,
   signing,
+  recording,
   log,
   snapshots,
   snapshot,

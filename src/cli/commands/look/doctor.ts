@@ -3,6 +3,7 @@ import type { DoctorShape } from "../../../api/store-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { agentChecks } from "../../agents/doctor-checks.ts";
 import type { CommandContext } from "../../support/context.ts";
+import { recordingChecks } from "../../watching/recording-check.ts";
 import { placesOf } from "../../../process/places.ts";
 import { printable } from "../../../process/printable.ts";
 
@@ -33,7 +34,11 @@ export async function doctor(context: CommandContext): Promise<number> {
   const own = await storeChecks(context, places);
   // With `--remote`, the hooks of agents are not checked, because they are on this machine, and not on the machine of
   // the server.
-  const checks = [...own.checks, ...(context.remote === undefined ? await agentChecks(io, places) : [])];
+  const checks = [
+    ...own.checks,
+    ...(context.remote === undefined ? await agentChecks(io, places) : []),
+    ...(await recordingChecks(context)),
+  ];
   const result: DoctorShape = { ...own, ok: checks.every((check) => check.ok), checks };
   if (context.json) context.printJson(result);
   else {

@@ -10,6 +10,8 @@ import { changeLines, type ChangesStyle, countsOf, coverageLines } from "../../r
 import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { secretsLine } from "../../render/secrets.ts";
+import { recordingLine } from "../../render/recording.ts";
+import { recordingHere } from "../../watching/recording-here.ts";
 import { syncNotes } from "../../syncing/sync-notes.ts";
 import type { WithGlobalOptions } from "../../table/with-global-options.ts";
 
@@ -102,10 +104,13 @@ function withAgents({ io, input, remote }: CommandContext, status: StatusShape):
 export async function status(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
   const own = withAgents(context, await workspace.status(context.progress()));
-  const result = { ...own, notes: [...own.notes, ...(await syncNotes(context, own.workspace))] };
+  const recording = await recordingHere(context, workspace, own.recording);
+  const result = { ...own, recording, notes: [...own.notes, ...(await syncNotes(context, own.workspace))] };
   if (context.json) context.printJson(result);
   else {
     const paths = context.paths(workspace);
+    const { paint, worded, io, remote } = context;
+    context.print(recordingLine(recording, { paint, worded, now: io.now(), isRemote: remote !== undefined }));
     const noFolder = result.path === "" ? await noFolderOf(context, result.workspace) : "";
     const style = {
       paint: context.paint,

@@ -1,0 +1,31 @@
+import type { RecorderShape, RecordingShape } from "./shapes.ts";
+
+/** A reason why nothing is recorded, whoever runs, and the next step for a person. */
+export interface RecordingObstacle {
+  readonly reason: string;
+  readonly hint: string;
+}
+
+/**
+ * Returns what is recorded at present. An obstacle outweighs all recorders. A recorder with a trouble counts only as
+ * the reason why nothing is recorded.
+ */
+export function recordingShape(by: readonly RecorderShape[], obstacle?: RecordingObstacle): RecordingShape {
+  if (obstacle !== undefined) return { state: "nothing", by: [...by], ...obstacle };
+  const working = by.filter(({ trouble }) => trouble === undefined);
+  const none = { by: [...by], reason: null, hint: null };
+  if (working.some(({ kind }) => kind !== "agent")) return { state: "everything", ...none };
+  if (working.length > 0) return { state: "tool_calls", ...none };
+  const [{ trouble: reason = null, hint = null } = {}] = by;
+  return { state: "nothing", by: [...by], reason, hint };
+}
+
+/** Returns the shape with further recorders. An obstacle that is a reason of its own stays in force. */
+export function withRecorders(shape: RecordingShape, more: readonly RecorderShape[]): RecordingShape {
+  if (more.length === 0) return shape;
+  const { by, reason, hint } = shape;
+  const isObstacle = reason !== null && by.every(({ trouble }) => trouble !== reason);
+  const known = new Set(by.map(({ kind, pid }) => `${kind} ${pid}`));
+  const all = [...by, ...more.filter(({ kind, pid }) => !known.has(`${kind} ${pid}`))];
+  return recordingShape(all, isObstacle ? { reason, hint: hint ?? "" } : undefined);
+}

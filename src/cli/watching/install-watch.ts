@@ -1,0 +1,140 @@
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { RecorderShape } from "../../api/shapes.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { isThere, readTextIfThere, removeUserFile, replaceUserFile } from "../../process/user-files.ts";
+import { installedAt, type InstalledWatch, installedWatches } from "./installed-watches.ts";
+import { removeIfEmpty, type ServiceManager } from "./service-manager.ts";
+import { serviceName, type WatchService } from "./watch-service.ts";
+
+/** The time within which a service that was started must record, in milliseconds. */
+const START_MS = 20_000;
+/** The time between two looks, in milliseconds. */
+const LOOK_MS = 100;
+
+export interface WatchPlan {
+  readonly name: string;
+  readonly file: string;
+  readonly text: string;
+  /** `same`: the file is there already, with this text. `other`: it is there with another text. */
+  readonly before: "none" | "same" | "other";
+}
+
+/**
+ * Returns the file of a folder's service, without writing it. Throws `REFUSED` if a file of this name is there that this
+ * program has not made.
+ */
+export function planWatch(manager: ServiceManager, service: Omit<WatchService, "made">): WatchPlan {
+  const name = serviceName(service.folder);
+  const file = join(manager.folder, `${name}${manager.ending}`);
+  const known = installedWatches(manager);
+  const made = [...new Set([...missingFolders(manager.folder), ...known.flatMap((one) => one.made)])];
+  const text = manager.textOf(name, { ...service, made });
+  const before = readTextIfThere(file);
+  if (before === undefined) return { name, file, text, before: "none" };
+  if (manager.read(before) === undefined) {
+    throw new ChronicleError("REFUSED", `${file} is there already, and Chronicle has not made it`, {
+      hint: "look at it, move it away, and try again",
+      data: { file },
+    });
+  }
+  return { name, file, text, before: before === text ? "same" : "other" };
+}
+
+/** Returns the folder and those above it that do not exist, the lowest first. */
+function missingFolders(folder: string): string[] {
+  return isThere(folder) ? [] : [folder, ...missingFolders(dirname(folder))];
+}
+
+export interface StartedWatch {
+  /** The watch, once it records; `undefined` if it runs, but does not record yet. */
+  readonly recorder: RecorderShape | undefined;
+}
+
+interface Starting {
+  readonly manager: ServiceManager;
+  /** The workspace whose folder is recorded. */
+  readonly workspace: WorkspaceApi;
+  /** In epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/**
+ * Writes the file of a service, starts the service, and waits until it records. If it cannot be started, removes
+ * everything that was made, and throws `UNAVAILABLE`. A service that runs already from the same file stays as it is.
+ */
+export async function startWatch(plan: WatchPlan, { manager, workspace, now }: Starting): Promise<StartedWatch> {
+  const { name, file, text, before } = plan;
+  if (before === "same" && (await manager.stateOf(name)) === "active") {
+    return { recorder: await watchOf(workspace, 0) };
+  }
+  const from = now();
+  const made = missingFolders(manager.folder);
+  replaceUserFile(file, text);
+  try {
+    await manager.start(name);
+    return { recorder: await untilRecording({ manager, workspace, now }, { name, from }) };
+  } catch (error) {
+    await manager.stop(name).catch((trouble: unknown) => {
+      // The service was never started. What went wrong is in `error`.
+      if (!(trouble instanceof ChronicleError)) throw trouble;
+    });
+    await dropFile(manager, { folder: workspace.path, name, file, made }, true);
+    throw error;
+  }
+}
+
+async function watchOf(workspace: WorkspaceApi, from: number): Promise<RecorderShape | undefined> {
+  const { by } = await workspace.recording();
+  return by.find(
+    ({ kind, since, trouble }) => kind === "watch" && trouble === undefined && Date.parse(since ?? "") >= from,
+  );
+}
+
+/** Resolves to `undefined` if the service still runs at the end of the time, because it may be reading a large folder. */
+async function untilRecording(
+  { manager, workspace, now }: Starting,
+  { name, from }: { readonly name: string; readonly from: number },
+): Promise<RecorderShape | undefined> {
+  let state = "unknown";
+  while (now() - from < START_MS) {
+    const recorder = await watchOf(workspace, from);
+    if (recorder !== undefined) return recorder;
+    state = await manager.stateOf(name);
+    if (manager.startsAtOnce && state !== "active") break;
+    await sleep(LOOK_MS);
+  }
+  if (state === "active") return undefined;
+  throw new ChronicleError("UNAVAILABLE", `the service ${name} was started, and ended again (${state})`, {
+    hint: `see why: \`chronicle -C ${workspace.path} watch\`, in a terminal; nothing stays installed`,
+  });
+}
+
+/**
+ * Ends the service of an installed watch, and removes everything that its installation has made. Returns a note if the
+ * service could not be asked to end, because no service manager runs.
+ */
+export async function removeWatch(manager: ServiceManager, watch: InstalledWatch): Promise<string | undefined> {
+  const lacking = await manager.lacking();
+  if (lacking === undefined) await manager.stop(watch.name);
+  await dropFile(manager, watch, lacking === undefined);
+  return lacking === undefined ? undefined : `${lacking.what}, so nothing was stopped`;
+}
+
+async function dropFile(manager: ServiceManager, { name, file, made }: InstalledWatch, isUp: boolean): Promise<void> {
+  manager.dropLinks(name);
+  if (isThere(file)) removeUserFile(file);
+  for (const folder of made) removeIfEmpty(folder);
+  if (isUp) await manager.reload(name);
+}
+
+/** Throws `NOT_FOUND` if no watch is installed for one of the folders (the first is the one that was typed). */
+export function installedFor(manager: ServiceManager, folders: readonly string[]): InstalledWatch {
+  const found = folders.map((folder) => installedAt(manager, serviceName(folder))).find((one) => one !== undefined);
+  if (found !== undefined) return found;
+  const all = installedWatches(manager).map(({ folder }) => folder);
+  throw new ChronicleError("NOT_FOUND", `no watch is installed for ${folders[0] ?? ""}`, {
+    hint: all.length === 0 ? "none is installed" : `installed for: ${all.join(", ")}`,
+  });
+}

@@ -1,0 +1,68 @@
+import { printable } from "../../process/printable.ts";
+import { factsOf, type InstalledService, readFacts, type WatchService } from "./watch-service.ts";
+
+/** The exit code with which a watch asks to be started again, because the program was replaced (EX_TEMPFAIL). */
+export const START_AGAIN = 75;
+
+/** The variable that tells a watch that a service manager has started it, and starts it again. */
+export const SERVICE_VARIABLE = "CHRONICLE_WATCH_SERVICE";
+
+const FACTS = "Facts=";
+
+/**
+ * Returns the text of a systemd user unit. It is started with the user manager, restarted after a failure, however
+ * often, and ended by SIGTERM.
+ */
+export function systemdUnit(service: WatchService): string {
+  const variables = Object.entries(service.env).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`);
+  return `# Made by \`chronicle watch --install\`; \`chronicle watch --uninstall\` removes it.
+[Unit]
+Description=${withoutSpecifiers(`Chronicle records "${printable(service.folder)}"`)}
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+ExecStart=${commandLine(service.command)}
+${variables.map((line) => `${line}\n`).join("")}Restart=on-failure
+RestartSec=5
+RestartForceExitStatus=${START_AGAIN}
+SuccessExitStatus=${START_AGAIN}
+TimeoutStopSec=60
+
+[Install]
+WantedBy=default.target
+
+[X-Chronicle]
+${FACTS}${factsOf(service)}
+`;
+}
+
+/** Returns the facts of a unit that this program has made; `undefined` for any other text. */
+export function readSystemdUnit(text: string): InstalledService | undefined {
+  const line = text.split("\n").find((one) => one.startsWith(FACTS));
+  return readFacts(line?.slice(FACTS.length));
+}
+
+/**
+ * Returns the value of `ExecStart`. systemd replaces `$NAME` in all words but the path of the program, which is taken as
+ * it is (systemd.service(5)).
+ */
+function commandLine([program = "", ...rest]: readonly string[]): string {
+  return [quoted(program), ...rest.map((word) => quoted(word).replaceAll("$", "$$$$"))].join(" ");
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r" };
+
+/** Quotes a word (systemd.syntax(7)). Control characters become escapes, and `%` is doubled (systemd.unit(5)). */
+function quoted(word: string): string {
+  const inner = word.replaceAll(
+    // oxlint-disable-next-line no-control-regex
+    /[\\"\u0000-\u001f\u007f]/g,
+    (char) => ESCAPES[char] ?? `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
+  return `"${withoutSpecifiers(inner)}"`;
+}
+
+function withoutSpecifiers(text: string): string {
+  return text.replaceAll("%", "%%");
+}

@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import { basename } from "node:path";
+
+/** A service of the user's session that records one folder. */
+export interface WatchService {
+  /** The real path of the folder. */
+  readonly folder: string;
+  /** The absolute path of the program, and its arguments. */
+  readonly command: readonly string[];
+  /** The variables that the command needs besides those of the service manager. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The folders that were made for the service's file. They are removed with the last file in them. */
+  readonly made: readonly string[];
+}
+
+/** The facts of an installed service that its file contains. */
+export type InstalledService = Pick<WatchService, "folder" | "made">;
+
+const PREFIX = "chronicle-watch-";
+const MOST_NAME = 40;
+const MARK_DIGITS = 8;
+
+/**
+ * Returns the name of a folder's service: the name of the folder, for people, and the beginning of the SHA-256 of its
+ * whole path, so that folders of the same name differ.
+ */
+export function serviceName(folder: string): string {
+  const plain = basename(folder)
+    .replaceAll(/[^A-Za-z0-9_.-]+/g, "-")
+    .slice(0, MOST_NAME)
+    .replaceAll(/^[-.]+|[-.]+$/g, "");
+  const mark = createHash("sha256").update(folder).digest("hex").slice(0, MARK_DIGITS);
+  return `${PREFIX}${plain === "" ? "folder" : plain}-${mark}`;
+}
+
+export function isServiceName(name: string): boolean {
+  return name.startsWith(PREFIX);
+}
+
+/**
+ * Reads the facts from their JSON text. Returns `undefined` for a text of another form, because somebody else may have
+ * written the file.
+ */
+export function readFacts(text: string | undefined): InstalledService | undefined {
+  if (text === undefined) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const { folder, made } = (value ?? {}) as Partial<Record<string, unknown>>;
+  if (typeof folder !== "string" || !Array.isArray(made)) return undefined;
+  return { folder, made: made.filter((one) => typeof one === "string") };
+}
+
+/** Returns the facts as one line of JSON. */
+export function factsOf({ folder, made }: InstalledService): string {
+  return JSON.stringify({ folder, made });
+}
