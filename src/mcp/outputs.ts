@@ -135,6 +135,7 @@ export const status = {
   bytes: count,
   read_only: flag,
   signing: z.looseObject({ state: text }),
+  recording: z.looseObject({ state: text }),
   notes: texts,
 } as const;
 

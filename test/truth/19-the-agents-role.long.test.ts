@@ -52,6 +52,8 @@ function personsLines(id: string): readonly (readonly string[])[] {
     ["agents", "install", "claude"],
     ["token", "create", "--role", "operator"],
     ["token", "revoke", "0123"],
+    ["watch", "--install", "."],
+    ["watch", "--uninstall", "."],
   ];
 }
 
