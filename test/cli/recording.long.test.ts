@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { IterationShape, RecordingShape, SessionShape, StatusShape } from "../../src/api/shapes.ts";
 import { ended, Sandbox } from "./sandbox.ts";
 
-const soon = { timeout: 20_000, interval: 50 };
+const soon = { timeout: 60_000, interval: 50 };
 const TRIAL = /^\.chronicle-doctor-/;
 
 /** A watch or server in a process of its own, with what it has said so far. */
@@ -103,12 +103,12 @@ describe("status says first whether anybody records now", () => {
     using box = new OwnProcesses();
     await box.must(["init"]);
     const idle = new Child(box, ["serve", "--idle", "900"]);
-    await vi.waitUntil(async () => (await box.call(["doctor"])).stdout.includes("ok   socket: answered on"), soon);
+    await idle.says("listening on");
     expect(await firstLine(box)).toBe(NOBODY);
     await idle.end();
     const server = new Child(box, ["serve"]);
-    await vi.waitUntil(async () => (await recording(box)).state === "everything", soon);
-    expect(await recording(box)).toMatchObject({ by: [{ kind: "server", pid: server.pid }] });
+    await server.says("is workspace");
+    expect(await recording(box)).toMatchObject({ state: "everything", by: [{ kind: "server", pid: server.pid }] });
     expect(await recordingCheck(box)).toMatch(/ok {3}recording: chronicle serve since .*; an edit was recorded after/);
     await server.end();
     expect(await firstLine(box)).toBe(NOBODY);

@@ -51,7 +51,7 @@ function configured(): string[] {
   return all.filter((path) => !path.startsWith("chronicle")).toSorted();
 }
 
-const soon = { timeout: 20_000, interval: 100 };
+const soon = { timeout: 60_000, interval: 100 };
 
 describe("chronicle watch --install", () => {
   it("records a folder of any name from then on, and is removed without a trace", async () => {
@@ -83,7 +83,7 @@ describe("chronicle watch --install", () => {
 
     expect(must("watch", "--uninstall", folder).stdout).toContain("removed: the watch of ");
     expect(configured()).toEqual(before);
-    expect(manager.output).toContain("recorded 1 change; see: chronicle show");
+    expect(manager.output).toMatch(/^recorded 1 change; see: chronicle .* show /m);
     expect(recording(folder)).toMatchObject({ state: "nothing", by: [] });
     expect(run("watch", "--uninstall", folder)).toMatchObject({
       code: 3,
@@ -133,6 +133,19 @@ describe("chronicle watch --install", () => {
     const ran = run("watch", "--install", ".");
     expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining(`${verb} was refused. (exit code 1)`)]);
     expect([configured(), manager.started]).toEqual([[], []]);
+  });
+
+  it("renews a unit of an earlier installation, which stays as it was if that fails", () => {
+    must("watch", "--install", ".");
+    const [name = ""] = readdirSync(units).filter((file) => file.endsWith(".service"));
+    const earlier = readFileSync(join(units, name), "utf8").replace("RestartSec=5", "RestartSec=1");
+    writeFileSync(join(units, name), earlier);
+    manager.set("failing", "restart");
+    expect(run("watch", "--install", ".").code).toBe(1);
+    expect(readFileSync(join(units, name), "utf8")).toBe(earlier);
+    manager.set("failing", "");
+    expect(must("watch", "--install", ".").stdout).toMatch(/^renewed: .*recording since/);
+    expect(readFileSync(join(units, name), "utf8")).not.toBe(earlier);
   });
 
   it("leaves nothing installed if the service cannot run", () => {

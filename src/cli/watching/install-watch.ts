@@ -17,8 +17,8 @@ export interface WatchPlan {
   readonly name: string;
   readonly file: string;
   readonly text: string;
-  /** `same`: the file is there already, with this text. `other`: it is there with another text. */
-  readonly before: "none" | "same" | "other";
+  /** The present text of the file; `undefined` if there is no file. */
+  readonly before: string | undefined;
 }
 
 /**
@@ -32,14 +32,13 @@ export function planWatch(manager: ServiceManager, service: Omit<WatchService, "
   const made = [...new Set([...missingFolders(manager.folder), ...known.flatMap((one) => one.made)])];
   const text = manager.textOf(name, { ...service, made });
   const before = readTextIfThere(file);
-  if (before === undefined) return { name, file, text, before: "none" };
-  if (manager.read(before) === undefined) {
+  if (before !== undefined && manager.read(before) === undefined) {
     throw new ChronicleError("REFUSED", `${file} is there already, and Chronicle has not made it`, {
       hint: "look at it, move it away, and try again",
       data: { file },
     });
   }
-  return { name, file, text, before: before === text ? "same" : "other" };
+  return { name, file, text, before };
 }
 
 /** Returns the folder and those above it that do not exist, the lowest first. */
@@ -62,11 +61,11 @@ interface Starting {
 
 /**
  * Writes the file of a service, starts the service, and waits until it records. If it cannot be started, removes
- * everything that was made, and throws `UNAVAILABLE`. A service that runs already from the same file stays as it is.
+ * everything that was made, and throws `UNAVAILABLE`; a file that was there before gets its text back. A service that runs already from the same file stays as it is.
  */
 export async function startWatch(plan: WatchPlan, { manager, workspace, now }: Starting): Promise<StartedWatch> {
   const { name, file, text, before } = plan;
-  if (before === "same" && (await manager.stateOf(name)) === "active") {
+  if (before === text && (await manager.stateOf(name)) === "active") {
     return { recorder: await watchOf(workspace, 0) };
   }
   const from = now();
@@ -76,13 +75,21 @@ export async function startWatch(plan: WatchPlan, { manager, workspace, now }: S
     await manager.start(name);
     return { recorder: await untilRecording({ manager, workspace, now }, { name, from }) };
   } catch (error) {
-    await manager.stop(name).catch((trouble: unknown) => {
-      // The service was never started. What went wrong is in `error`.
-      if (!(trouble instanceof ChronicleError)) throw trouble;
-    });
-    await dropFile(manager, { folder: workspace.path, name, file, made }, true);
+    if (before === undefined) await takeBack(manager, { folder: workspace.path, name, file, made });
+    else {
+      replaceUserFile(file, before);
+      await manager.reload(name);
+    }
     throw error;
   }
+}
+
+async function takeBack(manager: ServiceManager, watch: InstalledWatch): Promise<void> {
+  await manager.stop(watch.name).catch((trouble: unknown) => {
+    // The service may never have been started. The caller throws the error that stands for all of it.
+    if (!(trouble instanceof ChronicleError)) throw trouble;
+  });
+  await dropFile(manager, watch, true);
 }
 
 async function watchOf(workspace: WorkspaceApi, from: number): Promise<RecorderShape | undefined> {
@@ -107,7 +114,7 @@ async function untilRecording(
   }
   if (state === "active") return undefined;
   throw new ChronicleError("UNAVAILABLE", `the service ${name} was started, and ended again (${state})`, {
-    hint: `see why: \`chronicle -C ${workspace.path} watch\`, in a terminal; nothing stays installed`,
+    hint: `see why: \`chronicle -C ${workspace.path} watch\`, in a terminal`,
   });
 }
 

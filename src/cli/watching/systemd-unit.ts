@@ -1,11 +1,5 @@
 import { printable } from "../../process/printable.ts";
-import { factsOf, type InstalledService, readFacts, type WatchService } from "./watch-service.ts";
-
-/** The exit code with which a watch asks to be started again, because the program was replaced (EX_TEMPFAIL). */
-export const START_AGAIN = 75;
-
-/** The variable that tells a watch that a service manager has started it, and starts it again. */
-export const SERVICE_VARIABLE = "CHRONICLE_WATCH_SERVICE";
+import { factsOf, type InstalledService, readFacts, START_AGAIN, type WatchService } from "./watch-service.ts";
 
 const FACTS = "Facts=";
 

@@ -1,6 +1,12 @@
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
 
+/** The exit code with which a watch asks to be started again, because the program was replaced (EX_TEMPFAIL). */
+export const START_AGAIN = 75;
+
+/** The variable that tells a watch that a service manager has started it, and starts it again. */
+export const SERVICE_VARIABLE = "CHRONICLE_WATCH_SERVICE";
+
 /** A service of the user's session that records one folder. */
 export interface WatchService {
   /** The real path of the folder. */

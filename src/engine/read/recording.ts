@@ -29,6 +29,10 @@ export async function recordingOf(
     const { message: reason, hint = "`chronicle verify` names the damage" } = damage;
     return recordingShape([], { reason: `the history is damaged: ${reason}`, hint });
   }
+  if (context.isCopy === true) {
+    const hint = "`chronicle status` without --upstream says whether the folder is recorded";
+    return recordingShape([], { reason: "this is the mirror of the origin's history, which the origin records", hint });
+  }
   const archived = await archivedSince(context);
   if (archived !== undefined) {
     const hint = `to record again: \`chronicle workspaces unarchive ${context.workspaceId}\``;

@@ -16,8 +16,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { installedWatches, surroundingsOf } from "../../watching/installed-watches.ts";
 import { installedFor, planWatch, removeWatch, startWatch, type WatchPlan } from "../../watching/install-watch.ts";
 import { type ServiceManager, serviceManager } from "../../watching/service-manager.ts";
-import { SERVICE_VARIABLE } from "../../watching/systemd-unit.ts";
-import type { WatchService } from "../../watching/watch-service.ts";
+import { SERVICE_VARIABLE, type WatchService } from "../../watching/watch-service.ts";
 
 const VERBS = ["install", "uninstall", "list"] as const;
 
@@ -115,13 +114,18 @@ async function pathAround(context: CommandContext, folder: string): Promise<stri
   }
 }
 
-const STATES = { none: "installed", other: "renewed", same: "unchanged" } as const;
+type InstallState = "installed" | "renewed" | "unchanged";
+
+function stateOf({ text, before }: WatchPlan): InstallState {
+  if (before === undefined) return "installed";
+  return before === text ? "unchanged" : "renewed";
+}
 
 interface InstalledShape {
   readonly folder: string;
   readonly name: string;
   readonly file: string;
-  readonly state: (typeof STATES)[keyof typeof STATES];
+  readonly state: InstallState;
   readonly recorder: RecorderShape | null;
 }
 
@@ -136,10 +140,11 @@ async function install(context: CommandContext, manager: ServiceManager): Promis
   const installed: InstalledShape[] = [];
   for (const typed of folders) {
     const workspace = await workspaceFor(context, typed);
-    const { name, file, text, before } = planWatch(manager, serviceOf(context, workspace.path));
+    const planned = planWatch(manager, serviceOf(context, workspace.path));
+    const { name, file } = planned;
     const how = { manager, workspace, now: () => context.io.now() };
-    const { recorder = null } = await startWatch({ name, file, text, before }, how);
-    const shape = { folder: workspace.path, name, file, state: STATES[before], recorder };
+    const { recorder = null } = await startWatch(planned, how);
+    const shape = { folder: workspace.path, name, file, state: stateOf(planned), recorder };
     installed.push(shape);
     if (!context.json) for (const line of installedLines(context, shape)) context.print(line);
   }

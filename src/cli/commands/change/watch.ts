@@ -8,7 +8,7 @@ import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { besideNote } from "../../render/recording.ts";
 import { recordingHere } from "../../watching/recording-here.ts";
-import { START_AGAIN, SERVICE_VARIABLE } from "../../watching/systemd-unit.ts";
+import { SERVICE_VARIABLE, START_AGAIN } from "../../watching/watch-service.ts";
 import { isAboutServices, watchServices } from "./watch-services.ts";
 
 /** The interval at which a watch that is a service checks whether the program was replaced, in milliseconds. */
