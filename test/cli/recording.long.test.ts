@@ -99,7 +99,7 @@ describe("status says first whether anybody records now", () => {
     expect(await recordingCheck(box)).toContain("ok   recording: NOT RECORDING between commands");
   });
 
-  it("a server that was started to stay, and not one that ends when it is idle", async () => {
+  it("a server that was started to stay, and not one that ends when it is idle", { timeout: 300_000 }, async () => {
     using box = new OwnProcesses();
     await box.must(["init"]);
     const idle = new Child(box, ["serve", "--idle", "900"]);
