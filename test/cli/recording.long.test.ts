@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
@@ -113,6 +113,21 @@ describe("status says first whether anybody records now", () => {
     await server.end();
     expect(await firstLine(box)).toBe(NOBODY);
   });
+});
+
+it("status names the sync of a folder that runs in a process of its own", { timeout: 300_000 }, async () => {
+  using origin = new OwnProcesses();
+  using box = new OwnProcesses();
+  origin.write("a", "1");
+  const server = new Child(origin, ["serve", "--replication"]);
+  await server.says("is workspace");
+  const sync = new Child(box, ["replicate", ".", "--connect", join(origin.store, "run", "serve.sock")]);
+  await vi.waitUntil(() => existsSync(join(box.project, "a")), soon);
+  await vi.waitUntil(async () => (await recording(box)).state === "everything", soon);
+  expect(await recording(box)).toMatchObject({ by: [{ kind: "sync", pid: sync.pid }] });
+  await sync.end();
+  expect(await firstLine(box)).toBe(NOBODY);
+  await server.end();
 });
 
 describe("doctor", () => {

@@ -5,6 +5,7 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { withRecorders } from "../../api/recording.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { whoAnswers } from "../../daemon/ask-server.ts";
+import { findSyncProcess } from "../../daemon/find-sync-process.ts";
 import { isOwnAddress, ownUid, runFolder } from "../../daemon/run-folder.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { placesOf } from "../../process/places.ts";
@@ -52,16 +53,20 @@ async function serverOf(context: CommandContext, workspace: string): Promise<Rec
   });
 }
 
+/** Asks the process that runs the folder's sync: one in the foreground (`chronicle replicate`), or the store's server. */
 async function syncOf(context: CommandContext, workspace: string): Promise<RecorderShape[]> {
   const { io, input } = context;
   const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
-  if (new NodeDisk().lstat(join(home, "workspaces", workspace, "upstream")) === undefined) return [];
+  const disk = new NodeDisk();
+  if (disk.lstat(join(home, "workspaces", workspace, "upstream")) === undefined) return [];
   const { runningClient } = await import("../syncing/sync-client.ts");
+  const findOther = findSyncProcess(disk, { env: io.env, home, uid: ownUid() }, io.version);
   return orNone(async () => {
-    await using client = await runningClient(context);
+    const other = await findOther(workspace);
+    await using client = other ?? (await runningClient(context));
     const sync = (await client?.syncs.list())?.find(({ id }) => id === workspace);
     if (sync === undefined || !RECORDING.has(sync.state)) return [];
-    return [{ kind: "sync", actor: null, since: null, pid: null }];
+    return [{ kind: "sync", actor: null, since: null, pid: other?.pid ?? null }];
   });
 }
 
