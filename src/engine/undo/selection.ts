@@ -178,8 +178,8 @@ async function workOfTurn(context: Context, asked: string, of: TurnsOf): Promise
 }
 
 /**
- * Returns the work of the last turn with work left (`hasWorkLeft`). Throws `NOT_FOUND` if there is no such turn. A turn
- * that changed nothing is not considered.
+ * Returns the work of the last turn with work left (`hasWorkLeft`). Throws `NOT_FOUND` if there is no such turn. Turns
+ * whose actions changed nothing by themselves come last: an ambiguous change may still be theirs.
  */
 export async function lastTurnWith(
   context: Context,
@@ -188,7 +188,7 @@ export async function lastTurnWith(
 ): Promise<ChosenWork> {
   const all = await allTurns(context, of);
   lastTurn(all);
-  let rest = { ...all, actions: all.actions.filter((one) => one.state === "open" || hasChanged(one)) };
+  let rest = all;
   for (let last = findLastTurn(rest); last !== undefined; last = findLastTurn(rest)) {
     const { turn, session } = last;
     const work = await workIn(context, all, last);

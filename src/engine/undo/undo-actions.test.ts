@@ -93,7 +93,7 @@ describe("undo of actions", () => {
     expect(told.changes.map((one) => one.path)).toEqual(["f", "g"]);
     await workspace.undo({ turn: "last" });
     expect([project.read("f"), project.read("g")]).toEqual([text(["one", "ONE"]), "g\n"]);
-    expect((await workspace.undo({ turn: "last" })).notes).toEqual([expect.stringContaining("undone already")]);
+    expect((await workspace.undo({ turn: "t2" })).notes).toEqual([expect.stringContaining("undone already")]);
     await workspace.undo({ session: "s" });
     expect(project.read("f")).toBe(BASE);
   });
@@ -180,7 +180,7 @@ describe("undo of actions", () => {
   });
 
   it("a change that only calls of one turn can have made belongs to the turn and session, even if one call never ran", async () => {
-    for (const selection of [{ turn: "last" }, { session: "s" }]) {
+    for (const selection of [{ turn: "last" }, { turn: "t" }, { session: "s" }]) {
       await using project = new Project();
       project.write("f", "f\n");
       const workspace = await project.init();
@@ -195,7 +195,8 @@ describe("undo of actions", () => {
       expect((await workspace.undo({ ...selection, dryRun: true })).changes).toMatchObject([{ path: "f" }]);
       await workspace.undo(selection);
       expect(project.read("f")).toBe("f\n");
-      expect((await workspace.undo({ ...selection })).notes).toEqual([expect.stringContaining("undone already")]);
+      const again = "turn" in selection ? { turn: "t" } : selection;
+      expect((await workspace.undo(again)).notes).toEqual([expect.stringContaining("undone already")]);
       await workspace.redo();
       expect(project.read("f")).toBe("made\n");
     }

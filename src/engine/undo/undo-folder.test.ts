@@ -51,14 +51,15 @@ describe("undo after somebody removed the folder", () => {
     expect(Object.keys(project.tree())).toEqual(["dir", "dir/new"]);
   });
 
-  it("is refused if a file is in the folder's place, and does not overwrite the file", async () => {
+  it("is a conflict if a file is in the folder's place, and does not overwrite the file", async () => {
     await using project = new Project();
     project.write("dir/f", "f\n");
     const workspace = await project.init();
     await workspace.action({ type: "delete_file", payload: { path: "dir/f" } }, () => project.remove("dir/f"));
     project.remove("dir");
     project.write("dir", "a file\n");
-    await expect(workspace.undo()).rejects.toMatchObject({ code: "REFUSED" });
+    await expect(workspace.undo({ exact: true })).rejects.toMatchObject({ code: "REFUSED" });
+    expect((await workspace.undo()).unmerged).toMatchObject([{ path: "dir/f", reason: "folder" }]);
     expect(project.read("dir")).toBe("a file\n");
   });
 

@@ -1,6 +1,8 @@
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { it } from "vitest";
+import { found } from "../../../test/model/model-expect.ts";
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
+import type { UndoShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { openSimStore } from "../../testing/sim-store.ts";
 
@@ -89,14 +91,103 @@ function isCovered({ id, at, what }: Done, all: readonly Done[], undone: Readonl
   return what === "edit" && later.some((one) => one.what === "edit" && one.at === at && !undone.has(one.id));
 }
 
-/** Redoes the last undo. Returns false if it merged with nothing, and its file was edited since: then it is refused. */
-async function redone(workspace: WorkspaceApi): Promise<boolean> {
-  try {
-    expect((await workspace.redo()).unmerged).toEqual([]);
-    return true;
-  } catch (error) {
-    expect(error).toMatchObject({ code: "REFUSED", data: { edited: [{ path: "shared" }] } });
-    return false;
+/** A history that is played with the engine, and the model of it. */
+class History {
+  readonly #disk: SimDisk;
+  readonly #workspace: WorkspaceApi;
+  #mine = 0;
+  readonly #done: Done[] = [];
+  readonly #undone = new Set<string>();
+  /**
+   * For each undo that can still be redone, the ids of the actions that it inverted. The newest undo is last. After a new
+   * action, no undo can be redone.
+   */
+  #redoable: (readonly string[])[] = [];
+  /** The ids of the actions that a step of the undo stack stands for: an action, or an undo that was redone. */
+  readonly #members = new Map<string, readonly string[]>();
+
+  constructor(disk: SimDisk, workspace: WorkspaceApi) {
+    this.#disk = disk;
+    this.#workspace = workspace;
+  }
+
+  async play(step: Step): Promise<void> {
+    if (step.what === "undo" || step.what === "agent") await this.#undoOf(step);
+    else if (step.what === "last") await this.#undoLast();
+    else if (step.what === "redo") await this.#redo();
+    else if (step.what === "mine") this.#edit();
+    else await this.#act(step.what, step);
+    found(present(this.#disk)).toEqual(modelled(this.#done, this.#undone, this.#mine));
+    const operations = (await this.#workspace.operations()).filter((one) => one.kind === "action");
+    found(new Set(operations.filter((one) => one.undone).map((one) => one.id))).toEqual(this.#undone);
+  }
+
+  /** Undoes one action, or all actions of an agent. */
+  async #undoOf({ what, who, which }: Step): Promise<void> {
+    const chosen = this.#done.filter((one) => !isCovered(one, this.#done, this.#undone));
+    const of =
+      what === "agent"
+        ? this.#done.filter((one) => one.who === who)
+        : chosen.slice(which % Math.max(1, chosen.length)).slice(0, 1);
+    if (what === "undo" && of[0] === undefined) return;
+    const taken = of.filter((one) => !this.#undone.has(one.id)).map((one) => one.id);
+    const result = await this.#workspace.undo(what === "agent" ? { actor: who } : { action: of[0]?.id ?? "" });
+    found(result.unmerged).toEqual([]);
+    found(result.changes.length > 0).toBe(taken.length > 0);
+    this.#took(result, taken);
+  }
+
+  /** Undoes the last operation, unless that would be a conflict with a later edit of an agent. */
+  async #undoLast(): Promise<void> {
+    const { undoable } = await this.#workspace.recent();
+    const taken = (this.#members.get(undoable ?? "") ?? []).filter((id) => !this.#undone.has(id));
+    const after = new Set([...this.#undone, ...taken]);
+    const isConflict = this.#done.some((one) => taken.includes(one.id) && isCovered(one, this.#done, after));
+    if (undoable === null || isConflict) return;
+    const result = await this.#workspace.undo();
+    found([result.unmerged, result.skipped]).toEqual([[], []]);
+    this.#took(result, taken);
+  }
+
+  #took({ undo_id: id }: UndoShape, taken: readonly string[]): void {
+    for (const one of taken) this.#undone.add(one);
+    if (taken.length > 0) this.#redoable.push(taken);
+    this.#members.set(id ?? "", taken);
+  }
+
+  /** Redoes the last undo. If that undo merged with nothing, and its file was edited since, the redo is refused. */
+  async #redo(): Promise<void> {
+    const back = this.#redoable.at(-1);
+    if (back === undefined) return;
+    try {
+      found((await this.#workspace.redo()).unmerged).toEqual([]);
+      for (const id of back) this.#undone.delete(id);
+      this.#redoable.pop();
+    } catch (error) {
+      found(error).toMatchObject({ code: "REFUSED", data: { edited: [{ path: "shared" }] } });
+    }
+  }
+
+  #edit(): void {
+    this.#mine += 1;
+    write(this.#disk, "/proj/shared", modelled(this.#done, this.#undone, this.#mine)["shared"] ?? "");
+  }
+
+  async #act(what: "edit" | "create" | "folder", { who, which }: Step): Promise<void> {
+    // Codex has the even places, Claude the odd ones.
+    const at = (which % (PLACES / 2)) * 2 + (who === "codex" ? 0 : 1);
+    const n = this.#done.length;
+    const path = { edit: "shared", create: `own-${n}`, folder: `dir-${n}/own` }[what];
+    const request = { type: "write_file", payload: { path }, actor: who };
+    const id = await this.#workspace.action(request, (action) => {
+      const next = [...this.#done, { id: action?.id ?? "", who, at, what }];
+      if (what === "folder") this.#disk.makeFolder(`/proj/dir-${n}`, 0o755);
+      write(this.#disk, `/proj/${path}`, modelled(next, this.#undone, this.#mine)[path] ?? "");
+      return action?.id ?? "";
+    });
+    this.#members.set(id, [id]);
+    this.#done.push({ id, who, at, what });
+    this.#redoable = [];
   }
 }
 
@@ -104,72 +195,12 @@ it("undo and redo of any actions, in any order, leave what the actions in force 
   const property = fc.asyncProperty(steps, async (all) => {
     const folder = { folder: 0o755 };
     const disk = SimDisk.fromTree({ "/store": folder, "/config": folder, "/root": folder, "/proj": folder });
-    let mine = 0;
-    write(disk, "/proj/shared", modelled([], new Set(), mine)["shared"] ?? "");
+    write(disk, "/proj/shared", modelled([], new Set(), 0)["shared"] ?? "");
     const store = await openSimStore(disk, { firstId: 0 });
     const workspace = await store.open({ folder: "/proj", create: true });
-    const done: Done[] = [];
-    const undone = new Set<string>();
-    /**
-     * For each undo that can still be redone, the ids of the actions that it inverted. The newest undo is last. After a
-     * new action, no undo can be redone.
-     */
-    let redoable: (readonly string[])[] = [];
-    /** The ids of the actions that a step of the undo stack stands for: an action, or an undo that was redone. */
-    const members = new Map<string, readonly string[]>();
-    for (const { what, who, which } of all) {
-      if (what === "undo" || what === "agent") {
-        const chosen = done.filter((one) => !isCovered(one, done, undone));
-        const of =
-          what === "agent"
-            ? done.filter((one) => one.who === who)
-            : chosen.slice(which % Math.max(1, chosen.length)).slice(0, 1);
-        const taken = of.filter((one) => !undone.has(one.id)).map((one) => one.id);
-        if (what === "undo" && of[0] === undefined) continue;
-        const result = await workspace.undo(what === "agent" ? { actor: who } : { action: of[0]?.id ?? "" });
-        expect(result.unmerged).toEqual([]);
-        expect(result.changes.length > 0).toBe(taken.length > 0);
-        for (const id of taken) undone.add(id);
-        if (taken.length > 0) redoable.push(taken);
-        members.set(result.undo_id ?? "", taken);
-      } else if (what === "last") {
-        const { undoable } = await workspace.recent();
-        const taken = (members.get(undoable ?? "") ?? []).filter((id) => !undone.has(id));
-        const after = new Set([...undone, ...taken]);
-        if (undoable === null || done.some((one) => taken.includes(one.id) && isCovered(one, done, after))) continue;
-        const result = await workspace.undo();
-        expect([result.unmerged, result.skipped]).toEqual([[], []]);
-        for (const id of taken) undone.add(id);
-        redoable.push(taken);
-        members.set(result.undo_id ?? "", taken);
-      } else if (what === "redo") {
-        const back = redoable.pop();
-        if (back === undefined) continue;
-        if (await redone(workspace)) for (const id of back) undone.delete(id);
-        else redoable.push(back);
-      } else if (what === "mine") {
-        mine += 1;
-        write(disk, "/proj/shared", modelled(done, undone, mine)["shared"] ?? "");
-      } else {
-        // Codex has the even places, Claude the odd ones.
-        const at = (which % (PLACES / 2)) * 2 + (who === "codex" ? 0 : 1);
-        const n = done.length;
-        const path = { edit: "shared", create: `own-${n}`, folder: `dir-${n}/own` }[what];
-        const id = await workspace.action({ type: "write_file", payload: { path }, actor: who }, (action) => {
-          const next = [...done, { id: action?.id ?? "", who, at, what }];
-          if (what === "folder") disk.makeFolder(`/proj/dir-${n}`, 0o755);
-          write(disk, `/proj/${path}`, modelled(next, undone, mine)[path] ?? "");
-          return action?.id ?? "";
-        });
-        members.set(id, [id]);
-        done.push({ id, who, at, what });
-        redoable = [];
-      }
-      expect(present(disk)).toEqual(modelled(done, undone, mine));
-      const operations = (await workspace.operations()).filter((one) => one.kind === "action");
-      expect(new Set(operations.filter((one) => one.undone).map((one) => one.id))).toEqual(undone);
-    }
-    expect((await workspace.verify()).problems).toEqual([]);
+    const history = new History(disk, workspace);
+    for (const step of all) await history.play(step);
+    found((await workspace.verify()).problems).toEqual([]);
     await workspace.close();
     await store.close();
   });
