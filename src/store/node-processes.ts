@@ -112,7 +112,11 @@ const STAT_BYTES = 1_024;
  */
 function stateOf(disk: Disk, pid: number): "dead" | "stopped" | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
-  const letter = stat?.slice(stat.lastIndexOf(")") + 1).trimStart().charAt(0) ?? "";
+  const letter =
+    stat
+      ?.slice(stat.lastIndexOf(")") + 1)
+      .trimStart()
+      .charAt(0) ?? "";
   if (/[ZX]/.test(letter)) return "dead";
   return /[Tt]/.test(letter) ? "stopped" : undefined;
 }
