@@ -1,5 +1,6 @@
 import { actionSession } from "./action-session.ts";
 import { baseline } from "./baseline.ts";
+import { blameLines } from "./blame-lines.ts";
 import { commandBracket } from "./command-bracket.ts";
 import { diskUsed } from "./disk-used.ts";
 import { fewChanges } from "./few-changes.ts";
@@ -58,6 +59,7 @@ const BENCHES: readonly Bench[] = [
   serveRead,
   serveWrite,
   serveHistory,
+  blameLines,
   serveEvents,
   serveMany,
   filterSpeed,

@@ -268,7 +268,7 @@ it("the fields of shapes are pinned: fields may be added, none is renamed", () =
       "HeadShape": "workspace seq hash log_root root note key",
       "HealedContentShape": "from",
       "HurtContentShape": "hash needed_by",
-      "IterationShape": "iteration timestamp size hash deleted? kind permissions seq cause actor session? action? turn? pruned_by? erased_by? upstream? replica?",
+      "IterationShape": "iteration timestamp size hash deleted? kind permissions seq cause actor session? action? turn? transaction? operation? pruned_by? erased_by? upstream? replica? patch? binary? too_large? no_room? protected? erased? pruned?",
       "LogEventShape": "seq ts record_id op hash prev_hash recursion_depth record",
       "ManifestFileShape": "kind hash size mtime_ms permissions path_b64?",
       "ManifestShape": "number id timestamp parent root files",

@@ -143,6 +143,81 @@ export interface HistoryOptions {
   readonly limit?: number;
   /** Only iterations after this number. */
   readonly after?: number;
+  /** True to add what each iteration changed, as a patch (default: false). */
+  readonly patch?: boolean;
+}
+
+export interface BlameOptions {
+  /** A moment. Default: the present content, with edits on disk that are not recorded yet. */
+  readonly at?: string;
+  /** The first and the last line to answer about, from 1. Default: all lines. */
+  readonly fromLine?: number;
+  readonly toLine?: number;
+}
+
+/**
+ * The origin of some lines of a file:
+ * - `recorded`: an iteration that somebody made. `actor` names who.
+ * - `nobody`: a change that was found on disk, and that belongs to no recorded work.
+ * - `baseline`: the content with which the history of the workspace began.
+ * - `earlier`: the lines are older than `iteration`, and the contents before it are no longer kept.
+ * - `between`: one of the iterations `first_iteration` to `iteration`. The contents between them are no longer kept.
+ * - `unrecorded`: an edit on disk that is not recorded yet.
+ */
+export type BlameKind = "recorded" | "nobody" | "baseline" | "earlier" | "between" | "unrecorded";
+
+/** Who wrote some lines of a file, and when. Absent fields are not known. */
+export interface BlameOriginShape {
+  kind: BlameKind;
+  /** The path at that time. It differs from the path of the answer if the file was renamed since. */
+  path: string;
+  path_b64?: string;
+  /** `null` for an edit that is not recorded yet. */
+  iteration: number | null;
+  /** Only for `between`. */
+  first_iteration?: number;
+  seq: number | null;
+  /** Epoch milliseconds; `null` for an edit that is not recorded yet. */
+  timestamp: number | null;
+  /** Empty for an edit that is not recorded yet. */
+  cause: string;
+  /** Empty unless `kind` is `recorded`. */
+  actor: string;
+  session?: string;
+  action?: string;
+  turn?: string;
+  /** The operation for `undo`, if the change was one by itself, such as a write. */
+  operation?: string;
+  /** The action's summary, or the command of the run. Secrets are masked. */
+  title?: string;
+  /** The replica that wrote the change back. */
+  replica?: string;
+}
+
+export interface BlameLineShape {
+  /** From 1. */
+  line: number;
+  /** The index of the line's origin in `origins`. */
+  origin: number;
+  /** The line without its end. Bytes that are not UTF-8 are replaced, and `text_b64` has the exact bytes. */
+  text: string;
+  text_b64?: string;
+}
+
+/** The lines of a file, each with its origin. */
+export interface BlameShape extends Classed {
+  path: string;
+  path_b64?: string;
+  /** The iteration whose lines these are; `null` if edits on disk that are not recorded yet are among them. */
+  iteration: number | null;
+  /** The number of all lines of the content. */
+  total_lines: number;
+  /** True if the path is deleted at the moment. The lines are those of the last content. */
+  deleted?: true;
+  origins: BlameOriginShape[];
+  lines: BlameLineShape[];
+  /** Notes for people: why some lines have no exact origin. */
+  notes: string[];
 }
 
 export interface EventsOptions {
@@ -206,6 +281,13 @@ export interface FileApi {
    * names recorded paths with the same file name.
    */
   history(path: string, options?: HistoryOptions): Promise<IterationShape[]>;
+  /**
+   * Returns the lines of a file, each with the iteration that wrote it and its actor. A file that was renamed is followed
+   * to its earlier paths. Lines that an undo or a restore brought back belong to whoever wrote them first. Throws
+   * `REFUSED` for a folder, a link and a binary file, `LIMIT_EXCEEDED` for a content of more than 32 MiB, and the errors
+   * of `file`.
+   */
+  blame(path: string, options?: BlameOptions): Promise<BlameShape>;
   /**
    * Returns a content by its hash. Throws `NOT_FOUND` if this workspace never had the content (for a path, a version, a
    * conflict, a base or a filter), `PRUNED` if it was pruned, and `ERASED` if it was erased.

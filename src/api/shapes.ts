@@ -482,6 +482,10 @@ export interface IterationShape {
   session?: string;
   action?: string;
   turn?: string;
+  /** The innermost transaction in which the change was made, if `action` was not itself within it. */
+  transaction?: string;
+  /** The id of the operation that made the change, if it was one by itself: a write, a restore, an undo, a redo. */
+  operation?: string;
   /** The event that pruned the iteration. The content of the iteration may be gone. Absent if it was not pruned. */
   pruned_by?: number;
   /** The event that erased the iteration's content. */
@@ -493,6 +497,18 @@ export interface IterationShape {
    * the replica's own log.
    */
   replica?: { id: string; local_seq: number };
+  /**
+   * Only if patches were requested: what the iteration changed, as a unified diff, or the reason why there is none. The
+   * fields have the same meanings as in `ChangeShape`. If the patches reach the limit of one answer, the oldest
+   * iterations have none.
+   */
+  patch?: string;
+  binary?: boolean;
+  too_large?: boolean;
+  no_room?: true;
+  protected?: true;
+  erased?: true;
+  pruned?: true;
 }
 
 /**

@@ -114,6 +114,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   actions: async () => (await import("./commands/look/sessions.ts")).actions,
   agents: async () => (await import("./commands/serve/agents.ts")).agents,
   bisect: async () => (await import("./commands/look/bisect.ts")).bisect,
+  blame: async () => (await import("./commands/look/blame.ts")).blame,
   cat: async () => (await import("./commands/look/files.ts")).cat,
   changes: async () => (await import("./commands/look/diff.ts")).changes,
   compact: async () => (await import("./commands/keep/upkeep.ts")).compact,

@@ -53,6 +53,7 @@ const REQUESTS = {
   rollback: history.rollback,
 
   history: file.fileHistory,
+  blame: file.blame,
   putFile: file.putFile,
   makeFolder: file.makeFolder,
   deleteFile: file.deleteFile,

@@ -41,6 +41,7 @@ export type Asked =
 /** The commands that the process carries out. */
 export const RESIDENT_COMMANDS: readonly string[] = [
   "actions",
+  "blame",
   "cat",
   "changes",
   "conflicts",

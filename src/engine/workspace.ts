@@ -15,6 +15,7 @@ import { answer } from "./log/answer.ts";
 import { endAgentSession, startAgentSession } from "./actions/agent-session.ts";
 import { agentView, forbidden, recordRefusal } from "./actions/agent-view.ts";
 import { closedOutside } from "./actions/outside.ts";
+import { blame } from "./read/blame.ts";
 import { compact } from "./upkeep/compact.ts";
 import { configOf, configure } from "./commit/config.ts";
 import { listConflicts, resolveConflict } from "./undo/conflicts.ts";
@@ -178,6 +179,12 @@ export class Workspace implements api.WorkspaceApi {
 
   history(path: string, options: files.HistoryOptions = {}): Promise<shapes.IterationShape[]> {
     return this.#queue.read(() => historyOf(this.#context, path, options));
+  }
+
+  blame(path: string, options: files.BlameOptions = {}): Promise<files.BlameShape> {
+    const work = () => blame(this.#context, path, options);
+    // Only the present content needs a look at the disk.
+    return options.at === undefined || options.at === "now" ? this.#queue.readInTurn(work) : this.#queue.read(work);
   }
 
   files(options: files.ListFilesOptions = {}): Promise<files.FileListShape> {

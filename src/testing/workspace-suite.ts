@@ -73,6 +73,34 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect([old.iteration, await textOf(old.pieces())]).toEqual([1, "one"]);
       });
 
+      test("the lines of a file have their authors, and its history has patches", async () => {
+        await ws.putFile("blamed.txt", bytes("one\n"), { actor: "ann" });
+        await ws.putFile("blamed.txt", bytes("one\ntwo\n"), { actor: "bob" });
+        await ws.moveFile("blamed.txt", "renamed.txt");
+        const { lines, origins, path, total_lines: total, iteration } = await ws.blame("renamed.txt");
+        expect([path, total, iteration]).toEqual(["renamed.txt", 2, 1]);
+        expect(lines).toEqual([
+          { line: 1, origin: 0, text: "one" },
+          { line: 2, origin: 1, text: "two" },
+        ]);
+        expect(origins).toMatchObject([
+          { kind: "recorded", path: "blamed.txt", iteration: 1, actor: "ann", cause: "write" },
+          { kind: "recorded", path: "blamed.txt", iteration: 2, actor: "bob", operation: expect.any(String) },
+        ]);
+        expect((await ws.blame("renamed.txt", { fromLine: 2, toLine: 2 })).lines).toHaveLength(1);
+        expect(await codeOf(ws.blame("renamed.txt", { fromLine: 7 }))).toBe("USAGE");
+        expect((await ws.blame("blamed.txt", { at: "latest" }).catch(() => ({ deleted: true }))).deleted).toBe(true);
+        const patched = await ws.history("blamed.txt", { patch: true });
+        expect(patched.map(({ patch }) => patch?.split("\n").filter((one) => /^[-+]\w/.test(one)))).toEqual([
+          ["+one"],
+          ["+two"],
+          ["-one", "-two"],
+        ]);
+        expect((await ws.history("blamed.txt", { patch: true, after: 1 }))[0]?.patch).toContain("\n+two\n");
+        expect((await ws.history("blamed.txt"))[0]).not.toHaveProperty("patch");
+        await ws.deleteFile("renamed.txt");
+      });
+
       test("a content is written and read in pieces", async () => {
         const piece = new Uint8Array(100_000).fill(65);
         async function* pieces(): AsyncIterable<Uint8Array> {

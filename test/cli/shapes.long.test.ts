@@ -114,6 +114,12 @@ describe("shapes that programs rely on", async () => {
     expect(iterations.at(-1)?.["timestamp"]).toBeTypeOf("number");
   });
 
+  it("blame", async () => {
+    const found = has(await json("blame", "a.txt"), ["path", "iteration", "total_lines", "origins", "lines", "notes"]);
+    has(list(found["origins"])[0], ["kind", "path", "iteration", "seq", "timestamp", "cause", "actor"]);
+    has(list(found["lines"])[0], ["line", "origin", "text"]);
+  });
+
   it("verify, head", async () => {
     const verified = has(await json("verify"), ["ok", "events", "blobs", "problems"]);
     expect([verified["ok"], verified["problems"]]).toEqual([true, []]);

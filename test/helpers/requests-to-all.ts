@@ -35,11 +35,14 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
     getWorkspace: get(""),
     listFiles: get("/files", "/files?at=baseline", "/files?path=deep"),
     describeFile: files.flatMap((path) => get(`/file?path=${path}`, `/file?path=${path}&iteration=1`)),
-    fileHistory: paths.flatMap((path) => get(`/files/${path}/history`, `/files/${path}/history?as=file`)),
+    fileHistory: paths.flatMap((path) =>
+      get(`/files/${path}/history`, `/files/${path}/history?as=file`, `/files/${path}/history?patch=true`),
+    ),
     fileAtIteration: paths.flatMap((path) =>
       get(`/files/${path}/at/1`, `/files/${path}/at/2`, `/files/${path}/at/last`),
     ),
     readFile: paths.flatMap((path) => get(`/files/${path}`, `/files/${path}?at=latest`, `/files/${path}?fresh=true`)),
+    blame: files.flatMap((path) => get(`/blame?path=${path}`, `/blame?path=${path}&at=baseline`)),
     putFile: paths.map((path) => ({ path: `${base}/files/${path}`, bytes: "TOKEN=new\n" })),
     makeFolder: [{ path: `${base}/folders/made`, bytes: "" }],
     deleteFile: [{ path: `${base}/files/never` }],

@@ -69,6 +69,7 @@ const READS: readonly (readonly [string, (on: WorkspaceApi, path: string, conten
   ],
   ["cat", async (on, path) => bytesOf(await on.cat(path))],
   ["cat, an iteration", async (on, path) => bytesOf(await on.cat(path, 1))],
+  ["blame", async (on, path) => (await on.blame(path)).lines.map(({ text }) => text).join("\n")],
   ["blob", async (on, _path, content) => bytesOf(await on.blob(hashOf(content)))],
 ];
 
@@ -384,7 +385,14 @@ describe("Truth 21: every answer of the command line, for an agent", () => {
     diff: [["diff"], ["diff", "-p"], ["diff", "baseline", "latest", "-p"]],
     changes: [["changes", "--since", "baseline", "-p"]],
     actions: [["actions"]],
-    history: [["history", ".env"]],
+    history: [
+      ["history", ".env"],
+      ["history", "-p", ".env"],
+    ],
+    blame: [
+      ["blame", ".env"],
+      ["blame", "id_rsa", "--at", "baseline"],
+    ],
     cat: [
       ["cat", ".env"],
       ["cat", ".env@1"],

@@ -87,6 +87,7 @@ export interface ReplyShapes {
   ActionDiffShape: action.ActionDiffShape;
   ActionEndShape: action.ActionEndShape;
   ActionShape: action.ActionShape;
+  BlameShape: file.BlameShape;
   BlobShape: BlobShape;
   ChangesShape: action.ChangesShape;
   CompactShape: shapes.CompactShape;

@@ -417,7 +417,7 @@ export class ProgressLine {
   }
 }
 
-type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "as">;
+type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "blame" | "as">;
 
 interface Asker {
   /** Returns true if an agent runs the command, according to the environment and the ancestors of the process. */
@@ -443,6 +443,7 @@ function secretsForPeople(workspace: WorkspaceApi, asker: Asker): WorkspaceApi {
     cat: (path, iteration) => opened((on) => on.cat(path, iteration)),
     file: (path, options) => opened((on) => on.file(path, options)),
     blob: (hash) => opened((on) => on.blob(hash)),
+    blame: (path, options) => opened((on) => on.blame(path, options)),
     as: (who: ActingAs) => secretsForPeople(workspace.as(who), asker),
   };
   return new Proxy(workspace, {

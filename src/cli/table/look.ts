@@ -133,12 +133,37 @@ export const HISTORY: CommandSpec = {
   name: "history",
   group: LOOK_GROUP,
   summary: "the iterations of a file, including its deletions",
-  details: "If no such path is recorded, all recorded paths with that file name are listed, also deleted ones.",
+  details:
+    "If no such path is recorded, all recorded paths with that file name are listed, also deleted ones. With -p, " +
+    "no patch shows a secret. The patches of one answer are bounded: in a very long history, the oldest are left " +
+    "out, and say so.",
   args: [ONE_PATH],
-  options: [],
+  options: [{ flags: "-p, --patch", description: "also show what each iteration changed, as unified text" }],
   examples: [
     { line: "chronicle history src/main.ts", why: "every recorded state" },
+    { line: "chronicle history -p src/main.ts", why: "with the changed lines of each" },
     { line: "chronicle history main.ts", why: "find it by its name" },
+  ],
+};
+
+export const BLAME: CommandSpec = {
+  name: "blame",
+  group: LOOK_GROUP,
+  summary: "who wrote each line of a file, and when",
+  details:
+    "Each line has the action or operation (the beginning of its id), the actor, the turn and the time that " +
+    "wrote it. Edits on disk that are not recorded yet are among the lines. A file that was renamed is followed " +
+    "to its earlier paths, which get a column. Lines that undo or restore brought back belong to whoever wrote " +
+    "them first. Lines older than the contents that are kept say so. The file may be deleted.",
+  args: [ONE_PATH],
+  options: [
+    { flags: "-L, --lines <range>", description: "only these lines: 10, 10,20 (from, to), 10,+5 or 10," },
+    { flags: "--at <moment>", description: "the file as it was at this moment", completes: "moment" },
+  ],
+  examples: [
+    { line: "chronicle blame src/main.ts", why: "every line" },
+    { line: "chronicle blame -L 10,20 src/main.ts --at 1h", why: "some lines, as they were an hour ago" },
+    { line: "chronicle changes --action 3f2a9c -p", why: "the whole change behind a line" },
   ],
 };
 

@@ -27,7 +27,23 @@ const MOST_STEPS = 20 * MAX_EDITS ** 2;
  * difference is replaced as a whole.
  */
 export class DiffBudget {
-  #steps = MOST_STEPS;
+  #steps: number;
+  #isCoarse = false;
+
+  /** `steps`: default, those of the patches of one answer. */
+  constructor(steps = MOST_STEPS) {
+    this.#steps = steps;
+  }
+
+  /** True if a search was given up, so that a diff replaces more than the shortest one would. */
+  get isCoarse(): boolean {
+    return this.#isCoarse;
+  }
+
+  /** Notes that a search was given up. */
+  noteCoarse(): void {
+    this.#isCoarse = true;
+  }
 
   /** The maximum number of edits of the next search. */
   get edits(): number {
@@ -89,7 +105,7 @@ export function unifiedDiff(input: DiffInput): TextDiff {
   const sides = [input.before, input.after].map((bytes) => bytes ?? new Uint8Array());
   const isSame = Buffer.compare(sides[0] ?? NONE, sides[1] ?? NONE) === 0;
   if (isSame && input.before !== undefined && input.after !== undefined) return modesOnly(input);
-  if (sides.some((bytes) => bytes.subarray(0, SNIFFED_BYTES).includes(0))) return { kind: "binary" };
+  if (sides.some(isBinary)) return { kind: "binary" };
   if (sides.some((bytes) => bytes.length > MAX_DIFF_BYTES)) return { kind: "too-large" };
   const [before, after] = sides.map(decodeText);
   if (before === undefined || after === undefined) return { kind: "binary" };
@@ -97,6 +113,11 @@ export function unifiedDiff(input: DiffInput): TextDiff {
   const hunks = hunksOf(before, after, input);
   if (hunks === undefined) return { kind: "too-large" };
   return { kind: "text", patch: [...headerLines(input, hunks.length > 0), ...hunks.flatMap(hunkLines), ""].join("\n") };
+}
+
+/** True if a content has a NUL among its first bytes. Git regards such a content as binary, too. */
+export function isBinary(content: Uint8Array): boolean {
+  return content.subarray(0, SNIFFED_BYTES).includes(0);
 }
 
 const NONE = new Uint8Array();
@@ -221,12 +242,42 @@ function regionsOf({ old, now }: Window, budget: DiffBudget): Region[] {
   return regions;
 }
 
-function middleOf(old: readonly string[], now: readonly string[]): Region {
+/** The number of edits for which a diff is searched without leaving out the lines that only one side has. */
+const FEW_EDITS = 50;
+
+/**
+ * Returns the lines that the shortest diff keeps, each as a pair of line numbers from 0 (old side, new side), ascending.
+ * Equal lines have equal numbers. If the search would take too long, or too many lines are compared, only the equal lines
+ * at the beginnings and the ends are kept, and the budget is coarse from then on.
+ */
+export function keptLines(old: Int32Array, now: Int32Array, budget: DiffBudget): (readonly [number, number])[] {
+  const middle = middleOf(old, now);
+  const pairs: (readonly [number, number])[] = [];
+  for (let at = 0; at < middle.oldFrom; at += 1) pairs.push([at, at]);
+  if (old.length + now.length > MAX_LINES) budget.noteCoarse();
+  else addAll(pairs, pairsOfFew(old, now, middle) ?? pairsWithin([...old], [...now], middle, budget));
+  for (let at = middle.oldTo; at < old.length; at += 1) pairs.push([at, at - middle.oldTo + middle.newTo]);
+  return pairs;
+}
+
+/** Like `pairsWithin`, but returns `undefined` if there are more than a few edits. Costs no budget. */
+function pairsOfFew(
+  old: Int32Array,
+  now: Int32Array,
+  { oldFrom, oldTo, newFrom, newTo }: Region,
+): (readonly [number, number])[] | undefined {
+  const sides = [Array.from(old.subarray(oldFrom, oldTo)), Array.from(now.subarray(newFrom, newTo))] as const;
+  const parts = diffArrays(...sides, { maxEditLength: FEW_EDITS });
+  if (parts === undefined) return undefined;
+  return pairsOfParts(parts, (oldAt, nowAt) => [oldAt + oldFrom, nowAt + newFrom]);
+}
+
+function middleOf(old: ArrayLike<unknown>, now: ArrayLike<unknown>): Region {
   const shorter = Math.min(old.length, now.length);
   let head = 0;
   while (head < shorter && old[head] === now[head]) head += 1;
   let tail = 0;
-  while (tail < shorter - head && old.at(-1 - tail) === now.at(-1 - tail)) tail += 1;
+  while (tail < shorter - head && old[old.length - 1 - tail] === now[now.length - 1 - tail]) tail += 1;
   return { oldFrom: head, oldTo: old.length - tail, newFrom: head, newTo: now.length - tail };
 }
 
@@ -235,14 +286,14 @@ function middleOf(old: readonly string[], now: readonly string[]): Region {
  * Returns none if the search would take too long. Lines that the other side does not have are left out of the search,
  * as in git's xdiff.
  */
-function pairsWithin(
-  old: readonly string[],
-  now: readonly string[],
+function pairsWithin<Line>(
+  old: readonly Line[],
+  now: readonly Line[],
   { oldFrom, oldTo, newFrom, newTo }: Region,
   budget: DiffBudget,
 ): (readonly [number, number])[] {
-  const numbers = new Map<string, number>();
-  for (let at = oldFrom; at < oldTo; at += 1) numbers.set(old[at] ?? "", at);
+  const numbers = new Map<Line | undefined, number>();
+  for (let at = oldFrom; at < oldTo; at += 1) numbers.set(old[at], at);
   const ofNew = searchable(now, newFrom, newTo, (line) => numbers.get(line));
   const shared = new Set(ofNew.numbers);
   const ofOld = searchable(old, oldFrom, oldTo, (line) => {
@@ -251,12 +302,26 @@ function pairsWithin(
   });
   const { edits } = budget;
   const parts = diffArrays(ofOld.numbers, ofNew.numbers, { maxEditLength: edits });
+  if (parts === undefined) budget.noteCoarse();
   budget.spend(parts === undefined ? edits : parts.reduce((sum, one) => sum + (isKept(one) ? 0 : one.count), 0));
+  return pairsOfParts(parts ?? [], (oldAt, newAt) => [ofOld.at[oldAt] ?? 0, ofNew.at[newAt] ?? 0]);
+}
+
+interface Part {
+  readonly added: boolean;
+  readonly removed: boolean;
+  readonly count: number;
+}
+
+/** Returns the kept lines of a diff, each as the pair that `pairOf` makes of its places on both sides. */
+function pairsOfParts(
+  parts: readonly Part[],
+  pairOf: (oldAt: number, newAt: number) => readonly [number, number],
+): (readonly [number, number])[] {
   const pairs: (readonly [number, number])[] = [];
   let [oldAt, newAt] = [0, 0];
-  for (const part of parts ?? []) {
-    for (let i = 0; isKept(part) && i < part.count; i += 1)
-      pairs.push([ofOld.at[oldAt + i] ?? 0, ofNew.at[newAt + i] ?? 0]);
+  for (const part of parts) {
+    for (let i = 0; isKept(part) && i < part.count; i += 1) pairs.push(pairOf(oldAt + i, newAt + i));
     if (!part.added) oldAt += part.count;
     if (!part.removed) newAt += part.count;
   }
@@ -267,16 +332,16 @@ function isKept(part: { readonly added: boolean; readonly removed: boolean }): b
   return !part.added && !part.removed;
 }
 
-function searchable(
-  lines: readonly string[],
+function searchable<Line>(
+  lines: readonly Line[],
   from: number,
   to: number,
-  numberOf: (line: string) => number | undefined,
+  numberOf: (line: Line | undefined) => number | undefined,
 ): { readonly numbers: number[]; readonly at: readonly number[] } {
   const numbers: number[] = [];
   const found: number[] = [];
   for (let at = from; at < to; at += 1) {
-    const number = numberOf(lines[at] ?? "");
+    const number = numberOf(lines[at]);
     if (number === undefined) continue;
     numbers.push(number);
     found.push(at);

@@ -96,13 +96,18 @@ export function forbidden(
  * The methods that return the bytes of a file, and the method that could give a secret an ordinary name. `restore` with
  * `to` is missing, because it leaves out secrets itself.
  */
-type SecretGuards = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
+type SecretGuards = Pick<WorkspaceApi, "file" | "cat" | "blob" | "blame" | "moveFile">;
 
 function withoutSecrets(workspace: WorkspaceApi, context: Context): SecretGuards {
   return {
     file: async (path, options) => withoutBytes(await workspace.file(path, options), path),
     cat: async (path, iteration) => withoutBytes(await workspace.cat(path, iteration), path),
     blob: async (hash) => withoutBytes(await workspace.blob(hash), hash),
+    blame: async (path, options) => {
+      const found = await workspace.blame(path, options);
+      if (found.class === "protected") throw secretError(path);
+      return found;
+    },
     moveFile: async (from, to, options) => {
       refuseClaimedName(options?.actor);
       const names = await answer(context, () => protectedNames(context));

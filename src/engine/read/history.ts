@@ -28,6 +28,7 @@ import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { eventShape } from "./event-feed.ts";
 import { parseGivenPath, unknownPath } from "../log/known-paths.ts";
 import { tellStale } from "../facts/stale-states.ts";
+import { Patches } from "./patches.ts";
 import { resolveMoment } from "./moments.ts";
 import { historyStart } from "../log/history-start.ts";
 import { isProtected } from "../state/protected.ts";
@@ -43,7 +44,7 @@ import { exactPath, pathArgument, shownPath } from "../log/shape.ts";
 export async function historyOf(
   context: Context,
   given: string,
-  { after = 0, limit }: HistoryOptions = {},
+  { after = 0, limit, patch = false }: HistoryOptions = {},
 ): Promise<IterationShape[]> {
   const path = parseGivenPath(given);
   // One iteration more than is shown is read, because an iteration is in force until the next one.
@@ -52,22 +53,54 @@ export async function historyOf(
     throw await unknownPath(context, path);
   const pruned = await iterationsPruned(context, found);
   const rows = found.slice(0, limit);
-  const events = await eventsOf(context, rows);
-  const taken = new Map([...events].flatMap(([seq, { record }]) => takenOver(seq, record)));
+  const shapes = await recordedShapes(context, path, rows);
+  const patches = patch ? await patchesOf(context, path, rows) : [];
   const hashes = rows.flatMap(({ entry }) => entry?.hash ?? []);
   const erased = await erasedAmong(context, hashes);
   const erasures = await erasuresInForce(context);
-  const there = await originIterations(context, path, [...taken.values()]);
-  return rows.map((row, i) => {
-    const hash = row.entry?.hash;
+  return shapes.map((shape, i) => {
+    const hash = rows[i]?.entry?.hash;
     const by = hash === undefined ? undefined : pruned[i];
-    const upstream = there.get(taken.get(row.seq)?.seq ?? 0);
     return {
-      ...iterationShape(row, events.get(row.seq)),
+      ...shape,
       ...optional({ pruned_by: by }),
       ...(hash === undefined || !erased.has(hash) ? {} : { erased_by: erasures.of(hash)?.seq ?? 0 }),
-      ...optional({ upstream }),
+      ...patches[i],
     };
+  });
+}
+
+/**
+ * Returns what each of these consecutive iterations of a path changed, as a patch, or the reason why there is none. The
+ * newest are made first, because the patches of one answer are bounded.
+ */
+async function patchesOf(
+  context: Context,
+  path: WorkspacePath,
+  rows: readonly IterationRow[],
+): Promise<readonly Partial<IterationShape>[]> {
+  const first = rows[0]?.iteration ?? 0;
+  const [before] = first > 1 ? await context.index.iterations(path, { after: first - 2, limit: 1 }) : [];
+  const sides = [before?.iteration === first - 1 ? before.entry : undefined, ...rows.map(({ entry }) => entry)];
+  const patches = new Patches(context);
+  const found: Partial<IterationShape>[] = [];
+  for (let i = rows.length; i > 0; i -= 1)
+    found.push(await patches.ofKept({ path, before: sides[i - 1], after: sides[i] }));
+  return found.reverse();
+}
+
+/** Returns the shapes of iterations of a path as their events state them, in the order of the rows. */
+export async function recordedShapes(
+  context: Context,
+  path: WorkspacePath,
+  rows: readonly IterationRow[],
+): Promise<IterationShape[]> {
+  const events = await eventsOf(context, rows);
+  const taken = new Map([...events].flatMap(([seq, { record }]) => takenOver(seq, record)));
+  const there = await originIterations(context, path, [...taken.values()]);
+  return rows.map((row) => {
+    const upstream = there.get(taken.get(row.seq)?.seq ?? 0);
+    return { ...iterationShape(row, events.get(row.seq)), ...optional({ upstream }) };
   });
 }
 
@@ -116,12 +149,14 @@ function iterationShape({ iteration, seq, entry }: IterationRow, recorded: Recor
   };
 }
 
-function belonging({ session, action, turn, replica }: RecordBody): Partial<IterationShape> {
+function belonging({ session, action, turn, transaction, intent, replica }: RecordBody): Partial<IterationShape> {
   const by = replica === undefined ? undefined : decodeReplicaEvent(replica);
   return {
     ...(typeof session === "string" && session !== "" ? { session } : {}),
     ...(typeof action === "string" && action !== "" ? { action } : {}),
     ...(typeof turn === "string" && turn !== "" ? { turn } : {}),
+    ...(typeof transaction === "string" && transaction !== "" ? { transaction } : {}),
+    ...(typeof intent === "string" && intent !== "" ? { operation: intent } : {}),
     ...(by === undefined ? {} : { replica: { id: by.id, local_seq: by.localSeq } }),
   };
 }

@@ -55,6 +55,16 @@ export class Patches {
     return patch;
   }
 
+  /** Like `of`, but a change of which a content was pruned gets `{ pruned: true }`. */
+  async ofKept(change: Change): Promise<PatchPart> {
+    try {
+      return await this.of(change);
+    } catch (error) {
+      if (error instanceof ChronicleError && error.code === "PRUNED") return { pruned: true };
+      throw error;
+    }
+  }
+
   async #compared(change: Change): Promise<PatchPart> {
     const old = await contentOf(this.#context, change.before);
     const fresh = await contentOf(this.#context, change.after);

@@ -75,7 +75,8 @@ interface Missing {
   readonly isKnown: boolean;
 }
 
-async function notThere(
+/** Returns the error for a path that did not exist at a moment, or for an iteration that does not exist. */
+export async function notThere(
   context: Context,
   path: WorkspacePath,
   { iteration, isKnown }: Missing,

@@ -1,8 +1,7 @@
 import type { Selection } from "../../api/action-api.ts";
 import type { ChangesShape } from "../../api/action-shapes.ts";
 import type { ChangeShape } from "../../api/shapes.ts";
-import { type Change, sameEntry } from "../../core/values/entry.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
+import { sameEntry } from "../../core/values/entry.ts";
 import { backTo } from "../capture/seen-absent.ts";
 import { actionShapes } from "../facts/action-shapes.ts";
 import type { LoggedAction } from "../facts/actions.ts";
@@ -39,7 +38,7 @@ export async function changesOfSelection(
   const groups = await groupsOf(context, own);
   const patches = new Patches(context);
   for (const change of ownChanges(groups)) {
-    const patch = options.patch === true ? await patchUnlessPruned(patches, change) : {};
+    const patch = options.patch === true ? await patches.ofKept(change) : {};
     changes.push({ ...changeShape(change), ...patch });
   }
   const { lost } = work;
@@ -78,15 +77,6 @@ function unknownOf(context: Context, paths: readonly PathGroups[], { back }: Pic
 }
 
 const MOST_PATHS = 20;
-
-async function patchUnlessPruned(patches: Patches, change: Change): Promise<Partial<ChangeShape>> {
-  try {
-    return await patches.of(change);
-  } catch (error) {
-    if (error instanceof ChronicleError && error.code === "PRUNED") return { pruned: true };
-    throw error;
-  }
-}
 
 async function actionsAmong(
   context: Context,

@@ -1,4 +1,5 @@
 import type {
+  BlameOptions,
   EventsOptions,
   HistoryOptions,
   ListFilesOptions,
@@ -66,10 +67,20 @@ export const fileHistory = defineCall({
   method: "GET",
   path: `${WORKSPACE}/files/{path}/history`,
   reply: { pageOf: "IterationShape" },
-  ask: (path: string, { after, limit }: HistoryOptions = {}) => ({
+  ask: (path: string, { after, limit, patch }: HistoryOptions = {}) => ({
     params: { path },
-    query: { as: "history" as const, cursor: after === undefined ? undefined : String(after) },
+    query: { as: "history" as const, cursor: after === undefined ? undefined : String(after), patch },
     most: limit,
+  }),
+});
+
+export const blame = defineCall({
+  operation: "blame",
+  method: "GET",
+  path: `${WORKSPACE}/blame`,
+  reply: { json: "BlameShape" },
+  ask: (path: string, { at, fromLine, toLine }: BlameOptions = {}) => ({
+    query: { path, at, from_line: fromLine, to_line: toLine },
   }),
 });
 

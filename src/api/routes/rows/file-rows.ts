@@ -125,12 +125,36 @@ const history = workspaceRoute(calls.fileHistory, {
   role: "reader",
   summary: "The iterations of a file, oldest first",
   description: "Each state that was recorded of the path, deletions included. `timestamp` is epoch milliseconds.",
-  query: z.strictObject({ ...paging, as: as("history") }),
-  answer: async (on, { params, query: { limit: most = PAGE, cursor } }) => {
+  heavy: "answer",
+  heavyWith: "patch",
+  query: z.strictObject({
+    ...paging,
+    as: as("history"),
+    patch: flag("add what each iteration changed, as a unified diff").optional(),
+  }),
+  answer: async (on, { params, query: { limit: most = PAGE, cursor, patch } }) => {
     const after = cursor === undefined ? {} : { after: numberOf(cursor) };
-    const found = await on.history(params["path"] ?? "", { limit: most + 1, ...after });
+    const found = await on.history(params["path"] ?? "", { limit: most + 1, ...after, ...withoutUndefined({ patch }) });
     return pageWithMore(found, most, ({ iteration }) => String(iteration));
   },
+});
+
+const blame = workspaceRoute(calls.blame, {
+  tag: "history",
+  role: "reader",
+  heavy: "history",
+  summary: "The lines of a file, each with who wrote it",
+  description:
+    "Without `at`, edits on disk that are not recorded yet are among the lines. A file that was renamed is followed to its earlier paths. " +
+    "Lines that an undo or a restore brought back belong to whoever wrote them first.",
+  query: z.strictObject({
+    path: path("the file"),
+    at: moment("the moment to read at (default: the present content)").optional(),
+    from_line: count("the first line", { least: 1 }).optional(),
+    to_line: count("the last line", { least: 1 }).optional(),
+  }),
+  answer: (on, { query: { path: asked, at: when, from_line, to_line } }) =>
+    on.blame(asked, withoutUndefined({ at: when, fromLine: from_line, toLine: to_line })),
 });
 
 const permissions = bits(
@@ -237,6 +261,7 @@ export const FILE_ROWS: readonly WorkspaceRoute[] = [
   list,
   describe,
   history,
+  blame,
   atIteration,
   read,
   put,

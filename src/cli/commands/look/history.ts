@@ -1,11 +1,13 @@
 import type { UserPaths } from "../../../process/user-path.ts";
 import { EXIT } from "../../../api/problems.ts";
-import type { IterationShape } from "../../../api/shapes.ts";
+import type { ChangeShape, IterationShape } from "../../../api/shapes.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { formatAgo, formatBytes } from "../../../core/values/duration.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { isUnknownPath, notRecorded } from "../../support/find-file.ts";
 import { modeText } from "../../render/changes.ts";
+import { patchLines } from "../../render/patch.ts";
+import { optional } from "../../../util/optional.ts";
 import { columns } from "../../render/columns.ts";
 import { printable } from "../../../process/printable.ts";
 import { quotePath } from "../../../core/shell/quote-command.ts";
@@ -13,10 +15,10 @@ import { quotePath } from "../../../core/shell/quote-command.ts";
 async function iterationsOf(
   workspace: WorkspaceApi,
   { typed, path }: { readonly typed: string; readonly path: string },
-  paths: UserPaths,
+  { paths, patch }: { readonly paths: UserPaths; readonly patch: boolean },
 ): Promise<IterationShape[]> {
   try {
-    const found = await workspace.history(path);
+    const found = await workspace.history(path, { patch });
     if (found.length > 0) return found;
   } catch (error) {
     if (!isUnknownPath(error)) throw error;
@@ -61,13 +63,47 @@ function by({
   return ` by ${printable(actor)}${session === undefined ? "" : ` (${printable(session)})`}`;
 }
 
+/** Returns each iteration with its patch, oldest first. */
+function patchedLines(context: CommandContext, iterations: readonly IterationShape[], path: string): string[] {
+  const { paint, io } = context;
+  const heads = columns(
+    iterations.map((item) => rowOf(item, context)),
+    "><<<>",
+  );
+  return iterations.flatMap((item, i) => {
+    const change = changeOf(item, iterations[i - 1], path);
+    const lines = patchLines([change], { paint, escape: io.out.isTerminal });
+    return [...(i === 0 ? [] : [""]), paint("yellow", heads[i] ?? ""), ...lines];
+  });
+}
+
+function changeOf(item: IterationShape, before: IterationShape | undefined, path: string): ChangeShape {
+  const { patch, binary, too_large, no_room, protected: isSecret, erased, pruned } = item;
+  const wasThere = before !== undefined && before.deleted !== true;
+  const isSame = wasThere && before.hash === item.hash && before.kind === item.kind;
+  const type = item.deleted === true ? "deleted" : isSame ? "permissions_changed" : wasThere ? "modified" : "created";
+  const there = item.deleted === true ? before : item;
+  return {
+    path,
+    change_type: type,
+    kind: there?.kind === "dir" || there?.kind === "symlink" ? there.kind : "file",
+    ...{ before_hash: before?.hash ?? "", after_hash: item.hash },
+    ...{ before_size: before?.size ?? 0, after_size: item.size, size_delta: item.size - (before?.size ?? 0) },
+    ...(wasThere ? { before_permissions: before.permissions } : {}),
+    ...(item.deleted === true ? {} : { after_permissions: item.permissions }),
+    ...optional({ patch, binary, too_large, no_room, protected: isSecret, erased, pruned }),
+  };
+}
+
 export async function history(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
   const paths = context.paths(workspace);
   const typed = context.input.args[0] ?? "";
   const path = await paths.toWorkspace(typed);
-  const iterations = await iterationsOf(workspace, { typed, path }, paths);
+  const patch = context.input.flag("patch");
+  const iterations = await iterationsOf(workspace, { typed, path }, { paths, patch });
   if (context.json) context.printJson(iterations);
+  else if (patch) for (const line of patchedLines(context, iterations, path)) context.print(line);
   else {
     for (const line of columns(
       iterations.map((item) => rowOf(item, context)),

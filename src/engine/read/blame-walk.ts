@@ -1,0 +1,253 @@
+import type { IterationShape } from "../../api/shapes.ts";
+import type { DiffBudget } from "../../core/text/text-diff.ts";
+import { type LineTable, LineTables, type PassedLines, type PendingLines } from "../../core/text/line-tables.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
+import type { Context } from "../log/context.ts";
+import { proveRows } from "../state/proved-rows.ts";
+import type { BlameMemo, LineSource } from "./blame-memo.ts";
+import { recordedShapes } from "./history.ts";
+import { renamedFrom } from "./renamed-from.ts";
+
+/** The maximum size of a content that is compared, in bytes. */
+export const MOST_BLAME_BYTES = 32 * 1024 ** 2;
+
+/** The maximum total size of the contents that are read for one answer, in bytes. */
+const MOST_READ_BYTES = 4 * 1024 ** 3;
+
+/** The number of earlier contents in which lines are looked for that an undo brought back and merged. */
+const MOST_BROUGHT_BACK = 50;
+
+/** The causes of iterations that bring back lines of earlier ones. */
+const BRINGING_BACK: ReadonlySet<string> = new Set(["undo", "redo", "restore", "resolve"]);
+
+const NO_LINES: PendingLines = { at: [], lines: [] };
+
+/** The iterations of a path, ascending, and what their events say. */
+interface Timeline {
+  readonly path: WorkspacePath;
+  readonly rows: readonly IterationRow[];
+  readonly shapes: readonly IterationShape[];
+}
+
+/** Lines that wait for their turn, by the index of the iteration that has them. */
+type Waiting = Map<number, PendingLines[]>;
+
+/** An iteration whose lines are looked for in earlier contents. */
+interface Step {
+  readonly timeline: Timeline;
+  readonly at: number;
+  readonly entry: Entry;
+  readonly waiting: Waiting;
+}
+
+/**
+ * Finds the iteration that wrote each line of a content: walks from the newest iteration to the oldest, and ends once
+ * every line has its source. Each iteration passes the lines that it shares with the one before, and keeps the others.
+ */
+export class BlameWalk {
+  readonly #context: Context;
+  readonly #budget: DiffBudget;
+  readonly #memo: BlameMemo;
+  readonly #sources = new Map<string, LineSource>();
+  readonly #ofLine = new Map<number, LineSource>();
+  readonly #tables: LineTables;
+  /** The tables of the contents that were compared last, by hash. */
+  readonly #recent = new Map<string, LineTable>();
+  #readable = MOST_READ_BYTES;
+
+  constructor(context: Context, budget: DiffBudget, memo: BlameMemo) {
+    this.#context = context;
+    this.#memo = memo;
+    this.#budget = budget;
+    this.#tables = new LineTables(budget);
+  }
+
+  /** The source of each line, by its number from 0. */
+  get ofLine(): ReadonlyMap<number, LineSource> {
+    return this.#ofLine;
+  }
+
+  /** True if contents were left unread, because their total size exceeds the limit. */
+  get isCut(): boolean {
+    return this.#readable < 0;
+  }
+
+  /** Finds the sources of lines of the last one of these iterations of a path. */
+  async lines(path: WorkspacePath, rows: readonly IterationRow[], pending: PendingLines): Promise<void> {
+    const last = rows.at(-1);
+    if (last === undefined || this.#isKnown(path, last, pending)) return;
+    await proveRows(this.#context, rows);
+    const timeline = { path, rows, shapes: await recordedShapes(this.#context, path, rows) };
+    const waiting: Waiting = new Map([[rows.length - 1, [pending]]]);
+    for (let at = rows.length - 1; at >= 0 && waiting.size > 0; at -= 1) {
+      const [first, ...more] = waiting.get(at) ?? [];
+      const entry = rows[at]?.entry;
+      if (first === undefined || entry === undefined) continue;
+      waiting.delete(at);
+      await this.#step({ timeline, at, entry, waiting }, more.reduce(joined, first));
+      await yieldToEventLoop();
+    }
+  }
+
+  /** Returns a content; `undefined` if it is missing, too large, or too much was read. */
+  async contentOf({ hash, size }: Entry): Promise<Buffer | undefined> {
+    const known = this.#recent.get(hash ?? "");
+    if (known !== undefined || hash === undefined || size > MOST_BLAME_BYTES) return known?.content;
+    this.#readable -= size;
+    return this.#readable < 0 ? undefined : this.#context.blobs.get(hash);
+  }
+
+  tableOf(content: Buffer): LineTable {
+    return this.#tables.of(content);
+  }
+
+  /** Returns the lines of a content on disk that the recorded content has, at their places in it. */
+  async passedBy(now: LineTable, recorded: Entry, pending: PendingLines): Promise<PendingLines> {
+    const old = await this.contentOf(recorded);
+    return old === undefined ? NO_LINES : this.#tables.compare(now, old).pass(pending).passed;
+  }
+
+  /** True if a difference is not the shortest one, because the search would take too long. */
+  get isCoarse(): boolean {
+    return this.#budget.isCoarse;
+  }
+
+  /** Remembers the sources of all lines of an iteration, so that the same lines need no walk the next time. */
+  keep(path: WorkspacePath, seq: number): void {
+    const sources: LineSource[] = [];
+    for (let line = 0; line < this.#ofLine.size; line += 1) {
+      const source = this.#ofLine.get(line);
+      if (source === undefined) return;
+      sources.push(source);
+    }
+    if (!this.isCut) this.#memo.keep(path, { seq, sources });
+  }
+
+  /** Takes the sources of lines of an iteration from those that are remembered. Returns false if they are not. */
+  #isKnown(path: WorkspacePath, { seq }: IterationRow, { at, lines }: PendingLines): boolean {
+    const sources = this.#memo.of(path, seq);
+    if (sources === undefined) return false;
+    for (const [i, line] of lines.entries()) {
+      const source = sources[at[i] ?? 0];
+      if (source !== undefined) this.#ofLine.set(line, source);
+    }
+    return true;
+  }
+
+  async #step(step: Step, pending: PendingLines): Promise<void> {
+    const { timeline, at, entry, waiting } = step;
+    const { rows, shapes } = timeline;
+    const row = rows[at];
+    if (row !== undefined && this.#isKnown(timeline.path, row, pending)) return;
+    const isBack = BRINGING_BACK.has(shapes[at]?.cause ?? "");
+    const same = isBack ? rows.findLastIndex((row, i) => i < at && isSameFile(row, entry)) : -1;
+    const before = rows[at - 1];
+    if (same >= 0) return wait(waiting, same, pending);
+    if (before !== undefined && isSameFile(before, entry)) return wait(waiting, at - 1, pending);
+    if (before?.entry?.kind === "file") return this.#toBefore(step, pending, isBack);
+    if (isBack) pending = await this.#broughtBack(step, pending, at - 1);
+    if (pending.lines.length > 0) await this.#toRenamed(step, pending);
+  }
+
+  /** Passes the lines to the nearest iteration before whose content is there. */
+  async #toBefore(step: Step, pending: PendingLines, isBack: boolean): Promise<void> {
+    const { timeline, at, entry, waiting } = step;
+    const { rows } = timeline;
+    const now = await this.#tableOf(entry);
+    for (let to = at - 1; to >= 0 && rows[to]?.entry?.kind === "file"; to -= 1) {
+      const parts = await this.#passed(pending, { now, before: rows[to] });
+      if (parts === undefined) continue;
+      wait(waiting, to, parts.passed);
+      const kept = isBack ? await this.#broughtBack(step, parts.kept, to - 1) : parts.kept;
+      const first = rows[to + 1]?.iteration ?? 0;
+      return this.#found(timeline, at, kept, to === at - 1 ? { kind: "iteration" } : { kind: "between", first });
+    }
+    return this.#found(timeline, at, pending, { kind: "earlier" });
+  }
+
+  async #passed(
+    pending: PendingLines,
+    { now, before }: { readonly now: LineTable | undefined; readonly before: IterationRow | undefined },
+  ): Promise<PassedLines | undefined> {
+    const old = before?.entry === undefined ? undefined : await this.contentOf(before.entry);
+    if (now === undefined || old === undefined) return undefined;
+    const compared = this.#tables.compare(now, old);
+    this.#keep(before?.entry?.hash ?? "", compared.old);
+    return compared.pass(pending);
+  }
+
+  async #tableOf(entry: Entry): Promise<LineTable | undefined> {
+    const known = this.#recent.get(entry.hash ?? "");
+    if (known !== undefined) return known;
+    const content = await this.contentOf(entry);
+    if (content === undefined) return undefined;
+    const table = this.#tables.of(content);
+    this.#keep(entry.hash ?? "", table);
+    return table;
+  }
+
+  #keep(hash: string, table: LineTable): void {
+    const [oldest] = this.#recent.keys();
+    if (this.#recent.size > 1 && oldest !== undefined) this.#recent.delete(oldest);
+    this.#recent.set(hash, table);
+  }
+
+  /**
+   * Looks for lines that an undo or a restore brought back, and merged with later ones, in the iterations before.
+   * Returns the lines that none of them has.
+   */
+  async #broughtBack({ timeline, entry, waiting }: Step, pending: PendingLines, from: number): Promise<PendingLines> {
+    const now = await this.#tableOf(entry);
+    let left = pending;
+    const least = Math.max(0, from - MOST_BROUGHT_BACK + 1);
+    for (let to = from; to >= least && left.lines.length > 0; to -= 1) {
+      if (timeline.rows[to]?.entry?.kind !== "file") continue;
+      const parts = await this.#passed(left, { now, before: timeline.rows[to] });
+      if (parts === undefined) continue;
+      wait(waiting, to, parts.passed);
+      left = parts.kept;
+    }
+    return left;
+  }
+
+  /** Passes the lines of a content that has nothing before it at its path to the path that it was renamed from. */
+  async #toRenamed({ timeline, at }: Step, pending: PendingLines): Promise<void> {
+    const row = timeline.rows[at];
+    const from = row === undefined ? undefined : await renamedFrom(this.#context, row);
+    if (from !== undefined) return this.lines(from.path, from.rows, pending);
+    const isWhole = at > 0 || (row?.iteration === 1 && timeline.shapes[at]?.cause !== "compact");
+    return this.#found(timeline, at, pending, { kind: isWhole ? "iteration" : "earlier" });
+  }
+
+  #found(
+    { path, shapes }: Timeline,
+    at: number,
+    { lines }: PendingLines,
+    how: Pick<LineSource, "kind" | "first">,
+  ): void {
+    const shape = shapes[at];
+    if (shape === undefined || lines.length === 0) return;
+    const key = JSON.stringify([how, shape.iteration, path]);
+    const source = this.#sources.get(key) ?? { ...how, shape, path };
+    this.#sources.set(key, source);
+    for (const line of lines) this.#ofLine.set(line, source);
+  }
+}
+
+function isSameFile({ entry }: IterationRow, { hash }: Entry): boolean {
+  return entry?.kind === "file" && entry.hash === hash;
+}
+
+function wait(waiting: Waiting, at: number, pending: PendingLines): void {
+  if (pending.lines.length > 0) waiting.set(at, [...(waiting.get(at) ?? []), pending]);
+}
+
+/** Joins lines of the same content, in the order of their places. */
+function joined(a: PendingLines, b: PendingLines): PendingLines {
+  const all = [a, b].flatMap(({ at, lines }) => at.map((place, i) => [place, lines[i] ?? 0] as const));
+  all.sort(([one], [other]) => one - other);
+  return { at: all.map(([place]) => place), lines: all.map(([, line]) => line) };
+}
