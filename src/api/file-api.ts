@@ -220,6 +220,30 @@ export interface BlameShape extends Classed {
   notes: string[];
 }
 
+export interface TextHistoryOptions {
+  /** Only this file, or files beneath this folder. Default: all. */
+  readonly path?: string;
+  /** The maximum number of changes, the newest. Default: 100. */
+  readonly limit?: number;
+}
+
+/** An iteration that changed how often a text occurs in a file. `kind` is never `unrecorded` or `earlier`. */
+export interface TextChangeShape extends BlameOriginShape {
+  /** The numbers of occurrences before and after the iteration. A file that does not exist has none. */
+  before: number;
+  after: number;
+}
+
+/** `class` is `protected` if secrets by their names were searched, which happens only for people. */
+export interface TextHistoryShape extends Classed {
+  /** Newest first. */
+  changes: TextChangeShape[];
+  /** The number of all changes that were found. */
+  total_changes: number;
+  /** Notes for people: which contents were not searched. */
+  notes: string[];
+}
+
 export interface EventsOptions {
   /** Only events after this seq (default: only events from now on). */
   readonly after?: number;
@@ -288,6 +312,11 @@ export interface FileApi {
    * of `file`.
    */
   blame(path: string, options?: BlameOptions): Promise<BlameShape>;
+  /**
+   * Returns the iterations that changed how often a text occurs in a file. The text is searched as it is. For agents and
+   * readers, secrets by their names are not searched. Contents of more than 32 MiB are not searched.
+   */
+  textHistory(text: string, options?: TextHistoryOptions): Promise<TextHistoryShape>;
   /**
    * Returns a content by its hash. Throws `NOT_FOUND` if this workspace never had the content (for a path, a version, a
    * conflict, a base or a filter), `PRUNED` if it was pruned, and `ERASED` if it was erased.

@@ -54,6 +54,7 @@ const REQUESTS = {
 
   history: file.fileHistory,
   blame: file.blame,
+  textHistory: file.textHistory,
   putFile: file.putFile,
   makeFolder: file.makeFolder,
   deleteFile: file.deleteFile,

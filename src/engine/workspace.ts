@@ -45,6 +45,7 @@ import { everySession, findSessionAnywhere } from "./actions/every-session.ts";
 import { snapshotAction } from "./actions/snapshot-action.ts";
 import { listSnapshots, snapshotShape, takeSnapshot } from "./read/snapshot.ts";
 import { signingShape } from "./log/signing.ts";
+import { textHistory } from "./read/text-history.ts";
 import { statusOf } from "./read/status.ts";
 import { insideAction, surroundingActions } from "./actions/session.ts";
 import * as transactions from "./undo/transaction.ts";
@@ -185,6 +186,10 @@ export class Workspace implements api.WorkspaceApi {
     const work = () => blame(this.#context, path, options);
     // Only the present content needs a look at the disk.
     return options.at === undefined || options.at === "now" ? this.#queue.readInTurn(work) : this.#queue.read(work);
+  }
+
+  textHistory(text: string, options: files.TextHistoryOptions = {}): Promise<files.TextHistoryShape> {
+    return this.#queue.read(() => textHistory(this.#context, text, options));
   }
 
   files(options: files.ListFilesOptions = {}): Promise<files.FileListShape> {

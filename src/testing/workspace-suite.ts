@@ -99,6 +99,16 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect((await ws.history("blamed.txt", { patch: true, after: 1 }))[0]?.patch).toContain("\n+two\n");
         expect((await ws.history("blamed.txt"))[0]).not.toHaveProperty("patch");
         await ws.deleteFile("renamed.txt");
+        const { changes, total_changes: all } = await ws.textHistory("two", { path: "blamed.txt" });
+        expect([all, changes.map(({ iteration, before, after, actor }) => [iteration, before, after, actor])]).toEqual([
+          2,
+          [
+            [3, 1, 0, expect.any(String)],
+            [2, 0, 1, "bob"],
+          ],
+        ]);
+        expect((await ws.textHistory("two", { limit: 1 })).changes).toHaveLength(1);
+        expect(await codeOf(ws.textHistory(""))).toBe("USAGE");
       });
 
       test("a content is written and read in pieces", async () => {

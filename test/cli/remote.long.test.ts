@@ -57,6 +57,9 @@ const COMMANDS: readonly Step[] = [
     ["blame", "src/main.ts"],
     ["blame", "-L", "1,2", "--at", "first", "src/main.ts"],
     ["blame", "src"],
+    ["log", "-S", "let b", "src"],
+    ["log", "-S", "nowhere"],
+    ["log", "src"],
     ["cat", "src/main.ts"],
     ["cat", "src/main.ts@1"],
     ["cat", "src/main.ts@9"],
@@ -159,6 +162,7 @@ async function transcript(box: Sandbox, env: Readonly<Record<string, string>>): 
   }
   return box.transcript
     .replace(/(?<=rolled back |committed )[0-9a-f]{8}/g, "<id>")
+    .replace(/\b[0-9a-f]{8}(?= {2}human {2})/g, "<id>")
     .replace(/(?<=signed head at seq )\d+/g, "<seq>")
     .replace(/(?<=freed )[\d.]+ [KMG]?i?B/g, "<size>")
     .replace(/^(contents|logs|indexes|other|total) +[\d.]+ [KMG]?i?B/gm, "$1 <size>")
@@ -202,7 +206,7 @@ const LOOKS: readonly (readonly string[])[] = [
   ["history", "dir/a.txt"],
   ["history", "-p", "dir/a.txt"],
   ["blame", "dir/a.txt"],
-  ["blame", "bytes.bin"],
+  ["log", "-S", "two"],
   ["cat", "dir/a.txt@1"],
   ["cat", "bytes.bin"],
   ["explain", "dir/a.txt", "dist/x"],

@@ -106,6 +106,7 @@ const LOOKS: readonly (readonly string[])[] = [
   ["blame", "a.txt"],
   ["blame", "--json", "-L", "1", "a.txt"],
   ["blame", "nosuch"],
+  ["log", "-S", "a", "a.txt"],
   ["explain", "a.txt", "nosuch"],
   ["cat", "a.txt"],
   ["cat", "a.txt@1", "--json"],

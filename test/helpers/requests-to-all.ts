@@ -43,6 +43,7 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
     ),
     readFile: paths.flatMap((path) => get(`/files/${path}`, `/files/${path}?at=latest`, `/files/${path}?fresh=true`)),
     blame: files.flatMap((path) => get(`/blame?path=${path}`, `/blame?path=${path}&at=baseline`)),
+    textHistory: get("/text-history?text=TOKEN", ...files.map((path) => `/text-history?text=O&path=${path}`)),
     putFile: paths.map((path) => ({ path: `${base}/files/${path}`, bytes: "TOKEN=new\n" })),
     makeFolder: [{ path: `${base}/folders/made`, bytes: "" }],
     deleteFile: [{ path: `${base}/files/never` }],

@@ -404,7 +404,7 @@ describe("Truth 21: every answer of the command line, for an agent", () => {
       ["show", ".env"],
     ],
     sessions: [["sessions"]],
-    log: [["log"]],
+    log: [["log"], ["log", "-S", "TOKEN"], ["log", "-S", "TOKEN", ".env"]],
     manifest: [["manifest"]],
     explain: [["explain", ".env"]],
     bisect: [["bisect", "-q", "--", "cat", ".env"]],

@@ -135,6 +135,7 @@ export interface ReplyShapes {
   SyncEventShape: sync.SyncEventShape;
   SyncResolvedShape: sync.SyncResolvedShape;
   SyncShape: sync.SyncShape;
+  TextHistoryShape: file.TextHistoryShape;
   TransactionRollbackShape: action.TransactionRollbackShape;
   TransactionShape: action.TransactionShape;
   UndoShape: shapes.UndoShape;

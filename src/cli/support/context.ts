@@ -417,7 +417,7 @@ export class ProgressLine {
   }
 }
 
-type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "blame" | "as">;
+type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "blame" | "textHistory" | "as">;
 
 interface Asker {
   /** Returns true if an agent runs the command, according to the environment and the ancestors of the process. */
@@ -444,6 +444,7 @@ function secretsForPeople(workspace: WorkspaceApi, asker: Asker): WorkspaceApi {
     file: (path, options) => opened((on) => on.file(path, options)),
     blob: (hash) => opened((on) => on.blob(hash)),
     blame: (path, options) => opened((on) => on.blame(path, options)),
+    textHistory: (text, options) => opened((on) => on.textHistory(text, options)),
     as: (who: ActingAs) => secretsForPeople(workspace.as(who), asker),
   };
   return new Proxy(workspace, {

@@ -45,8 +45,12 @@ export const LOG: CommandSpec = {
   summary: "the events, as the log holds them",
   details:
     "The events are in the order of the log. As text, the newest 50 events are shown, or with --from the first " +
-    "50 from that event on; --limit 0 shows all. As JSON, all events are given unless --limit is given.",
-  args: [],
+    "50 from that event on; --limit 0 shows all. As JSON, all events are given unless --limit is given. With -S, " +
+    "the changes that made a text occur more or less often in a file are listed instead, newest first: when, by " +
+    "which action and whom, how often before and after, and the path with its iteration.",
+  args: [
+    { name: "[path]", description: "with -S: search only this file, or files beneath this folder", completes: "path" },
+  ],
   options: [
     { flags: "--from <seq>", description: "the number (seq) of the first event to show", value: "count" },
     { flags: "--to <seq>", description: "the number (seq) of the last event to show", value: "count" },
@@ -56,10 +60,12 @@ export const LOG: CommandSpec = {
       value: "count",
     },
     { flags: "--reverse", description: "newest first" },
+    { flags: "-S, --search <text>", description: "list the changes that added or removed this text (taken as it is)" },
     { flags: "--prefix <text>", description: "show only events of records whose id begins with this, like file:src/" },
   ],
   examples: [
     { line: "chronicle log --prefix file:src/ --reverse", why: "what happened below src, newest first" },
+    { line: "chronicle log -S parseConfig src", why: "who added or removed this name below src" },
     { line: "chronicle log --from 100 --to 120 --json", why: "for programs" },
   ],
 };

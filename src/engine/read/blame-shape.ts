@@ -47,10 +47,11 @@ export async function blameShape(context: Context, blamed: Blamed): Promise<Blam
     places.set(source, origin);
     lines.push({ line: line + 1, origin, ...textOf(table, line) });
   }
-  const actions = await actionsOf(context, [...places.keys()]);
-  const origins: BlameOriginShape[] = [];
-  for (const source of places.keys())
-    origins.push(source === undefined ? unrecordedShape(path) : await originShape(context, source, actions));
+  const recorded = [...places.keys()].filter((source) => source !== undefined);
+  const shapes = await originShapes(context, recorded);
+  const origins = [...places.keys()].map(
+    (source) => (source === undefined ? undefined : shapes[recorded.indexOf(source)]) ?? unrecordedShape(path),
+  );
   return {
     path: shownPath(path),
     ...exactPath(path),
@@ -102,9 +103,17 @@ function kindOf({ kind, shape }: LineSource): BlameKind {
   return isFound || (shape.actor === "ambiguous" && !isOwned) ? "nobody" : "recorded";
 }
 
+/** Returns the origins of lines with these sources, in their order. */
+export async function originShapes(context: Context, sources: readonly LineSource[]): Promise<BlameOriginShape[]> {
+  const actions = await actionsOf(context, sources);
+  const origins: BlameOriginShape[] = [];
+  for (const source of sources) origins.push(await originShape(context, source, actions));
+  return origins;
+}
+
 /** Returns the actions that made the changes, as far as this history has them. */
-async function actionsOf(context: Context, sources: readonly (LineSource | undefined)[]): Promise<Actions> {
-  const ids = new Set(sources.flatMap((one) => actionOf(one?.shape) ?? []));
+async function actionsOf(context: Context, sources: readonly LineSource[]): Promise<Actions> {
+  const ids = new Set(sources.flatMap((one) => actionOf(one.shape) ?? []));
   const rows: EventRow[] = [];
   for (const id of ids) {
     const row = await context.index.record(actionRecordId(id));
@@ -115,8 +124,8 @@ async function actionsOf(context: Context, sources: readonly (LineSource | undef
 
 type Actions = ReadonlyMap<string, LoggedAction>;
 
-function actionOf(shape: IterationShape | undefined): string | undefined {
-  return shape?.upstream?.action ?? shape?.action;
+function actionOf(shape: IterationShape): string | undefined {
+  return shape.upstream?.action ?? shape.action;
 }
 
 async function originShape(context: Context, source: LineSource, actions: Actions): Promise<BlameOriginShape> {

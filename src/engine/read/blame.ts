@@ -9,6 +9,7 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { compareHashed, readDisk } from "../capture/read-disk.ts";
 import { missingContent } from "../facts/pruning.ts";
+import { tellStale } from "../facts/stale-states.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { parseGivenPath, unknownPath } from "../log/known-paths.ts";
 import { pathArgument, shownPath } from "../log/shape.ts";
@@ -41,7 +42,6 @@ interface Asked {
  */
 export async function blame(context: Context, given: string, options: BlameOptions = {}): Promise<BlameShape> {
   const asked = await askedFor(context, parseGivenPath(given), options);
-  refuseKind(asked);
   const walk = new BlameWalk(context, new DiffBudget(MOST_STEPS), await BlameMemo.of(context));
   const content = asked.onDisk ?? (await keptContent(context, asked, walk));
   if (isBinary(content)) throw refusedBinary(asked.path);
@@ -84,6 +84,8 @@ async function askedFor(context: Context, path: WorkspacePath, { at }: BlameOpti
     throw await unknownPath(context, path);
   }
   const seq = await seqOf(context, at);
+  const isPast = at !== undefined && at !== "now";
+  if (isPast) await tellStale(context, seq, (one) => one === path);
   const rows = all.filter((row) => row.seq <= seq);
   const last = rows.findLastIndex(({ entry }) => entry !== undefined);
   const row = rows[last];
@@ -91,7 +93,8 @@ async function askedFor(context: Context, path: WorkspacePath, { at }: BlameOpti
   const isDeleted = last < rows.length - 1;
   await proveRow(context, row, { isLast: false });
   const asked = { path, rows: rows.slice(0, last + 1), entry: row.entry, isDeleted, notes: [] };
-  const isPresent = (at === undefined || at === "now") && !isDeleted && row.entry.kind === "file";
+  refuseKind(asked);
+  const isPresent = !isPast && !isDeleted;
   return isPresent && !isHosted(context.worktree.roots) ? withDisk(context, asked) : asked;
 }
 

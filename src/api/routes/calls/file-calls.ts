@@ -5,9 +5,11 @@ import type {
   ListFilesOptions,
   PutFileOptions,
   ReadFileOptions,
+  TextHistoryOptions,
   WriteBy,
   WriteCondition,
 } from "../../file-api.ts";
+import { MAX_PAGE } from "../pages.ts";
 import { defineCall, WORKSPACE } from "../row.ts";
 
 const by = ({ actor, session }: WriteBy): { actor: string | undefined; session: string | undefined } => ({
@@ -81,6 +83,17 @@ export const blame = defineCall({
   reply: { json: "BlameShape" },
   ask: (path: string, { at, fromLine, toLine }: BlameOptions = {}) => ({
     query: { path, at, from_line: fromLine, to_line: toLine },
+  }),
+});
+
+export const textHistory = defineCall({
+  operation: "textHistory",
+  method: "GET",
+  path: `${WORKSPACE}/text-history`,
+  reply: { json: "TextHistoryShape" },
+  // The answer says how many changes there are, so a greater limit than a request may have is no error.
+  ask: (text: string, { path, limit }: TextHistoryOptions = {}) => ({
+    query: { text, path, limit: limit === undefined ? undefined : Math.min(limit, MAX_PAGE) },
   }),
 });
 

@@ -5,7 +5,7 @@ import type { WorkspaceApi } from "../../workspace-api.ts";
 import * as calls from "../calls/file-calls.ts";
 import { workspaceRoute, type WorkspaceRoute, withoutUndefined } from "../row.ts";
 import { eventStart, numberOf, PAGE, pageWithMore } from "../pages.ts";
-import { bits, by, count, flag, limit, moment, paging, path, word } from "../fields.ts";
+import { bits, by, count, flag, limit, moment, paging, path, text, word } from "../fields.ts";
 import type { ContentReply } from "../route.ts";
 import { refuseVirtual } from "../meant-by-path.ts";
 
@@ -157,6 +157,20 @@ const blame = workspaceRoute(calls.blame, {
     on.blame(asked, withoutUndefined({ at: when, fromLine: from_line, toLine: to_line })),
 });
 
+const textHistory = workspaceRoute(calls.textHistory, {
+  tag: "history",
+  role: "reader",
+  heavy: "history",
+  summary: "The iterations that changed how often a text occurs in a file, newest first",
+  description: "The text is searched as it is. For readers and agents, secrets by their names are not searched.",
+  query: z.strictObject({
+    text: text("the text", 10_000),
+    path: path("search only this file, or files beneath this folder").optional(),
+    limit,
+  }),
+  answer: (on, { query: { text: wanted, ...options } }) => on.textHistory(wanted, withoutUndefined(options)),
+});
+
 const permissions = bits(
   "permission bits, in decimal, or in octal with a leading 0: 420 and 0644 both mean `rw-r--r--`; at most 511 (0777)",
 ).optional();
@@ -262,6 +276,7 @@ export const FILE_ROWS: readonly WorkspaceRoute[] = [
   describe,
   history,
   blame,
+  textHistory,
   atIteration,
   read,
   put,

@@ -1,17 +1,14 @@
 import type { UserPaths } from "../../../process/user-path.ts";
 import { EXIT } from "../../../api/problems.ts";
-import type { BlameKind, BlameOptions, BlameOriginShape, BlameShape } from "../../../api/file-api.ts";
-import { formatAgo } from "../../../core/values/duration.ts";
+import type { BlameOptions, BlameShape } from "../../../api/file-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withCandidates } from "../../support/find-file.ts";
+import { originCells } from "../../render/origins.ts";
 import { columns } from "../../render/columns.ts";
 import { printable, printableText } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
-
-/** The length of shown ids. */
-const ID = 8;
 
 /** Parses `10`, `10,20`, `10,` and `10,+5`: the first line, and the last one or the number of lines. */
 function linesIn(range: string | undefined): Pick<BlameOptions, "fromLine" | "toLine"> {
@@ -28,28 +25,6 @@ function linesIn(range: string | undefined): Pick<BlameOptions, "fromLine" | "to
   const toLine = plus === "+" ? fromLine + Number(second) - 1 : Number(second);
   if (toLine < fromLine) throw usageError(`not lines of a file: ${range}`, "the last line comes after the first");
   return { fromLine, toLine };
-}
-
-const NOT_RECORDED: Readonly<Record<Exclude<BlameKind, "recorded">, (origin: BlameOriginShape) => string>> = {
-  nobody: () => "by nobody that was recorded",
-  baseline: () => "baseline",
-  unrecorded: () => "not recorded yet",
-  earlier: ({ iteration }) => `before @${iteration}, no longer kept`,
-  between: ({ iteration, first_iteration: first }) => `one of @${first} to @${iteration}`,
-};
-
-/** Returns the id, the actor and the turn of an origin, and its time. */
-function originCells(origin: BlameOriginShape, now: number): readonly [string, string, string, string] {
-  const { kind, action, operation, session, turn, actor, timestamp, replica } = origin;
-  const when = timestamp === null ? "" : formatAgo(timestamp, now);
-  if (kind !== "recorded") return ["", NOT_RECORDED[kind](origin), "", when];
-  const id = action ?? operation ?? session ?? "";
-  const where = replica === undefined ? "" : ` (replica ${replica.slice(0, ID)})`;
-  return [short(id), (actor === "" ? origin.cause : actor) + where, short(turn ?? ""), when];
-}
-
-function short(id: string): string {
-  return printable(id).slice(0, ID);
 }
 
 /** Returns one line for each line of the file. A column without an entry is left out. */

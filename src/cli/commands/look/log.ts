@@ -3,6 +3,9 @@ import type { LogEventShape } from "../../../api/shapes.ts";
 import type { LogOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
 import type { CommandContext } from "../../support/context.ts";
 import type { Input } from "../../../process/input.ts";
+import { originCells } from "../../render/origins.ts";
+import { usageError } from "../../../process/usage-error.ts";
+import { withCandidates } from "../../support/find-file.ts";
 import { columns } from "../../render/columns.ts";
 import { printable } from "../../../process/printable.ts";
 import { optional } from "../../../util/optional.ts";
@@ -59,9 +62,59 @@ function elsewhere(record: unknown): string {
   return "upstream" in record ? "  from the origin" : "  from a replica";
 }
 
+/** Prints the changes of the number of occurrences of a text, newest first. */
+async function searched(context: CommandContext, workspace: WorkspaceApi, text: string): Promise<number> {
+  const { input, paint, io } = context;
+  const paths = context.paths(workspace);
+  const [typed] = input.args;
+  const limit = input.number("limit") ?? SHOWN_TO_PEOPLE;
+  const options = {
+    ...(typed === undefined ? {} : { path: await paths.toWorkspace(typed) }),
+    limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit,
+  };
+  const found = await workspace.textHistory(text, options).catch(async (error: unknown) => {
+    throw await withCandidates(workspace, error, paths);
+  });
+  if (context.json) context.printJson(found);
+  else {
+    const rows = found.changes.map((change) => {
+      const [id, who, turn, when] = originCells(change, io.now());
+      const count = `${change.before} → ${change.after}`;
+      const colour = change.after > change.before ? "green" : "red";
+      const where = `${paths.shown(change.path)}@${change.iteration}`;
+      return [
+        paint("dim", when),
+        paint("yellow", id),
+        paint("cyan", printable(who)),
+        paint("dim", turn),
+        paint(colour, count),
+        where,
+      ];
+    });
+    for (const line of columns(rows)) context.print(line);
+    const more = found.total_changes - found.changes.length;
+    if (more > 0) context.say(`… and ${more} older: --limit 0`);
+    if (found.total_changes === 0) context.say("no recorded content has this text");
+    for (const note of found.notes) context.say(printable(note));
+  }
+  return EXIT.done;
+}
+
 export async function log(context: CommandContext): Promise<number> {
-  const workspace = await context.reading();
   const { input } = context;
+  const text = input.text("search");
+  if (text === undefined && input.args.length > 0)
+    throw usageError(
+      "a path is only taken with -S",
+      "the states of a file: chronicle history FILE; events by name: log --prefix file:PATH",
+    );
+  if (text !== undefined && ["from", "to", "prefix", "reverse"].some((name) => input.has(name)))
+    throw usageError(
+      "-S cannot be combined with --from, --to, --prefix or --reverse",
+      "give -S TEXT, a path and --limit",
+    );
+  const workspace = await context.reading();
+  if (text !== undefined) return searched(context, workspace, text);
   const options = optionsOf(input);
   const limit = input.number("limit");
   if (context.json) {

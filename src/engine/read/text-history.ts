@@ -1,0 +1,157 @@
+import type { TextChangeShape, TextHistoryOptions, TextHistoryShape } from "../../api/file-api.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { isWithin, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
+import { erasedAmong } from "../facts/contents-of-history.ts";
+import type { Context } from "../log/context.ts";
+import { knownPaths } from "../log/known-paths.ts";
+import { proveRows } from "../state/proved-rows.ts";
+import { protectedNames } from "../state/protected.ts";
+import type { LineSource } from "./blame-memo.ts";
+import { originShapes } from "./blame-shape.ts";
+import { recordedShapes } from "./history.ts";
+
+const DEFAULT_LIMIT = 100;
+
+/** The maximum length of the searched text, in characters. */
+const MOST_TEXT = 10_000;
+
+/** The maximum size of a content that is searched, and the maximum total size for one answer, in bytes. */
+const MOST_BYTES = 32 * 1024 ** 2;
+const MOST_READ_BYTES = 4 * 1024 ** 3;
+
+/** An iteration with another number of occurrences than the last one before it whose content is kept. */
+interface Found {
+  readonly row: IterationRow;
+  readonly before: number;
+  readonly after: number;
+  /** The first iteration that can have made the change, if contents between are missing. */
+  readonly first?: number;
+}
+
+/**
+ * Returns the iterations that changed the number of occurrences of a text in a file, newest first. Throws `USAGE` for an
+ * invalid text or limit, and `NOT_FOUND` for a path that was never recorded.
+ */
+export async function textHistory(
+  context: Context,
+  text: string,
+  { path: given, limit = DEFAULT_LIMIT }: TextHistoryOptions = {},
+): Promise<TextHistoryShape> {
+  check(text, limit);
+  const [beneath = ROOT] = (await knownPaths(context, given === undefined ? undefined : [given])) ?? [];
+  const histories = await historiesOf(context, beneath);
+  const secrets = await secretPaths(context, [...histories.keys()]);
+  const isAgent = context.caller.role === "agent";
+  if (isAgent) for (const path of secrets) histories.delete(path);
+  const counts = await countsOf(context, [...histories.values()].flat(), Buffer.from(text));
+  const all = [...histories.values()].flatMap((rows) => changesOf(rows, counts.of));
+  const shown = all.sort((a, b) => b.row.seq - a.row.seq).slice(0, limit);
+  return {
+    ...(secrets.size > 0 && !isAgent ? { class: "protected" as const } : {}),
+    changes: await shapesOf(context, shown),
+    total_changes: all.length,
+    notes: [
+      ...(isAgent && secrets.size > 0 ? [`secrets by their names were not searched: ${secrets.size}`] : []),
+      ...(counts.missing > 0
+        ? [`contents that are no longer kept, or are very large, were not searched: ${counts.missing}`]
+        : []),
+    ],
+  };
+}
+
+function check(text: string, limit: number): void {
+  if (text === "" || text.length > MOST_TEXT)
+    throw new ChronicleError("USAGE", text === "" ? "the text is empty" : "the text is too long", {
+      hint: `give a text of 1 to ${MOST_TEXT} characters; it is searched as it is, not as a pattern`,
+    });
+  if (!Number.isSafeInteger(limit) || limit < 1)
+    throw new ChronicleError("USAGE", `the limit is ${limit}`, { hint: "give a number from 1" });
+}
+
+/** Returns the iterations of each path at or beneath a path. */
+async function historiesOf(
+  context: Context,
+  beneath: WorkspacePath,
+): Promise<Map<WorkspacePath, readonly IterationRow[]>> {
+  const { index } = context;
+  const paths = (await index.touched(-1, (await index.head()).seq)).filter((path) => isWithin(path, beneath));
+  const histories = new Map<WorkspacePath, readonly IterationRow[]>();
+  for (const path of paths) histories.set(path, await index.iterations(path));
+  return histories;
+}
+
+/** Returns the paths that have or had the name of a secret, unless a person said that they are none. */
+async function secretPaths(context: Context, paths: readonly WorkspacePath[]): Promise<ReadonlySet<WorkspacePath>> {
+  const names = await protectedNames(context);
+  const recorded = new Set(await context.index.protectedPaths());
+  return new Set(paths.filter((path) => names.added(path) ?? (recorded.has(path) || names.holds(path))));
+}
+
+interface Counts {
+  /** The occurrences in a content; `undefined` if it was not searched. */
+  readonly of: (hash: Hash) => number | undefined;
+  /** The number of contents that were not searched. */
+  readonly missing: number;
+}
+
+/** Counts a text in each content of the rows, in the order in which the contents are stored. */
+async function countsOf(context: Context, rows: readonly IterationRow[], text: Buffer): Promise<Counts> {
+  const sizes = new Map<Hash, number>();
+  for (const { entry } of rows)
+    if (entry?.kind === "file" && entry.hash !== undefined) sizes.set(entry.hash, entry.size);
+  const erased = await erasedAmong(context, sizes.keys());
+  let left = MOST_READ_BYTES;
+  const wanted = [...sizes].filter(([hash, size]) => size <= MOST_BYTES && !erased.has(hash) && (left -= size) >= 0);
+  const counts = new Map<Hash, number>();
+  for await (const [hash, reader] of context.blobs.readMany(wanted.map(([hash]) => hash))) {
+    if (reader === undefined) continue;
+    const pieces: Uint8Array[] = [];
+    for await (const piece of reader.pieces()) pieces.push(piece);
+    counts.set(hash, occurrences(Buffer.concat(pieces), text));
+    await yieldToEventLoop();
+  }
+  return { of: (hash) => counts.get(hash), missing: sizes.size - counts.size };
+}
+
+/** Counts the occurrences of a text that do not overlap. */
+function occurrences(content: Buffer, text: Buffer): number {
+  let found = 0;
+  for (let at = content.indexOf(text); at >= 0; at = content.indexOf(text, at + text.length)) found += 1;
+  return found;
+}
+
+function changesOf(rows: readonly IterationRow[], countOf: Counts["of"]): Found[] {
+  const found: Found[] = [];
+  let before = 0;
+  let first: number | undefined;
+  for (const row of rows) {
+    const { entry, iteration } = row;
+    const after = entry?.kind === "file" && entry.hash !== undefined ? countOf(entry.hash) : 0;
+    if (after === undefined) {
+      first ??= iteration;
+      continue;
+    }
+    if (after !== before) found.push({ row, before, after, ...(first === undefined ? {} : { first }) });
+    before = after;
+    first = undefined;
+  }
+  return found;
+}
+
+async function shapesOf(context: Context, found: readonly Found[]): Promise<TextChangeShape[]> {
+  await proveRows(
+    context,
+    found.map(({ row }) => row),
+  );
+  const sources: LineSource[] = [];
+  for (const { row, first } of found) {
+    const [shape] = await recordedShapes(context, row.path, [row]);
+    const how = first === undefined ? { kind: "iteration" as const } : { kind: "between" as const, first };
+    if (shape !== undefined) sources.push({ ...how, shape, path: row.path });
+  }
+  const origins = await originShapes(context, sources);
+  return origins.map((origin, i) => ({ ...origin, before: found[i]?.before ?? 0, after: found[i]?.after ?? 0 }));
+}
