@@ -116,6 +116,8 @@ it("the library's exports are pinned", () => {
       "type ForcedShape",
       "type ForgetOptions",
       "type GcShape",
+      "type GitChangeShape",
+      "type GitHeadShape",
       "type HeadShape",
       "type HealedContentShape",
       "type HistoryOptions",

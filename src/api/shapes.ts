@@ -54,6 +54,28 @@ export interface OmittedChangeShape {
  * A change that an undo, a redo or a rollback made to an omitted path, from contents that were kept aside. The history
  * does not contain the change.
  */
+/** The branch that is checked out, and its commit. Without `branch`, HEAD is detached. Without `commit`, it is unborn. */
+export interface GitHeadShape {
+  branch?: string;
+  commit?: string;
+}
+
+/** What changed in the state of a git repository. */
+export interface GitChangeShape {
+  /** The path of the repository's `.git`. */
+  path: string;
+  path_b64?: string;
+  head_before: GitHeadShape;
+  head_after: GitHeadShape;
+  /**
+   * The changed refs, at most 1,000. `before` and `after` are hashes of objects, or `ref: ` and the name of another ref;
+   * `null`: the ref did not exist.
+   */
+  refs: { name: string; before: string | null; after: string | null }[];
+  /** Names of other changed files in the git folder, such as `index`, `logs/refs/stash` (the stashes) or `MERGE_HEAD`. */
+  also: string[];
+}
+
 export interface AsideChangeShape {
   path: string;
   path_b64?: string;
@@ -348,6 +370,8 @@ export interface RestoreShape {
    * none.
    */
   kept_aside?: AsideChangeShape[];
+  /** Changes of git repositories that were (or would be) made. Absent if there are none. */
+  git?: GitChangeShape[];
   /** The folder that was filled, for a restore with `to`. */
   to?: string;
   /**
@@ -766,6 +790,8 @@ export interface NotCommittedShape {
 export interface RunShape {
   session: SessionShape;
   changes: ChangeShape[];
+  /** What the command changed in the state of git repositories. Absent if there is nothing. */
+  git?: GitChangeShape[];
   /**
    * Paths that either this run or another bracket (a run, a command's action, a transaction) may have changed, because
    * both were open at the same time. These changes do not belong to the run, and an undo of the run leaves them.

@@ -23,6 +23,8 @@ import { ContentsOfHistory } from "../engine/facts/contents-of-history.ts";
 import { DirtyPaths } from "../engine/log/dirty-paths.ts";
 import { DiskOutsideFiles } from "../worktree/outside/disk-outside-files.ts";
 import { DiskWorktree } from "../worktree/disk/disk-worktree.ts";
+import { DiskGitStates } from "../worktree/git/disk-git-states.ts";
+import { NoGitStates } from "../worktree/git/no-git-states.ts";
 import type { GitUser } from "../worktree/git/git-settings.ts";
 import { HostedWorktree } from "../worktree/memory/hosted-worktree.ts";
 import { NoOutsideFiles } from "../worktree/outside/no-outside-files.ts";
@@ -40,6 +42,7 @@ import { retentionOf, type RetentionInputs } from "../store/retention-files.ts";
 import { FileTraitsMemory } from "../store/traits-memory.ts";
 import { placeOfRoot } from "../core/tree/root-place.ts";
 import type { StoreGauge } from "../store/store-gauge.ts";
+import { runGit } from "../store/run-git.ts";
 import { refuseOtherWorkspace } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
 import { Memo } from "../engine/log/memo.ts";
@@ -88,7 +91,7 @@ export interface AnnouncedInStore extends AnnouncedContent {
 }
 
 /** An engine's access to the files of its workspace. The files of a hosted workspace are in its history only. */
-interface WorkspaceFiles extends Pick<Context, "worktree" | "outside" | "ingest"> {
+interface WorkspaceFiles extends Pick<Context, "worktree" | "outside" | "git" | "ingest"> {
   /** The parts for writing the files of a first sync while their contents arrive. Absent in a hosted workspace. */
   readonly early?: { readonly worktree: DiskWorktree; readonly pools: KeptStagePool | undefined };
 }
@@ -225,7 +228,7 @@ function hostedFiles(
 ): WorkspaceFiles {
   const files = new IndexedFiles(index, blobs);
   const worktree = new HostedWorktree({ roots, files, clock: backends.now });
-  return { worktree, outside: new NoOutsideFiles(), ingest: NO_INGEST };
+  return { worktree, outside: new NoOutsideFiles(), git: new NoGitStates(), ingest: NO_INGEST };
 }
 
 function folderFiles(
@@ -260,8 +263,16 @@ function folderFiles(
     own,
     roots: roots.map(placeOfRoot),
   });
+  const git = new DiskGitStates({
+    disk,
+    roots: () => worktree.roots,
+    user: gitUser(parts),
+    run: runGit,
+    clock: backends.now,
+    newId: backends.newId,
+  });
   const ingest = new FileIngest({ disk, intake, roots, threads });
-  return { worktree, outside, ingest, early: { worktree, pools } };
+  return { worktree, outside, git, ingest, early: { worktree, pools } };
 }
 
 /**

@@ -47,6 +47,9 @@ export const conflict = z.looseObject({
   patch: text.optional(),
 });
 
+const gitHead = z.looseObject({ branch: text.optional(), commit: text.optional() });
+const gitChange = z.looseObject({ path, head_before: gitHead, head_after: gitHead, also: texts });
+
 const operation = z.looseObject({ id: text, kind: text, summary: text });
 
 /** The result of an undo, redo, rollback or restore. */
@@ -59,6 +62,10 @@ export const wentBack = {
     .array(z.looseObject({ path, change_type: text }))
     .optional()
     .describe("files that the rules leave out, and that were put back or removed again"),
+  git: z
+    .array(gitChange)
+    .optional()
+    .describe("repositories whose HEAD, refs or index were put back, too; `head_after` is their HEAD now"),
   skipped: skipped.describe("paths that were left as they are"),
   conflicts: z
     .array(z.looseObject({ path, kept_at: text }))

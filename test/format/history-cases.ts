@@ -471,6 +471,7 @@ function ownCases(): Case[] {
   const user = (id: string): Commit[] => one(upsert(`user:${id}`, { n: 0.5 }));
   const note = { what: "prune", actor: "a", at: TS, detail: "d" };
   const pin = { pinned: true, actor: "a" };
+  const state = { class: "private", plan: sha256(contentOf("one")), until: TS };
   return [
     ...fields((changed) => one(upsert(`workspace:${WORKSPACE}`, workspaceRecord(changed))), {
       "a workspace has a root": { roots: [] },
@@ -491,6 +492,10 @@ function ownCases(): Case[] {
       "an import says why it ends at a tear": { unverified: { tear: { line: 2, byte: 9, bytes: 3, lines: 1 } } },
     }),
     ...fields((changed) => one(upsert("pin:1", withFields(pin, changed))), { "a pin is on or off": { pinned: 1 } }),
+    ...fields((changed) => one(upsert("git:1", { git: withFields(state, changed) })), {
+      "what is kept of git is private": { class: "normal" },
+      "what is kept of git is a blob": { plan: "none" },
+    }),
     ...fields((changed) => one(upsert("refused:1", withFields(note, changed))), {
       "what was refused is named": { what: undefined },
     }),

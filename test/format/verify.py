@@ -737,6 +737,7 @@ RECORDS = {
     "erase": erase,
     "prune": prune,
     "pin": fields(pinned=flag, actor=text_),
+    "git": fields(git=fields(**{"class": one_of("private"), "plan": is_hash, "until": text_})),
     "refused": fields(what=text_, actor=text_, at=text_, detail=text_),
     "replica": fields(
         origin=text_,

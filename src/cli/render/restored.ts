@@ -1,5 +1,6 @@
-import type { RestoreShape, SkippedShape } from "../../api/shapes.ts";
+import type { RestoreShape, SkippedShape, UndoShape } from "../../api/shapes.ts";
 import { changeLines, type ChangesStyle, countsOf, skippedLines } from "./changes.ts";
+import { gitLines } from "./git-changes.ts";
 import { counted } from "./words.ts";
 
 const MOST_LINES = 100;
@@ -13,13 +14,17 @@ export function mostLines(result: RestoreShape, asked: boolean): number {
   return result.dry_run ? result.changes.length : MOST_LINES;
 }
 
-export function restoredLines(result: RestoreShape, style: ChangesStyle): string[] {
+export function restoredLines(
+  result: RestoreShape & Partial<Pick<UndoShape, "direction">>,
+  style: ChangesStyle,
+): string[] {
   const changed = new Set(result.changes.map(({ path }) => path));
   const isPart = ({ path, reason }: SkippedShape): boolean => reason === "special-bits" && changed.has(path);
   const part = result.skipped.filter(isPart);
   const left = result.skipped.filter((one) => !isPart(one));
   return [
     ...(style.most === 0 ? [] : changeLines(result.changes, style)),
+    ...gitLines(result.git, { back: result.direction !== "redo" }),
     ...headed("left as they are:", left, style),
     ...headed("not as it was:", part, style),
     ...copyLines(result.conflicts, style),
@@ -54,6 +59,7 @@ export function restoredSentence(result: RestoreShape, verb: string): string {
   // The sentence has only the number of these paths, because the notes name them.
   const aside = result.kept_aside?.length ?? 0;
   if (aside > 0) return `${verb}: ${counted(aside, "path")} that the rules leave out`;
+  if ((result.git?.length ?? 0) > 0) return `${verb}: the state of git`;
   if (result.skipped.length > 0) return "nothing was changed";
   return "nothing to change: everything is like that already";
 }

@@ -2,6 +2,7 @@ import { argumentOfShown } from "../../core/shell/quote-command.ts";
 import type { RunShape } from "../../api/shapes.ts";
 import { type Paint, printable, shortened } from "../../process/printable.ts";
 import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from "./changes.ts";
+import { gitLines } from "./git-changes.ts";
 import { copyLines } from "./restored.ts";
 import { counted } from "./words.ts";
 import { harmlessLines, lossLines, takenBackLines } from "./omitted-changes.ts";
@@ -48,6 +49,8 @@ function firstLine(result: RunShape, style: SummaryStyle): string {
   }
   if (changes.length === 0 && rolled_back)
     return `the command failed: what it changed was taken back. Bring back: ${stepOf("redo", result, style)}`;
+  if (changes.length === 0 && (result.git?.length ?? 0) > 0 && undo_id !== null)
+    return `git changed. Take back: ${stepOf("undo", result, style)}`;
   if (changes.length === 0) {
     const nothing = nothingOf(result);
     if (undoTakes === undefined) return nothing;
@@ -175,6 +178,7 @@ function offRecordLine({ coverage }: RunShape): string[] {
 function briefLines(result: RunShape, style: SummaryStyle): string[] {
   const [first, ...more] = [
     firstLine(result, style),
+    ...gitLines(result.git),
     ...lossLines(result.session.omitted_changes).map((line) => `WARNING: ${line}`),
     ...harmlessOf(result),
     ...comebackLine(result, style),
@@ -201,6 +205,7 @@ function fullLines(result: RunShape, summary: SummaryStyle): string[] {
   return [
     `${paint("bold", "chronicle:")} ${firstLine(result, summary)}`,
     ...changeLines(result.changes, style),
+    ...gitLines(result.git),
     ...lossLines(result.session.omitted_changes).map((line) => paint("red", line)),
     ...harmlessOf(result),
     ...comebackLine(result, summary),

@@ -25,18 +25,25 @@ export interface GitIndex {
   readonly isRepository: Uint8Array;
 }
 
+/** The mode, the hash and the flags of one entry of an index, as bytes of the index. */
+export interface IndexedEntry {
+  readonly mode: Buffer;
+  readonly hash: Buffer;
+  readonly flags: Buffer;
+}
+
 /**
  * Parses an index file (`git help format-index`, versions 2 to 4). `hashBytes` is 20 in a SHA-1 repository, and 32 in a
  * SHA-256 one. Throws `UnusableIndex` for a split, sparse or damaged index, for an unknown version, and for an unknown
- * extension that must not be ignored (see `refuseExtensions`).
+ * extension that must not be ignored (see `refuseExtensions`). `onEntry` gets each entry, also each stage of a conflict.
  */
-export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32): GitIndex {
+export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32, onEntry?: (entry: IndexedEntry) => void): GitIndex {
   if (bytes.length < HEADER_BYTES + hashBytes || bytes.toString("latin1", 0, 4) !== "DIRC") refuse("it is damaged");
   const version = bytes.readUInt32BE(4);
   if (version < 2 || version > 4) refuse(`version ${version} is not known`);
   const end = bytes.length - hashBytes;
   if (!isWhole(bytes, end)) refuse("it is damaged");
-  const reader = new EntryReader(bytes, { version, end, hashBytes, count: bytes.readUInt32BE(8) });
+  const reader = new EntryReader(bytes, { version, end, hashBytes, count: bytes.readUInt32BE(8) }, onEntry);
   const index = reader.read();
   refuseExtensions(bytes, reader.at, end);
   if (reader.isNameless) refuse("it is damaged");
@@ -79,7 +86,10 @@ class EntryReader {
   readonly #starts: Uint32Array;
   readonly #isRepository: Uint8Array;
 
-  constructor(bytes: Buffer, layout: Layout) {
+  readonly #onEntry: ((entry: IndexedEntry) => void) | undefined;
+
+  constructor(bytes: Buffer, layout: Layout, onEntry?: (entry: IndexedEntry) => void) {
+    this.#onEntry = onEntry;
     // No entry is shorter: flags of two bytes, and two more bytes for the name and its end.
     const most = Math.floor((layout.end - HEADER_BYTES) / (STAT_BYTES + layout.hashBytes + 4));
     if (layout.count > most) refuse("it is damaged");
@@ -112,6 +122,11 @@ class EntryReader {
     if (kind === SPARSE_FOLDER) refuse("it is sparse");
     const flags = bytes.readUInt16BE(flagsAt);
     const nameAt = flagsAt + ((flags & HAS_MORE_FLAGS) === 0 ? 2 : 4);
+    this.#onEntry?.({
+      mode: bytes.subarray(start + MODE_AT, start + MODE_AT + 4),
+      hash: bytes.subarray(start + STAT_BYTES, flagsAt),
+      flags: bytes.subarray(flagsAt, nameAt),
+    });
     if (version === 4) this.#packedName(nameAt);
     else this.#plainName(start, nameAt, flags & LONG_NAME);
     this.#keep(kind === REPOSITORY);

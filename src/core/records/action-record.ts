@@ -92,6 +92,11 @@ export interface ActionRecord {
   readonly omittedBefore?: Hash;
   /** The contents that were kept aside for the action. Omitted if there are none. */
   readonly aside?: Aside;
+  /**
+   * Only of a command's action, and only while its end may still come: the state of the git repositories when it began,
+   * as a blob (`git-record.ts`). Omitted if there are none.
+   */
+  readonly git?: Aside;
   /** The action's changes to omitted paths. Empty until the action is closed. */
   readonly omittedChanges: readonly OmittedChange[];
 }
@@ -165,6 +170,7 @@ export function encodeAction(record: ActionRecord): RecordBody {
     changed: record.changed,
     ...(record.omittedBefore === undefined ? {} : { omitted_before: record.omittedBefore }),
     ...(record.aside === undefined ? {} : { aside: encodeAside(record.aside) }),
+    ...(record.git === undefined ? {} : { git: encodeAside(record.git) }),
     ...(record.omittedChanges.length === 0 ? {} : { omitted_changes: encodeOmittedChanges(record.omittedChanges) }),
   };
 }
@@ -193,6 +199,7 @@ export function decodeAction(body: RecordBody): ActionRecord {
     if (value !== undefined) optional[name] = value;
   }
   const aside = decodeAside(body);
+  const git = decodeAside(body, "git");
   return {
     state: oneOf(body, "state", STATES),
     type: text(body, "type"),
@@ -227,6 +234,7 @@ export function decodeAction(body: RecordBody): ActionRecord {
     changed: orNull(body, "changed", whole),
     ...(body["omitted_before"] === undefined ? {} : { omittedBefore: hashOf(body, "omitted_before") }),
     ...(aside === undefined ? {} : { aside }),
+    ...(git === undefined ? {} : { git }),
     omittedChanges: decodeOmittedChanges(body, "omitted_changes"),
   };
 }

@@ -27,10 +27,13 @@ export function encodeAside({ plan, until }: Aside): Json {
   return { class: "private", plan, until };
 }
 
-/** Returns `undefined` if the record lacks the field. Throws `LOG_DAMAGED` if the field is invalid. */
-export function decodeAside(body: RecordBody): Aside | undefined {
-  if (body["aside"] === undefined) return undefined;
-  const aside = object(body["aside"], "aside");
+/**
+ * Decodes what a record keeps in a field, which is `aside` for files. Returns `undefined` if the record lacks the field.
+ * Throws `LOG_DAMAGED` if the field is invalid.
+ */
+export function decodeAside(body: RecordBody, field: "aside" | "git" = "aside"): Aside | undefined {
+  if (body[field] === undefined) return undefined;
+  const aside = object(body[field], field);
   if (text(aside, "class") !== "private") damaged("what is kept aside is not of the class private");
   return { plan: hashOf(aside, "plan"), until: text(aside, "until") };
 }

@@ -3,6 +3,7 @@ import { decodeConflict } from "./conflict-record.ts";
 import { decodeCoverageRecord } from "./coverage.ts";
 import { decodeErase } from "./erase-record.ts";
 import type { RecordBody } from "../values/event.ts";
+import { decodeGitRecord } from "./git-record.ts";
 import { decodePin } from "./pin-record.ts";
 import { decodeProposal, proposedPath } from "./proposal-record.ts";
 import { decodePrune } from "./prune-record.ts";
@@ -34,6 +35,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["workspace", decodeWorkspace],
   ["prune", decodePrune],
   ["pin", decodePin],
+  ["git", decodeGitRecord],
   ["coverage", decodeCoverageRecord],
   ["refused", decodeRefused],
   ["replica", replica],

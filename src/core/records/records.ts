@@ -94,6 +94,11 @@ export interface SessionRecord {
   readonly within: Within;
   /** The contents that were kept aside for the session. Omitted if there are none. */
   readonly aside?: Aside;
+  /**
+   * Only while a run is going on: the state of the git repositories when it began, as a blob (`git-record.ts`). Omitted
+   * if there are none.
+   */
+  readonly git?: Aside;
 }
 
 /**
@@ -191,6 +196,8 @@ export interface IntentRecord {
   readonly keptAt?: readonly KeptBeside[];
   /** The plan of the operation's changes to paths that were kept aside. Omitted if there are none. */
   readonly aside?: Aside;
+  /** The operation's changes to the state of git repositories, as a blob (`git-record.ts`). Omitted if there are none. */
+  readonly git?: Aside;
   /**
    * Only for a rollback with `aside`: the id of the action that is rolled back. The paths in `aside` were kept aside
    * for this action.
@@ -329,6 +336,7 @@ export function encodeSession(record: SessionRecord): RecordBody {
     ...(record.omittedChanges.length === 0 ? {} : { omitted_changes: encodeOmittedChanges(record.omittedChanges) }),
     ...encodeWithin(record.within),
     ...(record.aside === undefined ? {} : { aside: encodeAside(record.aside) }),
+    ...(record.git === undefined ? {} : { git: encodeAside(record.git) }),
   };
 }
 
@@ -360,12 +368,13 @@ export function decodeSession(body: RecordBody): SessionRecord {
     ...optional({ pidMark, pidSpace }),
     omittedChanges: decodeOmittedChanges(body, "omitted_changes"),
     within: decodeWithin(body),
-    ...optional({ aside }),
+    ...optional({ aside, git: decodeAside(body, "git") }),
   };
 }
 
 export function encodeIntent(record: IntentRecord): RecordBody {
-  const { fromSeq, left, conflicts, changes, replica, proposals, aside, stayed, keptAt, keepMtime, ...rest } = record;
+  const { fromSeq, left, conflicts, changes, replica, proposals, aside, git, stayed, keptAt, keepMtime, ...rest } =
+    record;
   return {
     ...rest,
     ...(keepMtime === true ? { keep_mtime: true } : {}),
@@ -374,6 +383,7 @@ export function encodeIntent(record: IntentRecord): RecordBody {
       ? {}
       : { kept_at: keptAt.map((one) => ({ ...encodePath(one.path), at: encodePath(one.keptAt) })) }),
     ...(aside === undefined ? {} : { aside: encodeAside(aside) }),
+    ...(git === undefined ? {} : { git: encodeAside(git) }),
     from_seq: fromSeq,
     ...(changes === undefined ? {} : { changes: encodeChanges(changes) }),
     ...(replica === undefined ? {} : { replica: encodeReplica(replica) }),
@@ -429,7 +439,7 @@ export function decodeIntent(body: RecordBody): IntentRecord {
   const brings = optionalText(body, "brings");
   const aside = decodeAside(body);
   return {
-    ...optional({ aside }),
+    ...optional({ aside, git: decodeAside(body, "git") }),
     kind: oneOf(body, "kind", INTENT_KINDS),
     state: oneOf(body, "state", INTENT_STATES),
     summary: text(body, "summary"),

@@ -41,7 +41,7 @@ export async function closingDraft(
   { found, state, reason, omitted = {} }: ClosingBehind,
 ): Promise<EventDraft> {
   const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
-  const { reason: _before, omittedBefore, aside: _aside, omittedChanges: _told, ...record } = action;
+  const { reason: _before, omittedBefore, aside: _aside, git, omittedChanges: _told, ...record } = action;
   // If the omitted paths were not scanned, the changes that an earlier end of the action recorded stay recorded.
   const { changes: omittedChanges = [], aside } =
     omitted.changes === undefined ? { changes: action.omittedChanges, aside: action.aside } : omitted;
@@ -54,7 +54,7 @@ export async function closingDraft(
     changed: changes.length,
     omittedChanges,
     ...optional({ aside }),
-    ...(omittedBefore === undefined || isFinal(state) ? {} : { omittedBefore }),
+    ...(isFinal(state) ? {} : optional({ omittedBefore, git })),
     ...optional({ reason }),
   };
   return {

@@ -4,6 +4,7 @@ import {
   encodeAction,
   type ActionRecord,
 } from "../../core/records/action-record.ts";
+import type { Aside } from "../../core/records/aside.ts";
 import { isMeant, type Omission, coverageOf, reasonsWith } from "../../core/records/coverage.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { Found } from "../capture/capture.ts";
@@ -38,6 +39,8 @@ export interface AskedAction {
   readonly outside: OutsideDrafts;
   /** The paths that the action touches and that no capture takes. */
   readonly leftOut: LeftOut;
+  /** The state of the git repositories, for a command's action. Default: none. */
+  readonly git?: Aside | undefined;
   /** The ids of the open actions in whose callbacks this action was asked for. */
   readonly around: readonly string[];
   /** True if nothing could be kept, but the tool will run nevertheless. */
@@ -239,7 +242,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
     started: new Date(context.now()).toISOString(),
     ended: null,
     changed: null,
-    ...optional({ omittedBefore, aside: leftOut.aside }),
+    ...optional({ omittedBefore, aside: leftOut.aside, git: asked.git }),
     omittedChanges: [],
   };
 }

@@ -17,6 +17,7 @@ import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { allOmitted, isNoRoomOrTrouble } from "../facts/recorded-coverage.ts";
 import { endOfOmitted } from "../capture/omitted-of-action.ts";
+import { gitChangesOf } from "../capture/git-work.ts";
 import { finishOutside } from "./outside.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
 import type { QuotaOptions } from "../log/quota.ts";
@@ -92,6 +93,8 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
+  const git = await gitChangesOf(context, action);
+  for (const note of git.notes) context.tell?.(note);
   // The action is finished late if it was closed already (as abandoned or denied), or if nobody was expected to finish
   // it (see `goingOn`). `late` makes the capture treat such an action as open.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
@@ -109,6 +112,7 @@ async function captureAndClose(
       if (!isUnfinished(now, closing)) return dead;
       return [
         ...outside.drafts,
+        ...git.drafts,
         ...dead,
         await closingDraft(context, now, {
           ...closing,

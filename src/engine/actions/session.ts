@@ -8,6 +8,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { maskCommand } from "../../core/shell/mask-secrets.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../../core/records/records.ts";
 import { changedAsOmitted, changedAside, endOfAside } from "../capture/keep-aside.ts";
+import { gitChangesOf } from "../capture/git-work.ts";
 import { closeDeadActions } from "./abandon-actions.ts";
 import { openSessions } from "../facts/brackets.ts";
 import { withCommit } from "../commit/commit.ts";
@@ -33,6 +34,8 @@ interface SessionDraft {
   readonly place?: Place;
   /** The contents that were kept aside before the session. Default: none. */
   readonly aside?: Aside | undefined;
+  /** The state of the git repositories before the session. Default: none. */
+  readonly git?: Aside | undefined;
 }
 
 /**
@@ -81,7 +84,7 @@ export async function beginSession(context: Context, draft: SessionDraft): Promi
       ...ownerOf(context),
       omittedChanges: [],
       within,
-      ...optional({ aside: draft.aside }),
+      ...optional({ aside: draft.aside, git: draft.git }),
     };
     await commit.append([sessionDraft({ ...record, id, depth })]);
     return { ...record, id, seq: head.seq + 1, depth };
@@ -110,12 +113,21 @@ interface SessionEnd {
   readonly changed: number;
 }
 
-/** Records the end of a session, whatever its present state is. Returns the ended session. */
-export async function endSession(context: Context, session: Session, end: SessionEnd): Promise<Session> {
+/**
+ * Records the end of a session, whatever its present state is. Returns the ended session. `also`: other events of the
+ * same commit, before that of the session.
+ */
+export async function endSession(
+  context: Context,
+  session: Session,
+  end: SessionEnd & { readonly also?: readonly EventDraft[] },
+): Promise<Session> {
+  const { also = [], ...rest } = end;
+  const { git: _begun, ...begun } = session;
   return withCommit(context, async (commit) => {
-    const ended = { ...session, ...end, ended: new Date(context.now()).toISOString() };
-    const [event] = await commit.append([sessionDraft(ended)]);
-    return { ...ended, seq: event?.seq ?? session.seq };
+    const ended = { ...begun, ...rest, ended: new Date(context.now()).toISOString() };
+    const events = await commit.append([...also, sessionDraft(ended)]);
+    return { ...ended, seq: events.at(-1)?.seq ?? session.seq };
   });
 }
 
@@ -188,10 +200,12 @@ async function endAbandoned(context: Context, session: Session): Promise<Session
   using _lease = await context.blobs.lease();
   const { aside: before, ...rest } = session;
   const { changes, aside } = before === undefined ? { changes: [] } : await endOfAside(context, session.id, before);
+  const git = await gitChangesOf(context, session);
   return await endSession(
     context,
-    { ...rest, omittedChanges: changes, ...optional({ aside }) },
+    { ...rest, notes: [...rest.notes, ...git.notes], omittedChanges: changes, ...optional({ aside }) },
     {
+      also: git.drafts,
       state: "abandoned",
       exitCode: null,
       signal: null,

@@ -21,6 +21,7 @@ import type { Context } from "../log/context.ts";
 import { refuseOverQuota, type QuotaOptions } from "../log/quota.ts";
 import { allOmitted, isNoRoomOrTrouble } from "../facts/recorded-coverage.ts";
 import { resolveTargets } from "../log/known-paths.ts";
+import { keepGit } from "../capture/git-work.ts";
 import { keepLeftOut, NOTHING_LEFT_OUT } from "../capture/left-out.ts";
 
 const DEFAULT_ACTOR = "agent";
@@ -78,7 +79,8 @@ async function keepAndBegin(context: Context, unkept: UnkeptAction): Promise<rea
   const leftOut = await keepLeftOut(context, targets, quota);
   const whole = unkept.request.onFailure !== "warn";
   const outside = await backUpOutside(context, { ...targets, whole, quota }, { id, actor });
-  const begun: AskedAction = { ...unkept, outside, leftOut };
+  const { git } = targets.kind === "workspace" ? await keepGit(context) : {};
+  const begun: AskedAction = { ...unkept, outside, leftOut, git };
   const captured = await capture(context, {
     cause: "capture",
     ...quota,

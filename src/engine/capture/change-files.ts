@@ -7,6 +7,7 @@ import { type SkippedPath, type BackTo, leaveUnseen } from "./seen-absent.ts";
 import type { BlockedPath, ApplyReport, OnBlocked } from "../../worktree/worktree.ts";
 import type { AsideChangeShape, RestoreShape } from "../../api/shapes.ts";
 import type { Progress } from "../../api/workspace-api.ts";
+import type { GitChange } from "../../core/records/git-record.ts";
 import type { Omission } from "../../core/records/coverage.ts";
 import { databaseUnits, leaveUnits, unitsAmong, wholeUnits } from "../log/database-units.ts";
 import { amongFolders, type FittedChanges, withFolders } from "./fit-folders.ts";
@@ -18,9 +19,10 @@ import { compare, readDisk } from "./read-disk.ts";
 import { leaveErased, refuseAllErased } from "./leave-erased.ts";
 import { refusePrunedContents } from "../facts/pruning.ts";
 import { type PathClaim, proveHistories, proveLast } from "../state/proved-rows.ts";
-import { changeShape, conflictShape, exactPath, shownPath, skippedShape } from "../log/shape.ts";
+import { changeShape, conflictShape, exactPath, gitShape, shownPath, skippedShape } from "../log/shape.ts";
 import { type ChangedShape, type ForcedHow, orForced, refused, whyRefused } from "./refused.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
+import { gitOfStep } from "./undo-git.ts";
 import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -115,6 +117,8 @@ export interface FileReport {
   readonly conflicts: ApplyReport["conflicts"];
   /** The changes to kept-aside paths that were made, or that a dry run foresees. */
   readonly aside: Pick<AsideReport, "applied">;
+  /** The changes of git repositories that were made, or that a dry run foresees. */
+  readonly git: readonly GitChange[];
 }
 
 /**
@@ -262,6 +266,7 @@ const NOTHING: Outcome = {
   blocked: [],
   conflicts: [],
   aside: NOTHING_ASIDE,
+  git: [],
   isNone: false,
 };
 
@@ -276,6 +281,7 @@ async function preview<Shape>(context: Context, plan: FilePlan<Shape>, present: 
   const onBlocked = onBlockedOf(plan, present);
   if (onBlocked !== "skip") await refusePrunedContents(context, wanted, new Set(made));
   const beside = await asideOfStep(context, asideStepOf(plan));
+  const git = await gitOfStep(context, asideStepOf(plan));
   const own = new Set(wanted.map(({ path }) => path));
   const aside = beside.changes.filter(({ path }) => !own.has(path));
   const all = [...(await withHolders(context, wanted)), ...aside];
@@ -288,8 +294,9 @@ async function preview<Shape>(context: Context, plan: FilePlan<Shape>, present: 
     blocked: blocked.filter(isOwn),
     aside: {
       applied: aside.filter(({ path }) => done.has(path)),
-      blocked: [...beside.blocked, ...blocked.filter((one) => !isOwn(one))],
+      blocked: [...beside.blocked, ...git.blocked, ...blocked.filter((one) => !isOwn(one))],
     },
+    git: git.changes,
     isNone: isNone({ kind, ...selective }, { applied, blocked }, all),
   };
 }
@@ -297,6 +304,8 @@ async function preview<Shape>(context: Context, plan: FilePlan<Shape>, present: 
 async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<Outcome> {
   if (plan.isNothing === true) return NOTHING;
   const { kind, selective, wanted, skipped = [], without = [] } = plan;
+  const inTheWay = await onlyGitInTheWay(context, plan);
+  if (inTheWay.length > 0) return { ...NOTHING, aside: { ...NOTHING_ASIDE, blocked: inTheWay } };
   const done = await operate(context, {
     ...plan,
     // The `selective` fields of an undo by selection already name the paths that it leaves alone.
@@ -307,6 +316,19 @@ async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Pr
     ...optional({ onProgress: present.onProgress }),
   });
   return { ...done, isNone: done.id === undefined && done.blocked.length > 0 };
+}
+
+/**
+ * Returns the repositories that are left alone, if they are all that a step would change. Such a step is not recorded,
+ * so that it can be tried again.
+ */
+async function onlyGitInTheWay<Shape>(context: Context, plan: FilePlan<Shape>): Promise<readonly SkippedPath[]> {
+  const { kind, wanted, conflicts } = plan;
+  if (wanted.length > 0 || (kind !== "undo" && kind !== "redo")) return [];
+  const git = await gitOfStep(context, asideStepOf(plan));
+  if (git.blocked.length === 0 || git.changes.length > 0 || (conflicts?.("").length ?? 0) > 0) return [];
+  const beside = await asideOfStep(context, asideStepOf(plan));
+  return beside.changes.length === 0 ? [...beside.blocked, ...git.blocked] : [];
 }
 
 async function reportOf<Shape>(
@@ -330,6 +352,7 @@ async function reportOf<Shape>(
     ],
     conflicts: done.conflicts,
     aside: done.aside,
+    git: done.git,
   };
 }
 
@@ -344,6 +367,7 @@ export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
   return {
     changes: done.changes.map(changeShape),
     ...(aside.length === 0 ? {} : { kept_aside: aside.map(asideShape) }),
+    ...(done.git.length === 0 ? {} : { git: done.git.map(gitShape) }),
     undo_id: done.id ?? null,
     skipped: done.skipped.map(skippedShape),
     conflicts: done.conflicts.map(conflictShape),

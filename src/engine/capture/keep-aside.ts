@@ -199,7 +199,7 @@ function privateOf(omitted: OmittedPaths): OmittedPaths {
  * True if the workspace keeps files aside and no work off the record is running. Such work could have written the
  * files.
  */
-async function mayKeep(context: Context): Promise<boolean> {
+export async function mayKeep(context: Context): Promise<boolean> {
   if ((context.offRecord.read()?.going.length ?? 0) > 0) return false;
   return (await workspaceRecord(context)).keepsAside !== false;
 }

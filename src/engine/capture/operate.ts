@@ -7,6 +7,7 @@ import { readEvent } from "../log/read-events.ts";
 import { memoKey } from "../log/memo.ts";
 import type { Progress } from "../../api/workspace-api.ts";
 import { type Aside, ASIDE_MS } from "../../core/records/aside.ts";
+import type { GitChange } from "../../core/records/git-record.ts";
 import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { EventDraft } from "../../core/values/event.ts";
@@ -32,6 +33,7 @@ import { RequestMeanwhile } from "../facts/taken-ids.ts";
 import { shownPath } from "../log/shape.ts";
 import { NEVER_SET } from "./never-set.ts";
 import type { SkippedPath } from "./seen-absent.ts";
+import { applyGitOf, gitOfStep, keepGitStep, NO_GIT_DONE } from "./undo-git.ts";
 import { asideOfIntent, asideOfStep, type AsideReport, NOTHING_ASIDE, splitAside } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
 import { addAll } from "../../util/long-lists.ts";
@@ -77,8 +79,13 @@ export interface Operation {
 export interface OperationReport extends ApplyReport {
   /** The intent's id, which `undo` accepts. `undefined` if nothing was recorded, or nothing could be changed. */
   readonly id: string | undefined;
-  /** The changes to kept-aside paths that were made, and the kept-aside paths that were left alone. */
+  /**
+   * The changes to kept-aside paths that were made, and the kept-aside paths that were left alone. Repositories whose
+   * state was left alone count as such paths.
+   */
   readonly aside: AsideReport;
+  /** The changes of git repositories that were made. */
+  readonly git: readonly GitChange[];
 }
 
 /** Carries out an operation. The caller must have captured the `before` states and proved them against the log. */
@@ -90,10 +97,14 @@ export async function operate(context: Context, operation: Operation): Promise<O
   const isNamed = operation.target !== undefined || operation.selective !== undefined;
   const isProposal = operation.proposals !== undefined;
   using _lease = await context.blobs.lease();
-  const { aside, blocked } = await asideOf(context, operation);
-  const isNothing = operation.changes.length === 0 && conflicts.length === 0 && aside === undefined;
+  const { aside, blocked: besides } = await asideOf(context, operation);
+  const step = await gitOfStep(context, asideStepOf(operation));
+  const git = await keepGitStep(context, step.changes);
+  const blocked = [...besides, ...step.blocked];
+  const isNothing =
+    operation.changes.length === 0 && conflicts.length === 0 && aside === undefined && git === undefined;
   if (isNothing && !isNamed && !isProposal)
-    return { id: undefined, applied: [], blocked: [], conflicts: [], aside: { ...NOTHING_ASIDE, blocked } };
+    return { id: undefined, applied: [], blocked: [], conflicts: [], git: [], aside: { ...NOTHING_ASIDE, blocked } };
   if (operation.onBlocked !== "skip") await refusePrunedContents(context, operation.changes);
   const plan = await keepPlan(context, operation.changes);
   return await withCommit(context, async (commit) => {
@@ -113,7 +124,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
       ...optional({ target: operation.target }),
       ...operation.selective,
       ...(operation.left === undefined || operation.left.length === 0 ? {} : { left: operation.left }),
-      ...optional({ aside }),
+      ...optional({ aside, git }),
       ...(aside === undefined || operation.brings === undefined ? {} : { brings: operation.brings }),
       ...optional({ contents: operation.contents }),
       ...(conflicts.length === 0 ? {} : { conflicts }),
@@ -239,6 +250,7 @@ export async function perform(
   if (!isOpen) await begin();
   const isNothing = isNone(intent, whole, all.changes);
   const { report, aside, recorded } = await splitAside(context, whole, beside);
+  const git = isNothing ? NO_GIT_DONE : await applyGitOf(context, { id, intent });
   const done = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report)]
     : await doneDrafts(context, {
@@ -246,13 +258,15 @@ export async function perform(
         intent: { ...intent, state: "done" },
         ...report,
         changes: asMade([...changes, ...recorded], report),
+        git: git.drafts,
       });
   // The files that were set aside are removed in the background. They must be gone before the intent is closed, because
   // only an open intent tells the next process to remove them after a crash.
   if (!isStep) await context.worktree.cleanUp(token);
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
   if (isStep) deferCleanup(context, token);
-  return { ...report, id: isNothing ? undefined : id, aside };
+  const blocked = [...aside.blocked, ...git.blocked];
+  return { ...report, id: isNothing ? undefined : id, aside: { ...aside, blocked }, git: git.changes };
 }
 
 /**
@@ -455,6 +469,8 @@ async function settleOne(context: Context, commit: Commit, { id, intent }: OpenI
   const isNothing = intent.kind !== "write" && isNone(intent, whole, all);
   const { report, recorded } = await splitAside(context, whole, beside);
   dropDerived(context, report.applied, { units, still: [] });
+  const git = isNothing ? NO_GIT_DONE : await applyGitOf(context, { id, intent });
+  for (const { path, detail } of git.blocked) context.tell?.(`${shownPath(path)} was left as it is: ${detail}`);
   const drafts = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report)]
     : await doneDrafts(context, {
@@ -462,6 +478,7 @@ async function settleOne(context: Context, commit: Commit, { id, intent }: OpenI
         intent: { ...intent, state },
         ...report,
         changes: asMade([...changes, ...recorded], report),
+        git: git.drafts,
       });
   await commit.append(drafts);
   await context.worktree.cleanUp(token);

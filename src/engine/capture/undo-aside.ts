@@ -17,7 +17,7 @@ import { allKeepers, keepersWithin } from "../facts/keepers.ts";
 import { stillLost } from "../facts/omitted-changes.ts";
 import { keepersOf } from "../facts/own-work.ts";
 import { type Owners, ownersIn } from "../facts/owners.ts";
-import { doneIntents } from "../log/intents.ts";
+import { doneIntents, type LoggedIntent } from "../log/intents.ts";
 import { readEvent } from "../log/read-events.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { shownPath } from "../log/shape.ts";
@@ -139,7 +139,7 @@ async function asideOfRedo(
   const git = outermost(told.filter(isGitState).map(({ path }) => path));
   let changes: readonly Change[] = [];
   const blocked: BlockedPath[] = [];
-  for (const { aside } of await undosOf(context, target)) {
+  for (const { aside } of (await undosOf(context, target)).map(({ intent }) => intent)) {
     if (aside === undefined) continue;
     const erased = await erasedAside(context, aside.plan);
     const made = await readAside(context, aside.plan);
@@ -155,15 +155,13 @@ async function asideOfRedo(
  * Returns the undos that the redo of `target` reverses. If `target` is an undo by selection, returns that undo. If
  * `target` is an operation, returns its last undos that have no redo between them.
  */
-async function undosOf(context: Context, target: string | undefined): Promise<IntentRecord[]> {
+export async function undosOf(context: Context, target: string | undefined): Promise<readonly LoggedIntent[]> {
   const done = await doneIntents(context);
-  const own = done.find(({ id }) => id === target)?.intent;
-  if (own?.selection !== undefined) return [own];
-  const steps = done.flatMap(({ intent }) =>
-    intent.target === target && intent.selection === undefined ? [intent] : [],
-  );
-  const upTo = steps.findLastIndex(({ kind }) => kind === "undo");
-  const others = steps.slice(0, upTo + 1).findLastIndex(({ kind }) => kind !== "undo");
+  const own = done.find(({ id }) => id === target);
+  if (own?.intent.selection !== undefined) return [own];
+  const steps = done.filter(({ intent }) => intent.target === target && intent.selection === undefined);
+  const upTo = steps.findLastIndex(({ intent }) => intent.kind === "undo");
+  const others = steps.slice(0, upTo + 1).findLastIndex(({ intent }) => intent.kind !== "undo");
   return steps.slice(others + 1, upTo + 1);
 }
 

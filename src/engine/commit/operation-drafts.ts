@@ -40,6 +40,8 @@ interface Done {
   readonly intent: IntentRecord;
   readonly changes: readonly UpstreamChange[];
   readonly applied: readonly WorkspacePath[];
+  /** The record of the operation's changes of git. Default: none. */
+  readonly git?: readonly EventDraft[];
 }
 
 /**
@@ -57,6 +59,7 @@ export async function doneDrafts(
     ...holdDrafts({ intent, changes, blocked, met: new Date(context.now()).toISOString() }),
     ...(await fileDrafts(context, done)),
     ...(await proposalDrafts(context, intent.proposals ?? [])),
+    ...(done.git ?? []),
     closing(id, intent, done),
   ];
 }

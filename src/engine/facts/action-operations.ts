@@ -1,5 +1,5 @@
 import { isRestored } from "../../core/records/omitted-change.ts";
-import { type LoggedAction, loggedSessions } from "./actions.ts";
+import { changersOfGit, type LoggedAction, loggedSessions } from "./actions.ts";
 import type { Context } from "../log/context.ts";
 import { ownChanges, type OwnWork } from "./own-changes.ts";
 import { claimsOf, eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
@@ -24,7 +24,7 @@ interface ActionOperation {
 /**
  * Returns the operations that are actions or transactions:
  *
- * - a closed action that changed a recorded or kept-aside path, and began in no run and no committed transaction;
+ * - a closed action that changed a recorded or kept-aside path or the state of git, and began in no run and no committed transaction;
  * - the changes that an action made after the end of its run or transaction;
  * - a committed transaction with its actions, if it changed something, is no savepoint, and belongs to no run.
  */
@@ -33,13 +33,16 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
   const ends = endsOfWhole(transactions);
   const actions: ActionOperation[] = [];
   const keeping = new Set<string>();
-  for (const { within, omittedChanges } of await loggedSessions(context))
-    if (within.transaction !== undefined && omittedChanges.some((one) => one.kept)) keeping.add(within.transaction);
+  const git = await changersOfGit(context);
+  for (const { id, within, omittedChanges } of await loggedSessions(context))
+    if (within.transaction !== undefined && (git.has(id) || omittedChanges.some((one) => one.kept)))
+      keeping.add(within.transaction);
   for (const action of await actionsHere(context)) {
     const { run, transaction } = action;
-    if (transaction !== undefined && action.omittedChanges.some((one) => one.kept)) keeping.add(transaction);
+    if (transaction !== undefined && (git.has(action.id) || action.omittedChanges.some((one) => one.kept)))
+      keeping.add(transaction);
     const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
-    addAll(actions, isAlone ? ofAction(action) : await lateOf(context, action, ends));
+    addAll(actions, isAlone ? ofAction(action, git.has(action.id)) : await lateOf(context, action, ends));
   }
   // A savepoint comes after its parent. In reverse order, each savepoint marks its parent before the parent is visited.
   for (const { id, parent } of transactions.toReversed())
@@ -79,10 +82,10 @@ async function lateOf(
   return ofAction({ ...action, fromSeq, changed: changes.length });
 }
 
-function ofAction(action: LoggedAction): ActionOperation[] {
+function ofAction(action: LoggedAction, changedGit = false): ActionOperation[] {
   const { id, summary, started, ended, changed, fromSeq, toSeq } = action;
   if (action.state === "open" || toSeq === undefined || changed === null) return [];
-  if (changed === 0 && !action.omittedChanges.some(isRestored)) return [];
+  if (changed === 0 && !changedGit && !action.omittedChanges.some(isRestored)) return [];
   const inAction = action.action === undefined ? {} : { inAction: true as const };
   return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
 }

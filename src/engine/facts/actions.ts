@@ -2,6 +2,7 @@ import { decodeSession, type SessionRecord } from "../../core/records/records.ts
 import type { Context } from "../log/context.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
 import type { ActionShape } from "../../api/action-shapes.ts";
+import { GIT } from "../../core/records/git-record.ts";
 import { decodeAction, type ActionRecord, type BegunAt } from "../../core/records/action-record.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Head, LogEvent } from "../../core/values/event.ts";
@@ -110,6 +111,11 @@ async function unprunedRows(
   const firsts = await Promise.all(keptActions.map((state) => index.locate(state + 1)));
   const ids = new Set(firsts.map((row) => row?.recordId));
   return rows.filter((row) => row.seq > floorSeq || ids.has(row.recordId));
+}
+
+/** Returns the ids of the runs, actions and operations that have changed the state of git. */
+export async function changersOfGit({ index }: Pick<Context, "index">): Promise<ReadonlySet<string>> {
+  return new Set((await index.records(GIT)).map(({ recordId }) => recordId.slice(GIT.length)));
 }
 
 /** Returns at most `most` closed actions: those whose last events are the latest, in the order of these events. */

@@ -1,19 +1,22 @@
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import type { Context } from "../log/context.ts";
-import { loggedSessions } from "./actions.ts";
+import { changersOfGit, loggedSessions } from "./actions.ts";
 import type { Keeper } from "./own-work.ts";
 import { ownersIn } from "./owners.ts";
 import { actionsEver } from "./transactions.ts";
 
 /**
- * Keepers are the two kinds of work before which files are kept aside: runs and actions. A keeper belongs to an
+ * Keepers are the two kinds of work before which files and the state of git are kept: runs and actions. A keeper belongs to an
  * operation if it is this operation or is within it.
  */
 
 /** Returns all sessions and actions, in the order in which they began. */
 export async function allKeepers(context: Context): Promise<readonly Keeper[]> {
   const sessions = (await loggedSessions(context)).map((one) => ({ ...one, lastSeq: one.seq }));
-  return [...sessions, ...(await actionsEver(context))].sort((a, b) => a.fromSeq - b.fromSeq);
+  const all: readonly Keeper[] = [...sessions, ...(await actionsEver(context))];
+  const git = await changersOfGit(context);
+  const told = all.map((one) => (git.has(one.id) ? { ...one, changedGit: true as const } : one));
+  return told.sort((a, b) => a.fromSeq - b.fromSeq);
 }
 
 /** Returns the keepers that have one of these ids, or are within work that has one of these ids. */

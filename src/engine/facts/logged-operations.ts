@@ -12,7 +12,7 @@ import { indexedFrom } from "../log/history-start.ts";
 import { doneIntents, type LoggedIntent } from "../log/intents.ts";
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
 import { reversedTold, undoneTold } from "./reversed-undos.ts";
-import type { Session } from "./actions.ts";
+import { changersOfGit, type Session } from "./actions.ts";
 import { ownersIn } from "./owners.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
 import { allTransactions } from "./transactions.ts";
@@ -84,8 +84,9 @@ async function conflictsByUndo(
 export async function operationsOf(context: Context, sessions: readonly Session[]): Promise<LoggedOperation[]> {
   const found: LoggedOperation[] = [];
   const unclosed: LoggedOperation[] = [];
+  const git = await changersOfGit(context);
   for (const session of sessions) {
-    const isIdle = session.changed === 0 && !session.omittedChanges.some(isRestored);
+    const isIdle = session.changed === 0 && !session.omittedChanges.some(isRestored) && !git.has(session.id);
     if (session.kind !== "run" || session.state === "running" || isIdle) continue;
     (session.unclosed === true ? unclosed : found).push(ofRun(session));
   }

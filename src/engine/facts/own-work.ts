@@ -28,11 +28,17 @@ export interface Work extends SeqSpan {
   readonly operation?: string;
 }
 
-export type Keeper = Pick<LoggedAction, "id" | "omittedChanges" | "fromSeq" | "lastSeq">;
+export interface Keeper extends Pick<LoggedAction, "id" | "omittedChanges" | "fromSeq" | "lastSeq"> {
+  /** Set if the run or action has changed the state of git. */
+  readonly changedGit?: true;
+}
 
-/** Returns the keepers for which something was kept aside. Such a keeper may have no event of a file. */
+/**
+ * Returns the keepers for which something was kept aside, and those that have changed the state of git. Such a keeper
+ * may have no event of a file.
+ */
 export function keepersOf(all: readonly Keeper[] = []): Keeper[] {
-  return all.filter((one) => one.omittedChanges.some(({ kept }) => kept));
+  return all.filter((one) => one.changedGit === true || one.omittedChanges.some(({ kept }) => kept));
 }
 
 export interface PendingChange extends Change {

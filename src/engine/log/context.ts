@@ -13,6 +13,7 @@ import type { EventLog } from "../../storage/event-log.ts";
 import type { IndexStore } from "../../storage/index-store.ts";
 import type { Lock } from "../../storage/lock.ts";
 import type { OutsideFiles } from "../../worktree/outside-files.ts";
+import type { GitStates } from "../../worktree/git-states.ts";
 import type { ScannedPath, Worktree } from "../../worktree/worktree.ts";
 import type { Entry } from "../../core/values/entry.ts";
 import type { Omission } from "../../core/records/coverage.ts";
@@ -54,6 +55,7 @@ export interface Context {
    */
   readonly recordedAt?: string | undefined;
   readonly outside: OutsideFiles;
+  readonly git: GitStates;
   readonly ingest: Ingest;
   readonly offRecord: OffRecordFile;
   /** Keeps the places that the folders had at the last full capture, and finds out their present places. */

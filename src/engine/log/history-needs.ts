@@ -8,6 +8,7 @@ import { fileRecordId } from "../../core/values/file-record.ts";
 import { isHash, type Hash } from "../../core/values/hash.ts";
 import { keepsSpan, NeededContents, type KeptStates } from "../../core/tree/kept-states.ts";
 import { displayPath, type WorkspacePath } from "../../core/values/path.ts";
+import { blobsOfGit, GIT } from "../../core/records/git-record.ts";
 import { decodePlan } from "../../core/tree/plan.ts";
 import { decodePrune } from "../../core/records/prune-record.ts";
 import { decodeIntent } from "../../core/records/records.ts";
@@ -19,7 +20,7 @@ import { baseOf } from "./project.ts";
 const VERSION = "version:";
 const PRUNE = "prune:";
 
-const MAY_KEEP_ASIDE = ["session:", "action:", "intent:"];
+const MAY_KEEP_ASIDE = ["session:", "action:", "intent:", GIT];
 
 type RecordEvent = Pick<LogEvent, "recordId" | "record">;
 
@@ -96,6 +97,8 @@ export interface GivenUp {
 
 export interface PrivateContents {
   readonly aside: Aside | undefined;
+  /** The blob with states or changes of git repositories. */
+  readonly git: Aside | undefined;
   /** The contents that list the paths omitted before an action. */
   readonly lists: readonly Hash[];
   /** The time (ms since the epoch) until which the lists are kept; `undefined`: as long as the record names them. */
@@ -110,8 +113,13 @@ export async function* privateContents(
   { privates, erasures }: Pick<HistoryNeeds, "privates" | "erasures">,
   now: number,
 ): AsyncGenerator<Pick<NeededContent, "hash" | "where" | "seq">> {
-  for (const { aside, lists, listsUntil, where, seq } of privates) {
+  for (const { aside, git, lists, listsUntil, where, seq } of privates) {
     if (listsUntil === undefined || listsUntil > now) for (const hash of lists) yield { hash, where, seq };
+    if (git !== undefined && isKeptAt(git, now)) {
+      const bytes = await blobs.get(git.plan);
+      const named = bytes === undefined ? [] : blobsOfGit(bytes);
+      for (const hash of [git.plan, ...named]) if (!erasures.license(hash, seq)) yield { hash, where, seq };
+    }
     if (aside === undefined || !isKeptAt(aside, now)) continue;
     yield { hash: aside.plan, where, seq };
     const bytes = await blobs.get(aside.plan);
@@ -219,11 +227,11 @@ export class HistoryNeeds {
   /**
    * The private contents. They are never reported as needed contents, so that no replica gets them. The contents that a
    * plan of kept-aside files (`aside`) names are needed as long as the plan. If the workspace keeps no files aside,
-   * `aside` is `undefined`.
+   * `aside` and `git` are `undefined`.
    */
   get privates(): readonly PrivateContents[] {
     const all = [...this.#privates.values()];
-    return this.#keepsAside ? all : all.map((one) => ({ ...one, aside: undefined }));
+    return this.#keepsAside ? all : all.map((one) => ({ ...one, aside: undefined, git: undefined }));
   }
 
   /**
@@ -253,9 +261,10 @@ export class HistoryNeeds {
     if (recordId.startsWith("workspace:")) this.#keepsAside = decodeWorkspace(record).keepsAside !== false;
     if (!MAY_KEEP_ASIDE.some((prefix) => recordId.startsWith(prefix))) return;
     const aside = decodeAside(record);
+    const git = decodeAside(record, "git");
     const lists = hashIn(record["omitted_before"]);
-    if (aside === undefined && lists.length === 0) this.#privates.delete(recordId);
-    else this.#privates.set(recordId, { aside, lists, listsUntil: listsUntil(record), ...place });
+    if (aside === undefined && git === undefined && lists.length === 0) this.#privates.delete(recordId);
+    else this.#privates.set(recordId, { aside, git, lists, listsUntil: listsUntil(record), ...place });
   }
 
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {

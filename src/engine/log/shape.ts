@@ -1,6 +1,14 @@
-import type { ChangeShape, CoverageShape, OmissionShape, RestoreShape, SkippedShape } from "../../api/shapes.ts";
+import type {
+  ChangeShape,
+  CoverageShape,
+  GitChangeShape,
+  OmissionShape,
+  RestoreShape,
+  SkippedShape,
+} from "../../api/shapes.ts";
 import { changeType, type Change } from "../../core/values/entry.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
+import type { GitChange, GitItem } from "../../core/records/git-record.ts";
 import type { Coverage, Omission } from "../../core/records/coverage.ts";
 import {
   beginsLikeMark,
@@ -47,6 +55,28 @@ export function givenPath(path: WorkspacePath): string {
  */
 export function pathArgument(path: WorkspacePath): string {
   return quotePath(splitRoot(path).root === undefined ? `:/${givenPath(path)}` : givenPath(path));
+}
+
+/** The most refs of one repository that an answer lists. */
+const MOST_REFS = 1_000;
+
+/** Returns the changes of a repository as answers show them: without contents. */
+export function gitShape({ path, before, after, items }: GitChange): GitChangeShape {
+  const [refs, others] = [items.filter(({ name }) => name.startsWith("refs/")), items.filter(isOther)];
+  return {
+    path: shownPath(path),
+    ...exactPath(path),
+    head_before: { ...before },
+    head_after: { ...after },
+    refs: refs
+      .slice(0, MOST_REFS)
+      .map((item) => ({ name: item.name, before: item.before ?? null, after: item.after ?? null })),
+    also: others.map(({ name }) => name).slice(0, MOST_REFS),
+  };
+}
+
+function isOther({ name }: GitItem): boolean {
+  return name !== "HEAD" && !name.startsWith("refs/");
 }
 
 export function changeShape(change: Change): ChangeShape {

@@ -1,4 +1,4 @@
-import type { RunShape, UndoShape, SessionShape } from "../../api/shapes.ts";
+import type { RunShape, SessionShape } from "../../api/shapes.ts";
 import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Json } from "../../core/values/event.ts";
@@ -7,19 +7,22 @@ import { coverageOf } from "../../core/records/coverage.ts";
 import { idOfText } from "../../core/records/records.ts";
 import { isRestored, type OmittedChange } from "../../core/records/omitted-change.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { argumentOfShown, quoteCommand } from "../../core/shell/quote-command.ts";
+import { quoteCommand } from "../../core/shell/quote-command.ts";
 import { endBefore } from "./before-change.ts";
 import { type Capture, capture } from "../capture/capture.ts";
 import { type Context, refuseHosted } from "../log/context.ts";
 import { unrecordedSince, statOmitted } from "../facts/omitted-changes.ts";
 import { type BeforeSession, hiddenBySession, isRuleFile } from "../capture/omitted-of-action.ts";
+import { GIT, type GitChange } from "../../core/records/git-record.ts";
+import { gitChangesOf, keepGit, loggedGit } from "../capture/git-work.ts";
 import { changesAside, endOfAside, type KeptAside, stillKept, keepAside } from "../capture/keep-aside.ts";
 import { changesOfSession } from "../facts/changes-within.ts";
 import type { OperationQueue } from "../capture/operation-queue.ts";
 import { Recorder } from "../capture/recorder.ts";
 import type { Session } from "../facts/actions.ts";
 import { asJson, endSession, beginSession, findSession, sessionShape } from "../actions/session.ts";
-import { coverageShape, shownPath, changeShape } from "../log/shape.ts";
+import { coverageShape, gitShape, shownPath, changeShape } from "../log/shape.ts";
+import { besideOf, leftOf } from "./left-by-rollback.ts";
 import { nameMoment } from "../read/snapshot.ts";
 import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { commitRun, endedBefore, rollbackTransaction, openTransaction } from "./transaction.ts";
@@ -111,11 +114,12 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   // Until the session's record names the kept-aside contents, the lease protects them from the collector.
   using _lease = await context.blobs.lease();
   const { entries, aside } = await keepAside(context, before.omitted);
+  const { git, notes } = await keepGit(context);
   const kept = { ...before, entries };
   if (options.rollbackOnFailure !== true)
     return {
       kept,
-      session: await beginSession(context, { ...options, kind: "run", id, place, aside }),
+      session: await beginSession(context, { ...options, kind: "run", id, place, aside, git, notes }),
       transaction: undefined,
     };
   // If this process is killed, the next change of the workspace rolls the transaction back.
@@ -124,7 +128,15 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   const within = { ...place.within, transaction };
   return {
     kept,
-    session: await beginSession(context, { ...options, kind: "run", id, place: { ...place, within }, aside }),
+    session: await beginSession(context, {
+      ...options,
+      kind: "run",
+      id,
+      place: { ...place, within },
+      aside,
+      git,
+      notes,
+    }),
     transaction,
   };
 }
@@ -204,6 +216,7 @@ function runShape(done: Finished, { code, signal }: CommandEnd, ended: Transacti
   return {
     session: sessionShape(done.session),
     changes: done.changes.map(changeShape),
+    ...(done.git.length === 0 ? {} : { git: done.git.map(gitShape) }),
     ambiguous: done.ambiguous.map(shownPath),
     ...(done.unknown.paths.length === 0
       ? {}
@@ -249,7 +262,8 @@ export async function endRun(
 async function recordedRun(context: Context, session: Session, end: CommandEnd): Promise<RunShape> {
   const { changes, ambiguous } = await recordedSoFar(context, session.id, session.fromSeq);
   const coverage = { complete: false, omitted: [] };
-  const done = { session, changes, ambiguous, unknown: NONE_UNKNOWN, coverage, notRecorded: null };
+  const git = (await loggedGit(context, ({ recordId }) => recordId === `${GIT}${session.id}`))[0]?.changes ?? [];
+  const done = { session, changes, ambiguous, git, unknown: NONE_UNKNOWN, coverage, notRecorded: null };
   return runShape(done, end, await endTransaction(context, await ownTransaction(context, session.id), { end, done }));
 }
 
@@ -270,15 +284,17 @@ async function finishLate(context: Context, session: Session, end: CommandEnd): 
   const { aside: before, ...begun } = session;
   const { changes: omittedChanges, aside } =
     before === undefined ? { changes: [] } : await endOfAside(context, id, before);
+  const git = await gitChangesOf(context, session);
   const ended = await endSession(
     context,
-    { ...begun, notes: [...session.notes, UNSEEN_END], omittedChanges, ...optional({ aside }) },
-    endOf(end, { roots: last.root === undefined ? [] : [last.root], changed: changes.length }),
+    { ...begun, notes: [...session.notes, UNSEEN_END, ...git.notes], omittedChanges, ...optional({ aside }) },
+    { ...endOf(end, { roots: last.root === undefined ? [] : [last.root], changed: changes.length }), also: git.drafts },
   );
   return {
     session: ended,
     changes,
     ambiguous,
+    git: git.changes,
     unknown: NONE_UNKNOWN,
     coverage: coverageShape(last.coverage),
     notRecorded: null,
@@ -357,6 +373,8 @@ interface Finished {
   readonly session: Session;
   readonly changes: readonly Change[];
   readonly ambiguous: readonly WorkspacePath[];
+  /** The changes of git repositories. */
+  readonly git: readonly GitChange[];
   readonly unknown: UnknownBefore;
   readonly coverage: RunShape["coverage"];
   /** The reason why changes of the command were not recorded; `null` if they were recorded. */
@@ -389,13 +407,15 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
   const { aside: before, ...begun } = session;
   const entries = await stillKept(context, kept.entries, before);
   const { changes: omittedChanges, aside } = await changesAside(context, { ...kept, id, entries }, hidden);
+  const git = await gitChangesOf(context, session);
   const ended = await endSession(
     context,
-    { ...begun, notes, networkEvents, omittedChanges, ...optional({ aside }) },
-    endOf(end, { roots, changed: changes.length }),
+    { ...begun, notes: [...notes, ...git.notes], networkEvents, omittedChanges, ...optional({ aside }) },
+    { ...endOf(end, { roots, changed: changes.length }), also: git.drafts },
   );
   const unknown = await unknownBeforeRun(context, changes, { fromSeq, omitted: kept.omitted });
-  return { session: ended, changes, ambiguous, unknown, coverage: coverageShape(last.coverage), notRecorded: null };
+  const coverage = coverageShape(last.coverage);
+  return { session: ended, changes, ambiguous, git: git.changes, unknown, coverage, notRecorded: null };
 }
 
 /** Captures the session's rule files that exclude themselves. Other files that these rules exclude are only listed. */
@@ -414,8 +434,8 @@ async function takeRules(
   return { last: { ...last, coverage, seq }, hidden: hidden.filter(({ path }) => !rules.has(path)) };
 }
 
-function isUndoable({ changes, session }: Finished): boolean {
-  return changes.length > 0 || session.omittedChanges.some(isRestored);
+function isUndoable({ changes, git, session }: Finished): boolean {
+  return changes.length + git.length > 0 || session.omittedChanges.some(isRestored);
 }
 
 /**
@@ -476,6 +496,7 @@ async function orNotRecorded(
       session: { ...session, exitCode, signal },
       changes,
       ambiguous,
+      git: [],
       unknown: NONE_UNKNOWN,
       coverage: { complete: false, omitted: [] },
       notRecorded: { reason: `${reasonOf(error)}${advice}`, hint },
@@ -560,64 +581,4 @@ async function commitOrTell(context: Context, transaction: string): Promise<Tran
     const hint = `chronicle transaction commit ${transaction.slice(0, 8)}`;
     return { ...NOTHING_ROLLED_BACK, uncommitted: { reason, hint } };
   }
-}
-
-const BESIDE = "another run was active at the same time, and either run may have changed them";
-
-/** Returns the changes that a rollback left, and the command that helps; `null` if nothing is left. */
-function leftOf(
-  given: { readonly done: Finished } & Pick<UndoShape, "skipped" | "unmerged">,
-): RunShape["not_rolled_back"] {
-  const { done, skipped, unmerged } = given;
-  const rivals = done.ambiguous.map(shownPath);
-  const pathsOf = (isMeant: (one: OmittedChange) => boolean): string[] =>
-    done.session.omittedChanges.filter(isMeant).map((one) => shownPath(one.path));
-  const lost = pathsOf((one) => one.lost);
-  const erased = pathsOf(({ reason, lost: isLost }) => reason === "erased" && !isLost);
-  const named = [...rivals, ...skipped.map((one) => one.path), ...unmerged.map((one) => one.path), ...lost, ...erased];
-  const paths = [...new Set(named)];
-  const [first] = paths;
-  if (first === undefined) return null;
-  const before = `chronicle restore seq:${done.session.fromSeq}`;
-  if (rivals.length > 0) {
-    return { reason: BESIDE, paths, hint: `${before} ${rivals.length === 1 ? argumentOfShown(first) : "PATH..."}` };
-  }
-  if (skipped.length > 0 && skipped.every((one) => one.reason === "ambiguous"))
-    return { reason: BESIDE, paths, hint: `chronicle undo --since seq:${done.session.fromSeq}` };
-  const unrecorded = new Set(pathsOf((one) => one.recorded === true));
-  if (skipped.length > 0 && skipped.every(({ path }) => unrecorded.has(path))) {
-    const [reason, them] =
-      paths.length === 1
-        ? ["its present state could not be recorded, so it stays", `it away, then ${before} ${argumentOfShown(first)}`]
-        : ["their present states could not be recorded, so they stay", `them away, then ${before} PATH...`];
-    return { reason, paths, hint: `move ${them}` };
-  }
-  const shown = `chronicle show ${done.session.id.slice(0, 8)}`;
-  // A restore does not help a lost path, because the path's state right before the run is not known.
-  const others = skipped.filter(({ path }) => !lost.includes(path));
-  if (others.length > 0 && others.every(({ reason }) => reason === "unseen"))
-    return { reason: "their state before the run is not known", paths, hint: shown };
-  if (others.length > 0) return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
-  if (unmerged.length > 0)
-    return { reason: "they were edited since, in the same or adjacent lines", paths, hint: "chronicle conflicts" };
-  if (lost.length === 0)
-    return {
-      reason: "their present content was erased from the history, so it is not overwritten",
-      paths,
-      hint: `remove them, then ${before} PATH...`,
-    };
-  return { reason: "they are not recorded, so their earlier content is gone", paths, hint: shown };
-}
-
-/** Returns the copies that a rollback kept of what others wrote during the rollback; `null` if there are none. */
-function besideOf(conflicts: UndoShape["conflicts"]): RunShape["not_rolled_back"] {
-  if (conflicts.length === 0) return null;
-  const reason = "the files were written to during the rollback, and copies of what was written are kept beside them";
-  const hint = "compare each copy with its file, and remove the copies that you do not need";
-  return { reason, paths: conflicts.map(({ kept_at: at }) => at), hint };
-}
-
-function whySkipped(skipped: UndoShape["skipped"]): string {
-  const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
-  return isMeanwhile ? "they were changed while the rest was taken back" : "they could not be changed";
 }

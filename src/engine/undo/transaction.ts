@@ -508,7 +508,7 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
   const count = undo.changes.length;
   const { length: left } = undo.skipped;
   const nothing = left === 0 ? "there was nothing to take back" : "nothing could be taken back";
-  const isNothing = undo.undo_id === null || count + (undo.kept_aside?.length ?? 0) === 0;
+  const isNothing = undo.undo_id === null || count + (undo.kept_aside?.length ?? 0) + (undo.git?.length ?? 0) === 0;
   const done = isNothing ? nothing : "`chronicle redo` brings its changes back";
   const paths = count === 1 ? "1 path was changed" : `${count} paths were changed`;
   tellOfCopies(context, undo.conflicts);

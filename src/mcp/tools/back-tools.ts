@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { RestoreShape, UndoShape } from "../../api/shapes.ts";
+import type { GitChangeShape, GitHeadShape, RestoreShape, UndoShape } from "../../api/shapes.ts";
 import type { Answer } from "../tool-answer.ts";
 import { actionId, dryRun, moment, named, paths, pathsIn, selectionOf, selectionShape, redoOf } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
@@ -18,9 +18,9 @@ const force = z
 const exact = z.boolean().default(false).describe("merge nothing: if a path was edited since, change nothing");
 
 function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next: readonly string[]): Answer {
-  const { changes, skipped, unmerged = [], finished, conflicts, kept_aside: aside = [] } = result;
+  const { changes, skipped, unmerged = [], finished, conflicts, kept_aside: aside = [], git = [] } = result;
   const notes = result.notes?.map(inCalls);
-  const nothing = changes.length + aside.length === 0;
+  const nothing = changes.length + aside.length + git.length === 0;
   const failed = nothing && (skipped.length > 0 || unmerged.length > 0);
   const did = result.dry_run ? `Would be ${verb}` : verb[0]?.toUpperCase() + verb.slice(1);
   const remains = result.dry_run || nothing ? [] : next;
@@ -29,6 +29,7 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
     lines: [
       ...finished.map((one) => `An interrupted operation was finished first: ${oneLine(one)}`),
       ...changeLines(changes),
+      ...git.map(gitLine),
       ...(skipped.length === 0 ? [] : ["These paths were left as they are:", ...skippedLines(skipped)]),
       ...conflicts.map(copyLine),
       ...(unmerged.length === 0
@@ -47,8 +48,16 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
  * Returns the counts of changed recorded paths. If there are none, returns the count of changed paths that the rules
  * leave out.
  */
-function whatOf({ changes, kept_aside: aside = [] }: RestoreShape): string {
+function whatOf({ changes, kept_aside: aside = [], git = [] }: RestoreShape): string {
+  if (changes.length + aside.length === 0 && git.length > 0) return "the state of git";
   return changes.length > 0 ? countsOf(changes) : `${counted(aside.length, "path")} that the rules leave out`;
+}
+
+function gitLine({ path, head_before: before, head_after: after, also }: GitChangeShape): string {
+  const head = ({ branch, commit }: GitHeadShape): string =>
+    `${branch ?? "detached"} ${(commit ?? "none").slice(0, 7)}`;
+  const more = also.length === 0 ? "" : `; also ${also.slice(0, 5).map(oneLine).join(", ")}`;
+  return oneLine(`${path}: HEAD ${head(before)} → ${head(after)}`) + more;
 }
 
 function aboutOf({ operation, selection }: Partial<UndoShape>): string {

@@ -99,7 +99,7 @@ function printRollback(context: CommandContext, workspace: WorkspaceApi, result:
   for (const line of conflictLines(undo.unmerged, style)) context.print(line);
   context.print(restoredSentence(undo, "taken back"));
   if (undo.unmerged.length > 0) context.print(context.paint("dim", context.worded(SETTLE)));
-  const isNothing = undo.changes.length + (undo.kept_aside?.length ?? 0) === 0;
+  const isNothing = undo.changes.length + (undo.kept_aside?.length ?? 0) + (undo.git?.length ?? 0) === 0;
   if (undo.undo_id === null || isNothing) return;
   context.print(context.paint("dim", context.worded("chronicle redo brings it back")));
 }

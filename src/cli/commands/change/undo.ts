@@ -75,9 +75,9 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   context.print(context.paint("dim", context.worded(other)));
 }
 
-/** True if the step changed anything (or would change anything). Changes of omitted paths count as well. */
-function isChanged({ changes, kept_aside: aside = [] }: UndoShape): boolean {
-  return changes.length + aside.length > 0;
+/** True if the step changed anything (or would change anything). Changes of omitted paths and of git count as well. */
+function isChanged({ changes, kept_aside: aside = [], git = [] }: UndoShape): boolean {
+  return changes.length + aside.length + git.length > 0;
 }
 
 function unmergedLines({ changes, unmerged, dry_run: dryRun }: UndoShape, style: ChangesStyle): string[] {

@@ -1,0 +1,349 @@
+import { canonicalJson, parseCanonical } from "../values/canonical-json.ts";
+import { ChronicleError } from "../values/errors.ts";
+import type { Json, RecordBody } from "../values/event.ts";
+import { decodePath, encodePath } from "../values/file-record.ts";
+import { type Hash, isHash, parseHash } from "../values/hash.ts";
+import { comparePaths, type WorkspacePath } from "../values/path.ts";
+import { damaged, hashOf, list, object, orNull, text, texts, whole } from "../values/record-fields.ts";
+import { optional } from "../../util/optional.ts";
+import { type Aside, decodeAside, encodeAside } from "./aside.ts";
+
+/**
+ * The state of git repositories, which is no part of the files. A repository's state is a map from names to values. The
+ * names are paths in the repository's git folder:
+ *
+ * - `HEAD` and `refs/…`: the value is a hash of an object, or `ref: ` and the name of another ref.
+ * - `index`: the value is `indexValue(…)`.
+ * - Every other name (`MERGE_HEAD`, `rebase-merge/done`, `logs/refs/stash`): the value is the SHA-256 of the file's
+ *   content, which is a blob.
+ */
+
+/** The prefix of the records `git:<id>`, where the id is that of the run, action or operation that changed git. */
+export const GIT = "git:";
+
+/** The state of one repository. */
+export interface GitState {
+  /** The path of the repository's `.git`. */
+  readonly path: WorkspacePath;
+  /** The values, without those of refs that are only in `packed-refs`. */
+  readonly values: ReadonlyMap<string, string>;
+  /** The content of `packed-refs`, a blob; absent if there is no such file. */
+  readonly packed?: Hash;
+}
+
+/** One value of a repository that changed. `undefined`: the ref or file did not exist. */
+export interface GitItem {
+  readonly name: string;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+/** The branch that is checked out, and its commit. Without a branch, HEAD is detached. Without a commit, it is unborn. */
+export interface GitHead {
+  readonly branch?: string;
+  readonly commit?: string;
+}
+
+/** The changes of one repository. */
+export interface GitChange {
+  readonly path: WorkspacePath;
+  readonly before: GitHead;
+  readonly after: GitHead;
+  readonly items: readonly GitItem[];
+  /** Packs of git, as blobs, with objects that the state before needs and that the state after no longer reaches. */
+  readonly packs: readonly Hash[];
+  /** The number of such objects that were missing in the repository, so that they are in no pack. Default: 0. */
+  readonly lacking?: number;
+}
+
+/** `git:<id>`: the changes that a run, an action or an operation made to the state of git repositories. */
+export interface GitRecord {
+  /** `plan` is a blob with the changes (`encodeGitChanges`). It has the class `private`. */
+  readonly git: Aside;
+}
+
+export function encodeGitRecord({ git }: GitRecord): RecordBody {
+  return { git: encodeAside(git) };
+}
+
+/** Decodes a record of git changes. Throws `LOG_DAMAGED` if it is invalid. */
+export function decodeGitRecord(body: RecordBody): GitRecord {
+  return { git: decodeAside(body, "git") ?? damaged("it names no changes of git") };
+}
+
+/**
+ * The value of an index. `facts`: a digest of all that the index says of its paths, without the stats of files. `blob`:
+ * the bytes of the index. `mtimeNs`: its modification time, from which git concludes which stats it can trust.
+ */
+export interface IndexValue {
+  readonly facts: string;
+  readonly blob: Hash;
+  readonly mtimeNs: bigint;
+}
+
+export function indexValue({ facts, blob, mtimeNs }: IndexValue): string {
+  return `${facts} ${blob} ${mtimeNs}`;
+}
+
+/** Parses the value of an index. Throws `LOG_DAMAGED` if it is invalid. */
+export function parseIndexValue(value: string): IndexValue {
+  const [facts = "", blob = "", time = "", ...more] = value.split(" ");
+  if (!isHash(facts) || !isHash(blob) || !/^-?\d{1,19}$/.test(time) || more.length > 0) {
+    return damaged("the value of an index is invalid");
+  }
+  return { facts, blob, mtimeNs: BigInt(time) };
+}
+
+/** True for `HEAD` and the names of refs, whose values are not contents of files. */
+export function isGitRef(name: string): boolean {
+  return name === "HEAD" || name.startsWith("refs/");
+}
+
+/** True if two values of a name mean the same. Two indexes mean the same if they differ only in the stats of files. */
+export function sameGitValue(name: string, a: string | undefined, b: string | undefined): boolean {
+  if (a === b || name !== "index" || a === undefined || b === undefined) return a === b;
+  return parseIndexValue(a).facts === parseIndexValue(b).facts;
+}
+
+/** Returns the blob that a value needs; `undefined` for refs. Throws `LOG_DAMAGED` for an invalid value. */
+function blobOfGitValue(name: string, value: string): Hash | undefined {
+  if (isGitRef(name)) return undefined;
+  if (name === "index") return parseIndexValue(value).blob;
+  return isHash(value) ? value : damaged("the value of a file of git is no hash");
+}
+
+/** A line of `packed-refs`: the hash and the name. Lines for the targets of tags and the header do not match. */
+const PACKED = /^([0-9a-f]{40}(?:[0-9a-f]{24})?) (refs\/.+)$/;
+
+/** Parses `packed-refs` (`git help pack-refs`). Leaves out lines that are no refs, and names that are not UTF-8. */
+export function parsePackedRefs(text: string): ReadonlyMap<string, string> {
+  const refs = new Map<string, string>();
+  for (const line of text.split("\n")) {
+    const [, hash, name] = PACKED.exec(line) ?? [];
+    if (hash !== undefined && name !== undefined && isGitName(name)) refs.set(name, hash);
+  }
+  return refs;
+}
+
+/** The refs that are in `packed-refs` before and after some work. Neither is needed if both files are the same. */
+interface PackedRefs {
+  readonly before: ReadonlyMap<string, string>;
+  readonly after: ReadonlyMap<string, string>;
+}
+
+/** Returns the names whose values differ, in order. A loose ref hides the packed ref with its name. */
+export function gitItems(before: GitState, after: GitState, packed: PackedRefs): readonly GitItem[] {
+  const isPackedSame = before.packed === after.packed;
+  const names = new Set([...before.values.keys(), ...after.values.keys()]);
+  if (!isPackedSame) for (const refs of [packed.before, packed.after]) for (const name of refs.keys()) names.add(name);
+  const items: GitItem[] = [];
+  for (const name of [...names].sort()) {
+    const was = before.values.get(name) ?? packed.before.get(name);
+    const is = after.values.get(name) ?? packed.after.get(name);
+    if (!sameGitValue(name, was, is)) items.push({ name, before: was, after: is });
+  }
+  return items;
+}
+
+/** Returns the branch and commit of a state. */
+export function gitHeadOf({ values }: GitState, packed: ReadonlyMap<string, string>): GitHead {
+  const head = values.get("HEAD");
+  if (head === undefined) return {};
+  if (!head.startsWith(REF)) return { commit: head };
+  const name = head.slice(REF.length);
+  const commit = values.get(name) ?? packed.get(name);
+  return { branch: name.replace(/^refs\/heads\//, ""), ...optional({ commit }) };
+}
+
+/** The prefix of the value of a symbolic ref. */
+export const REF = "ref: ";
+
+/** Files that git writes anew at many operations. A change of them since is no reason not to undo. */
+export const SOFT_GIT_FILES: ReadonlySet<string> = new Set(["ORIG_HEAD", "AUTO_MERGE", "MERGE_RR"]);
+
+/**
+ * Says, for people, that a value was changed since some work had left it as `left`. `now`: the present value, or the
+ * value that other work has found.
+ */
+export function gitMovedSince(name: string, left: string | undefined, now: string | undefined): string {
+  if (name === "index") return "the index was changed since (something was staged or unstaged)";
+  if (!isGitRef(name)) return `${name} was changed since`;
+  const branch = name.replace(/^refs\/heads\//, "");
+  const what = name === "HEAD" ? "HEAD" : branch === name ? name : `branch ${branch}`;
+  return `${what} was moved since: it is at ${shownGitValue(now)}, and the work had left it at ${shownGitValue(left)}`;
+}
+
+function shownGitValue(value: string | undefined): string {
+  if (value === undefined) return "nothing";
+  return value.startsWith(REF) ? value.slice(REF.length).replace(/^refs\/heads\//, "") : value.slice(0, 7);
+}
+
+export function invertGit(changes: readonly GitChange[]): GitChange[] {
+  return changes.map(({ path, before, after, items, packs }) => ({
+    path,
+    before: after,
+    after: before,
+    packs,
+    items: items.map((item) => ({ name: item.name, before: item.after, after: item.before })),
+  }));
+}
+
+/** Combines the changes of two lists, of which `second` is the later one. Leaves out what is as it was before both. */
+export function composeGit(first: readonly GitChange[], second: readonly GitChange[]): GitChange[] {
+  const all = new Map<WorkspacePath, GitChange>(first.map((change) => [change.path, change]));
+  for (const change of second) {
+    const earlier = all.get(change.path);
+    if (earlier === undefined) all.set(change.path, change);
+    else
+      all.set(change.path, {
+        ...change,
+        before: earlier.before,
+        packs: [...earlier.packs, ...change.packs],
+        items: composeItems(earlier.items, change.items),
+      });
+  }
+  return [...all.values()].filter(({ items }) => items.length > 0).sort((a, b) => comparePaths(a.path, b.path));
+}
+
+function composeItems(first: readonly GitItem[], second: readonly GitItem[]): GitItem[] {
+  const all = new Map(first.map((item) => [item.name, item]));
+  for (const item of second) {
+    const before = all.has(item.name) ? all.get(item.name)?.before : item.before;
+    if (sameGitValue(item.name, before, item.after)) all.delete(item.name);
+    else all.set(item.name, { ...item, before });
+  }
+  return [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** True for a name in a git folder that is safe to use as a path: no `..`, no empty part, no control character. */
+export function isGitName(name: string): boolean {
+  if (!name.isWellFormed() || name.length > MOST_NAME || CONTROL.test(name)) return false;
+  return !UNSAFE_PART.test(name);
+}
+
+/** An empty part, `.` or `..`. */
+const UNSAFE_PART = /(?:^|\/)\.{0,2}(?:\/|$)/;
+const MOST_NAME = 1_000;
+const CONTROL = /[\x00-\x1f\x7f]/;
+
+const VERSION = 1;
+
+/** Encodes the states of repositories as canonical JSON, for a blob. */
+export function encodeGitStates(states: readonly GitState[]): Buffer {
+  const repositories = states.map(({ path, values, packed }) => ({
+    ...encodePath(path),
+    ...optional({ packed }),
+    values: Object.fromEntries(values),
+  }));
+  return Buffer.from(canonicalJson({ format: VERSION, repositories }));
+}
+
+/** Decodes the states of repositories. Throws `LOG_DAMAGED` or `INTEGRITY_VIOLATION` if they are invalid. */
+export function decodeGitStates(bytes: Uint8Array): GitState[] {
+  return repositoriesIn(bytes).map((body) => {
+    const values = new Map<string, string>();
+    for (const [name, value] of Object.entries(object(body["values"], "values of git"))) {
+      values.set(nameIn(name), checkedValue(name, value));
+    }
+    const packed = body["packed"] === undefined ? undefined : hashOf(body, "packed");
+    return { path: decodePath(body), values, ...optional({ packed }) };
+  });
+}
+
+/** Encodes changes of repositories as canonical JSON, for a blob. */
+export function encodeGitChanges(changes: readonly GitChange[]): Buffer {
+  const repositories = changes.map(({ path, before, after, items, packs, lacking }) => ({
+    ...encodePath(path),
+    head_before: { ...before },
+    head_after: { ...after },
+    ...optional({ lacking }),
+    packs,
+    items: items.map((item) => ({ name: item.name, before: item.before ?? null, after: item.after ?? null })),
+  }));
+  return Buffer.from(canonicalJson({ format: VERSION, repositories }));
+}
+
+/** Decodes changes of repositories. Throws `LOG_DAMAGED` or `INTEGRITY_VIOLATION` if they are invalid. */
+export function decodeGitChanges(bytes: Uint8Array): GitChange[] {
+  return repositoriesIn(bytes).map((body) => ({
+    path: decodePath(body),
+    before: headIn(body["head_before"]),
+    after: headIn(body["head_after"]),
+    items: list(body, "items").map(itemIn),
+    packs: texts(body, "packs").map(parseHash),
+    ...(body["lacking"] === undefined ? {} : { lacking: whole(body, "lacking") }),
+  }));
+}
+
+function repositoriesIn(bytes: Uint8Array): RecordBody[] {
+  const body = object(parseCanonical(Buffer.from(bytes).toString("utf8")), "a state of git");
+  if (whole(body, "format") !== VERSION) {
+    throw new ChronicleError("FORMAT_UNSUPPORTED", "this state of git has another format");
+  }
+  return list(body, "repositories").map((one) => object(one, "a repository"));
+}
+
+function headIn(value: Json | undefined): GitHead {
+  const body = object(value, "a HEAD");
+  return {
+    ...(body["branch"] === undefined ? {} : { branch: text(body, "branch") }),
+    ...(body["commit"] === undefined ? {} : { commit: text(body, "commit") }),
+  };
+}
+
+function itemIn(value: Json): GitItem {
+  const body = object(value, "a change of git");
+  const name = nameIn(text(body, "name"));
+  const at = (key: "before" | "after"): string | undefined => {
+    const found = orNull(body, key, text);
+    return found === null ? undefined : checkedValue(name, found);
+  };
+  return { name, before: at("before"), after: at("after") };
+}
+
+function nameIn(name: string): string {
+  return isGitName(name) ? name : damaged("a name of git is invalid");
+}
+
+const OBJECT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
+
+/** True for the hash of an object of git, SHA-1 or SHA-256. */
+export function isGitHash(value: string): boolean {
+  return OBJECT.test(value);
+}
+
+/** True for a value that HEAD or a ref can have. */
+export function isRefValue(value: string): boolean {
+  return isGitHash(value) || (value.startsWith(`${REF}refs/`) && isGitName(value.slice(REF.length)));
+}
+
+function checkedValue(name: string, value: Json): string {
+  if (typeof value !== "string") return damaged("a value of git is not text");
+  if (isGitRef(name)) return isRefValue(value) ? value : damaged("the value of a ref is invalid");
+  blobOfGitValue(name, value);
+  return value;
+}
+
+/** Returns the blobs that an encoding of states or of changes names. */
+export function blobsOfGit(bytes: Uint8Array): Hash[] {
+  const isStates = repositoriesIn(bytes).some((body) => body["values"] !== undefined);
+  return isStates ? blobsOfStates(decodeGitStates(bytes)) : blobsOfChanges(decodeGitChanges(bytes));
+}
+
+/** Returns the blobs that states name. */
+export function blobsOfStates(states: readonly GitState[]): Hash[] {
+  return states.flatMap(({ values, packed }) => [
+    ...(packed === undefined ? [] : [packed]),
+    ...[...values].flatMap(([name, value]) => blobOfGitValue(name, value) ?? []),
+  ]);
+}
+
+/** Returns the blobs that changes name. */
+function blobsOfChanges(changes: readonly GitChange[]): Hash[] {
+  return changes.flatMap(({ items, packs }) => [
+    ...packs,
+    ...items.flatMap(({ name, before, after }) =>
+      [before, after].flatMap((value) => (value === undefined ? [] : (blobOfGitValue(name, value) ?? []))),
+    ),
+  ]);
+}

@@ -1,0 +1,281 @@
+import { type Aside, ASIDE_MS } from "../../core/records/aside.ts";
+import {
+  blobsOfStates,
+  composeGit,
+  decodeGitChanges,
+  decodeGitRecord,
+  decodeGitStates,
+  encodeGitChanges,
+  encodeGitRecord,
+  encodeGitStates,
+  GIT,
+  gitHeadOf,
+  gitItems,
+  parsePackedRefs,
+  sameGitValue,
+  type GitChange,
+  type GitItem,
+  type GitState,
+} from "../../core/records/git-record.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import type { KeepContent } from "../../worktree/git-states.ts";
+import type { Context } from "../log/context.ts";
+import { readEvents } from "../log/read-events.ts";
+import { mayKeep } from "./keep-aside.ts";
+
+/**
+ * The state of git repositories is recorded beside the files, because it is no part of them: a run or an action that
+ * changes it gets a record `git:<id>` with what it has changed. Git never stands in the way: what cannot be read is told
+ * in a note, and the work goes on.
+ */
+
+/** The state of the repositories when some work begins. */
+export interface GitBefore {
+  readonly states: readonly GitState[];
+  /** The blob with the states, for the record of the work. `undefined`: there is no repository. */
+  readonly git: Aside | undefined;
+  readonly notes: readonly string[];
+}
+
+const NO_GIT: GitBefore = { states: [], git: undefined, notes: [] };
+
+/**
+ * Reads and keeps the state of the repositories. Keeps nothing in the cases in which `keepAside` keeps nothing. The
+ * contents are durable when the promise resolves. The caller must hold a lease of the blob store until the record that
+ * names the states is durable.
+ */
+export async function keepGit(context: Context): Promise<GitBefore> {
+  if (!(await mayKeep(context))) return NO_GIT;
+  return orNote(
+    () =>
+      withBatch(context.blobs, async (batch) => {
+        const { states, notes } = await readStates(context, (content) => batch.put(content));
+        if (states.length === 0) return { ...NO_GIT, notes };
+        const plan = await batch.put(encodeGitStates(states));
+        return { states, git: { plan, until: untilOf(context) }, notes };
+      }),
+    (note) => ({ ...NO_GIT, notes: [note] }),
+  );
+}
+
+/** Reads the states. Contents that were read before count only if the store still has them. */
+async function readStates({ git, blobs }: Context, keep: KeepContent): Promise<Pick<GitBefore, "states" | "notes">> {
+  const put = new Set<Hash>();
+  const noting: KeepContent = async (content) => {
+    const hash = await keep(content);
+    put.add(hash);
+    return hash;
+  };
+  const first = await git.read(noting);
+  const wanted = blobsOfStates(first.states).filter((hash) => !put.has(hash));
+  const there = await blobs.has(wanted);
+  if (wanted.every((hash) => there.has(hash))) return first;
+  git.forget();
+  return git.read(noting);
+}
+
+async function orNote<T>(work: () => Promise<T>, failed: (note: string) => T): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ChronicleError) && errnoOf(error) === undefined) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    return failed(`the state of git is not recorded: ${reason.toWellFormed()}`);
+  }
+}
+
+function untilOf(context: Context): string {
+  return new Date(context.now() + ASIDE_MS).toISOString();
+}
+
+/** What some work has changed in the repositories. */
+export interface GitWork {
+  readonly changes: readonly GitChange[];
+  /** The record of the changes, to append with the end of the work; none if nothing changed. */
+  readonly drafts: readonly EventDraft[];
+  readonly notes: readonly string[];
+}
+
+const NOTHING: GitWork = { changes: [], drafts: [], notes: [] };
+
+/** The work of which the changes are recorded. */
+export interface GitOwner {
+  readonly id: string;
+  /** The event before the work. */
+  readonly fromSeq: number;
+  /** The states when the work began, as its record names them. */
+  readonly git?: Aside;
+}
+
+/**
+ * Compares the repositories with their states when some work began, and keeps the objects that only the earlier states
+ * need. Changes that other records `git:…` have since then are left out. See `keepGit` for the durability and the
+ * caller's lease.
+ */
+export async function gitChangesOf(context: Context, owner: GitOwner): Promise<GitWork> {
+  const { git } = owner;
+  if (git === undefined) return NOTHING;
+  return orNote(
+    () =>
+      withBatch(context.blobs, async (batch) => {
+        const bytes = await context.blobs.get(git.plan);
+        if (bytes === undefined) return NOTHING;
+        const kept = new Contents(context, batch);
+        const { states, notes } = await readStates(context, kept.put);
+        const others = await recordedSince(context, owner);
+        const found: GitChange[] = [];
+        const told = [...notes];
+        for (const before of decodeGitStates(bytes)) {
+          const after = states.find(({ path }) => path === before.path);
+          const change = after === undefined ? undefined : await changeOf(kept, { before, after }, others);
+          if (change === undefined) continue;
+          const safe = await withObjects(context, kept, change);
+          found.push(safe.change);
+          told.push(...safe.notes);
+        }
+        return { changes: found, drafts: await draftsOf(context, batch, owner.id, found), notes: told };
+      }),
+    (note) => ({ ...NOTHING, notes: [note] }),
+  );
+}
+
+/** The contents of states: those that are being stored, and those that are stored. */
+class Contents {
+  readonly #context: Context;
+  readonly #batch: BlobBatch;
+  readonly #new = new Map<Hash, Buffer>();
+
+  constructor(context: Context, batch: BlobBatch) {
+    this.#context = context;
+    this.#batch = batch;
+  }
+
+  readonly put: KeepContent = async (content) => {
+    const hash = await this.#batch.put(content);
+    this.#new.set(hash, content);
+    return hash;
+  };
+
+  readonly get = async (hash: Hash): Promise<Buffer | undefined> =>
+    this.#new.get(hash) ?? this.#context.blobs.get(hash);
+}
+
+async function changeOf(
+  contents: Contents,
+  { before, after }: { readonly before: GitState; readonly after: GitState },
+  others: readonly GitChange[],
+): Promise<GitChange | undefined> {
+  const isSame = before.packed === after.packed && isSameMap(before.values, after.values);
+  const recorded = others.find(({ path }) => path === before.path)?.items ?? [];
+  if (isSame && recorded.length === 0) return undefined;
+  const packed = { before: await packedIn(contents, before), after: await packedIn(contents, after) };
+  const all = gitItems(before, after, packed);
+  const valueNow = (name: string): string | undefined => after.values.get(name) ?? packed.after.get(name);
+  const items = withoutOthers(all, recorded, valueNow);
+  if (items.length === 0) return undefined;
+  const [was, is] = [gitHeadOf(before, packed.before), gitHeadOf(after, packed.after)];
+  return { path: before.path, before: was, after: is, items, packs: [] };
+}
+
+function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
+  if (a.size !== b.size) return false;
+  for (const [name, value] of a) if (b.get(name) !== value) return false;
+  return true;
+}
+
+async function packedIn(contents: Contents, { packed }: GitState): Promise<ReadonlyMap<string, string>> {
+  const bytes = packed === undefined ? undefined : await contents.get(packed);
+  return parsePackedRefs(bytes?.toString("utf8") ?? "");
+}
+
+/** Leaves out what others have recorded since the work began: each item begins with the value that they have left. */
+function withoutOthers(
+  all: readonly GitItem[],
+  recorded: readonly GitItem[],
+  valueNow: (name: string) => string | undefined,
+): readonly GitItem[] {
+  if (recorded.length === 0) return all;
+  const found = new Map(all.map((item) => [item.name, item]));
+  for (const { name, after } of recorded) found.set(name, { name, before: after, after: valueNow(name) });
+  return [...found.values()].filter(({ name, before, after }) => !sameGitValue(name, before, after));
+}
+
+/** Keeps the objects that only the state before a change needs. */
+async function withObjects(
+  context: Context,
+  contents: Contents,
+  change: GitChange,
+): Promise<{ readonly change: GitChange; readonly notes: readonly string[] }> {
+  const objects = await context.git.objectsOf(change.items, contents.get);
+  const { pack, lacking, problem } = await context.git.pack(change.path, objects);
+  const notes =
+    problem === undefined ? [] : [`objects of git that may be lost are not kept: ${problem.toWellFormed()}`];
+  const packs = pack === undefined ? [] : [await contents.put(pack)];
+  return { change: { ...change, packs, ...(lacking === 0 ? {} : { lacking }) }, notes };
+}
+
+async function draftsOf(
+  context: Context,
+  batch: BlobBatch,
+  id: string,
+  changes: readonly GitChange[],
+): Promise<EventDraft[]> {
+  if (changes.length === 0) return [];
+  const plan = await batch.put(encodeGitChanges(changes));
+  const record = encodeGitRecord({ git: { plan, until: untilOf(context) } });
+  return [{ op: "upsert", recordId: `${GIT}${id}`, record }];
+}
+
+/** Returns what records of other work say about changes after the beginning of the work, as one list. */
+async function recordedSince(context: Context, { id, fromSeq }: GitOwner): Promise<readonly GitChange[]> {
+  const all = await loggedGit(context, (row) => row.seq > fromSeq && row.recordId !== `${GIT}${id}`);
+  return all.reduce<readonly GitChange[]>((sum, { changes }) => composeGit(sum, changes), []);
+}
+
+/** The changes of git that some work has recorded. */
+export interface LoggedGit {
+  /** The id of the run, action or operation. */
+  readonly id: string;
+  readonly seq: number;
+  readonly changes: readonly GitChange[];
+  /** True if the changes are no longer in the store. */
+  readonly isFreed: boolean;
+}
+
+/** Returns the recorded changes of git, in the order of the log. */
+export async function loggedGit(
+  context: Context,
+  isMeant: (row: EventRow) => boolean = () => true,
+): Promise<readonly LoggedGit[]> {
+  const rows = (await context.index.records(GIT)).filter(isMeant);
+  const found: LoggedGit[] = [];
+  for (const { recordId, record, seq } of await readEvents(context, rows)) {
+    const bytes = await context.blobs.get(decodeGitRecord(record).git.plan);
+    const changes = bytes === undefined ? [] : decodeGitChanges(bytes);
+    found.push({ id: recordId.slice(GIT.length), seq, changes, isFreed: bytes === undefined });
+  }
+  return found.sort((a, b) => a.seq - b.seq);
+}
+
+/** Keeps the objects that a change has made unreachable, and returns the record of the changes. */
+export async function recordGit(context: Context, id: string, changes: readonly GitChange[]): Promise<GitWork> {
+  return orNote(
+    () =>
+      withBatch(context.blobs, async (batch) => {
+        const contents = new Contents(context, batch);
+        const found: GitChange[] = [];
+        const notes: string[] = [];
+        for (const one of changes) {
+          const safe = await withObjects(context, contents, one);
+          found.push(safe.change);
+          notes.push(...safe.notes);
+        }
+        return { changes: found, drafts: await draftsOf(context, batch, id, found), notes };
+      }),
+    (note) => ({ ...NOTHING, notes: [note] }),
+  );
+}

@@ -1,0 +1,155 @@
+import { type Aside, ASIDE_MS } from "../../core/records/aside.ts";
+import {
+  composeGit,
+  decodeGitChanges,
+  encodeGitChanges,
+  GIT,
+  type GitChange,
+  type GitItem,
+  gitMovedSince,
+  invertGit,
+  sameGitValue,
+  SOFT_GIT_FILES,
+} from "../../core/records/git-record.ts";
+import type { IntentRecord } from "../../core/records/records.ts";
+import { withBatch } from "../../storage/blob-store.ts";
+import { ownersIn } from "../facts/owners.ts";
+import type { Context } from "../log/context.ts";
+import { type GitWork, loggedGit, type LoggedGit, recordGit } from "./git-work.ts";
+import type { SkippedPath } from "./seen-absent.ts";
+import { undosOf } from "./undo-aside.ts";
+
+/** An undo or redo also changes the state of the git repositories that its work has changed. */
+
+type Step = Pick<IntentRecord, "kind" | "target" | "takes" | "passes" | "selection">;
+
+/** The changes of git that a step makes, and the repositories that it leaves alone. */
+export interface GitStep {
+  readonly changes: readonly GitChange[];
+  readonly blocked: readonly SkippedPath[];
+}
+
+const NO_STEP: GitStep = { changes: [], blocked: [] };
+
+/**
+ * Returns the changes of git that an undo or redo makes. Each repository is changed as a whole or not at all. A
+ * repository is left alone if one of the values was changed since.
+ */
+export async function gitOfStep(context: Context, step: Step): Promise<GitStep> {
+  if ((step.kind !== "undo" && step.kind !== "redo") || (await context.index.records(GIT)).length === 0) return NO_STEP;
+  const works = step.kind === "undo" ? await worksOfUndo(context, step) : await worksOfRedo(context, step);
+  if (works.length === 0) return NO_STEP;
+  const isSince = step.selection?.startsWith("since ") === true;
+  const broken = isSince ? [] : brokenIn(works);
+  const all = works.reduce<readonly GitChange[]>((sum, { changes }) => composeGit(sum, changes), []);
+  const blocked = broken.map(({ path, left, item }) =>
+    leftAlone(path, gitMovedSince(item.name, left.after, item.before)),
+  );
+  const free = all.filter(({ path }) => !broken.some((one) => one.path === path));
+  const freed = works.filter(({ isFreed }) => isFreed);
+  const fit = await fitting(context, invertGit(free));
+  return {
+    changes: fit.changes,
+    blocked: [...blocked, ...fit.blocked, ...(freed.length === 0 ? [] : [freedGit()])],
+  };
+}
+
+function freedGit(): SkippedPath {
+  const path = ".git" as SkippedPath["path"];
+  return { path, reason: "content-missing", detail: "what was kept of git's state was freed after seven days" };
+}
+
+async function worksOfUndo(context: Context, { target, takes = [], passes = [] }: Step): Promise<readonly LoggedGit[]> {
+  const owners = await ownersIn(context);
+  const undone = new Set([...takes, ...passes, ...(target === undefined ? [] : [target])]);
+  return (await loggedGit(context)).filter(({ id }) => [...owners.around([id])].some((one) => undone.has(one)));
+}
+
+async function worksOfRedo(context: Context, { target }: Step): Promise<readonly LoggedGit[]> {
+  const undos = new Set((await undosOf(context, target)).map(({ id }) => id));
+  return (await loggedGit(context)).filter(({ id }) => undos.has(id));
+}
+
+/** Others have changed a value after the work that left it, and before the work that found it. */
+interface Broken {
+  readonly path: GitChange["path"];
+  readonly left: GitItem;
+  readonly item: GitItem;
+}
+
+/** Returns the values that others have changed between two of these works, one for each repository. */
+function brokenIn(works: readonly LoggedGit[]): readonly Broken[] {
+  const last = new Map<string, GitItem>();
+  const broken = new Map<GitChange["path"], Broken>();
+  for (const { changes } of works) {
+    for (const { path, items } of changes) {
+      for (const item of items) {
+        const key = `${path}\0${item.name}`;
+        const left = last.get(key);
+        const isBroken = left !== undefined && !sameGitValue(item.name, left.after, item.before);
+        if (isBroken && !SOFT_GIT_FILES.has(item.name)) broken.set(path, { path, left, item });
+        last.set(key, item);
+      }
+    }
+  }
+  return [...broken.values()];
+}
+
+function leftAlone(path: GitChange["path"], detail: string): SkippedPath {
+  return { path, reason: "changed", detail };
+}
+
+/** Compares the changes with the present states. Leaves out what is already as it should be. */
+async function fitting(context: Context, changes: readonly GitChange[]): Promise<GitStep> {
+  const fit: GitChange[] = [];
+  const blocked: SkippedPath[] = [];
+  for (const change of changes) {
+    const names = change.items.map(({ name }) => name);
+    const now = await context.git.valuesOf(change.path, names);
+    if (now === undefined) {
+      blocked.push(leftAlone(change.path, "there is no repository that can be read"));
+      continue;
+    }
+    const todo = change.items.filter((item) => !sameGitValue(item.name, now.get(item.name), item.after));
+    const hard = todo.filter(({ name }) => !SOFT_GIT_FILES.has(name));
+    const moved = hard.find((item) => !sameGitValue(item.name, now.get(item.name), item.before));
+    if (moved !== undefined)
+      blocked.push(leftAlone(change.path, gitMovedSince(moved.name, moved.before, now.get(moved.name))));
+    else if (hard.length > 0) fit.push({ ...change, items: todo });
+  }
+  return { changes: fit, blocked };
+}
+
+/** Stores the changes of git that an operation makes, so that they can be finished after a crash. */
+export async function keepGitStep(context: Context, changes: readonly GitChange[]): Promise<Aside | undefined> {
+  if (changes.length === 0) return undefined;
+  const plan = await withBatch(context.blobs, (batch) => batch.put(encodeGitChanges(changes)));
+  return { plan, until: new Date(context.now() + ASIDE_MS).toISOString() };
+}
+
+/** The changes of git that were made, with their record, and the repositories that were left alone. */
+export interface GitDone extends GitWork {
+  readonly blocked: readonly SkippedPath[];
+}
+
+export const NO_GIT_DONE: GitDone = { changes: [], drafts: [], notes: [], blocked: [] };
+
+/** Makes the changes of git that an intent names. Called once its files are changed; a second call does no harm. */
+export async function applyGitOf(
+  context: Context,
+  { id, intent }: { readonly id: string; readonly intent: Pick<IntentRecord, "git" | "kind" | "summary"> },
+): Promise<GitDone> {
+  const bytes = intent.git === undefined ? undefined : await context.blobs.get(intent.git.plan);
+  if (bytes === undefined) return NO_GIT_DONE;
+  const done: GitChange[] = [];
+  const blocked: SkippedPath[] = [];
+  const message = `chronicle ${intent.kind}: ${intent.summary.replace(/\s+/g, " ").slice(0, MOST_MESSAGE)}`;
+  for (const change of decodeGitChanges(bytes)) {
+    const problem = await context.git.apply(change, { contentOf: (hash) => context.blobs.get(hash), message });
+    if (problem === undefined) done.push(change);
+    else blocked.push(leftAlone(change.path, problem));
+  }
+  return { ...(await recordGit(context, id, done)), blocked };
+}
+
+const MOST_MESSAGE = 100;

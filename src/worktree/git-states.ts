@@ -1,0 +1,64 @@
+import type { GitChange, GitItem, GitState } from "../core/records/git-record.ts";
+import type { Hash } from "../core/values/hash.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
+
+/**
+ * The state of the git repositories of a workspace: HEAD, refs, index, stash and unfinished operations, but no objects
+ * and no files of the working tree. Backends: `DiskGitStates`, `NoGitStates`.
+ *
+ * Contract
+ * - Only repositories whose git folder lies in a tracked folder are read and written. No link is followed.
+ * - `read` runs no program. The other methods run git, so that no setting of the repository makes git start another
+ *   program or ask a server.
+ * - A repository that cannot be read is named in `notes`, and prevents nothing.
+ */
+export interface GitStates {
+  /** Reads the state of every repository. Each content that a state names is passed to `keep`, which returns its hash. */
+  read(keep: KeepContent): Promise<GitReading>;
+  /**
+   * Returns the present values of these names; absent names have none. `undefined`: there is no repository that can be
+   * read. Keeps no content.
+   */
+  valuesOf(path: WorkspacePath, names: readonly string[]): Promise<ReadonlyMap<string, string> | undefined>;
+  /** Forgets what was read, so that the next `read` passes every content to `keep`, and not only new ones. */
+  forget(): void;
+  /**
+   * Returns the objects that these objects need and that no ref reaches now, as a pack; `undefined` if there are none.
+   * Objects that do not exist are left out and counted.
+   */
+  pack(path: WorkspacePath, objects: readonly string[]): Promise<KeptObjects>;
+  /**
+   * Returns the hashes of the objects that items name before the change, and no longer name after it. `contentOf`
+   * returns the content with a hash.
+   */
+  objectsOf(items: readonly GitItem[], contentOf: ContentOf): Promise<readonly string[]>;
+  /**
+   * Puts the objects of the change's packs into a repository, and changes it from the `before` values to the `after` values. Takes git's own locks, and changes nothing
+   * unless each value is still as before, or already as after. Returns `undefined` once the change is made, or the reason
+   * why it was not made.
+   */
+  apply(change: GitChange, how: ApplyGit): Promise<string | undefined>;
+}
+
+export type KeepContent = (content: Buffer) => Promise<Hash>;
+export type ContentOf = (hash: Hash) => Promise<Buffer | undefined>;
+
+export interface GitReading {
+  readonly states: readonly GitState[];
+  /** Sentences for people about what was not read, and why. */
+  readonly notes: readonly string[];
+}
+
+export interface KeptObjects {
+  readonly pack?: Buffer;
+  /** The number of objects that are missing in the repository. */
+  readonly lacking: number;
+  /** The reason why the objects are not in the pack, for people; absent if they are. */
+  readonly problem?: string;
+}
+
+export interface ApplyGit {
+  readonly contentOf: ContentOf;
+  /** The text for the reflogs, one line. */
+  readonly message: string;
+}

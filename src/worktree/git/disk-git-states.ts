@@ -1,0 +1,201 @@
+import { parseGitIndex, UnusableIndex } from "../../core/filter/git-index.ts";
+import {
+  type GitChange,
+  type GitItem,
+  isGitHash,
+  isGitRef,
+  type GitState,
+  parseIndexValue,
+} from "../../core/records/git-record.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { childOf, pathInRoot, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { ConfinedFs } from "../files/confined-fs.ts";
+import type { ApplyGit, ContentOf, GitReading, GitStates, KeepContent, KeptObjects } from "../git-states.ts";
+import type { TrackedRoot } from "../worktree.ts";
+import { applyGitState } from "./apply-git-state.ts";
+import { GitFiles } from "./git-files.ts";
+import { GitFolders, NotedMap } from "./git-folders.ts";
+import { type GitRepository, RepositoryFinder } from "./git-repository.ts";
+import type { GitUser } from "./git-settings.ts";
+import { type GitFolderPair, GitStateReader, STASH_LOG, UnreadableGit } from "./read-git-state.ts";
+import { type RunGit, safeGit } from "./run-git.ts";
+
+export interface DiskGitOptions {
+  readonly disk: Disk;
+  readonly roots: () => readonly TrackedRoot[];
+  readonly user: GitUser;
+  readonly run: RunGit;
+  /** Milliseconds since the epoch, by the clock that sets file times. */
+  readonly clock: () => number;
+  readonly newId: () => string;
+}
+
+interface OpenRepository extends GitFolderPair {
+  readonly reader: GitStateReader;
+}
+
+/** The repositories in the folders of a workspace on a disk. */
+export class DiskGitStates implements GitStates {
+  readonly #options: DiskGitOptions;
+  readonly #files: GitFiles;
+  readonly #open = new Map<WorkspacePath, OpenRepository>();
+
+  constructor(options: DiskGitOptions) {
+    this.#options = options;
+    this.#files = new GitFiles(options.disk, options.clock);
+  }
+
+  async read(keep: KeepContent): Promise<GitReading> {
+    const states: GitState[] = [];
+    const notes: string[] = [];
+    for (const { path, found } of this.#find()) {
+      try {
+        if (typeof found === "string") throw new UnreadableGit(found);
+        states.push(await this.#opened(path, found).reader.read(path, keep));
+      } catch (error) {
+        if (!(error instanceof UnreadableGit)) throw error;
+        notes.push(`the state of the git repository is not recorded: ${error.message}`);
+      }
+    }
+    return { states, notes };
+  }
+
+  async valuesOf(path: WorkspacePath, names: readonly string[]): Promise<ReadonlyMap<string, string> | undefined> {
+    const repository = this.#at(path);
+    if (repository === undefined) return undefined;
+    const values = new Map<string, string>();
+    try {
+      for (const name of names) {
+        const value = await repository.reader.valueOf(name);
+        if (value !== undefined) values.set(name, value);
+      }
+      return values;
+    } catch (error) {
+      if (error instanceof UnreadableGit || errnoOf(error) !== undefined) return undefined;
+      throw error;
+    } finally {
+      repository.own.release();
+      repository.common.release();
+    }
+  }
+
+  forget(): void {
+    this.#open.clear();
+  }
+
+  async objectsOf(items: readonly GitItem[], contentOf: ContentOf): Promise<readonly string[]> {
+    const objects = new Set<string>();
+    for (const { name, before } of items) for (const one of await objectsIn(name, before, contentOf)) objects.add(one);
+    for (const { name, after } of items) {
+      // Git's collector keeps what refs, the index and reflogs name, but not what ORIG_HEAD or MERGE_HEAD names.
+      if (!isGitRef(name) && name !== "index" && name !== STASH_LOG) continue;
+      for (const one of await objectsIn(name, after, contentOf)) objects.delete(one);
+    }
+    return [...objects];
+  }
+
+  async pack(path: WorkspacePath, objects: readonly string[]): Promise<KeptObjects> {
+    const repository = this.#at(path);
+    if (repository === undefined || objects.length === 0) return { lacking: 0 };
+    const gitDir = repository.own.root;
+    const { run } = this.#options;
+    // `--missing=print` also keeps git from asking a server for objects that a partial clone lacks.
+    const listing = ["rev-list", "--objects", "--ignore-missing", "--missing=print", "--stdin", "--not", "--all"];
+    const listed = await run(safeGit(gitDir, listing, Buffer.from(`${objects.join("\n")}\n`)));
+    if (listed.problem !== undefined) return { lacking: 0, problem: listed.problem };
+    const lines = listed.stdout.toString("latin1").split("\n");
+    const there = lines.filter((line) => /^[0-9a-f]/.test(line));
+    const lacking = lines.filter((line) => line.startsWith("?")).length;
+    if (there.length === 0) return { lacking };
+    const packing = ["pack-objects", "--stdout", "-q", "--delta-base-offset", "--missing=allow-any"];
+    const packed = await run(safeGit(gitDir, packing, Buffer.from(`${there.join("\n")}\n`, "latin1")));
+    if (packed.problem !== undefined) return { lacking, problem: packed.problem };
+    return { lacking, pack: packed.stdout };
+  }
+
+  async apply(change: GitChange, how: ApplyGit): Promise<string | undefined> {
+    const folders = this.#at(change.path);
+    if (folders === undefined) return "there is no repository any more";
+    const { disk, run, newId, clock } = this.#options;
+    return applyGitState({ disk, folders, reader: folders.reader, run, mark: newId(), now: clock() }, change, how);
+  }
+
+  /** Finds the repositories: each with the reason if its state cannot be recorded. */
+  #find(): { readonly path: WorkspacePath; readonly found: GitRepository | string }[] {
+    const { roots, user } = this.#options;
+    return roots().flatMap((root) => {
+      if (root.folder === "" || root.only !== undefined) return [];
+      const now = { files: this.#files, user, folders: new GitFolders(this.#files, new NotedMap<true, string>()) };
+      const found = new RepositoryFinder(now, root.folder).atRoot();
+      if (found === undefined) return [];
+      const path = pathInRoot(root.id, childOf(ROOT, ".git"));
+      return [{ path, found: "problem" in found ? found.problem.detail : (whyNot(found, root) ?? found) }];
+    });
+  }
+
+  #at(path: WorkspacePath): OpenRepository | undefined {
+    const one = this.#find().find((each) => each.path === path);
+    return one === undefined || typeof one.found === "string" ? undefined : this.#opened(path, one.found);
+  }
+
+  #opened(path: WorkspacePath, { gitDir, commonDir, settings }: GitRepository): OpenRepository {
+    const known = this.#open.get(path);
+    if (known?.own.root === gitDir && known.common.root === commonDir) return known;
+    const { disk, clock } = this.#options;
+    const own = new ConfinedFs(disk, gitDir);
+    const common = gitDir === commonDir ? own : new ConfinedFs(disk, commonDir);
+    const folders = { own, common, hashBytes: settings.hashBytes };
+    const reader = new GitStateReader(folders, () => BigInt(Math.floor(clock())) * 1_000_000n);
+    const opened = { ...folders, reader };
+    this.#open.set(path, opened);
+    return opened;
+  }
+}
+
+/** Returns the reason why the state of a repository is not recorded; `undefined` if it is. */
+function whyNot({ place, gitDir, commonDir }: GitRepository, { folder }: TrackedRoot): string | undefined {
+  if (place.above !== "") return `it begins above the workspace, at ${gitDir}`;
+  const outside = [gitDir, commonDir].find((one) => !one.startsWith(`${folder}/`));
+  return outside === undefined ? undefined : `its git folder lies outside of the workspace, at ${outside}`;
+}
+
+/** Returns the hashes of the objects that a value names. */
+async function objectsIn(name: string, value: string | undefined, contentOf: ContentOf): Promise<readonly string[]> {
+  if (value === undefined) return [];
+  if (isGitRef(name)) return isGitHash(value) ? [value] : [];
+  const content = await contentOf(name === "index" ? parseIndexValue(value).blob : (value as Hash));
+  if (content === undefined) return [];
+  if (name !== "index") return hashesIn(content, name === STASH_LOG);
+  return [20, 32].map((bytes) => indexedObjects(content, bytes as 20 | 32)).find((all) => all.length > 0) ?? [];
+}
+
+const REPOSITORY = 0o160000;
+
+/** Returns the objects in an index; none if it cannot be parsed. Leaves out commits of submodules. */
+function indexedObjects(index: Buffer, hashBytes: 20 | 32): string[] {
+  const found: string[] = [];
+  try {
+    parseGitIndex(index, hashBytes, ({ mode, hash }) => {
+      if ((mode.readUInt32BE(0) & 0o170000) !== REPOSITORY) found.push(hash.toString("hex"));
+    });
+    return found;
+  } catch (error) {
+    if (error instanceof UnusableIndex) return [];
+    throw error;
+  }
+}
+
+const MOST_HASHES = 10_000;
+
+/** Returns the hashes in a file: those that are a whole line, and in a reflog the second one of each line. */
+function hashesIn(content: Buffer, isLog: boolean): string[] {
+  const pattern = isLog ? /^[0-9a-f]{40,64} ([0-9a-f]{40,64}) /gm : /^([0-9a-f]{40,64})$/gm;
+  const found: string[] = [];
+  for (const [, hash = ""] of content.toString("latin1").matchAll(pattern)) {
+    if (isGitHash(hash) && !/^0+$/.test(hash)) found.push(hash);
+    if (found.length >= MOST_HASHES) break;
+  }
+  return found;
+}

@@ -1,0 +1,28 @@
+import type { GitReading, GitStates, KeptObjects } from "../git-states.ts";
+
+/** The backend for a workspace without a folder, which has no repositories. */
+export class NoGitStates implements GitStates {
+  async read(): Promise<GitReading> {
+    return { states: [], notes: [] };
+  }
+
+  async valuesOf(): Promise<undefined> {
+    return undefined;
+  }
+
+  forget(): void {
+    // There is nothing to forget.
+  }
+
+  async pack(): Promise<KeptObjects> {
+    return { lacking: 0 };
+  }
+
+  async objectsOf(): Promise<readonly string[]> {
+    return [];
+  }
+
+  async apply(): Promise<string> {
+    return "this workspace has no folder";
+  }
+}

@@ -1,0 +1,321 @@
+import { parseGitIndex, UnusableIndex } from "../../core/filter/git-index.ts";
+import {
+  type GitState,
+  indexValue,
+  isGitName,
+  isRefValue,
+  parsePackedRefs,
+  REF,
+} from "../../core/records/git-record.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { type Hash, sha256 } from "../../core/values/hash.ts";
+import { childOf, decodeName, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import type { FileStat } from "../../disk/disk.ts";
+import { optional } from "../../util/optional.ts";
+import type { ConfinedFs, OpenedFile } from "../files/confined-fs.ts";
+import { isRacy, isSameStat } from "../files/same-stat.ts";
+import type { KeepContent } from "../git-states.ts";
+import { createHash } from "node:crypto";
+
+/** The folders of a repository, each accessed without following a link. */
+export interface GitFolderPair {
+  /** The folder of this working tree: HEAD, the index, unfinished operations. */
+  readonly own: ConfinedFs;
+  /** The folder that all working trees share: refs, packed refs, stash. It can be the same object as `own`. */
+  readonly common: ConfinedFs;
+  readonly hashBytes: 20 | 32;
+}
+
+/** The error for a repository whose state cannot be read. The message is the reason, for people. */
+export class UnreadableGit extends Error {}
+
+/** Files of an unfinished operation, and of the last one. */
+const STATE_FILES: readonly string[] = [
+  ...["MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_AUTOSTASH", "MERGE_RR", "SQUASH_MSG", "AUTO_MERGE"],
+  ...["CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "ORIG_HEAD"],
+  ...["BISECT_LOG", "BISECT_NAMES", "BISECT_START", "BISECT_TERMS", "BISECT_EXPECTED_REV", "BISECT_ANCESTORS_OK"],
+];
+
+/** Folders of an unfinished operation. While one exists, git regards the operation as unfinished. */
+export const STATE_FOLDERS: readonly string[] = ["rebase-merge", "rebase-apply", "sequencer"];
+
+/** The list of stashes is the reflog of this ref. */
+export const STASH_LOG = "logs/refs/stash";
+
+const MOST_REF_BYTES = 4 * 1024;
+const MOST_FILE_BYTES = 1024 ** 2;
+const MOST_PACKED_BYTES = 64 * 1024 ** 2;
+const MOST_INDEX_BYTES = 64 * 1024 ** 2;
+/** The most loose refs, and the most files of unfinished operations. */
+const MOST_NAMES = 200_000;
+const MOST_STATE_FILES = 2_000;
+/** From this number of refs on, a folder whose stat is the same is not read again. */
+const MANY_REFS = 64;
+
+/** A file as it was read last, so that an unchanged file is not read again. */
+interface Known {
+  readonly stat: FileStat;
+  readonly value: string;
+}
+
+/** A `KeepContent` that keeps nothing. */
+const onlyHash: KeepContent = async (content) => sha256(content);
+
+/** The refs of one folder: names and values, and the folders in it. */
+interface RefFolder {
+  readonly stat: FileStat;
+  readonly refs: readonly (readonly [string, string])[];
+  readonly folders: readonly string[];
+}
+
+/** Reads the state of one repository. Remembers what it has read, by the stats of the files. */
+export class GitStateReader {
+  readonly #folders: GitFolderPair;
+  readonly #nowNs: () => bigint;
+  readonly #known = new Map<string, Known>();
+  readonly #refFolders = new Map<string, RefFolder>();
+
+  #packed: { readonly stat: FileStat; readonly refs: ReadonlyMap<string, string> } | undefined;
+
+  constructor(folders: GitFolderPair, nowNs: () => bigint) {
+    this.#folders = folders;
+    this.#nowNs = nowNs;
+  }
+
+  /** Throws `UnreadableGit` if a part cannot be read, because half of a state would be of no use. */
+  async read(path: WorkspacePath, keep: KeepContent): Promise<GitState> {
+    const { own, common } = this.#folders;
+    try {
+      const values = new Map<string, string>();
+      const head = this.#ref(own, "HEAD");
+      if (head === undefined) throw new UnreadableGit("its HEAD cannot be read");
+      values.set("HEAD", head);
+      this.#refsIn(common, values);
+      if (own !== common) this.#refsIn(own, values);
+      for (const name of STATE_FILES) await this.#file(own, name, values, keep);
+      for (const folder of STATE_FOLDERS) await this.#filesIn(own, folder, values, keep);
+      await this.#file(common, STASH_LOG, values, keep);
+      await this.#index(values, keep);
+      const packed = await this.#content(common, "packed-refs", { most: MOST_PACKED_BYTES, keep });
+      return { path, values, ...optional({ packed: packed as Hash | undefined }) };
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      throw new UnreadableGit(`it cannot be read (${errno})`);
+    } finally {
+      own.release();
+      common.release();
+    }
+  }
+
+  /** Returns the present value of one name; `undefined` if nothing is there. Keeps no content. */
+  async valueOf(name: string): Promise<string | undefined> {
+    const keep = onlyHash;
+    const { own, common } = this.#folders;
+    const values = new Map<string, string>();
+    if (name === "HEAD") return this.#ref(own, name);
+    if (name.startsWith("refs/"))
+      return (own === common ? undefined : this.#ref(own, name)) ?? this.#looseOrPacked(name);
+    if (name === "index") await this.#index(values, keep);
+    else await this.#file(name === STASH_LOG ? common : own, name, values, keep);
+    return values.get(name);
+  }
+
+  #looseOrPacked(name: string): string | undefined {
+    const { common } = this.#folders;
+    return this.#ref(common, name) ?? this.#packedNow().get(name);
+  }
+
+  #packedNow(): ReadonlyMap<string, string> {
+    const { common } = this.#folders;
+    const stat = common.lstat(gitPath("packed-refs"));
+    if (stat === undefined) return new Map();
+    if (this.#packed !== undefined && isSameStat(this.#packed.stat, stat)) return this.#packed.refs;
+    const read = readBytes(common, "packed-refs", MOST_PACKED_BYTES);
+    const refs = parsePackedRefs(read?.bytes.toString("utf8") ?? "");
+    // Git replaces the file by a new one, so the stat shows every change.
+    if (read !== undefined) this.#packed = { stat: read.stat, refs };
+    return refs;
+  }
+
+  /** Reads a ref: `undefined` if there is none, or the file is no ref. */
+  #ref(fs: ConfinedFs, name: string): string | undefined {
+    const stat = fs.lstat(gitPath(name));
+    if (stat?.kind !== "file" && stat?.kind !== "symlink") return undefined;
+    const key = `${fs === this.#folders.own ? "own" : "common"} ${name}`;
+    const known = this.#knownOf(key, stat);
+    if (known !== undefined) return known;
+    const read = readBytes(fs, name, MOST_REF_BYTES);
+    const value = read === undefined ? undefined : refValue(read.bytes.toString("utf8"));
+    if (read !== undefined && value !== undefined) this.#note(key, read.stat, value);
+    return value;
+  }
+
+  #refsIn(fs: ConfinedFs, values: Map<string, string>): void {
+    const folders = ["refs"];
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+      const stat = fs.lstat(gitPath(folder));
+      if (stat?.kind === "symlink") throw new UnreadableGit(`${folder} is a link`);
+      if (stat?.kind !== "dir") continue;
+      const found = this.#refsOf(fs, folder, stat);
+      for (const [name, value] of found.refs) values.set(name, value);
+      for (const one of found.folders) folders.push(one);
+      if (values.size > MOST_NAMES) throw new UnreadableGit(`it has more than ${MOST_NAMES} loose refs`);
+    }
+  }
+
+  /**
+   * Reads the refs of one folder. A folder with many refs is not read again while its stat is the same: git replaces a
+   * ref by a new file, which changes the folder. Only a program that overwrites a ref in place goes unnoticed there.
+   */
+  #refsOf(fs: ConfinedFs, folder: string, stat: FileStat): RefFolder {
+    const key = `${fs === this.#folders.own ? "own" : "common"} ${folder}`;
+    const known = this.#refFolders.get(key);
+    if (known !== undefined && known.refs.length >= MANY_REFS && isSameStat(known.stat, stat)) return known;
+    const refs: (readonly [string, string])[] = [];
+    const folders: string[] = [];
+    for (const { name: bytes, kind } of fs.list(gitPath(folder))) {
+      const name = `${folder}/${decodeName(bytes)}`;
+      if (kind === "dir") folders.push(name);
+      // A link to a file was a way to write a symbolic ref. A link to a folder would lead out of the repository.
+      if (kind === "symlink") refuseLinkedFolder(fs, name);
+      if (kind !== "file" || name.endsWith(".lock") || !isGitName(name)) continue;
+      const value = this.#ref(fs, name);
+      if (value !== undefined) refs.push([name, value]);
+    }
+    const found = { stat, refs, folders };
+    if (isRacy(stat, this.#nowNs())) this.#refFolders.delete(key);
+    else this.#refFolders.set(key, found);
+    return found;
+  }
+
+  async #filesIn(fs: ConfinedFs, top: string, values: Map<string, string>, keep: KeepContent): Promise<void> {
+    if (fs.lstat(gitPath(top))?.kind !== "dir") return;
+    const folders = [top];
+    let files = 0;
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+      for (const { name: bytes, kind } of fs.list(gitPath(folder))) {
+        const name = `${folder}/${decodeName(bytes)}`;
+        if (kind === "dir") folders.push(name);
+        if (kind !== "file" || !isGitName(name)) continue;
+        if ((files += 1) > MOST_STATE_FILES) throw new UnreadableGit(`${top} has more than ${MOST_STATE_FILES} files`);
+        await this.#file(fs, name, values, keep);
+      }
+    }
+  }
+
+  async #file(fs: ConfinedFs, name: string, values: Map<string, string>, keep: KeepContent): Promise<void> {
+    const value = await this.#content(fs, name, { most: MOST_FILE_BYTES, keep });
+    if (value !== undefined) values.set(name, value);
+  }
+
+  async #index(values: Map<string, string>, keep: KeepContent): Promise<void> {
+    const { own, hashBytes } = this.#folders;
+    const toValue = (bytes: Buffer, blob: Hash, { mtimeNs }: FileStat): string =>
+      indexValue({ facts: factsOf(bytes, hashBytes), blob, mtimeNs });
+    const value = await this.#content(own, "index", { most: MOST_INDEX_BYTES, keep, toValue });
+    if (value !== undefined) values.set("index", value);
+  }
+
+  async #content(
+    fs: ConfinedFs,
+    name: string,
+    how: {
+      readonly most: number;
+      readonly keep: KeepContent;
+      readonly toValue?: (bytes: Buffer, blob: Hash, stat: FileStat) => string;
+    },
+  ): Promise<string | undefined> {
+    const stat = fs.lstat(gitPath(name));
+    if (stat === undefined) return undefined;
+    if (stat.kind !== "file") throw new UnreadableGit(`${name} is no regular file`);
+    if (stat.size > how.most) throw new UnreadableGit(`${name} is larger than ${how.most} bytes`);
+    const known = this.#knownOf(name, stat);
+    if (known !== undefined) return known;
+    const read = readBytes(fs, name, how.most);
+    if (read === undefined) return undefined;
+    const blob = await how.keep(read.bytes);
+    const value = how.toValue?.(read.bytes, blob, read.stat) ?? blob;
+    if (how.keep !== onlyHash) this.#note(name, read.stat, value);
+    return value;
+  }
+
+  #knownOf(key: string, stat: FileStat): string | undefined {
+    const known = this.#known.get(key);
+    return known !== undefined && isSameStat(known.stat, stat) ? known.value : undefined;
+  }
+
+  #note(key: string, stat: FileStat, value: string): void {
+    if (isRacy(stat, this.#nowNs())) this.#known.delete(key);
+    else this.#known.set(key, { stat, value });
+  }
+}
+
+function refuseLinkedFolder(fs: ConfinedFs, name: string): void {
+  if (fs.peek(gitPath(`${name}/.`))?.kind === "dir") throw new UnreadableGit(`${name} is a link`);
+}
+
+/** Returns the first part of a name that is a link; `undefined` if there is none. Git would follow such a link. */
+export function linkOnTheWay(fs: ConfinedFs, name: string): string | undefined {
+  const parts = name.split("/");
+  const prefixes = parts.map((_, i) => parts.slice(0, i + 1).join("/"));
+  return prefixes.find((one) => fs.lstat(gitPath(one))?.kind === "symlink");
+}
+
+/** Returns a name in a git folder as a path for `ConfinedFs`. */
+export function gitPath(name: string): WorkspacePath {
+  return childOf(ROOT, name);
+}
+
+function refValue(text: string): string | undefined {
+  const line = text.replace(/\s+$/, "");
+  const value = /^ref:\s*(.+)$/.exec(line)?.[1];
+  const found = value === undefined ? line : `${REF}${value}`;
+  return isRefValue(found) ? found : undefined;
+}
+
+/** Returns the digest of all that an index says of its paths, without the stats of files. */
+function factsOf(bytes: Buffer, hashBytes: 20 | 32): string {
+  const facts = createHash("sha256");
+  try {
+    const { names } = parseGitIndex(bytes, hashBytes, ({ mode, hash, flags }) => {
+      facts.update(mode).update(hash).update(flags);
+    });
+    return facts.update(names).digest("hex");
+  } catch (error) {
+    if (!(error instanceof UnusableIndex)) throw error;
+    // An index in another layout is compared as a whole.
+    return createHash("sha256").update(bytes).digest("hex");
+  }
+}
+
+function openOrNone(fs: ConfinedFs, name: string): OpenedFile | undefined {
+  try {
+    return fs.openRead(gitPath(name));
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+interface ReadFile {
+  readonly bytes: Buffer;
+  readonly stat: FileStat;
+}
+
+/** Reads a regular file; `undefined` if nothing is there. Throws `UnreadableGit` for a file that is too large. */
+function readBytes(fs: ConfinedFs, name: string, most: number): ReadFile | undefined {
+  using file = openOrNone(fs, name);
+  if (file === undefined) return undefined;
+  const stat = fs.fstat(file);
+  if (stat.kind !== "file") throw new UnreadableGit(`${name} is no regular file`);
+  if (stat.size > most) throw new UnreadableGit(`${name} is larger than ${most} bytes`);
+  const bytes = Buffer.alloc(stat.size);
+  let filled = 0;
+  while (filled < bytes.length) {
+    const count = fs.read(file, bytes.subarray(filled), filled);
+    if (count === 0) break;
+    filled += count;
+  }
+  return { bytes: bytes.subarray(0, filled), stat };
+}
