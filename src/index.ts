@@ -1,5 +1,5 @@
 /** The library. Only the exports of this file are public. */
-export { open, openRecordStore, openStore, openSyncs, unforget } from "./library.ts";
+export { exportArchive, importArchive, open, openRecordStore, openStore, openSyncs, unforget } from "./library.ts";
 export {
   type ConflictResolution,
   syncBridge,
@@ -19,6 +19,7 @@ export { ChronicleError, type ErrorCode, type ErrorDetails } from "./core/values
 export { parseExpected, verifySignedHead, type ExpectedHead } from "./core/log/signed-head.ts";
 export type * from "./api/action-api.ts";
 export type * from "./api/action-shapes.ts";
+export type * from "./api/archive-api.ts";
 export type * from "./api/conflict-shape.ts";
 export type * from "./api/file-api.ts";
 export type * from "./api/record-api.ts";

@@ -1,3 +1,4 @@
+import type { ExportOptions, ExportShape, ImportArchiveOptions, ImportArchiveShape } from "./api/archive-api.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
 import type { WorkspaceShape } from "./api/shapes.ts";
 import type { OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
@@ -44,4 +45,24 @@ export function openSyncs(store: StoreApi, onError: (error: unknown) => void): S
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   return opening.unforget(store, id);
+}
+
+/**
+ * Writes the whole history of a workspace into one file, the archive (docs/archive.md). `id` is the workspace's id, its
+ * name, or a unique prefix of its id. The store must be on this machine. Throws `REFUSED` if the file exists or if the
+ * history is not signed, and `BLOB_MISSING` if a content is missing. In a process that an agent or a run started, throws
+ * `FORBIDDEN` if the key, secrets or private contents are asked for. If it fails, no file is left.
+ */
+export function exportArchive(store: StoreApi, id: string, options: ExportOptions): Promise<ExportShape> {
+  return opening.exportArchive(store, id, options);
+}
+
+/**
+ * Imports an archive that `exportArchive` has written, into a store on this machine. The workspace has no folder here;
+ * `init` with `adopt` gives it one. Throws `INTEGRITY_VIOLATION` if the archive is damaged, and `REFUSED` if the store
+ * has the workspace or its name already. If it fails, nothing is left. In a process that an agent or a run started,
+ * throws `FORBIDDEN`.
+ */
+export function importArchive(store: StoreApi, options: ImportArchiveOptions): Promise<ImportArchiveShape> {
+  return opening.importArchive(store, options);
 }

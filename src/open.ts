@@ -2,6 +2,7 @@ import { type Around, type WorkAround, ROLE_VARIABLE, WHO_CAN } from "./core/val
 import { ChronicleError, withCode } from "./core/values/errors.ts";
 import type { ReplicaAcceptor } from "./api/replication-api.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
+import type { ExportOptions, ExportShape, ImportArchiveOptions, ImportArchiveShape } from "./api/archive-api.ts";
 import type { DoctorCheck, OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
 import type { RestoreShape, WorkspaceShape } from "./api/shapes.ts";
 import type { RepairPlace, RestoreOptions, WorkspaceApi } from "./api/workspace-api.ts";
@@ -10,6 +11,8 @@ import { accessCheck } from "./store/store-owner.ts";
 import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
 import { type ForgottenShape, forgottenIn, unforgetWorkspace } from "./compose/forgotten.ts";
+import { exportArchive as exportOf } from "./compose/export-archive.ts";
+import { importArchive as importOf } from "./compose/import-archive.ts";
 import { workspaceAround } from "./compose/folder-workspace.ts";
 import { partsOf } from "./compose/open-parts.ts";
 import { openAcceptor } from "./compose/replica-acceptor.ts";
@@ -117,6 +120,34 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
     const shape = (await store.workspaces()).find((one) => one.id === back);
     if (shape !== undefined) return shape;
     throw new ChronicleError("NOT_FOUND", `${back} was brought back, and forgotten again meanwhile`);
+  });
+}
+
+/**
+ * Writes the whole history of a workspace into one file, the archive. `id` is the workspace's id, its name, or a unique
+ * prefix of its id. Throws `REFUSED` if the file exists or if the history is not signed, and `BLOB_MISSING` if a content
+ * is missing. In a process that an agent or a run started, throws `FORBIDDEN` if the key, secrets or private contents
+ * are asked for. If it fails, no file is left.
+ */
+export function exportArchive(store: StoreApi, id: string, options: ExportOptions): Promise<ExportShape> {
+  return withCode(async () => {
+    const { withKey = false, withProtected = false, withPrivate = false } = options;
+    if (withKey || withProtected || withPrivate) await refuseAgent(store, "export with secrets");
+    const workspace = await store.openById(id, { readOnly: true });
+    await workspace.close();
+    return exportOf(partsOf(store), workspace.id, options);
+  });
+}
+
+/**
+ * Imports an archive that `exportArchive` has written. The workspace has no folder here; `init` with `adopt` gives it
+ * one. Throws `INTEGRITY_VIOLATION` if the archive is damaged, and `REFUSED` if the store has the workspace or its name
+ * already. If it fails, nothing is left. In a process that an agent or a run started, throws `FORBIDDEN`.
+ */
+export function importArchive(store: StoreApi, options: ImportArchiveOptions): Promise<ImportArchiveShape> {
+  return withCode(async () => {
+    await refuseAgent(store, "import");
+    return importOf(partsOf(store), options);
   });
 }
 

@@ -44,11 +44,16 @@ export async function createWorkspace(parts: StoreParts, cache: RootsCache, want
   });
 }
 
-function refuseTaken(all: readonly { readonly id: string; readonly name?: string }[], name: string): void {
+/** Throws `REFUSED` if a workspace has the name, or has it as its id. `hint`: how to choose another name. */
+export function refuseTaken(
+  all: readonly { readonly id: string; readonly name?: string }[],
+  name: string,
+  hint = "choose another name, or use that workspace",
+): void {
   const taken = all.find((one) => one.name === name || one.id === name);
   if (taken === undefined) return;
   throw new ChronicleError("REFUSED", `there is a workspace ${JSON.stringify(name)} already`, {
-    hint: "choose another name, or use that workspace",
+    hint,
     data: { name, workspace: taken.id },
   });
 }

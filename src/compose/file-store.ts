@@ -30,6 +30,7 @@ import type { Backends } from "../store/backends.ts";
 import { clearUnbegun, checkName, createWorkspace } from "./create-workspace.ts";
 import { examine } from "./doctor.ts";
 import { makeFolders } from "../store/file-head-keeper.ts";
+import { fillNewFolder, refuseSingleFile } from "./fill-new-folder.ts";
 import { forgetWorkspace, freeForgotten } from "./forgotten.ts";
 import { identityAt } from "../store/folder-identity.ts";
 import { boundTo, movedTo, nearestAround, trackedFurther, type FoundWorkspace } from "./folder-workspace.ts";
@@ -413,21 +414,16 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Carries out `init --adopt`. Throws `REFUSED` if the workspace has no folder. Throws `UNSAFE` if the new folder has
-   * a history of its own, or if the old folder still exists. `force` permits an old folder that still exists. It also
+   * Carries out `init --adopt`. A workspace without a folder gets its files in the new folder (see `fillNewFolder`).
+   * Throws `UNSAFE` if the new folder has a history of its own, or if the old folder still exists. `force` permits an old folder that still exists. It also
    * permits a new folder whose own history began at another place.
    */
   async #takeOver(found: ListedWorkspace, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
     const folder = placeOfRoot(root);
     const [old] = found.folders;
-    if (old === undefined) {
-      throw new ChronicleError("REFUSED", `workspace ${found.id} has no folder that could have been moved`, {
-        hint: `put its files into a folder: \`chronicle -w ${found.id} restore now --to DIR\``,
-        data: { workspace: found.id },
-      });
-    }
     if (old === folder) return found;
-    refuseOtherKind(found, root);
+    if (old === undefined) refuseSingleFile(found, root);
+    else refuseOtherKind(found, root);
     refuseWithin(found, root);
     const all = await this.#cache.list();
     const moved = movedTo(this.#parts, root, all);
@@ -438,6 +434,10 @@ class FileStore implements StoreApi {
         data: { folder, workspace: own.id },
       });
     }
+    if (old === undefined) {
+      await this.#fill(found.id, root);
+      return this.#adopt(found.id, root);
+    }
     const isGone = moved?.id === found.id || this.#parts.backends.disk.lstat(old) === undefined;
     if (!isGone && force !== true) {
       throw new ChronicleError("UNSAFE", `${old}, to which this history belongs, still exists`, {
@@ -446,6 +446,13 @@ class FileStore implements StoreApi {
       });
     }
     return this.#adopt(found.id, root);
+  }
+
+  /** Writes the files of a workspace without a folder into an empty folder, or checks that a folder has them. */
+  #fill(id: string, root: RootRecord): Promise<void> {
+    return this.#with(id, ({ context }) =>
+      fillNewFolder(context, root.folder, (how, work) => this.#with(id, work, how)),
+    );
   }
 
   async #adopt(id: string, root: RootRecord): Promise<ListedWorkspace> {

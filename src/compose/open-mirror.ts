@@ -70,6 +70,7 @@ function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Pa
       return note === undefined ? [] : [{ where: "witness.json", fault: `the origin contradicted it: ${note.reason}` }];
     },
     withheld: () => new FileWithheldContents(disk, withheld).list(),
+    leftOut: () => new Set(),
     copy: async () => undefined,
   };
 }

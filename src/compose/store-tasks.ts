@@ -50,6 +50,10 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
       const { withheld } = parts.layout.workspace(workspaceId).upstream;
       return new FileWithheldContents(parts.backends.disk, withheld).list();
     },
+    leftOut: () => {
+      const { withheld } = parts.layout.workspace(workspaceId);
+      return new FileWithheldContents(parts.backends.disk, withheld).list();
+    },
     copy: () => openCopy(parts, workspaceId, tasks),
     scratchIndex: parts.backends.scratchIndex,
     collect: (options) => collectStore(parts, options),

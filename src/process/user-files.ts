@@ -2,6 +2,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { FileStat } from "../disk/disk.ts";
+import { filePieces } from "../disk/file-pieces.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { removeTree } from "../disk/remove-tree.ts";
 import { writeFileDurably, writeFully } from "../disk/write-fully.ts";
@@ -11,31 +12,7 @@ import { writeFileDurably, writeFully } from "../disk/write-fully.ts";
  * path must be absolute, and links are followed. Throws the errors of `filePieces`.
  */
 export function readWholeFile(path: string): Buffer {
-  return Buffer.concat([...filePieces(path)]);
-}
-
-const PIECE = 256 * 1024;
-
-/**
- * Yields the content of a file in pieces. The path must be absolute, and links are followed. Throws system errors;
- * `ENOTSUP` for a pipe, device or socket.
- */
-export function* filePieces(path: string): Iterable<Uint8Array> {
-  const disk = new NodeDisk();
-  const fd = disk.open(disk.realpath(path), "read");
-  try {
-    // A reader could not tell the end of a pipe from a pause.
-    if (disk.fstat(fd).kind === "special")
-      throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
-    for (;;) {
-      const bytes = Buffer.allocUnsafe(PIECE);
-      const count = disk.read(fd, bytes, null);
-      if (count === 0) return;
-      yield bytes.subarray(0, count);
-    }
-  } finally {
-    disk.close(fd);
-  }
+  return Buffer.concat([...filePieces(new NodeDisk(), path)]);
 }
 
 /**
@@ -162,6 +139,11 @@ export function removeWholeFolder(path: string): void {
 /** Makes a symbolic link. Throws system errors, such as `EEXIST` and `ENOENT` for a missing folder above the link. */
 export function makeLink(target: string, path: string): void {
   new NodeDisk().symlink(Buffer.from(target), path);
+}
+
+/** Makes a folder and the missing folders above it, unless there is something. Throws system errors. */
+export function makeFolder(path: string): void {
+  makeFolders(new NodeDisk(), path);
 }
 
 function makeFolders(disk: NodeDisk, folder: string): void {

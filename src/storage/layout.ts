@@ -82,6 +82,8 @@ export interface WorkspaceLayout {
   readonly offRecord: string;
   /** The locations of the workspace's folders at the last full capture. Disposable. */
   readonly whereabouts: string;
+  /** In an imported workspace: the contents that the archive left out on purpose. */
+  readonly withheld: string;
   /** In a replica: the history of its origin. */
   readonly upstream: UpstreamLayout;
 }
@@ -181,6 +183,7 @@ export function workspaceLayout(folder: string): WorkspaceLayout {
     replicas: `${folder}/replicas`,
     offRecord: `${folder}/off-record.json`,
     whereabouts: `${folder}/whereabouts.json`,
+    withheld: `${folder}/withheld`,
     upstream: upstreamLayout(`${folder}/upstream`),
   };
 }

@@ -13,7 +13,7 @@ import {
   vkeyOf,
 } from "../core/log/signed-head.ts";
 import type { Disk } from "../disk/disk.ts";
-import { readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts";
+import { folderOf, readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts";
 
 const KEY_NAME = "chronicle";
 
@@ -41,6 +41,8 @@ interface HeadPlaces {
   readonly configFolder: string;
   readonly home: string;
   readonly pid: number;
+  /** The file of the key. Default: `key.pem` in the configuration folder. */
+  readonly keyFile?: string;
 }
 
 /**
@@ -49,7 +51,8 @@ interface HeadPlaces {
  */
 export function storeOfHead(disk: Disk, configFolder: string, workspaceId: string): string | undefined {
   const home = readDerived(disk, `${configFolder}/heads/${workspaceId}${STORE}`) ?? "";
-  return home === "" ? undefined : home;
+  // The note is never synced, so a power cut can leave zeros in place of its bytes.
+  return home === "" || home.includes("\0") ? undefined : home;
 }
 
 /** Keeps the key (0600) and the signed heads in the configuration folder, apart from the store. */
@@ -65,12 +68,12 @@ export class FileHeadKeeper implements HeadKeeper {
   #key: Loaded<KeyPair> | undefined;
 
   /** `pid` is part of temporary file names, so that several processes can keep heads at the same time. */
-  constructor(disk: Disk, { configFolder, home, pid }: HeadPlaces) {
+  constructor(disk: Disk, { configFolder, home, pid, keyFile = `${configFolder}/key.pem` }: HeadPlaces) {
     this.#disk = disk;
     this.#folder = configFolder;
     this.#home = home;
     this.#pid = pid;
-    this.keyFile = `${configFolder}/key.pem`;
+    this.keyFile = keyFile;
   }
 
   verifierKey(): string | undefined {
@@ -117,6 +120,27 @@ export class FileHeadKeeper implements HeadKeeper {
     if (this.#disk.lstat(first) !== undefined) this.#disk.unlink(first);
   }
 
+  /**
+   * Keeps a note that was signed elsewhere as the head of an imported history. The note that was kept until now is
+   * retired, and further notes are kept beside it.
+   */
+  take(workspaceId: string, { note, former }: { readonly note: string; readonly former: readonly string[] }): void {
+    this.#orNotKept(() => {
+      this.#noteStore(workspaceId);
+      const kept = readText(this.#disk, this.#headFile(workspaceId));
+      for (const one of [...former, ...(kept === undefined || kept === note ? [] : [kept])])
+        this.#keepFormer(workspaceId, one);
+      if (kept !== note) this.#write(this.#headFile(workspaceId), note);
+      const first = this.#firstFile(workspaceId);
+      if (this.#disk.lstat(first) !== undefined) this.#disk.unlink(first);
+    });
+  }
+
+  /** Puts a key into place, unless there is one. `pem` must be an Ed25519 private key. */
+  takeKey(pem: string): void {
+    this.#orNotKept(() => this.#writeKey(pem));
+  }
+
   former(workspaceId: string): readonly KeptHead[] {
     const folder = `${this.#folder}/heads`;
     if (this.#disk.lstat(folder)?.kind !== "dir") return [];
@@ -130,7 +154,11 @@ export class FileHeadKeeper implements HeadKeeper {
 
   retire(workspaceId: string): string | undefined {
     const note = readText(this.#disk, this.#headFile(workspaceId));
-    if (note === undefined) return undefined;
+    return note === undefined ? undefined : this.#keepFormer(workspaceId, note);
+  }
+
+  /** Keeps a note for ever, and returns the name of its file. */
+  #keepFormer(workspaceId: string, note: string): string {
     // The name contains the note's hash, so that an equal note is kept only once.
     const name = `${workspaceId}${FORMER}${sha256(Buffer.from(note)).slice(0, 16)}`;
     const path = `${this.#folder}/heads/${name}`;
@@ -280,14 +308,15 @@ export class FileHeadKeeper implements HeadKeeper {
    * Makes the key file. If several processes make a key at the same time, only the first key is kept, and all processes
    * use that key.
    */
-  #writeKey(): void {
+  #writeKey(pem = generateKey().privateKeyPem): void {
     const disk = this.#disk;
-    makeFolders(disk, this.#folder);
+    const folder = String(folderOf(this.keyFile));
+    makeFolders(disk, folder);
     const own = `${this.keyFile}.${this.#pid}`;
-    writeFileDurably(disk, own, Buffer.from(generateKey().privateKeyPem));
+    writeFileDurably(disk, own, Buffer.from(pem));
     try {
       disk.link(own, this.keyFile);
-      disk.syncFolder(this.#folder);
+      disk.syncFolder(folder);
     } catch (error) {
       if (errnoOf(error) !== "EEXIST") throw error;
     } finally {

@@ -428,6 +428,10 @@ describe("Truth 21: every answer of the command line, for an agent", () => {
     du: [["du", "--by", "path"]],
     doctor: [["doctor"]],
     record: [["record", "list"]],
+    export: [
+      ["export", "--force", "../whole.tar"],
+      ["export", "--with-protected", "secrets.tar"],
+    ],
     complete: [["complete", "--", "cat", ""]],
     completion: [["completion", "bash"]],
   };

@@ -50,6 +50,8 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   head: (input) => input.flag("accept"),
   snapshot: (input) => input.flag("pin") || input.flag("acceptDeletions") || input.list("onRecord").length > 0,
   record: verb("compact"),
+  export: (input) => input.flag("withKey") || input.flag("withProtected") || input.flag("withPrivate"),
+  import: (input) => input.text("from") === undefined,
   init: changesOrTakesOver,
   workspaces: verb("archive", "unarchive"),
   verify: (input) => input.list("repairFrom").length > 0,

@@ -311,3 +311,40 @@ export const UNPIN: CommandSpec = {
   options: [],
   examples: [{ line: "chronicle unpin 12", why: "the next pruning may give it up" }],
 };
+
+export const EXPORT: CommandSpec = {
+  name: "export",
+  group: KEEP_GROUP,
+  summary: "write a workspace's whole history into one file, which import reads on any machine",
+  details:
+    "The archive is a tar file with every line of the log, the signed head, and every content that the history needs, " +
+    "each once. The same history always gives the same bytes. It has what is recorded: `chronicle snapshot` first " +
+    "records what is not. The contents of secrets (.env, id_rsa and the like) are left out unless a person gives " +
+    "--with-protected. What was kept aside, and files outside of the workspace, are left out unless a person gives " +
+    "--with-private. The number of contents that were left out is printed. A file that ends in .zst is compressed. " +
+    "With --with-key, whoever has the archive can sign as you: keep it like the key itself. See docs/archive.md.",
+  usage: "[options] [workspace] <file>",
+  args: [
+    {
+      name: "<workspace-or-file>",
+      description: "the workspace by its name or id (default: that of the current folder), if the file follows",
+      completes: "workspace",
+    },
+    { name: "[file]", description: "the file to write", completes: "path" },
+  ],
+  options: [
+    { flags: "--force", description: "replace the file if it exists" },
+    { flags: "--with-key", description: "also export the signing key" },
+    { flags: "--with-protected", description: "also export the contents of files that are secrets by their names" },
+    { flags: "--with-private", description: "also export what was kept aside, and files outside of the workspace" },
+  ],
+  examples: [
+    { line: "chronicle export project.chronicle.tar", why: "the history of this folder" },
+    { line: "chronicle export notes notes.tar.zst", why: "of a workspace by its name, compressed" },
+    {
+      line: "chronicle export project.chronicle.tar --with-key --with-protected --with-private",
+      why: "everything, to go on with it on another machine",
+    },
+  ],
+  localOnly: { instead: "run it on the server's machine; `chronicle replicate` keeps a copy of a server's workspace" },
+};

@@ -233,29 +233,49 @@ export const RECORD: CommandSpec = {
 export const IMPORT: CommandSpec = {
   name: "import",
   group: RECORDS_GROUP,
-  summary: "bring in the records of another program's log, verified line by line",
+  summary: "bring in a history that export has written, or the records of another program's log",
   details:
-    "The log of chronomemory is its events.wal. First, the hash and the link of every line are checked: if one " +
-    "is wrong, the line is named, and nothing is imported. Before the records, one event is written with the " +
-    "times, the head and the SHA-256 of the original log. With --accept-checkpoint or --up-to-tear, this event " +
-    "also names what could not be verified.",
-  args: [{ name: "<file>", description: "the log", completes: "path" }],
+    "Without --from, the file is an archive that `chronicle export` has written, and its whole history becomes a " +
+    "workspace of this store. Everything is verified before anything of it is visible; if anything is wrong, " +
+    "nothing is left. The workspace has no folder here until you give it one: with --to, or later with `chronicle " +
+    "init --adopt ID DIR`. Without a folder, -w selects it for every command. If this machine has no signing key, " +
+    "and the archive has it (export --with-key), the key is put into place. If this machine has another key than the " +
+    "one that has signed the history, the history goes on under the key of this machine, and an event says so. Only a " +
+    "person may import an archive. See docs/archive.md. With --from chronomemory, the file is the events.wal of " +
+    "chronomemory, whose records are added to a workspace or a record store. First, the hash and the link of every " +
+    "line are checked: if one is wrong, the line is named, and nothing is imported. Before the records, one event is " +
+    "written with the times, the head and the SHA-256 of the original log. With --accept-checkpoint or --up-to-tear, " +
+    "this event also names what could not be verified.",
+  args: [{ name: "<file>", description: "the archive, or the log", completes: "path" }],
   options: [
+    { flags: "--as <name>", description: "of an archive: give the workspace this name" },
+    {
+      flags: "--to <dir>",
+      description:
+        "of an archive: give the workspace this folder, which must be empty, missing, or equal to its last state",
+      completes: "path",
+    },
     {
       flags: "--from <program>",
       description: "the program that wrote the log: chronomemory",
       completes: ["chronomemory"],
     },
-    FOLDER,
-    { flags: "--round-numbers", description: "round integers beyond 2^53 instead of refusing the file" },
+    { ...FOLDER, description: `with --from: ${FOLDER.description}` },
+    { flags: "--round-numbers", description: "with --from: round integers beyond 2^53 instead of refusing the file" },
     {
       flags: "--accept-checkpoint",
-      description: "for a compacted log: also import the records of the snapshot.json beside it, which no hash covers",
+      description:
+        "with --from, for a compacted log: also import the records of the snapshot.json beside it, which no hash covers",
     },
-    { flags: "--up-to-tear", description: "import the lines before the first one that does not verify" },
+    { flags: "--up-to-tear", description: "with --from: import the lines before the first one that does not verify" },
   ],
   examples: [
-    { line: "chronicle import --from chronomemory .chronomemory/events.wal", why: "into this workspace" },
+    {
+      line: "chronicle import project.chronicle.tar",
+      why: "verified as a whole; then it is a workspace of this store",
+    },
+    { line: "chronicle import project.chronicle.tar --to ~/project", why: "with its files, in a new folder" },
+    { line: "chronicle import --from chronomemory .chronomemory/events.wal", why: "records, into this workspace" },
     { line: "chronicle import --from chronomemory events.wal --folder ~/facts", why: "into a store of its own" },
   ],
 };

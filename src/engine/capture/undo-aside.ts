@@ -165,12 +165,17 @@ export async function undosOf(context: Context, target: string | undefined): Pro
   return steps.slice(others + 1, upTo + 1);
 }
 
-function freedAside({ now }: Context, aside: Aside, told: readonly OmittedChange[]): BlockedPath[] {
-  // Only switching off `keepAside` frees a copy before its time.
-  const detail = isKeptAt(aside, now())
-    ? "it was kept aside, and was freed after `keepAside` was switched off"
-    : `it was kept aside until ${aside.until}, and was freed`;
+function freedAside(context: Context, aside: Aside, told: readonly OmittedChange[]): BlockedPath[] {
+  const detail = whyFreed(context, aside);
   return told.flatMap(({ path, kept }) => (kept ? [{ path, reason: "content-missing", detail }] : []));
+}
+
+function whyFreed({ now, store }: Context, { plan, until }: Aside): string {
+  if (store.leftOut().has(plan)) return "it was kept aside, and was left out when this history was exported";
+  // Only switching off `keepAside` frees a copy before its time.
+  return isKeptAt({ plan, until }, now())
+    ? "it was kept aside, and was freed after `keepAside` was switched off"
+    : `it was kept aside until ${until}, and was freed`;
 }
 
 /**

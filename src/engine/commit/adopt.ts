@@ -1,5 +1,10 @@
 import { encodeWorkspace, type WorkspaceRecord } from "../../core/records/workspace-record.ts";
 import { withCommit } from "./commit.ts";
+import { canonicalJson } from "../../core/values/canonical-json.ts";
+import type { EventDraft } from "../../core/values/event.ts";
+import { decodeReplica, encodeReplica, replicaRecordId } from "../../core/records/replica-record.ts";
+import { readEvent } from "../log/read-events.ts";
+import { optional } from "../../util/optional.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 import type { Context } from "../log/context.ts";
 
@@ -24,4 +29,36 @@ export async function adoptFolder(context: Context, place: Place): Promise<Works
     ]);
     return moved;
   });
+}
+
+/**
+ * Records that an imported history has no folder on this machine, and its name if `name` is given. The folders in the
+ * record belong to the machine from which the history comes. A sync of the former folder is recorded as stopped. Does
+ * nothing if the record says all of that already.
+ */
+export async function detachFolders(context: Context, { name }: { readonly name?: string | undefined }): Promise<void> {
+  await withCommit(
+    context,
+    async (commit) => {
+      const { born: _born, ...record } = await workspaceRecord(context);
+      const roots = record.roots.map(({ only: _only, ...root }) => ({ ...root, folder: "" }));
+      const detached = { ...record, roots, device: "0", inode: "0", ...optional({ name }) };
+      const isNew = canonicalJson(encodeWorkspace(detached)) !== canonicalJson(encodeWorkspace(record));
+      const recordId = `workspace:${context.workspaceId}`;
+      await commit.append([
+        ...(isNew ? [{ op: "upsert", recordId, record: encodeWorkspace(detached) } as const] : []),
+        ...(await stoppedSync(context)),
+      ]);
+    },
+    { archivedToo: true },
+  );
+}
+
+/** Returns the event that stops the sync of the workspace's folder, if the last record of a sync does not say so. */
+async function stoppedSync(context: Context): Promise<readonly EventDraft[]> {
+  const row = (await context.index.records(replicaRecordId(""))).at(-1);
+  if (row === undefined) return [];
+  const record = decodeReplica((await readEvent(context, row)).record);
+  if (record.stopped === true) return [];
+  return [{ op: "upsert", recordId: row.recordId, record: encodeReplica({ ...record, stopped: true }) }];
 }

@@ -123,6 +123,12 @@ export async function missingContent(context: MissingFrom, missing: MissingConte
   const [event] = meant;
   if (event === undefined || meant.includes(undefined)) {
     if (context.isCopy === true && context.store?.withheld().has(hash) === true) return atOrigin(missing);
+    if (context.store?.leftOut().has(hash) === true) {
+      return new ChronicleError("BLOB_MISSING", `${what} was left out when this history was exported`, {
+        hint: "the store from which the archive comes has it: export the history there with --with-protected or --with-private",
+        data: { hash },
+      });
+    }
     return new ChronicleError("BLOB_MISSING", `${what} (${hash}) is not in the store`, {
       hint: "run `chronicle verify` to see what else is missing",
       data: { hash },

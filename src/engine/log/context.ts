@@ -235,6 +235,8 @@ export interface StoreTasks {
    * freed them.
    */
   withheld(): ReadonlySet<Hash>;
+  /** Returns the contents of this history that the archive from which it was imported left out on purpose. */
+  leftOut(): ReadonlySet<Hash>;
   /** Opens this workspace's copy of its origin's history for verification; `undefined` if it follows no origin. */
   copy(): Promise<HistoryCopy | undefined>;
   /**

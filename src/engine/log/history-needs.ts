@@ -107,12 +107,17 @@ export interface PrivateContents {
   readonly seq: number;
 }
 
+/** A private content. `path`: the path that it was kept aside for; absent for lists, plans and the state of git. */
+interface PrivateContent extends Pick<NeededContent, "hash" | "where" | "seq"> {
+  readonly path?: WorkspacePath;
+}
+
 /** Yields all private contents kept at time `now` (ms since the epoch): lists, plans, and contents that plans name. */
 export async function* privateContents(
   blobs: Pick<BlobStore, "get">,
   { privates, erasures }: Pick<HistoryNeeds, "privates" | "erasures">,
   now: number,
-): AsyncGenerator<Pick<NeededContent, "hash" | "where" | "seq">> {
+): AsyncGenerator<PrivateContent> {
   for (const { aside, git, lists, listsUntil, where, seq } of privates) {
     if (listsUntil === undefined || listsUntil > now) for (const hash of lists) yield { hash, where, seq };
     if (git !== undefined && isKeptAt(git, now)) {
@@ -124,9 +129,9 @@ export async function* privateContents(
     yield { hash: aside.plan, where, seq };
     const bytes = await blobs.get(aside.plan);
     const left = bytes === undefined ? [] : erasures.leftAside(aside.plan, decodePlan(bytes));
-    for (const { before, after } of left) {
+    for (const { path, before, after } of left) {
       for (const hash of [before?.hash, after?.hash])
-        if (hash !== undefined && !erasures.license(hash, seq)) yield { hash, where, seq };
+        if (hash !== undefined && !erasures.license(hash, seq)) yield { hash, where, seq, path };
     }
   }
 }

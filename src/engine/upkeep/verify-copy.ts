@@ -67,11 +67,13 @@ function within(copy: string, need: Need): Need {
 /**
  * Returns the needed contents without those that may be missing. In a copy, every withheld content may be missing. In
  * any other history, a withheld content may be missing if only the origin's side of sync conflicts needs it
- * (`isUpstream`).
+ * (`isUpstream`). A content that an imported archive left out may be missing in the imported history.
  */
 export function presentOf(context: Context, needed: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
   const { isCopy = false, store } = context;
-  const withheld = store.withheld();
-  if (withheld.size === 0) return needed;
-  return new Map([...needed].filter(([hash, { isUpstream }]) => !((isCopy || isUpstream) && withheld.has(hash))));
+  const [withheld, leftOut] = [store.withheld(), store.leftOut()];
+  if (withheld.size === 0 && leftOut.size === 0) return needed;
+  const mayMiss = (hash: Hash, { isUpstream }: Need): boolean =>
+    leftOut.has(hash) || ((isCopy || isUpstream) && withheld.has(hash));
+  return new Map([...needed].filter(([hash, need]) => !mayMiss(hash, need)));
 }

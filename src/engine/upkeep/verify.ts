@@ -75,6 +75,7 @@ export async function examine(
   addAll(problems, expected?.problems ?? []);
   const copied = await verifyCopy(context, { problems, notes, placesOf });
   const needed = together(copied, presentOf(context, log.needed));
+  addAll(notes, await leftOutNotes(context, log.needed));
   const blobs = await verifyBlobs(context, {
     needed,
     quick: options.quick === true,
@@ -93,6 +94,15 @@ export async function examine(
     seconds: Math.round(performance.now() - began) / 1_000,
   };
   return { shape, needed, hurt: blobs.hurt, files: blobs.files };
+}
+
+/** Says how many needed contents are missing because an imported archive left them out on purpose. */
+async function leftOutNotes(context: Context, needed: ReadonlyMap<Hash, Need>): Promise<string[]> {
+  const leftOut = [...context.store.leftOut()].filter((hash) => needed.has(hash));
+  const missing = leftOut.length - (await context.blobs.has(leftOut)).size;
+  if (missing === 0) return [];
+  const what = missing === 1 ? "1 content is" : `${missing} contents are`;
+  return [`${what} missing: the archive from which this history was imported has left out such contents on purpose`];
 }
 
 /** A content that both the workspace and its copy of an origin's history need gets the places of both. */

@@ -20,13 +20,14 @@ interface MemoryBackendsOptions extends Pick<StorageBackends, "isStore" | "findC
 export function memoryBackends({ disk, isStore, findContents }: MemoryBackendsOptions): StorageBackends {
   const logs = new Map<string, MemoryLogState>();
   const indexes = new Map<string, MemoryIndexState>();
-  const all: readonly Map<string, unknown>[] = [logs, indexes];
-  const contents = new Map<Hash, Buffer>();
+  const stores = new Map<string, Map<Hash, Buffer>>();
+  const all: readonly Map<string, unknown>[] = [logs, indexes, stores];
   const lock = memoryLocks();
   const within = (map: ReadonlyMap<string, unknown>, folder: string): string[] =>
     [...map.keys()].filter((address) => address === folder || address.startsWith(`${folder}/`));
   return {
     openBlobs: async (layout, { lockWaitMs }) => {
+      const contents = orNew(stores, layout.blobs.folder, () => new Map<Hash, Buffer>());
       const blobs = new MemoryBlobStore({ contents, lock: lock(layout.blobs.gcLock), lockWaitMs });
       return { blobs, intake: new MemoryIntake(contents), isReadOnly: () => false };
     },

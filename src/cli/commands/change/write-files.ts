@@ -6,7 +6,8 @@ import type { PutFileOptions } from "../../../api/file-api.ts";
 import { errnoOf } from "../../../core/values/errors.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
-import { filePieces } from "../../../process/user-files.ts";
+import { filePieces } from "../../../disk/file-pieces.ts";
+import { NodeDisk } from "../../../disk/node-disk.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { quotePath } from "../../../core/shell/quote-command.ts";
 
@@ -46,7 +47,7 @@ async function* contentOf({ io }: CommandContext, file: string): AsyncIterable<U
     return;
   }
   try {
-    yield* filePieces(resolve(io.cwd(), file));
+    yield* filePieces(new NodeDisk(), resolve(io.cwd(), file));
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === undefined) throw error;

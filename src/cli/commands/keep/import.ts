@@ -4,6 +4,7 @@ import type { ImportOptions, RecordImportShape } from "../../../api/record-api.t
 import { errnoOf } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withRecords } from "../../support/record-target.ts";
+import { importHistory } from "./archive.ts";
 import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
@@ -19,14 +20,13 @@ function readLog(file: string, cwd: string): Buffer {
   }
 }
 
-export async function importRecords(context: CommandContext): Promise<number> {
+/** Carries out `import`: of an archive, or with `--from`, of the records in another program's log. */
+export async function importFile(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const from = input.text("from");
-  if (from !== "chronomemory") {
-    const what =
-      from === undefined ? "the program that wrote the log is not named" : `the logs of '${from}' are not known`;
-    throw usageError(what, "chronicle import --from chronomemory <file>");
-  }
+  if (from === undefined) return importHistory(context);
+  if (from !== "chronomemory")
+    throw usageError(`the logs of '${from}' are not known`, "chronicle import --from chronomemory <file>");
   const file = input.args[0] ?? "";
   const log = readLog(file, io.cwd());
   const options: ImportOptions = {

@@ -1,0 +1,74 @@
+import type { ProgressOptions } from "./workspace-api.ts";
+
+/** Options of an export of one workspace's whole history into one file. */
+export interface ExportOptions extends ProgressOptions {
+  /** The absolute path of the archive. If it ends in `.zst`, the archive is compressed by zstd. */
+  readonly file: string;
+  /** True to replace a file that exists. Default: false. */
+  readonly force?: boolean;
+  /**
+   * True to also export the signing key, so that another machine can go on signing the history with it. Whoever has the
+   * archive can then sign as you. Default: false.
+   */
+  readonly withKey?: boolean;
+  /** True to also export the contents of files that are secrets by their names. Default: false. */
+  readonly withProtected?: boolean;
+  /** True to also export what was kept aside, and files outside of the workspace. Default: false. */
+  readonly withPrivate?: boolean;
+}
+
+/** The numbers of contents that an archive leaves out. */
+export interface WithheldShape {
+  /** Contents of files that are secrets by their names. */
+  protected: number;
+  /** What was kept aside, and files outside of the workspace. */
+  private: number;
+  /** Contents that the exporting store did not have either. */
+  elsewhere: number;
+}
+
+/** The result of an export. */
+export interface ExportShape {
+  workspace: string;
+  /** The absolute path of the archive, and its size in bytes. */
+  file: string;
+  bytes: number;
+  /** The last event in the archive, its hash, and the Merkle root of the files there. */
+  seq: number;
+  hash: string;
+  root: string;
+  /** The number of contents in the archive. */
+  contents: number;
+  withheld: WithheldShape;
+  /** The verifier key that the head in the archive is signed with. */
+  key: string;
+  with_key: boolean;
+}
+
+/** Options of an import of an archive that `exportArchive` has written. */
+export interface ImportArchiveOptions extends ProgressOptions {
+  /** The absolute path of the archive. */
+  readonly file: string;
+  /** Another name for the workspace. Default: the name that it had. */
+  readonly name?: string;
+}
+
+/** The result of an import. */
+export interface ImportArchiveShape {
+  workspace: string;
+  name: string | null;
+  /** The last event in the archive, its hash, and the Merkle root of the files there. */
+  seq: number;
+  hash: string;
+  root: string;
+  contents: number;
+  withheld: WithheldShape;
+  /** The verifier key of the head in the archive. */
+  archive_key: string;
+  /** The verifier key with which the history is signed from now on. */
+  key: string;
+  /** True if the signing key of the archive was put into place, because this machine had none. */
+  key_installed: boolean;
+  /** True if the history goes on under another key than the one that has signed it. An event says so. */
+  accepted: boolean;
+}
