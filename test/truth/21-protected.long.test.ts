@@ -383,7 +383,10 @@ describe("Truth 21: every answer of the command line, for an agent", () => {
     list: [["list"]],
     status: [["status"]],
     diff: [["diff"], ["diff", "-p"], ["diff", "baseline", "latest", "-p"]],
-    changes: [["changes", "--since", "baseline", "-p"]],
+    changes: [
+      ["changes", "--since", "baseline", "-p"],
+      ["changes", "--since", "baseline", "--format", "markdown"],
+    ],
     actions: [["actions"]],
     history: [
       ["history", ".env"],

@@ -109,7 +109,12 @@ export function patchText(patch: string, style: { readonly paint: Paint; readonl
   return coloured(text.replace(/\n$/, "").split("\n"), style.paint);
 }
 
-function countLines(patch: string): { added: number; removed: number } {
+export interface LineCounts {
+  readonly added: number;
+  readonly removed: number;
+}
+
+function countLines(patch: string): LineCounts {
   const counts = { added: 0, removed: 0 };
   for (const [part, line] of partsOf(patch.split("\n"))) {
     if (part !== "body") continue;
@@ -131,6 +136,16 @@ function whyNotCounted(change: ChangeShape): string {
 }
 
 /**
+ * Returns the numbers of added and removed lines of a change that was requested with its patch. If they are not counted,
+ * returns the reason in a few words.
+ */
+export function countedLines(change: ChangeShape): LineCounts | string {
+  const { patch, change_type: type } = change;
+  const isCounted = patch !== undefined && patch !== "" && type !== "permissions_changed";
+  return isCounted ? countLines(patch) : whyNotCounted(change);
+}
+
+/**
  * Returns one line for each change, with the numbers of added and removed lines, or with the reason why they are not
  * counted. The changes must have been requested with patches.
  */
@@ -140,10 +155,9 @@ export function statLines(
 ): string[] {
   const rows = changes.map((change) => {
     const name = `  ${style.shown(change.path)}`;
-    if (change.patch === undefined || change.patch === "" || change.change_type === "permissions_changed") {
-      return [name, "", "", style.paint("dim", whyNotCounted(change))];
-    }
-    const { added, removed } = countLines(change.patch);
+    const counts = countedLines(change);
+    if (typeof counts === "string") return [name, "", "", style.paint("dim", counts)];
+    const { added, removed } = counts;
     return [name, style.paint("green", `+${added}`), style.paint("red", `-${removed}`), ""];
   });
   return columns(rows, "<>><");

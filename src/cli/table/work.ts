@@ -30,12 +30,20 @@ export const CHANGES: CommandSpec = {
   summary: "show what somebody did (default: the agent's last turn)",
   details:
     "Shows each path as it was before the first and after the last change of the selected work. A path that " +
-    "others changed in between is shown in several pieces, so that no change of others is shown.",
+    "others changed in between is shown in several pieces, so that no change of others is shown. With --format " +
+    "markdown, the text is made for a pull request: who did the work, the paths with their added and removed lines, " +
+    "and each patch in a block that opens on a click. Names and patches stand in code, so that nothing in them is " +
+    "formatted or mentions anybody. The contents of secrets are in no patch.",
   args: [],
-  options: [...SELECTION_OPTIONS, { flags: "-p, --patch", description: "unified text" }],
+  options: [
+    ...SELECTION_OPTIONS,
+    { flags: "-p, --patch", description: "unified text" },
+    { flags: "--format <form>", description: "markdown: a text for a pull request", completes: ["markdown"] },
+  ],
   examples: [
     { line: "chronicle changes", why: "what did the last turn change?" },
     { line: "chronicle changes --actor claude -p", why: "all work of one agent, as text" },
+    { line: "chronicle changes --session 3f2a --format markdown", why: "for the description of a pull request" },
   ],
 };
 

@@ -4,6 +4,8 @@ import type { CommandContext } from "../../support/context.ts";
 import { withCandidates } from "../../support/find-file.ts";
 import { ambiguousLines, changeLines, countsOf, skippedLines } from "../../render/changes.ts";
 import { counted } from "../../render/words.ts";
+import { markdownLines } from "../../render/markdown.ts";
+import { usageError } from "../../../process/usage-error.ts";
 import { patchLines, statLines } from "../../render/patch.ts";
 import { printable } from "../../../process/printable.ts";
 import { selectionOf } from "../../support/selection.ts";
@@ -101,6 +103,16 @@ export async function diff(context: CommandContext): Promise<number> {
   }
 }
 
+/** True for `--format markdown`. Throws `USAGE` for another form, and together with `--patch` or `--json`. */
+function isMarkdownAsked({ input, json }: CommandContext): boolean {
+  const format = input.text("format");
+  if (format === undefined) return false;
+  if (format !== "markdown") throw usageError(`there is no form ${JSON.stringify(format)}`, "give --format markdown");
+  if (input.flag("patch") || json)
+    throw usageError("--format markdown has the patches already, and is no JSON", "leave out --patch and --json");
+  return true;
+}
+
 const MOST_ACTIONS = 20;
 
 function headLines(context: CommandContext, result: ChangesShape): string[] {
@@ -117,7 +129,8 @@ function headLines(context: CommandContext, result: ChangesShape): string[] {
 export async function changes(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
   const { input, paint, io } = context;
-  const patch = input.flag("patch");
+  const isMarkdown = isMarkdownAsked(context);
+  const patch = input.flag("patch") || isMarkdown;
   const given = await selectionOf(context, workspace);
   const selection = Object.keys(given).length === 0 ? { turn: "last" } : given;
   const result = await workspace.changes(selection, { patch }).catch(async (error: unknown) => {
@@ -125,6 +138,11 @@ export async function changes(context: CommandContext): Promise<number> {
   });
   if (context.json) {
     context.printJson(result);
+    return EXIT.done;
+  }
+  if (isMarkdown) {
+    const { selection: what, notes = [], ...rest } = result;
+    for (const line of markdownLines({ what, notes, ...rest })) context.print(line);
     return EXIT.done;
   }
   if (patch) {

@@ -1,0 +1,131 @@
+import type { ActionShape } from "../../api/action-shapes.ts";
+import type { ChangeShape } from "../../api/shapes.ts";
+import { printable, printableText } from "../../process/printable.ts";
+import { groupedDigits } from "../../util/grouped-digits.ts";
+import { countedLines, type LineCounts } from "./patch.ts";
+import { counted } from "./words.ts";
+
+/** Changes for a text of Markdown, such as the description of a pull request. */
+export interface MarkdownChanges {
+  /** The selected work, or the two compared moments. */
+  readonly what: string;
+  readonly actions: readonly Pick<ActionShape, "actor" | "session" | "turn">[];
+  /** Requested with patches. */
+  readonly changes: readonly ChangeShape[];
+  /** Paths that may be the work of others. */
+  readonly ambiguous: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/** Patches are left out from this length of the text on, in characters, because forges cut or refuse longer comments. */
+const MOST_CHARACTERS = 60_000;
+
+/**
+ * Returns the lines of a text in GitHub's Markdown: whose work it is, the changed paths with their added and removed
+ * lines, and each patch in a block that opens on a click. Every foreign text stands in code, so that nothing in it is
+ * formatted, linked or mentioned.
+ */
+export function markdownLines({ what, actions, changes, ambiguous, notes }: MarkdownChanges): string[] {
+  const files = counted(new Set(changes.map(({ path }) => path)).size, "changed path");
+  const lines = [`### ${code(what)}: ${files}${totalOf(changes)}`, ...authorLines(actions), ...fileLines(changes)];
+  if (ambiguous.length > 0)
+    lines.push("", `${counted(ambiguous.length, "path")} may be the work of others: ${ambiguous.map(code).join(", ")}`);
+  for (const note of notes) lines.push("", `Note: ${code(note)}`);
+  return [...lines, ...patchBlocks(changes, MOST_CHARACTERS - lengthOf(lines))];
+}
+
+function lengthOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + line.length + 1, 0);
+}
+
+function totalOf(changes: readonly ChangeShape[]): string {
+  const counts = changes.map(countedLines).filter((one) => typeof one !== "string");
+  if (counts.length === 0) return "";
+  const [added, removed] = [counts.map((one) => one.added), counts.map((one) => one.removed)].map(sum);
+  return `, ${shown({ added: added ?? 0, removed: removed ?? 0 })}`;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}
+
+function shown({ added, removed }: LineCounts): string {
+  return `+${groupedDigits(added)} −${groupedDigits(removed)}`;
+}
+
+/** Returns a table of who did the work: one row for each turn of a session of an actor. */
+function authorLines(actions: MarkdownChanges["actions"]): string[] {
+  if (actions.length === 0) return [];
+  const rows = new Map<string, number>();
+  for (const { actor, session, turn } of actions) {
+    const row = `| ${cell(actor)} | ${cell(session)} | ${cell(turn)} |`;
+    rows.set(row, (rows.get(row) ?? 0) + 1);
+  }
+  const body = [...rows].map(([row, count]) => `${row} ${groupedDigits(count)} |`);
+  return ["", "| by | session | turn | actions |", "|---|---|---|---:|", ...body];
+}
+
+function fileLines(changes: readonly ChangeShape[]): string[] {
+  if (changes.length === 0) return [];
+  const rows = changes.map((change) => {
+    const counts = countedLines(change);
+    const type = change.change_type.replace("_", " ");
+    return `| ${cell(nameOf(change))} | ${type} | ${typeof counts === "string" ? counts : shown(counts)} |`;
+  });
+  return ["", "| path | | lines |", "|---|---|---:|", ...rows];
+}
+
+function nameOf({ path, kind }: ChangeShape): string {
+  return kind === "dir" ? `${path}/` : path;
+}
+
+function patchBlocks(changes: readonly ChangeShape[], room: number): string[] {
+  const lines: string[] = [];
+  let left = room;
+  let omitted = 0;
+  for (const change of changes) {
+    const block = patchBlock(change);
+    left -= lengthOf(block);
+    if (left < 0 && block.length > 0) omitted += 1;
+    else lines.push(...block);
+  }
+  if (omitted > 0)
+    lines.push(
+      "",
+      `${counted(omitted, "patch", "patches")} left out, because the text would be too long for a comment.`,
+    );
+  return lines;
+}
+
+function patchBlock(change: ChangeShape): string[] {
+  const { patch } = change;
+  if (patch === undefined || patch === "") return [];
+  const counts = countedLines(change);
+  const lines = typeof counts === "string" ? "" : ` ${shown(counts)}`;
+  const text = printableText(patch).replace(/\n$/, "");
+  const fence = "`".repeat(Math.max(3, longestRun(text) + 1));
+  const summary = `<details><summary><code>${html(nameOf(change))}</code>${lines}</summary>`;
+  return ["", summary, "", `${fence}diff`, ...text.split("\n"), fence, "", "</details>"];
+}
+
+/** Returns the length of the longest run of backticks in a text. */
+function longestRun(text: string): number {
+  return Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+}
+
+/** Returns a text as a code span. Backticks in it make the span's own ones longer. */
+function code(foreign: string): string {
+  const text = printable(foreign);
+  const ticks = "`".repeat(longestRun(text) + 1);
+  const space = text === "" || /^[` ]|[` ]$/.test(text) ? " " : "";
+  return `${ticks}${space}${text}${space}${ticks}`;
+}
+
+/** Returns a text as a code span in a table, in which `|` would end the cell. */
+function cell(foreign: string | null): string {
+  return foreign === null ? "" : code(foreign).replaceAll("|", "\\|");
+}
+
+function html(foreign: string): string {
+  return printable(foreign).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
