@@ -80,21 +80,12 @@ function nameOf({ path, kind }: ChangeShape): string {
 }
 
 function patchBlocks(changes: readonly ChangeShape[], room: number): string[] {
-  const lines: string[] = [];
   let left = room;
-  let omitted = 0;
-  for (const change of changes) {
-    const block = patchBlock(change);
-    left -= lengthOf(block);
-    if (left < 0 && block.length > 0) omitted += 1;
-    else lines.push(...block);
-  }
-  if (omitted > 0)
-    lines.push(
-      "",
-      `${counted(omitted, "patch", "patches")} left out, because the text would be too long for a comment.`,
-    );
-  return lines;
+  const blocks = changes.map(patchBlock).filter((block) => block.length > 0);
+  const fitting = blocks.filter((block) => (left -= lengthOf(block)) >= 0);
+  const omitted = blocks.length - fitting.length;
+  const rest = `${counted(omitted, "patch", "patches")} left out, because the text would be too long for a comment.`;
+  return [...fitting.flat(), ...(omitted === 0 ? [] : ["", rest])];
 }
 
 function patchBlock(change: ChangeShape): string[] {
@@ -110,7 +101,9 @@ function patchBlock(change: ChangeShape): string[] {
 
 /** Returns the length of the longest run of backticks in a text. */
 function longestRun(text: string): number {
-  return Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+  let longest = 0;
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
+  return longest;
 }
 
 /** Returns a text as a code span. Backticks in it make the span's own ones longer. */
