@@ -11,6 +11,8 @@ import type {
   VersionShape,
   TransactionRollbackShape,
   TransactionShape,
+  TurnShape,
+  TurnStartShape,
 } from "./action-shapes.ts";
 import type { ConflictShape } from "./conflict-shape.ts";
 import type { RestoreShape, SessionShape } from "./shapes.ts";
@@ -125,6 +127,11 @@ export interface Selection {
    * edits are not selected. The moment may be the id of work, or a turn: the selection then begins with that work.
    */
   readonly to?: string;
+  /**
+   * A turn, and all later work of its session: the id of the turn, a prefix of the id, or `<session>:<turn>`. The undo
+   * of this work goes to before the turn.
+   */
+  readonly rewind?: string;
 }
 
 export interface RollbackOptions {
@@ -242,6 +249,35 @@ export interface SessionStart {
   readonly pid?: number | null;
 }
 
+/** The beginning of an agent's turn. */
+export interface TurnStart {
+  /** The agent's own id of the session: letters, digits, `.`, `_`, `-`. */
+  readonly session: string;
+  /** The agent's own id of the turn, of the same characters. Its actions name the same id. */
+  readonly turn: string;
+  readonly actor?: string;
+  /**
+   * The person's message to the agent. At most 16 KiB are kept, for thirty days, with secrets masked. Only persons are
+   * shown it. Default: none is kept.
+   */
+  readonly prompt?: string;
+  /** The file in which the agent keeps the conversation. It is kept with the message. */
+  readonly transcript?: string;
+  /** The agent's own id of the message. It is kept with the message. */
+  readonly message?: string;
+}
+
+export interface TurnsOptions {
+  /** Only turns of the session with this id, or with an id that begins so. */
+  readonly session?: string;
+  /** Only turns of this actor. */
+  readonly actor?: string;
+  /** Only turns that began before this one: the id of a turn, the beginning of the id, or `<session>:<turn>`. */
+  readonly before?: string;
+  /** The maximum number of turns (default: 20). */
+  readonly limit?: number;
+}
+
 /** Options of `conflicts`. */
 export interface ConflictsOptions {
   /** True to return settled conflicts, too. Default: only open conflicts. */
@@ -323,6 +359,16 @@ export interface ActionApi {
    * `NOT_FOUND`, like an unknown id.
    */
   endSession(id: string): Promise<SessionShape>;
+  /**
+   * Records that an agent's turn begins, and keeps the person's message. First records the changes on disk. Begins the
+   * session if it is not open. Does nothing if the turn is recorded already.
+   */
+  startTurn(start: TurnStart): Promise<TurnStartShape>;
+  /**
+   * Returns the turns of agents, newest first. `undo({ rewind: turn })` goes to before a turn; `restore(turn)` also
+   * takes back everybody else's work since.
+   */
+  turns(options?: TurnsOptions): Promise<TurnShape[]>;
   /**
    * Abandons the open actions of a session or turn that has ended. First records their changes up to now. Returns the
    * ids of the abandoned actions. Throws `USAGE` if no session is given.

@@ -62,6 +62,50 @@ export interface ActionShape {
   omitted_changes?: OmittedChangeShape[];
 }
 
+/** The result of `startTurn`. */
+export interface TurnStartShape {
+  turn: string;
+  session: string;
+  /** The last event after the beginning of the turn was recorded. */
+  seq: number;
+  /** True if this call has kept the message. False if there was none, or if it was kept by an earlier call. */
+  prompt_kept: boolean;
+}
+
+/** One turn of an agent: a person's message, and everything that the agent did to answer it. */
+export interface TurnShape {
+  /** The id is unique within its session. */
+  turn: string;
+  /** The shortest beginning of the id, of at least 8 characters, that means only this turn. */
+  short_id: string;
+  session: string | null;
+  actor: string;
+  started: string;
+  /** The event with which the turn begins. The state at `seq:<seq>` is the one before the turn. */
+  seq: number;
+  /** The person's message, with secrets masked; `null` unless `prompt_state` is `kept`. */
+  prompt: string | null;
+  /**
+   * `kept`: `prompt` has the message. `none`: no message was recorded. `gone`: the message was recorded, and is no
+   * longer kept here. `hidden`: only persons are shown the message.
+   */
+  prompt_state: "kept" | "none" | "gone" | "hidden";
+  /** True if `prompt` is only the beginning of the message. Otherwise absent. */
+  prompt_cut?: true;
+  /** The file in which the agent keeps the conversation; `null` if unknown, or if the caller is no person. */
+  transcript: string | null;
+  /** The agent's own id of the message; `null` if unknown, or if the caller is no person. */
+  message: string | null;
+  /** The number of actions of the turn. */
+  actions: number;
+  /** The number of paths that the turn changed. */
+  changed: number;
+  /** The first of these paths, at most 50. */
+  paths: string[];
+  /** `yes`: all changes of the turn are undone. `part`: some of them are. `no`: none is, or the turn has no changes. */
+  undone: "yes" | "part" | "no";
+}
+
 /** The result of finishing an action. */
 export interface ActionEndShape {
   action: ActionShape;

@@ -858,6 +858,12 @@ export interface ConfigShape {
    */
   keepAside: boolean;
   /**
+   * True if the messages of persons to agents are kept for thirty days, so that a turn has a title. Only persons are
+   * shown them. If this setting is turned off, the next garbage collection also frees the messages that are already
+   * kept.
+   */
+  recordPrompts: boolean;
+  /**
    * Names of files that are secrets, in addition to the names that Chronicle knows. `*` and `?` are wildcards. `!`
    * before a name means that files with this name are no secrets. The setting also applies to files that were recorded
    * earlier.

@@ -10,7 +10,8 @@ import type {
 } from "./shapes.ts";
 import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
 
-export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, "keepAside" | "protectedNames">> {
+export interface InitOptions
+  extends ProgressOptions, Partial<Omit<ConfigShape, "keepAside" | "recordPrompts" | "protectedNames">> {
   /** The absolute paths of the folders or single files to track. The first one becomes the workspace's `path`. */
   readonly roots: readonly string[];
   /**

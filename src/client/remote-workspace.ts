@@ -63,6 +63,8 @@ const REQUESTS = {
   sessions: action.listSessions,
   session: action.getSession,
   startSession: action.startSession,
+  startTurn: action.startTurn,
+  turns: action.listTurns,
   endSession: action.endSession,
   snapshotAction: action.beginAction,
   finishAction: action.finishAction,

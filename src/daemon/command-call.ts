@@ -54,6 +54,7 @@ export const RESIDENT_COMMANDS: readonly string[] = [
   "manifest",
   "redo",
   "restore",
+  "rewind",
   "rm",
   "rollback",
   "run",
@@ -61,6 +62,7 @@ export const RESIDENT_COMMANDS: readonly string[] = [
   "show",
   "snapshot",
   "status",
+  "turns",
   "undo",
   "versions",
 ];

@@ -43,6 +43,7 @@ import { endRun, run, watch } from "./undo/run.ts";
 import { changesOfSelection } from "./undo/changes-of-selection.ts";
 import { everySession, findSessionAnywhere } from "./actions/every-session.ts";
 import { snapshotAction } from "./actions/snapshot-action.ts";
+import { startTurn } from "./actions/start-turn.ts";
 import { listSnapshots, snapshotShape, takeSnapshot } from "./read/snapshot.ts";
 import { signingShape } from "./log/signing.ts";
 import { textHistory } from "./read/text-history.ts";
@@ -52,6 +53,7 @@ import * as transactions from "./undo/transaction.ts";
 import { RequestMeanwhile } from "./facts/taken-ids.ts";
 import { type AskedCall, requestOf, restoredBefore, undoneBefore } from "./undo/answer-again.ts";
 import { type BeforeChange, onceMore, type OperationQueue } from "./capture/operation-queue.ts";
+import { listTurns } from "./undo/turns.ts";
 import { redo, undo } from "./undo/undo.ts";
 import { userRecords } from "./records/user-records.ts";
 import { usageOf } from "./read/usage.ts";
@@ -403,6 +405,14 @@ export class Workspace implements api.WorkspaceApi {
 
   endSession(id: string): Promise<shapes.SessionShape> {
     return this.#queue.change(() => endAgentSession(this.#context, id));
+  }
+
+  startTurn(start: acts.TurnStart): Promise<done.TurnStartShape> {
+    return this.#queue.change(() => startTurn(this.#context, start));
+  }
+
+  turns(options: acts.TurnsOptions = {}): Promise<done.TurnShape[]> {
+    return this.#queue.read(() => listTurns(this.#context, options));
   }
 
   abandonActions(of: acts.ActionsOf): Promise<string[]> {

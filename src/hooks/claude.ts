@@ -1,5 +1,5 @@
 import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
-import { asObject, neededText, safeId, textAt } from "./hook-input.ts";
+import { asObject, neededText, promptIn, safeId, textAt } from "./hook-input.ts";
 import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /**
@@ -51,13 +51,15 @@ export function readClaudeStyle(value: unknown, tools: Readonly<Record<string, T
     lane,
     depth: lane === "" ? 0 : 1,
   };
+  const kind = KINDS[event] ?? "none";
+  if (kind === "turn-start") return { ...base, kind, ...promptIn(input, turn) };
   const reason = textAt(input, "error");
   const failure = (): { reason?: string } | undefined => {
     if (event !== "PostToolUseFailure") return undefined;
     return reason === undefined ? {} : { reason };
   };
   const callId = (): string => safeId(neededText(input, "tool_use_id"));
-  return readToolCall(base, KINDS[event] ?? "none", { input, style: { tools, callId, failure } });
+  return readToolCall(base, kind, { input, style: { tools, callId, failure } });
 }
 
 export const claude: HookAdapter = {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
-import { asObject, type HookInput, neededText, objectAt, safeId, textAt } from "./hook-input.ts";
+import { asObject, type HookInput, neededText, objectAt, promptIn, safeId, textAt } from "./hook-input.ts";
 import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /** The tools of Gemini CLI, by their names in its hooks (as seen in version 0.61). */
@@ -56,7 +56,7 @@ function read(value: unknown): HookCall {
   const kind = KINDS[neededText(input, "hook_event_name")] ?? "none";
   const cwd = neededText(input, "cwd");
   const base = { session: safeId(neededText(input, "session_id")), cwd, lane: "", depth: 0 };
-  if (kind === "turn-start") return { ...base, kind, ...turnAt(base.session, input) };
+  if (kind === "turn-start") return { ...base, kind, ...turnAt(base.session, input), ...promptIn(input) };
   const isOwn = textAt(objectAt(input, "mcp_context"), "server_name") === "chronicle";
   if (isOwn && (kind === "before" || kind === "after")) return { ...base, kind: "none" };
   const failure = (): { reason: string } | undefined => {

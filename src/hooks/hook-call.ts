@@ -28,6 +28,17 @@ export interface HookCall {
   readonly reason?: string;
   /** For `turn-start` of an agent without turn ids: an id for the turn that begins. Later calls belong to this turn. */
   readonly startsTurn?: string;
+  /** For `turn-start`: the person's message, if the agent gives it. */
+  readonly prompt?: HookPrompt;
+}
+
+/** A person's message to the agent, as the agent gives it to its hook. */
+export interface HookPrompt {
+  readonly text: string;
+  /** The file in which the agent keeps the conversation. */
+  readonly transcript?: string;
+  /** The agent's own id of the message. */
+  readonly message?: string;
 }
 
 /** The call that a tool is about to make. */

@@ -1,4 +1,6 @@
 import { ChronicleError } from "../core/values/errors.ts";
+import { optional } from "../util/optional.ts";
+import type { HookPrompt } from "./hook-call.ts";
 
 export type HookInput = Readonly<Record<string, unknown>>;
 
@@ -32,6 +34,16 @@ export function neededText(input: HookInput, key: string): string {
 export function objectAt(input: HookInput, key: string): HookInput {
   const value = input[key];
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as HookInput) : {};
+}
+
+/**
+ * Returns the person's message that begins a turn; `{}` if the input has none. All supported agents use the same keys.
+ * `message` is the agent's own id of the message.
+ */
+export function promptIn(input: HookInput, message?: string): { readonly prompt?: HookPrompt } {
+  const text = textAt(input, "prompt");
+  const transcript = textAt(input, "transcript_path");
+  return text === undefined ? {} : { prompt: { text, ...optional({ transcript, message }) } };
 }
 
 const LONGEST_ID = 128;

@@ -158,7 +158,25 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   } finally {
     notes.put(call.session, { ...note, turn });
   }
-  return { folder: note.workspace, troubles };
+  return { folder: note.workspace, troubles: [...troubles, ...(await recordTurn(work, workspace, turn))] };
+}
+
+/** Records the beginning of the turn and the person's message. Returns a message if this fails. */
+async function recordTurn(
+  { adapter, call: { session, prompt } }: CallWork,
+  workspace: WorkspaceApi,
+  turn: string,
+): Promise<readonly string[]> {
+  const { text, transcript, message } = prompt ?? {};
+  try {
+    const actor = adapter.name;
+    await workspace.startTurn({ session, turn, actor, ...optional({ prompt: text, transcript, message }) });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    const hint = error.hint === undefined ? "" : ` (${error.hint})`;
+    return [`the beginning of this turn is not recorded: ${error.message}${hint}`];
+  }
 }
 
 /**
@@ -178,10 +196,13 @@ async function abandon(
 
 /**
  * Makes the id of a turn from the session's id and the seq of the newest event, for an agent without turn ids. Two
- * turns of a session have the same id only if nothing was recorded between their beginnings.
+ * turns of a session have the same id only if nothing was recorded between their beginnings. Two hooks that report the
+ * same beginning get the same id.
  */
 async function newTurn(workspace: WorkspaceApi, { session }: HookCall): Promise<string> {
   const [last] = await workspace.log({ reverse: true, limit: 1 });
+  const begun = `turn:${session}:`;
+  if (last?.record_id.startsWith(begun) === true) return last.record_id.slice(begun.length);
   return `${session.slice(0, 8)}-${last?.seq ?? 0}`;
 }
 

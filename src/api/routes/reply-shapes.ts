@@ -123,6 +123,8 @@ export interface ReplyShapes {
   RecordShape: shapes.RecordShape;
   RecordVerifyShape: record.RecordVerifyShape;
   ResolveShape: action.ResolveShape;
+  TurnShape: action.TurnShape;
+  TurnStartShape: action.TurnStartShape;
   VersionShape: action.VersionShape;
   VersionRestoreShape: action.VersionRestoreShape;
   RestoreShape: shapes.RestoreShape;

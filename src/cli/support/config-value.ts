@@ -21,6 +21,7 @@ const KEYS: Readonly<Record<keyof ConfigShape, { readonly read: Reader; readonly
   maxBytes: { read: one(parseSize), wanted: "a size like 10GiB (0: no limit)" },
   maxFileSize: { read: one(parseSize), wanted: "a size like 500M (0: no limit)" },
   keepAside: { read: readFlag, wanted: "true or false" },
+  recordPrompts: { read: readFlag, wanted: "true or false" },
   protectedNames: { read: readList, wanted: "names of files" },
 };
 
@@ -30,9 +31,9 @@ function isKey(text: string): text is keyof ConfigShape {
   return CONFIG_KEYS.includes(text);
 }
 
-/** Returns the key for a typed name, such as `max-bytes`. Throws `USAGE` for an unknown name. */
+/** Returns the key for a typed name, such as `max-bytes` or `record_prompts`. Throws `USAGE` for an unknown name. */
 export function configKey(typed: string): keyof ConfigShape {
-  const camel = typed.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const camel = typed.replace(/[-_]([a-z])/g, (_, letter: string) => letter.toUpperCase());
   if (isKey(camel)) return camel;
   const [near] = closestTo(camel, CONFIG_KEYS, 1);
   const meant = near === undefined ? "" : `did you mean ${near}? `;

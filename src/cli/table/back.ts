@@ -116,6 +116,43 @@ export const REDO: CommandSpec = {
   examples: [{ line: "chronicle redo", why: "forward again" }],
 };
 
+/** The options that select turns of agents. */
+export const TURN_OPTIONS: readonly OptionSpec[] = [
+  { flags: "--session <id>", description: "only the turns of this session", completes: "session" },
+  { flags: "--actor <name>", description: "only the turns of this agent" },
+];
+
+export const REWIND: CommandSpec = {
+  name: "rewind",
+  group: GROUP,
+  summary: "go to before something that you asked an agent",
+  details:
+    "Takes back that turn and all later work of that agent's session, and nobody else's: the result is merged " +
+    "with later work of others. A path that does not merge stays as it is and becomes a conflict. With " +
+    "--everything, all files are made equal to the state right before the prompt. Either is one operation, and " +
+    "one redo (after --everything: one undo) brings it back. The conversation stays as it is; rewind says how to " +
+    "bring it there as well. Without a turn, you choose one at the terminal. Numbers and last count the turns " +
+    "that changed something and are not undone, as `chronicle turns` numbers them.",
+  args: [
+    {
+      name: "[turn]",
+      description: "a turn: last, a number counted back (1 is the last), an id or its beginning",
+    },
+  ],
+  options: [
+    { flags: "--everything", description: "also take back everybody else's work since" },
+    ...TURN_OPTIONS,
+    ...UNDO_OPTIONS,
+  ],
+  examples: [
+    { line: "chronicle rewind", why: "choose a prompt, and go to before it" },
+    { line: "chronicle rewind last", why: "before the last thing that you asked" },
+    { line: "chronicle rewind 2 --actor claude", why: "two prompts back, of one agent" },
+    { line: "chronicle rewind last --dry-run", why: "see it first" },
+    { line: "chronicle redo", why: "and forward again" },
+  ],
+};
+
 export const TRANSACTION: CommandSpec = {
   name: "transaction",
   group: "Record",

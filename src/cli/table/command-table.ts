@@ -2,6 +2,7 @@ import type { CommandSpec } from "./spec.ts";
 import {
   ACTIONS,
   BISECT,
+  TURNS,
   ROLLBACK,
   BLAME,
   CAT,
@@ -18,7 +19,7 @@ import {
   VERIFY,
 } from "./look.ts";
 import { AGENTS_COMMAND, HOOK, MCP, SERVE, TOKEN } from "./serve.ts";
-import { REDO, RESTORE, UNDO, TRANSACTION } from "./back.ts";
+import { REDO, RESTORE, REWIND, UNDO, TRANSACTION } from "./back.ts";
 import {
   COMPACT,
   COMPLETE,
@@ -57,6 +58,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   STATUS,
   DIFF,
   CHANGES,
+  TURNS,
   ACTIONS,
   HISTORY,
   BLAME,
@@ -73,6 +75,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   MV,
   UNDO,
   REDO,
+  REWIND,
   ROLLBACK,
   CONFLICTS,
   RESOLVE,

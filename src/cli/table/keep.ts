@@ -10,8 +10,10 @@ export const CONFIG: CommandSpec = {
   summary: "show or change what is tracked, and the limits",
   details:
     "The keys are useGitignore, excludePatterns, excludeGlobs, forceInclude, maxEntries, maxBytes, maxFileSize, " +
-    "keepAside and protectedNames. For a list, give all its values at once: they replace the present ones. If " +
-    "keepAside is false, the next gc also frees what was kept aside before, and no undo can bring that back. " +
+    "keepAside, recordPrompts and protectedNames. For a list, give all its values at once: they replace the " +
+    "present ones. If keepAside is false, the next gc also frees what was kept aside before, and no undo can " +
+    "bring that back. If recordPrompts is false, what you ask an agent is no longer kept, and the next gc also " +
+    "frees the prompts that were kept before. " +
     "config also shows the limits of pruning (max_snapshots, max_age_days, min_age_hours, max_store_bytes) and " +
     "the config.yaml that sets them. Only a person changes these limits.",
   args: [

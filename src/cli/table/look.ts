@@ -1,4 +1,5 @@
 import type { CommandSpec, ArgumentSpec } from "./spec.ts";
+import { TURN_OPTIONS } from "./back.ts";
 import { ASKING } from "./work.ts";
 
 const PROVE_GROUP = "Prove";
@@ -89,6 +90,26 @@ export const SESSIONS: CommandSpec = {
   args: [],
   options: [{ flags: "--limit <n>", description: "show at most this many (0: all)", value: "count" }],
   examples: [{ line: "chronicle sessions", why: "who ran what, and how it ended" }],
+};
+
+export const TURNS: CommandSpec = {
+  name: "turns",
+  group: LOOK_GROUP,
+  summary: "what you asked agents, newest first, and what they changed to answer",
+  details:
+    "Each line has a number for `chronicle rewind`, when you asked, whom, the turn's id, the first line of what " +
+    "you asked, and what was changed. A turn that changed nothing, or that is undone, has no number. What you " +
+    "ask is kept for thirty days, with secrets masked, and is shown to persons only. `chronicle config " +
+    "recordPrompts false` keeps nothing of it.",
+  args: [],
+  options: [
+    ...TURN_OPTIONS,
+    { flags: "--limit <n>", description: "show at most this many (default 20; 0: all)", value: "count" },
+  ],
+  examples: [
+    { line: "chronicle turns", why: "what did I ask, and what did it do?" },
+    { line: "chronicle turns --actor codex --json", why: "one agent, for programs" },
+  ],
 };
 
 export const DIFF: CommandSpec = {

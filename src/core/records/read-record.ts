@@ -12,6 +12,7 @@ import { decodeIntent, decodeSession, decodeSnapshot } from "./records.ts";
 import { decodeRefused } from "./refused-record.ts";
 import { decodeReplica, originOfRecordId } from "./replica-record.ts";
 import { decodeTransaction } from "./transaction-record.ts";
+import { decodeTurn, turnRecordId } from "./turn-record.ts";
 import { decodeWorkspace } from "./workspace-record.ts";
 import { decodeVersion, decodeWriteBack, versionRecordId } from "./write-back.ts";
 
@@ -32,6 +33,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["intent", decodeIntent],
   ["conflict", decodeConflict],
   ["transaction", decodeTransaction],
+  ["turn", turn],
   ["workspace", decodeWorkspace],
   ["prune", decodePrune],
   ["pin", decodePin],
@@ -117,6 +119,10 @@ function proposal(body: RecordBody, recordId: string): void {
   const path = proposedPath(recordId);
   if (path === undefined) return damaged("it is about no path");
   decodeProposal(path, body);
+}
+
+function turn(body: RecordBody, recordId: string): void {
+  if (turnRecordId(decodeTurn(body)) !== recordId) damaged("it is about another turn than its id says");
 }
 
 function version(body: RecordBody, recordId: string): void {

@@ -69,6 +69,8 @@ export interface WorkspaceRecord {
   readonly born?: string;
   /** False if excluded files are not kept aside. Copies that were kept aside before are then freed. Default: true. */
   readonly keepsAside?: false;
+  /** False if no prompts are recorded. Prompts that were recorded before are then freed. Default: true. */
+  readonly recordsPrompts?: false;
   /**
    * File names that a person has added to the table of protected names, or excluded (`!`). See `ProtectedNames`.
    * Default: none.
@@ -125,14 +127,16 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
       max_file_size: root.limits.maxFileSize,
     },
   }));
-  const { format, created, device, inode, born, name, archived, from, keepsAside, protectedNames } = record;
+  const { format, created, device, inode, born, name, archived, from, keepsAside, recordsPrompts } = record;
+  const { protectedNames } = record;
   return {
     format,
     created,
     roots,
     device,
     inode,
-    ...optional({ born, keeps_aside: keepsAside, protected_names: protectedNames, name, archived }),
+    ...optional({ born, keeps_aside: keepsAside, record_prompts: recordsPrompts }),
+    ...optional({ protected_names: protectedNames, name, archived }),
     ...(from === undefined ? {} : { from: { ...from } }),
   };
 }
@@ -171,15 +175,19 @@ function checkRootIds(roots: readonly RootRecord[]): void {
   if (new Set(further).size < further.length) damaged("two of its roots have the same id");
 }
 
-type OptionalFields = Pick<WorkspaceRecord, "born" | "name" | "archived" | "from" | "keepsAside" | "protectedNames">;
+type OptionalFields = Pick<
+  WorkspaceRecord,
+  "born" | "name" | "archived" | "from" | "keepsAside" | "recordsPrompts" | "protectedNames"
+>;
 
 function decodeOptional(body: RecordBody): OptionalFields {
   const [name, archived] = [optionalText(body, "name"), optionalText(body, "archived")];
   const born = optionalText(body, "born");
-  const isOff = body["keeps_aside"] !== undefined && !flag(body, "keeps_aside");
+  const isOff = (key: string): boolean => body[key] !== undefined && !flag(body, key);
   return {
     ...optional({ born }),
-    ...(isOff ? { keepsAside: false } : {}),
+    ...(isOff("keeps_aside") ? { keepsAside: false } : {}),
+    ...(isOff("record_prompts") ? { recordsPrompts: false } : {}),
     ...(body["protected_names"] === undefined ? {} : { protectedNames: texts(body, "protected_names") }),
     ...optional({ name, archived }),
     ...(body["from"] === undefined ? {} : { from: decodeOrigin(object(body["from"], "from")) }),

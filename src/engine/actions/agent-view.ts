@@ -32,7 +32,7 @@ const DENIED = [
 
 /** Methods whose options name the actor. */
 const NAMED = [
-  ...(["startSession", "snapshotAction", "action", "beginTransaction", "transaction"] as const),
+  ...(["startSession", "startTurn", "snapshotAction", "action", "beginTransaction", "transaction"] as const),
   ...(["putFile", "makeFolder", "deleteFile"] as const),
 ] as const satisfies readonly (keyof WorkspaceApi)[];
 type Named = (typeof NAMED)[number];

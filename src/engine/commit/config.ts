@@ -7,7 +7,7 @@ import { withCommit, refuseMoved } from "./commit.ts";
 import type { Context } from "../log/context.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 
-type RootConfig = Omit<ConfigShape, "keepAside" | "protectedNames">;
+type RootConfig = Omit<ConfigShape, "keepAside" | "recordPrompts" | "protectedNames">;
 
 function configShape({
   filter,
@@ -34,9 +34,10 @@ export async function configOf(context: Context): Promise<ConfigShape> {
   return shapeOf(await workspaceRecord(context));
 }
 
-function shapeOf({ roots: [first], keepsAside, protectedNames = [] }: WorkspaceRecord): ConfigShape {
+function shapeOf({ roots: [first], keepsAside, recordsPrompts, protectedNames = [] }: WorkspaceRecord): ConfigShape {
   if (first === undefined) throw new ChronicleError("LOG_DAMAGED", "the workspace has no root");
-  return { ...configShape(first), keepAside: keepsAside !== false, protectedNames: [...protectedNames] };
+  const [keepAside, recordPrompts] = [keepsAside !== false, recordsPrompts !== false];
+  return { ...configShape(first), keepAside, recordPrompts, protectedNames: [...protectedNames] };
 }
 
 /**
@@ -69,14 +70,16 @@ export function changedRoot(root: RootRecord, change: Partial<RootConfig>): Root
  */
 export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
   return withCommit(context, async (commit) => {
-    const { keepsAside, protectedNames: known = [], ...before } = await workspaceRecord(context);
-    const { keepAside = keepsAside !== false, protectedNames = known, ...ofRoots } = change;
+    const { keepsAside, recordsPrompts, protectedNames: known = [], ...before } = await workspaceRecord(context);
+    const { keepAside = keepsAside !== false, recordPrompts = recordsPrompts !== false, ...others } = change;
+    const { protectedNames = known, ...ofRoots } = others;
     refuseNames(protectedNames);
     const roots = before.roots.map((root) => changedRoot(root, ofRoots));
     const record: WorkspaceRecord = {
       ...before,
       roots,
       ...(keepAside ? {} : { keepsAside: false }),
+      ...(recordPrompts ? {} : { recordsPrompts: false }),
       ...(protectedNames.length === 0 ? {} : { protectedNames }),
     };
     const recordId = `workspace:${context.workspaceId}`;

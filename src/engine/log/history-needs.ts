@@ -7,6 +7,7 @@ import type { Json, LogEvent } from "../../core/values/event.ts";
 import { fileRecordId } from "../../core/values/file-record.ts";
 import { isHash, type Hash } from "../../core/values/hash.ts";
 import { keepsSpan, NeededContents, type KeptStates } from "../../core/tree/kept-states.ts";
+import { decodeKeptPrompt, type KeptPrompt } from "../../core/records/turn-record.ts";
 import { displayPath, type WorkspacePath } from "../../core/values/path.ts";
 import { blobsOfGit, GIT } from "../../core/records/git-record.ts";
 import { decodePlan } from "../../core/tree/plan.ts";
@@ -20,7 +21,8 @@ import { baseOf } from "./project.ts";
 const VERSION = "version:";
 const PRUNE = "prune:";
 
-const MAY_KEEP_ASIDE = ["session:", "action:", "intent:", GIT];
+/** The kinds of records that can name private contents. */
+const MAY_NAME_PRIVATE = ["session:", "action:", "intent:", "turn:", GIT];
 
 type RecordEvent = Pick<LogEvent, "recordId" | "record">;
 
@@ -99,6 +101,8 @@ export interface PrivateContents {
   readonly aside: Aside | undefined;
   /** The blob with states or changes of git repositories. */
   readonly git: Aside | undefined;
+  /** The person's message of a turn. */
+  readonly prompt: KeptPrompt | undefined;
   /** The contents that list the paths omitted before an action. */
   readonly lists: readonly Hash[];
   /** The time (ms since the epoch) until which the lists are kept; `undefined`: as long as the record names them. */
@@ -107,19 +111,25 @@ export interface PrivateContents {
   readonly seq: number;
 }
 
-/** A private content. `path`: the path that it was kept aside for; absent for lists, plans and the state of git. */
+/**
+ * A private content. `path`: the path that it was kept aside for; absent for lists, prompts, plans and the state of git.
+ */
 interface PrivateContent extends Pick<NeededContent, "hash" | "where" | "seq"> {
   readonly path?: WorkspacePath;
 }
 
-/** Yields all private contents kept at time `now` (ms since the epoch): lists, plans, and contents that plans name. */
+/**
+ * Yields all private contents kept at time `now` (ms since the epoch): lists, prompts, plans, and contents that plans
+ * name.
+ */
 export async function* privateContents(
   blobs: Pick<BlobStore, "get">,
   { privates, erasures }: Pick<HistoryNeeds, "privates" | "erasures">,
   now: number,
 ): AsyncGenerator<PrivateContent> {
-  for (const { aside, git, lists, listsUntil, where, seq } of privates) {
+  for (const { aside, git, prompt, lists, listsUntil, where, seq } of privates) {
     if (listsUntil === undefined || listsUntil > now) for (const hash of lists) yield { hash, where, seq };
+    if (prompt !== undefined && Date.parse(prompt.until) > now) yield { hash: prompt.content, where, seq };
     if (git !== undefined && isKeptAt(git, now)) {
       const bytes = await blobs.get(git.plan);
       const named = bytes === undefined ? [] : blobsOfGit(bytes);
@@ -160,6 +170,7 @@ export class HistoryNeeds {
   readonly #plans = new Map<string, readonly NeededContent[]>();
   readonly #privates = new Map<string, PrivateContents>();
   #keepsAside = true;
+  #recordsPrompts = true;
   /**
    * The contents that the rows of a base name, while the base is being read; else `undefined`. They are reported at the
    * end of the base, because a later row can be the erasure of a content.
@@ -232,11 +243,15 @@ export class HistoryNeeds {
   /**
    * The private contents. They are never reported as needed contents, so that no replica gets them. The contents that a
    * plan of kept-aside files (`aside`) names are needed as long as the plan. If the workspace keeps no files aside,
-   * `aside` and `git` are `undefined`.
+   * `aside` and `git` are `undefined`. If the workspace records no prompts, `prompt` is `undefined`.
    */
   get privates(): readonly PrivateContents[] {
-    const all = [...this.#privates.values()];
-    return this.#keepsAside ? all : all.map((one) => ({ ...one, aside: undefined, git: undefined }));
+    return [...this.#privates.values()].map((one) => ({
+      ...one,
+      aside: this.#keepsAside ? one.aside : undefined,
+      git: this.#keepsAside ? one.git : undefined,
+      prompt: this.#recordsPrompts ? one.prompt : undefined,
+    }));
   }
 
   /**
@@ -263,13 +278,19 @@ export class HistoryNeeds {
   }
 
   #note({ recordId, record }: RecordEvent, place: Pick<PrivateContents, "seq" | "where">): void {
-    if (recordId.startsWith("workspace:")) this.#keepsAside = decodeWorkspace(record).keepsAside !== false;
-    if (!MAY_KEEP_ASIDE.some((prefix) => recordId.startsWith(prefix))) return;
+    if (recordId.startsWith("workspace:")) {
+      const { keepsAside, recordsPrompts } = decodeWorkspace(record);
+      this.#keepsAside = keepsAside !== false;
+      this.#recordsPrompts = recordsPrompts !== false;
+    }
+    if (!MAY_NAME_PRIVATE.some((prefix) => recordId.startsWith(prefix))) return;
     const aside = decodeAside(record);
     const git = decodeAside(record, "git");
+    const prompt = recordId.startsWith("turn:") ? decodeKeptPrompt(record) : undefined;
     const lists = hashIn(record["omitted_before"]);
-    if (aside === undefined && git === undefined && lists.length === 0) this.#privates.delete(recordId);
-    else this.#privates.set(recordId, { aside, git, lists, listsUntil: listsUntil(record), ...place });
+    const isNone = [aside, git, prompt].every((one) => one === undefined) && lists.length === 0;
+    if (isNone) this.#privates.delete(recordId);
+    else this.#privates.set(recordId, { aside, git, prompt, lists, listsUntil: listsUntil(record), ...place });
   }
 
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {

@@ -8,6 +8,7 @@ import type { Context } from "../log/context.ts";
 import { historyStart, type HistoryStart } from "../log/history-start.ts";
 import { refusePruned } from "../facts/pruning.ts";
 import { firstFill } from "../facts/brought-paths.ts";
+import { everyTurn, type KnownTurn, theTurn, turnsMeant } from "../facts/turns.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
 /** A moment of the history: the state after event `seq`. */
@@ -263,8 +264,11 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
     });
   }
   const only = found[0];
-  if (only === undefined)
+  if (only === undefined) {
+    const turns = await everyTurn(context);
+    if (turnsMeant(turns, word).length > 0) return beforeTurn(theTurn(turns, word), { snapshots, start });
     return missing(`there is no snapshot, session or operation ${JSON.stringify(text)}`, `${LOOK}; ${TIMES}`);
+  }
   const snapshot = snapshots.find((one) => only.recordId === `snapshot:${one.id}`);
   if (snapshot !== undefined) return ofSnapshot(snapshot);
   // For an operation or a session, the moment is the state right before its first event.
@@ -272,6 +276,16 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
   const seq = (first?.seq ?? 1) - 1;
   if (start !== undefined && seq < start.seq) return atSeq(`before ${word}`, seq, { head: seq, snapshots, start });
   return { label: `before ${word}`, seq, snapshot: before(snapshots, seq), now: false };
+}
+
+/** Returns the state right before a turn of an agent. */
+function beforeTurn(
+  { turn, before: seq }: KnownTurn,
+  { snapshots, start }: Pick<Asked, "snapshots" | "start">,
+): ResolvedMoment {
+  const label = `before turn ${turn}`;
+  if (start !== undefined && seq < start.seq) return atSeq(label, seq, { head: seq, snapshots, start });
+  return { label, seq, snapshot: before(snapshots, seq), now: false };
 }
 
 /** Returns the snapshot that is `back` snapshots before the moment. */

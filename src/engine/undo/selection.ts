@@ -1,6 +1,5 @@
 import { quoteCommand } from "../../core/shell/quote-command.ts";
 import { isRestored } from "../../core/records/omitted-change.ts";
-import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Context } from "../log/context.ts";
 import { type WorkspacePath, isWithin } from "../../core/values/path.ts";
 import { backTo, SeenAbsent } from "../capture/seen-absent.ts";
@@ -11,6 +10,7 @@ import { cameFromOrigin, type FileRecord } from "../../core/values/file-record.t
 import { meantBy } from "../../core/values/meant-by.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { actionById, findAction, type LoggedAction } from "../facts/actions.ts";
+import { everyTurn, theTurn } from "../facts/turns.ts";
 import { unitWith } from "../log/database-units.ts";
 import { doneIntents } from "../log/intents.ts";
 import { parseGivenPath, knownPaths } from "../log/known-paths.ts";
@@ -24,8 +24,9 @@ import { listSnapshots } from "../read/snapshot.ts";
 import { actionsEver, allTransactions } from "../facts/transactions.ts";
 import { isUndoneWithAround } from "../facts/undone-events.ts";
 import { listOperations, stackOf } from "./operations.ts";
+import { type WorkElsewhere, workElsewhere } from "./work-elsewhere.ts";
 
-const SELECTORS = ["action", "turn", "session", "actor", "file", "since", "to"] as const;
+const SELECTORS = ["action", "turn", "session", "actor", "file", "since", "to", "rewind"] as const;
 
 type Selector = (typeof SELECTORS)[number];
 
@@ -45,7 +46,7 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
   const [only, second] = given.filter(({ by }) => !ofTurn.includes(by));
   if (second !== undefined) {
     throw new ChronicleError("USAGE", `give only one of ${given.map((one) => one.by).join(" and ")}`, {
-      hint: "select the work in one way: by action, turn (of a session or actor), session, actor, file, since or to",
+      hint: "select the work in one way: by action, turn (of a session or actor), session, actor, file, since, to or rewind",
     });
   }
   return only;
@@ -74,7 +75,7 @@ export async function workOf(context: Context, selection: Selection): Promise<Ch
     case "action":
       return workOfOne(context, await findAction(context, value));
     case "turn":
-      return workOfTurn(context, value, selection);
+      return workOfNamedTurn(context, value, selection);
     case "session":
       return workOfSession(context, value);
     case "actor":
@@ -85,6 +86,8 @@ export async function workOf(context: Context, selection: Selection): Promise<Ch
       return workSince(context, value);
     case "to":
       return workBackTo(context, value);
+    case "rewind":
+      return workFromTurn(context, value);
   }
 }
 
@@ -92,7 +95,7 @@ async function workOfOne(context: Context, action: LoggedAction): Promise<Chosen
   return { ...(await workOfActions(context, [action], ({ id }) => `action ${id}`)), known: action.summary };
 }
 
-const SAY = "give one of action, turn, session, actor, file, since and to";
+const SAY = "give one of action, turn, session, actor, file, since, to and rewind";
 
 async function workOfActions(
   context: Context,
@@ -171,7 +174,7 @@ interface Turn {
 /** The session and the actor to which turns are restricted. The session may be the beginning of its id. */
 type TurnsOf = Pick<Selection, "session" | "actor">;
 
-async function workOfTurn(context: Context, asked: string, of: TurnsOf): Promise<ChosenWork> {
+async function workOfNamedTurn(context: Context, asked: string, of: TurnsOf): Promise<ChosenWork> {
   const all = await allTurns(context, of);
   const named = asked === "last" ? lastTurn(all) : turnNamed(asked, [...all.actions, ...all.elsewhere]);
   return workIn(context, all, named);
@@ -239,6 +242,43 @@ async function workIn(context: Context, { actions, elsewhere }: Turns, { turn, s
     actions: own,
     keepers: here?.keepers ?? [],
     mayBe: here?.mayBe ?? new Set(),
+  };
+}
+
+/** Returns the work of exactly this turn; `undefined` if nothing was done in the turn. */
+export async function workOfTurn(context: Context, turn: Turn): Promise<ChosenWork | undefined> {
+  const all = await allTurns(context, {});
+  const isOfIt = (one: Turn): boolean => one.turn === turn.turn && one.session === turn.session;
+  return [...all.actions, ...all.elsewhere].some(isOfIt) ? workIn(context, all, turn) : undefined;
+}
+
+/**
+ * Returns the work of a turn, and all later work of its session. The work of sub-agents belongs to the session. Throws
+ * `NOT_FOUND` or `AMBIGUOUS`, and `PRUNED` if the beginning of the turn was compacted away.
+ */
+async function workFromTurn(context: Context, asked: string): Promise<ChosenWork> {
+  const turns = await everyTurn(context);
+  const { turn, session, before } = theTurn(turns, asked);
+  const label = `turn ${turn} and later`;
+  const begins = (await indexedFrom(context)) ?? 1;
+  if (before < begins - 1) throw compactedAway(`what the ${label} changed`, begins);
+  const whole =
+    session === undefined
+      ? await workOfActions(
+          context,
+          turns.filter((one) => one.session === undefined && one.before >= before).flatMap(({ actions }) => actions),
+          () => label,
+        )
+      : await workOfSession(context, session);
+  const { known: _known, lost: _lost, ...work } = whole;
+  return {
+    ...work,
+    label,
+    fromSeq: before,
+    toSeq: (await context.index.head()).seq,
+    back: before,
+    actions: work.actions.filter(({ fromSeq }) => fromSeq >= before),
+    keepers: (work.keepers ?? []).filter(({ fromSeq }) => fromSeq >= before),
   };
 }
 
@@ -507,36 +547,6 @@ async function lostOf(context: Context, what: string, starts: readonly number[])
   const begins = (await indexedFrom(context)) ?? 1;
   if (!starts.some((fromSeq) => fromSeq < begins - 1)) return {};
   return { lost: { what, before: begins } };
-}
-
-/** Work that was done at another copy, and came here by a sync. Its actions and sessions have no records here. */
-interface WorkElsewhere {
-  readonly session?: string;
-  readonly turn?: string;
-  readonly action?: string;
-  readonly actor: string;
-  /** How the work came here: a replica wrote it back, or a sync brought it from the origin. */
-  readonly from: "replica" | "origin";
-  /** The event before the first event of the work. */
-  readonly fromSeq: number;
-  readonly toSeq: number;
-}
-
-/** Returns the work in the order of its last events. */
-export async function workElsewhere({ index }: Context): Promise<readonly WorkElsewhere[]> {
-  return (await index.remoteWork()).map(elsewhere);
-}
-
-function elsewhere({ session, turn, action, actor, replica, firstSeq, lastSeq }: RemoteWorkRow): WorkElsewhere {
-  return {
-    ...(session === "" ? {} : { session }),
-    ...(turn === "" ? {} : { turn }),
-    ...(action === "" ? {} : { action }),
-    actor,
-    from: replica === "" ? "origin" : "replica",
-    fromSeq: firstSeq - 1,
-    toSeq: lastSeq,
-  };
 }
 
 /**

@@ -6,6 +6,8 @@ import type {
   ResolveOptions,
   SessionStart,
   TransactionOptions,
+  TurnsOptions,
+  TurnStart,
   VersionsOptions,
 } from "../../action-api.ts";
 import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
@@ -52,6 +54,27 @@ export const endSession = defineCall({
   path: `${WORKSPACE}/sessions/{session}/end`,
   reply: { json: "SessionShape" },
   ask: (session: string) => ({ params: { session } }),
+});
+
+export const startTurn = defineCall({
+  operation: "startTurn",
+  method: "POST",
+  path: `${WORKSPACE}/turns`,
+  reply: { json: "TurnStartShape", status: 201 },
+  ask: ({ session, turn, actor, prompt, transcript, message }: TurnStart) => ({
+    body: { session, turn, actor, prompt, transcript, message },
+  }),
+});
+
+export const listTurns = defineCall({
+  operation: "listTurns",
+  method: "GET",
+  path: `${WORKSPACE}/turns`,
+  reply: { pageOf: "TurnShape" },
+  ask: ({ session, actor, before, limit = 20 }: TurnsOptions = {}) => ({
+    query: { session, actor, before },
+    most: limit,
+  }),
 });
 
 export const listActions = defineCall({

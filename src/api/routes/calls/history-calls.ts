@@ -117,7 +117,7 @@ export const restore = defineCall({
   },
 });
 
-const selected = ({ action, turn, session, actor, file, since, to }: Selection) => ({
+const selected = ({ action, turn, session, actor, file, since, to, rewind }: Selection) => ({
   action,
   turn,
   session,
@@ -125,6 +125,7 @@ const selected = ({ action, turn, session, actor, file, since, to }: Selection) 
   file,
   since,
   to,
+  rewind,
 });
 
 const back = ({ operation, dryRun, force, exact, ...selection }: UndoOptions) => ({

@@ -3,7 +3,7 @@ import * as calls from "../calls/action-calls.ts";
 import { collectedBytes } from "../pieces.ts";
 import { workspaceRoute, type WorkspaceRoute, withoutUndefined } from "../row.ts";
 import { bool, flag, number, paging, path, paths, text, word } from "../fields.ts";
-import { pageOf } from "../pages.ts";
+import { PAGE, pageOf, pageWithMore } from "../pages.ts";
 
 const sessions = workspaceRoute(calls.listSessions, {
   tag: "sessions",
@@ -41,6 +41,43 @@ const endSession = workspaceRoute(calls.endSession, {
   namesFolders: true,
   summary: "End a session; its open actions are abandoned",
   answer: (on, { params }) => on.endSession(params["session"] ?? ""),
+});
+
+const startTurn = workspaceRoute(calls.startTurn, {
+  tag: "sessions",
+  role: "agent",
+  summary: "Begin a turn of an agent's session, and keep the person's message",
+  description:
+    "The changes on disk are recorded first, so that the state before the turn is known. At most 16 KiB of the message are kept, for " +
+    "thirty days, with secrets masked. Only persons are shown it.",
+  body: z.strictObject({
+    session: word("the agent's own id of the session: letters, digits, `.`, `_`, `-`"),
+    turn: word("the agent's own id of the turn, of the same characters"),
+    actor: word("the actor (default `agent`)").optional(),
+    prompt: text("the person's message to the agent", 1_000_000).optional(),
+    transcript: path("the file in which the agent keeps the conversation").optional(),
+    message: word("the agent's own id of the message").optional(),
+  }),
+  answer: (on, { body }) => on.startTurn(body),
+});
+
+const turns = workspaceRoute(calls.listTurns, {
+  tag: "sessions",
+  role: "reader",
+  heavy: "history",
+  summary: "List the turns of agents, newest first",
+  description: "Only a person's token gets the messages. For all others, `prompt_state` is `hidden`.",
+  query: z.strictObject({
+    session: word("only turns of the session with this id, or with an id that begins so").optional(),
+    actor: word("only turns of this actor").optional(),
+    before: word("only turns that began before this one").optional(),
+    ...paging,
+  }),
+  answer: async (on, { query: { limit = PAGE, cursor, before, ...options } }) => {
+    const from = cursor ?? before;
+    const found = await on.turns({ ...options, ...withoutUndefined({ before: from }), limit: limit + 1 });
+    return pageWithMore(found, limit, ({ session: of, turn }) => `${of ?? ""}:${turn}`);
+  },
 });
 
 const actions = workspaceRoute(calls.listActions, {
@@ -244,6 +281,8 @@ export const ACTION_ROWS: readonly WorkspaceRoute[] = [
   session,
   startSession,
   endSession,
+  startTurn,
+  turns,
   actions,
   action,
   begin,

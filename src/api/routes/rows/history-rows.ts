@@ -191,6 +191,7 @@ const selectionFields = {
   to: moment(
     "all recorded work after this moment, without people's own edits; the id of work or of a turn: from this work on",
   ).optional(),
+  rewind: word("an agent's turn and all later work of its session, by the turn's id or `<session>:<turn>`").optional(),
 };
 
 const backBody = z.strictObject({
@@ -213,7 +214,7 @@ const undo = workspaceRoute(calls.undo, {
   role: "agent",
   summary: "Take work back",
   description:
-    "Without a selection, one operation is undone. With a selection (`action`, `turn`, `session`, `actor`, `file`, `since` or `to`), exactly the " +
+    "Without a selection, one operation is undone. With a selection (`action`, `turn`, `session`, `actor`, `file`, `since`, `to` or `rewind`), exactly the " +
     "selected changes are undone. Later edits stay: they are merged with the undo. A path whose changes do not merge stays as it is, and " +
     "becomes a conflict.",
   body: backBody,
@@ -268,7 +269,7 @@ const changes = workspaceRoute(calls.changes, {
   role: "reader",
   heavy: "answer",
   summary: "The changes of selected work",
-  description: "Exactly one of `action`, `turn`, `session`, `actor`, `file`, `since` and `to` selects the work.",
+  description: "Exactly one of `action`, `turn`, `session`, `actor`, `file`, `since`, `to` and `rewind` selects the work.",
   query: z.strictObject({
     ...selectionFields,
     patch: flag("add the changed lines of each change, as a unified diff").optional(),

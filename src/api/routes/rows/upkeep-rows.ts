@@ -179,6 +179,7 @@ const configure = workspaceRoute(calls.configure, {
     maxBytes: number("the maximum number of bytes in all; 0: no limit").optional(),
     maxFileSize: number("the maximum number of bytes in one file; 0: no limit").optional(),
     keepAside: bool("before a run, keep aside small files that git ignores").optional(),
+    recordPrompts: bool("keep what a person asks an agent, for thirty days").optional(),
     protectedNames: patterns("names of files that are secrets; a name after `!` is no secret"),
   }),
   answer: (on, { body }) => on.configure(body),

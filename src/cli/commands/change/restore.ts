@@ -13,10 +13,14 @@ import { mostLines, restoredLines, restoredSentence } from "../../render/restore
 
 const PREVIEW_LINES = 40;
 
-async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Promise<RestoreOptions> {
+async function optionsOf(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  only: readonly string[],
+): Promise<RestoreOptions> {
   const { input } = context;
   const paths = context.paths(workspace);
-  const wanted = await Promise.all(input.args.slice(1).map((path) => paths.toWorkspace(path)));
+  const wanted = await Promise.all(only.map((path) => paths.toWorkspace(path)));
   const to = input.text("to");
   return {
     ...(wanted.length === 0 ? {} : { paths: wanted }),
@@ -65,13 +69,22 @@ function workspaceName({ path }: WorkspaceApi): string {
   return path === "" ? "the workspace" : printable(path);
 }
 
-export async function restore(context: CommandContext): Promise<number> {
+export function restore(context: CommandContext): Promise<number> {
+  const [moment = "", ...only] = context.input.args;
+  return restoreMoment(context, moment, only);
+}
+
+/** Makes the paths (default: all) equal to the moment, with the options of the command line. */
+export async function restoreMoment(
+  context: CommandContext,
+  moment: string,
+  only: readonly string[] = [],
+): Promise<number> {
   const { input } = context;
-  const moment = input.args[0] ?? "";
   const dryRun = input.flag("dryRun");
   const mayAsk = !dryRun && input.text("to") === undefined && context.canAsk && !input.flag("yes");
   const workspace = await context.workspace({ readOnly: dryRun });
-  const options = await optionsOf(context, workspace);
+  const options = await optionsOf(context, workspace, only);
   const go = (to: string, how: RestoreOptions) =>
     restoredBy(context, workspace)(to, how).catch(async (error: unknown) => {
       throw await withCandidates(workspace, error, context.paths(workspace));

@@ -1,4 +1,5 @@
 import { EXIT } from "../../../api/problems.ts";
+import type { Selection } from "../../../api/action-api.ts";
 import type { UndoShape } from "../../../api/shapes.ts";
 import type { UndoOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
 import { confirm, previewed } from "../../support/confirm.ts";
@@ -20,9 +21,16 @@ export function redo(context: CommandContext): Promise<number> {
   return stepBack(context, { verb: "redo", step: (workspace, options) => workspace.redo(options) });
 }
 
+/** Takes back the selected work, and merges the result with later work of others. */
+export function undoSelected(context: CommandContext, selection: Selection): Promise<number> {
+  return stepBack(context, { verb: "undo", step: (workspace, options) => workspace.undo(options), selection });
+}
+
 interface Direction {
   readonly verb: "undo" | "redo";
   readonly step: (workspace: WorkspaceApi, options: UndoOptions) => Promise<UndoShape>;
+  /** The work that is meant. Default: the arguments and the options of the command say it. */
+  readonly selection?: Selection;
 }
 
 const PREVIEW_LINES = 40;
@@ -186,12 +194,13 @@ async function stepBack(context: CommandContext, given: Direction): Promise<numb
         throw withEditedShown(await withCandidates(of, error, context.paths(of)), context.paths(of));
       }),
   };
-  const [operation] = input.args;
+  const { selection } = given;
+  const operation = selection === undefined ? input.args[0] : undefined;
   const dryRun = input.flag("dryRun");
   const workspace = await context.workspace({ readOnly: dryRun });
   const options: UndoOptions = {
     ...optional({ operation }),
-    ...(await selectionOf(context, workspace)),
+    ...(selection ?? (await selectionOf(context, workspace))),
     force: input.flag("force"),
     exact: input.flag("exact"),
     ...context.progress(),

@@ -1,0 +1,104 @@
+import type { TurnShape } from "../../../api/action-shapes.ts";
+import { EXIT } from "../../../api/problems.ts";
+import type { WorkspaceApi } from "../../../api/workspace-api.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import { meantBy } from "../../../core/values/meant-by.ts";
+import { printable, shortened } from "../../../process/printable.ts";
+import { usageError } from "../../../process/usage-error.ts";
+import { conversationBack, isCounted, pathsOfTurn, turnTitle } from "../../render/turns.ts";
+import { ago } from "../../render/words.ts";
+import type { CommandContext } from "../../support/context.ts";
+import { turnsFilter } from "../look/turns.ts";
+import { restoreMoment } from "./restore.ts";
+import { undoSelected } from "./undo.ts";
+
+/** The maximum number of turns that the picker offers. `chronicle turns` lists all. */
+const MOST_OFFERED = 200;
+const LONGEST_TITLE = 70;
+const LONGEST_PATH = 40;
+
+/**
+ * Goes to before a prompt. Takes back the turn of the prompt and all later work of its session, or with `--everything`
+ * everybody's work since. Without a turn, a person at a terminal chooses one.
+ */
+export async function rewind(context: CommandContext): Promise<number> {
+  const [asked] = context.input.args;
+  const workspace = await context.workspace({ readOnly: context.input.flag("dryRun") });
+  const turn = asked === undefined ? await picked(context, workspace) : await turnMeant(context, workspace, asked);
+  if (turn === undefined) return EXIT.failed;
+  if (!context.json) context.say(`to before: ${shortened(turnTitle(turn), LONGEST_TITLE)}`);
+  const code = context.input.flag("everything")
+    ? await restoreMoment(context, `seq:${turn.seq}`)
+    : await undoSelected(context, { rewind: idOf(turn) });
+  const how = conversationBack(turn.actor);
+  if (!context.json && how !== undefined && code === EXIT.done && !context.input.flag("dryRun"))
+    context.print(context.paint("dim", `the conversation stays as it is; to bring it there as well: ${how}`));
+  return code;
+}
+
+/** Returns text that means this turn only, whatever turns other sessions have. */
+function idOf({ session, turn }: TurnShape): string {
+  return session === null ? turn : `${session}:${turn}`;
+}
+
+const LIST = "`chronicle turns` lists the turns; give one of them, `last`, or a number counted back";
+
+/**
+ * Returns the turn that the text means. `last` and the numbers count back over the turns that changed something and are
+ * not undone: 1 is the last one. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ */
+async function turnMeant(context: CommandContext, workspace: WorkspaceApi, asked: string): Promise<TurnShape> {
+  const all = await workspace.turns({ ...turnsFilter(context), limit: Number.MAX_SAFE_INTEGER });
+  const exact = all.find((one) => one.turn === asked || idOf(one) === asked);
+  if (exact !== undefined && all.filter(({ turn }) => turn === asked).length < 2) return exact;
+  const back = asked === "last" ? 1 : /^\d{1,4}$/.test(asked) ? Number(asked) : undefined;
+  if (back !== undefined) {
+    const counted = all.filter(isCounted);
+    const turn = counted[back - 1];
+    if (turn !== undefined) return turn;
+    if (!all.some((one) => one.turn.startsWith(asked)))
+      throw new ChronicleError("NOT_FOUND", `there is no turn ${asked}: ${counted.length} can be counted back`, {
+        hint: LIST,
+      });
+  }
+  const byTurn = meantBy(all, asked, ({ turn }) => turn);
+  const found = byTurn.length > 0 ? byTurn : meantBy(all, asked, idOf);
+  const [only, ...others] = found;
+  if (only === undefined)
+    throw new ChronicleError("NOT_FOUND", `there is no turn ${JSON.stringify(asked)}`, { hint: LIST });
+  if (others.length === 0) return only;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${found.length} turns`, {
+    hint: "give more of the id, or write SESSION:TURN; `chronicle turns` lists them",
+    data: { turns: found.map(idOf) },
+  });
+}
+
+/** Lets a person at a terminal choose a turn. Returns `undefined` if the person chooses none. */
+async function picked(context: CommandContext, workspace: WorkspaceApi): Promise<TurnShape | undefined> {
+  if (!context.canAsk) throw usageError("which turn?", LIST);
+  const { served } = context.io;
+  if (served !== undefined) throw served.needsClient("a turn is chosen");
+  const all = await workspace.turns({ ...turnsFilter(context), limit: MOST_OFFERED });
+  if (all.length === 0) {
+    throw new ChronicleError("NOT_FOUND", "there are no turns yet", {
+      hint: "after `chronicle agents install`, what you ask an agent is recorded",
+    });
+  }
+  const paths = context.paths(workspace);
+  const { autocomplete, isCancel } = await import("@clack/prompts");
+  const answer = await autocomplete({
+    message: "Go to before which prompt? (type to search)",
+    options: all.map((one) => optionOf(context, one, (path) => paths.shown(path))),
+    output: process.stderr,
+  });
+  if (!isCancel(answer)) return all.find((one) => idOf(one) === answer);
+  context.say("nothing was changed");
+  return undefined;
+}
+
+function optionOf(context: CommandContext, one: TurnShape, shown: (path: string) => string) {
+  const state = one.undone === "yes" ? ", undone" : one.undone === "part" ? ", partly undone" : "";
+  const when = ago(one.started, context.io.now());
+  const hint = `${when}, ${printable(one.actor)}: ${pathsOfTurn(one, shown, LONGEST_PATH)}${state}`;
+  return { value: idOf(one), label: shortened(turnTitle(one), LONGEST_TITLE), hint };
+}
