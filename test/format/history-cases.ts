@@ -472,6 +472,8 @@ function ownCases(): Case[] {
   const note = { what: "prune", actor: "a", at: TS, detail: "d" };
   const pin = { pinned: true, actor: "a" };
   const state = { class: "private", plan: sha256(contentOf("one")), until: TS };
+  const prompt = { class: "private", content: HASH, until: TS };
+  const turn = { session: "s", turn: "t", actor: "a", started: TS, prompt };
   return [
     ...fields((changed) => one(upsert(`workspace:${WORKSPACE}`, workspaceRecord(changed))), {
       "a workspace has a root": { roots: [] },
@@ -495,6 +497,14 @@ function ownCases(): Case[] {
     ...fields((changed) => one(upsert("git:1", { git: withFields(state, changed) })), {
       "what is kept of git is private": { class: "normal" },
       "what is kept of git is a blob": { plan: "none" },
+    }),
+    ...fields((changed) => one(upsert("turn:s:t", withFields(turn, changed))), {
+      "a turn's id has its session": { session: "other" },
+      "a turn's id has the id of the turn": { turn: "other" },
+      "a turn has a time": { started: undefined },
+      "a prompt is private": { prompt: { ...prompt, class: "protected" } },
+      "a prompt's blob is named by its hash": { prompt: { ...prompt, content: "x" } },
+      "a prompt is kept until a time": { prompt: withFields(prompt, { until: undefined }) },
     }),
     ...fields((changed) => one(upsert("refused:1", withFields(note, changed))), {
       "what was refused is named": { what: undefined },

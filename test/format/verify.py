@@ -738,6 +738,13 @@ RECORDS = {
     "prune": prune,
     "pin": fields(pinned=flag, actor=text_),
     "git": fields(git=fields(**{"class": one_of("private"), "plan": is_hash, "until": text_})),
+    "turn": fields(
+        session=text_,
+        turn=text_,
+        actor=text_,
+        started=text_,
+        prompt_=fields(**{"class": one_of("private")}, content=is_hash, until=text_),
+    ),
     "refused": fields(what=text_, actor=text_, at=text_, detail=text_),
     "replica": fields(
         origin=text_,
@@ -827,6 +834,8 @@ def check_by_itself(event, workspace):
         file_path(rest)
     if kind == "version":
         demand(rest == "%s:%s" % (record["replica"], record["local_seq"].text), "it is about another entry")
+    if kind == "turn":
+        demand(rest == "%s:%s" % (record["session"], record["turn"]), "it is about another turn")
     if kind == "signer":
         verifier_key(record["key"])
         demand(int(record["since"].text) == event["seq_"], "it signs since another event")

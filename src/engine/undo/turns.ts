@@ -84,7 +84,7 @@ async function shapeOf(context: Context, turn: KnownTurn, undone: Undone): Promi
 
 /** Returns the paths without the folders above other paths, because a turn is about what it put into a folder. */
 function withoutFolders(paths: ReadonlySet<WorkspacePath>): WorkspacePath[] {
-  const above = new Set([...paths].flatMap((path) => foldersAbove(path)));
+  const above = new Set([...paths].flatMap((path) => [...foldersAbove(path)]));
   return [...paths].filter((path) => !above.has(path));
 }
 
