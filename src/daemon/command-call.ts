@@ -54,7 +54,6 @@ export const RESIDENT_COMMANDS: readonly string[] = [
   "manifest",
   "redo",
   "restore",
-  "rewind",
   "rm",
   "rollback",
   "run",
@@ -62,7 +61,6 @@ export const RESIDENT_COMMANDS: readonly string[] = [
   "show",
   "snapshot",
   "status",
-  "turns",
   "undo",
   "versions",
 ];

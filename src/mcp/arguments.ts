@@ -76,9 +76,10 @@ export const selectionShape = {
       "all recorded work after this moment, without people's own edits; the id of work or of a turn: from it on",
     )
     .optional(),
+  rewind: named("an agent's turn and all later work of its session; list_actions shows the turns").optional(),
 } satisfies z.ZodRawShape;
 
-const KEYS = ["action", "turn", "session", "actor", "file", "since", "to"] as const;
+const KEYS = ["action", "turn", "session", "actor", "file", "since", "to", "rewind"] as const;
 
 type Given = { readonly [key in (typeof KEYS)[number]]?: string | undefined };
 

@@ -345,6 +345,21 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(await ws.abandonActions({ session: "agent-1" })).toEqual([]);
       });
 
+      test("a turn has what the person asked, and is gone back to before", async () => {
+        const turn = { session: "agent-2", turn: "turn-2", actor: "agent" };
+        const begun = await ws.startTurn({ ...turn, prompt: "make it new", transcript: "/t.jsonl" });
+        expect(begun).toMatchObject({ turn: "turn-2", session: "agent-2", prompt_kept: true });
+        expect(await ws.startTurn({ ...turn, prompt: "make it new" })).toMatchObject({ prompt_kept: false });
+        await ws.putFile("src/turn.ts", bytes("new"), { session: "agent-2" });
+        const [last] = await ws.turns({ limit: 1 });
+        expect(last).toMatchObject({ turn: "turn-2", seq: begun.seq, prompt: "make it new", prompt_state: "kept" });
+        expect(await ws.turns({ actor: "nobody" })).toEqual([]);
+        expect(await ws.turns({ before: "agent-2:turn-2", session: "agent-2" })).toEqual([]);
+        const { changes } = await ws.undo({ rewind: "agent-2:turn-2" });
+        expect(changes.map(({ path }) => path)).toEqual(["src/turn.ts"]);
+        await expect(ws.undo({ rewind: "none" })).rejects.toMatchObject({ code: "NOT_FOUND" });
+      });
+
       test("action and transaction run a function in a bracket", async () => {
         const found = await ws.action({ type: "write_file", payload: { path: "in.txt" } }, async (action) => {
           await ws.putFile("in.txt", bytes("in"));

@@ -14,6 +14,7 @@ import { codexProgram } from "./codex-program.ts";
 import { geminiProgram } from "./gemini-program.ts";
 import { agentsRequired, isInstalled } from "./installed-agents.ts";
 import { asObject, asObjects, type JsonObject } from "./json.ts";
+import { PROMPT } from "./run-agent.ts";
 
 const PROGRAMS = [claudeProgram, codexProgram, geminiProgram];
 const present = PROGRAMS.filter(isInstalled);
@@ -87,6 +88,17 @@ describe.each(present)("$name", (program) => {
     else expect(new Set(calls.filter((call) => typeof call === "string")).size).toBe(STEPS.length);
     expect(actions.map((action) => changedBy(project, action))).toEqual(CHANGED);
     expect(actions.slice(0, 3).map((action) => action["files_backed_up"])).toEqual(CHANGED.slice(0, 3));
+
+    // The hooks have told what the person asked, and where the agent keeps the conversation.
+    const [turn, ...others] = asObjects(project.chronicle("turns"));
+    expect(others).toEqual([]);
+    expect(turn).toMatchObject({ turn: actions[0]?.["turn"], actor: program.name, actions: STEPS.length });
+    expect(turn).toMatchObject({ prompt: PROMPT, prompt_state: "kept", undone: "no" });
+    expect(existsSync(String(turn?.["transcript"]))).toBe(true);
+
+    project.chronicle("rewind", "last");
+    expect(project.differences(before)).toBe("");
+    project.chronicle("redo");
 
     project.chronicle("undo", "--action", String(calls[1]));
     expect(project.read("hello.txt")).toBe("hello v1\nsecond line\nthird line\nfourth line\nfrom the shell\n");

@@ -26,6 +26,9 @@ export interface AgentOutcome {
   readonly results: readonly string[];
 }
 
+/** What the person asks the agent. */
+export const PROMPT = "Do what is to be done.";
+
 const TIME_LIMIT_MS = 60_000;
 
 /** The environment of a program that may know nothing of the one of the tests. */
@@ -48,7 +51,7 @@ export async function runAgent(run: AgentRun): Promise<AgentOutcome> {
   });
   await using model = await ScriptedModel.start(program.protocol, script);
   const [command = "", ...leading] = program.command(nodeModules);
-  const child = spawn(command, [...leading, ...program.arguments("Do what is to be done.", model.url)], {
+  const child = spawn(command, [...leading, ...program.arguments(PROMPT, model.url)], {
     cwd: folder,
     env: { ...cleanEnvironment(home), ...program.environment(model.url), ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -135,7 +135,7 @@ describe("shapes that programs rely on", async () => {
     for (const item of list(await json("list", "--snapshots"))) has(item, ["number", "id", "seq", "root", "coverage"]);
     has(await json("config"), [
       ...["useGitignore", "excludePatterns", "excludeGlobs", "forceInclude"],
-      ...["maxEntries", "maxBytes", "maxFileSize", "keepAside", "protectedNames"],
+      ...["maxEntries", "maxBytes", "maxFileSize", "keepAside", "recordPrompts", "protectedNames"],
     ]);
     has(await json("du"), ["blobs", "log_bytes", "index_bytes", "total_bytes", "store"]);
     has(await json("doctor"), ["ok", "store", "checks"]);

@@ -82,6 +82,8 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
     startSession: post("/sessions", {}),
     getSession: get("/sessions/s1"),
     endSession: post("/sessions/s1/end", {}),
+    startTurn: post("/turns", { session: "s1", turn: "t9", prompt: "about a secret" }),
+    listTurns: get("/turns", "/turns?session=s1"),
     listActions: get("/actions"),
     beginAction: post("/actions", { type: "write_file", payload: { path: paths[0] } }),
     getAction: get(`/actions/${ids.action}`),

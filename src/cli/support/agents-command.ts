@@ -32,8 +32,8 @@ export function decidesHaltedSync(input: Input): boolean {
 }
 
 /**
- * The commands that are restricted for agents. `mv`, `bisect` and `restore --to` do less for an agent; the other
- * commands are refused. Each function returns true if the restriction applies with the given options. The ancestors of the process
+ * The commands that are restricted for agents. `mv`, `bisect`, `restore --to`, `turns` and `rewind` do or show less for
+ * an agent; the other commands are refused. Each function returns true if the restriction applies with the given options. The ancestors of the process
  * are checked only if the restriction applies.
  */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
@@ -61,6 +61,8 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   restore: (input) => input.text("to") !== undefined,
   bisect: always,
   mv: always,
+  turns: always,
+  rewind: always,
   sync: (input) => input.flag("withProtected") || decidesHaltedSync(input),
   replicate: (input) => input.flag("withProtected"),
 };

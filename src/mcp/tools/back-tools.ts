@@ -90,7 +90,8 @@ const undo = defineTool({
   title: "Take work back",
   description:
     "Takes back exactly the selected work, and nobody else's: one action (a single edit or command, by its id " +
-    "from list_actions), a turn, a session, all work of one actor, the changes of one file, or everything since a time. Later " +
+    "from list_actions), a turn, a turn with all later work of its session (`rewind`), a session, all work of one actor, the changes of one " +
+    "file, or everything since a time. Later " +
     "edits by others stay: they are merged. A path whose changes do not merge is left as it is, and becomes a conflict. Without " +
     "arguments, undo takes back the last operation that is not undone (see list_history). With `dry_run`, it only shows what it " +
     "would do. Nothing is lost: the present state is recorded first, and redo does the undone work again. Use this for " +

@@ -76,8 +76,6 @@ async function turnMeant(context: CommandContext, workspace: WorkspaceApi, asked
 /** Lets a person at a terminal choose a turn. Returns `undefined` if the person chooses none. */
 async function picked(context: CommandContext, workspace: WorkspaceApi): Promise<TurnShape | undefined> {
   if (!context.canAsk) throw usageError("which turn?", LIST);
-  const { served } = context.io;
-  if (served !== undefined) throw served.needsClient("a turn is chosen");
   const all = await workspace.turns({ ...turnsFilter(context), limit: MOST_OFFERED });
   if (all.length === 0) {
     throw new ChronicleError("NOT_FOUND", "there are no turns yet", {
