@@ -72,11 +72,7 @@ it("the options are pinned", () => {
         "readonly paths?: readonly string[]",
         "readonly patch?: boolean",
       ],
-      "InitOptions": [
-        "readonly roots: readonly string[]",
-        "readonly adopt?: string",
-        "readonly force?: boolean",
-      ],
+      "InitOptions": [],
       "LogOptions": [
         "readonly from?: number",
         "readonly to?: number",
@@ -144,6 +140,7 @@ it("the options are pinned", () => {
         "readonly file?: string",
         "readonly since?: string",
         "readonly to?: string",
+        "readonly rewind?: string",
       ],
       "SessionStart": [
         "readonly id?: string",
@@ -252,7 +249,7 @@ it("the fields of shapes are pinned: fields may be added, none is renamed", () =
       "ChangeShape": "path path_b64? change_type kind before_hash after_hash before_size after_size size_delta before_permissions? after_permissions? patch? binary? too_large? no_room? protected? erased? pruned?",
       "ChangesShape": "selection actions changes ambiguous notes?",
       "CompactShape": "events_archived base seq archive dropped",
-      "ConfigShape": "useGitignore excludePatterns excludeGlobs forceInclude maxEntries maxBytes maxFileSize keepAside protectedNames",
+      "ConfigShape": "useGitignore excludePatterns excludeGlobs forceInclude maxEntries maxBytes maxFileSize keepAside recordPrompts protectedNames",
       "ConflictShape": "id cause? path path_b64? timestamp state settled? reason detail? undo_id current_hash undo_hash base_hash? current_size undo_size current_kind undo_kind current_permissions? undo_permissions? patch? binary? too_large? no_room? protected? erased?",
       "CoverageShape": "complete omitted unapplied?",
       "DiffShape": "from to from_seq to_seq changes coverage?",
@@ -305,6 +302,8 @@ it("the fields of shapes are pinned: fields may be added, none is renamed", () =
       "StatusShape": "workspace path roots root seq head changes coverage snapshots latest_snapshot entries bytes protected read_only signing recording notes",
       "TransactionRollbackShape": "transaction undo",
       "TransactionShape": "id status started_at finished_at? snapshots name? parent? actor session? scope? orphaned? run? changed?",
+      "TurnShape": "turn short_id session actor started seq prompt prompt_state prompt_cut? transcript message actions changed paths undone",
+      "TurnStartShape": "turn session seq prompt_kept",
       "UndoShape": "operation direction selection? pieces? notes unmerged",
       "UnverifiedImportShape": "checkpoint? tear?",
       "VerifyProblemShape": "kind where detail",

@@ -64,7 +64,7 @@ const startTurn = workspaceRoute(calls.startTurn, {
 const turns = workspaceRoute(calls.listTurns, {
   tag: "sessions",
   role: "reader",
-  heavy: "history",
+  heavy: "answer",
   summary: "List the turns of agents, newest first",
   description: "Only a person's token gets the messages. For all others, `prompt_state` is `hidden`.",
   query: z.strictObject({
