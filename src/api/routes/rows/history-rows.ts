@@ -269,7 +269,8 @@ const changes = workspaceRoute(calls.changes, {
   role: "reader",
   heavy: "answer",
   summary: "The changes of selected work",
-  description: "Exactly one of `action`, `turn`, `session`, `actor`, `file`, `since`, `to` and `rewind` selects the work.",
+  description:
+    "Exactly one of `action`, `turn`, `session`, `actor`, `file`, `since`, `to` and `rewind` selects the work.",
   query: z.strictObject({
     ...selectionFields,
     patch: flag("add the changed lines of each change, as a unified diff").optional(),
