@@ -31,7 +31,15 @@ describe("completion", () => {
 
   it("works in bash, and never runs a command substitution on the line", () => {
     using box = new Sandbox();
-    expect(offeredByBash(box, ["re"])).toEqual(["redo", "rewind", "resolve", "restore", "rebuild", "record", "replicate"]);
+    expect(offeredByBash(box, ["re"])).toEqual([
+      "redo",
+      "rewind",
+      "resolve",
+      "restore",
+      "rebuild",
+      "record",
+      "replicate",
+    ]);
     expect(offeredByBash(box, ["init", "--max-e"])).toEqual(["--max-entries"]);
     expect(offeredByBash(box, ["cat", "$(touch ran)", ""])).toEqual([]);
     expect(spawnSync("ls", [box.project], { encoding: "utf8" }).stdout).toBe("");

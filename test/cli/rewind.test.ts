@@ -9,8 +9,15 @@ async function hears(box: Sandbox, event: string, more: object): Promise<void> {
   await box.must(["hook", "claude", "--direct"], { input });
 }
 
+interface Turn {
+  readonly id: string;
+  readonly prompt: string;
+  readonly path: string;
+  readonly content: string;
+}
+
 /** One turn of the agent that writes a file. */
-async function turn(box: Sandbox, id: string, prompt: string, path: string, content: string): Promise<void> {
+async function turn(box: Sandbox, { id, prompt, path, content }: Turn): Promise<void> {
   await hears(box, "UserPromptSubmit", { prompt_id: id, prompt });
   const call = { prompt_id: id, tool_name: "Write", tool_input: { file_path: join(box.project, path) } };
   await hears(box, "PreToolUse", { ...call, tool_use_id: `${id}-${path}` });
@@ -22,8 +29,8 @@ async function askedTwice(): Promise<Sandbox> {
   const box = new Sandbox();
   box.write("a.txt", "one\n");
   await hears(box, "SessionStart", {});
-  await turn(box, "0f3c-first", "refactor the parser\nplease", "a.txt", "two\n");
-  await turn(box, "1a9b-second", "add the tests", "t/b.txt", "test\n");
+  await turn(box, { id: "0f3c-first", prompt: "refactor the parser\nplease", path: "a.txt", content: "two\n" });
+  await turn(box, { id: "1a9b-second", prompt: "add the tests", path: "t/b.txt", content: "test\n" });
   box.write("mine.txt", "by a person\n");
   await hears(box, "SessionEnd", {});
   return box;
@@ -85,7 +92,7 @@ it("an agent sees the turns without the prompts", async () => {
 it("recordPrompts keeps nothing of what is asked", async () => {
   using box = await askedTwice();
   await box.must(["config", "record_prompts", "false"]);
-  await turn(box, "2c00-third", "a third thing", "c.txt", "c\n");
+  await turn(box, { id: "2c00-third", prompt: "a third thing", path: "c.txt", content: "c\n" });
   await hears(box, "SessionEnd", {});
   const { stdout } = await box.must(["turns"]);
   expect(stdout).toContain("(prompt not recorded)");

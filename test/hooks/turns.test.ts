@@ -41,8 +41,9 @@ describe("what a person asks an agent", () => {
     expect(log).toContain("turn:s1:t1");
     expect(log).not.toMatch(/refactor|jsonl/);
     const [event] = await workspace.log({ prefix: "turn:" });
-    const { content } = (event?.record as { prompt: { content: string } }).prompt;
-    await expect(workspace.blob(content)).rejects.toMatchObject({ code: "NOT_FOUND" });
+    const record: unknown = event?.record;
+    const { prompt } = record as { readonly prompt: { readonly content: string } };
+    await expect(workspace.blob(prompt.content)).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
   it("is masked where it holds a secret, and cut after 16 KiB between two characters", async () => {
