@@ -445,13 +445,19 @@ it("leftover folders of forgotten or half-made workspaces are removed when anoth
   expect(foldersOf(project.home)).toEqual([kept.id, next.id].sort());
 });
 
-it("a hosted workspace cannot be adopted by a folder, or opened by a folder", async () => {
+it("a hosted workspace is not opened by a folder until an empty folder adopts it and gets its files", async () => {
   await using project = new Project();
   const store = await project.store();
   const hosted = await created(store, { name: "hosted" });
   await put(hosted, "a", "1\n");
   await hosted.close();
-  await expect(store.init({ roots: [project.folder], adopt: "hosted" })).rejects.toMatchObject({ code: "REFUSED" });
   await expect(store.open({ folder: project.folder })).rejects.toMatchObject({ code: "NOT_FOUND" });
   await expect(store.open({ folder: "/" })).rejects.toMatchObject({ code: "NOT_FOUND" });
+  project.write("b", "not of the workspace\n");
+  await expect(store.init({ roots: [project.folder], adopt: "hosted" })).rejects.toMatchObject({ code: "REFUSED" });
+  project.remove("b");
+  const { workspace } = await store.init({ roots: [project.folder], adopt: "hosted" });
+  expect(workspace.id).toBe(hosted.id);
+  expect(project.read("a")).toBe("1\n");
+  await workspace.close();
 });
