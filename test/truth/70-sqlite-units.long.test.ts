@@ -194,9 +194,10 @@ describe("An SQLite database and its -wal go back together or stay together", ()
     box.run(["run", "--", ...box.python(APP), "0", "move"]);
     expect((await box.json(["show", "--turn", "last"])).code).not.toBe(0);
     box.app(10, "ckpt");
-    const refused = await box.call(["undo", "--yes"]);
+    const refused = await box.call(["undo", "--exact", "--yes"]);
     expect([refused.code, box.check]).toEqual([6, "212 ok"]);
     for (const name of NAMES) expect(refused.stderr).toContain(name);
+    expect((await box.call(["undo", "--dry-run"])).code).toBe(1);
     await box.must(["undo", "--force", "--yes"]);
     expect(box.check).toBe("201 ok");
     box.app(5, "ckpt");
