@@ -120,6 +120,8 @@ export async function promptOf(context: Context, { record }: Pick<KnownTurn, "re
 /**
  * Returns the title of a turn, for people: the first line of its prompt that is not empty. Returns `undefined` if no
  * prompt is kept, or if the caller is no person.
+ *
+ * @public For lists that give a turn its title.
  */
 export async function titleOfTurn(
   context: Context,
@@ -134,7 +136,7 @@ export async function titleOfTurn(
 }
 
 /** Returns the first line of a prompt that is not empty; `undefined` if there is none. */
-export function titleIn({ text }: Prompt): string | undefined {
+function titleIn({ text }: Prompt): string | undefined {
   return text
     .split(/[\r\n]/)
     .find((line) => line.trim() !== "")
