@@ -1,6 +1,7 @@
 import type { ActionApi, Selection } from "./action-api.ts";
 import type { ActionDiffShape, RetentionSourcesShape } from "./action-shapes.ts";
 import type { Classed, FileApi } from "./file-api.ts";
+import type { RecentOptions, RecentShape } from "./recent-api.ts";
 import type { RecordStoreApi } from "./record-api.ts";
 import type {
   CompactShape,
@@ -284,44 +285,6 @@ export interface Recording {
   stop(): Promise<SessionShape>;
 }
 
-/** The recent history, as `chronicle list` shows it to people. */
-export interface RecentShape {
-  items: RecentItem[];
-  /** The operation that an `undo` without a selection undoes next; `null` if there is none. */
-  undoable: string | null;
-}
-
-/**
- * One line of `chronicle list`: a baseline, an operation, a snapshot, a watch, or the changes that a sync applied
- * together.
- */
-export interface RecentItem {
-  kind:
-    | "baseline"
-    | "run"
-    | "write"
-    | "action"
-    | "transaction"
-    | "restore"
-    | "undo"
-    | "redo"
-    | "resolve"
-    | "snapshot"
-    | "sync"
-    | "watch";
-  id: string;
-  timestamp: string;
-  summary: string;
-  changed: number;
-  snapshot?: number;
-  undone?: boolean;
-  /**
-   * The command that undoes only this item, or that restores the state before it (for a baseline, the baseline itself).
-   * Empty if that state is no longer kept.
-   */
-  back: string;
-}
-
 /**
  * The operations on one workspace. Both a workspace that is opened in this process and a workspace of a client
  * implement this interface.
@@ -356,7 +319,7 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   undo(options?: UndoOptions): Promise<UndoShape>;
   redo(options?: UndoOptions): Promise<UndoShape>;
   operations(): Promise<OperationShape[]>;
-  recent(limit?: number): Promise<RecentShape>;
+  recent(limit?: number, options?: RecentOptions): Promise<RecentShape>;
   log(options?: LogOptions): Promise<LogEventShape[]>;
   sessions(): Promise<SessionShape[]>;
   session(id: string): Promise<SessionShape>;

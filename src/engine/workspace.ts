@@ -3,6 +3,7 @@ import type * as done from "../api/action-shapes.ts";
 import { ActionBracket, TransactionBracket } from "../api/bracket.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type * as files from "../api/file-api.ts";
+import type { RecentOptions, RecentShape } from "../api/recent-api.ts";
 import type { RecordStoreApi } from "../api/record-api.ts";
 import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/workspace-api.ts";
@@ -164,8 +165,8 @@ export class Workspace implements api.WorkspaceApi {
     return all.map((one) => operationShape(one, stack));
   }
 
-  recent(limit?: number): Promise<api.RecentShape> {
-    return this.#queue.read(() => recentWork(this.#context, limit));
+  recent(limit?: number, options?: RecentOptions): Promise<RecentShape> {
+    return this.#queue.read(() => recentWork(this.#context, limit, options));
   }
 
   log(options: api.LogOptions = {}): Promise<shapes.LogEventShape[]> {

@@ -15,11 +15,11 @@ describe("Truth 78: the list while a transaction is open, and after it", () => {
     await workspace.snapshot();
     const own = (items: Awaited<ReturnType<typeof workspace.recent>>["items"]) =>
       items.flatMap(({ kind, summary, changed, back }) =>
-        kind === "snapshot" || kind === "transaction" ? [{ summary, changed, back }] : [],
+        ["snapshot", "edit", "transaction"].includes(kind) ? [{ summary, changed, back }] : [],
       );
     const edits = [
       { summary: "snapshot", changed: 1, back: `chronicle restore seq:${before}` },
-      { summary: "edits before a run", changed: 1, back: `chronicle restore seq:${begun}` },
+      { summary: "edits by nobody that was recorded", changed: 1, back: `chronicle restore seq:${begun}` },
     ];
     expect(own((await workspace.recent()).items)).toEqual([
       ...edits,

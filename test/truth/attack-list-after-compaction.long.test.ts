@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RecentShape } from "../../src/api/workspace-api.ts";
+import type { RecentShape } from "../../src/api/recent-api.ts";
 import type { SnapshotShape } from "../../src/api/shapes.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { SessionShape } from "../../src/api/shapes.ts";
-import type { RecentShape } from "../../src/api/workspace-api.ts";
+import type { RecentShape } from "../../src/api/recent-api.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 

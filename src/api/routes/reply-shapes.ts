@@ -5,7 +5,7 @@ import type * as record from "../record-api.ts";
 import type * as shapes from "../shapes.ts";
 import type { DoctorShape, InitShape } from "../store-api.ts";
 import type * as sync from "../sync-api.ts";
-import type { RecentShape } from "../workspace-api.ts";
+import type { RecentShape } from "../recent-api.ts";
 import type { Role } from "./role.ts";
 
 /** One page of a list. */

@@ -1,3 +1,4 @@
+import { RECENT_KINDS } from "../../api/recent-api.ts";
 import type { CommandSpec, ArgumentSpec } from "./spec.ts";
 import { TURN_OPTIONS } from "./back.ts";
 import { ASKING } from "./work.ts";
@@ -23,19 +24,38 @@ export const STATUS: CommandSpec = {
 export const LIST: CommandSpec = {
   name: "list",
   group: LOOK_GROUP,
-  summary: "recent work, and the commands that undo it or restore the state before it",
+  summary: "everything that happened, newest first, and the commands that undo it or restore the state before it",
   details:
-    "`chronicle` without a command does the same. The number beside a snapshot counts the paths that were " +
-    "changed outside of all work that has its own line, such as a run, an undo or an agent's action. With " +
-    "`--snapshots`, the number counts all paths that were touched since the snapshot before, also those that are " +
-    "again as they were.",
+    "`chronicle` without a command does the same. A line is a run, the turn of an agent, an action outside of " +
+    "turns, a burst of edits (without a pause of more than five minutes), an undo or another operation, a " +
+    "snapshot, or what a sync brought. Edits that nobody saw are listed with the time at which they were found, " +
+    "and the last time before at which the whole folder had been looked at. Added and removed lines are counted where " +
+    "that is quick, and never in secrets. With `--snapshots`, the number counts all paths that were touched since " +
+    "the snapshot before, also those that are again as they were. Several filters must all match.",
   args: [],
   options: [
     { flags: "--snapshots", description: "list snapshots instead" },
+    { flags: "--actions", description: "also list the actions of turns and runs, and actions that changed nothing" },
+    { flags: "--actor <name>", description: "only work of this actor: a name, or agent, sub-agent, person, command" },
+    {
+      flags: "--file <path>",
+      description: "only work that changed this path, or a path beneath it",
+      completes: "path",
+    },
+    { flags: "--since <moment>", description: "only work after a moment (10m, 3, seq:40)", completes: "moment" },
+    {
+      flags: "--kind <kind>",
+      description: "only lines of this kind, such as turn, run or edit",
+      completes: RECENT_KINDS,
+    },
+    { flags: "--session <id>", description: "only work of this session or run", completes: "session" },
+    { flags: "--grep <text>", description: "only work with this text in its title, its command or its actions" },
     { flags: "--limit <n>", description: "at most so many lines, the newest (default 20; 0: all)", value: "count" },
   ],
   examples: [
     { line: "chronicle list", why: "what happened lately" },
+    { line: "chronicle list --actor claude --since 1h", why: "what one agent did in the last hour" },
+    { line: "chronicle list --file src --actions", why: "who worked on src, action by action" },
     { line: "chronicle list --snapshots", why: "every snapshot by number" },
   ],
 };

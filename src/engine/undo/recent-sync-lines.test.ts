@@ -49,6 +49,7 @@ describe("a line of recent work for what a sync brought", () => {
     const { items } = await recentWork(replica.context);
     expect(items.map(({ kind, changed }) => [kind, changed])).toEqual([
       ["sync", 2],
+      ["watch", 1],
       ["sync", 2],
       ["baseline", 0],
     ]);

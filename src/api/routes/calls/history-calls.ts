@@ -1,4 +1,5 @@
 import type { RollbackOptions, Selection } from "../../action-api.ts";
+import type { RecentOptions } from "../../recent-api.ts";
 import type { DiffOptions, LogOptions, RestoreOptions, SnapshotOptions, UndoOptions } from "../../workspace-api.ts";
 import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 
@@ -161,7 +162,7 @@ export const recent = defineCall({
   method: "GET",
   path: `${WORKSPACE}/recent`,
   reply: { json: "RecentShape" },
-  ask: (limit?: number) => ({ query: { limit } }),
+  ask: (limit?: number, options: RecentOptions = {}) => ({ query: { limit, ...options } }),
 });
 
 export const changes = defineCall({

@@ -1,4 +1,5 @@
 import type { Selection } from "../../action-api.ts";
+import { RECENT_KINDS } from "../../recent-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { sha256 } from "../../../core/values/hash.ts";
 import { moment, path, word, bool, count, flag, many, paging, paths, text } from "../fields.ts";
@@ -260,8 +261,18 @@ const recent = workspaceRoute(calls.recent, {
   tag,
   role: "reader",
   summary: "What was done lately, newest first",
-  query: z.strictObject({ limit: count("the maximum number of items", { least: 1, most: 1_000 }).optional() }),
-  answer: (on, { query }) => on.recent(query.limit),
+  description: "Runs, turns of agents, edits, operations, snapshots and syncs. All filters that are given must match.",
+  query: z.strictObject({
+    limit: count("the maximum number of items", { least: 1, most: 1_000 }).optional(),
+    actions: flag("add the actions of turns and runs, and actions that changed nothing").optional(),
+    actor: word("only work of this actor, or of this kind of actor, such as `person`").optional(),
+    file: path("only work that changed this path, or a path beneath it").optional(),
+    since: moment("only work after this moment").optional(),
+    kind: z.enum(RECENT_KINDS).describe("only lines of this kind").optional(),
+    session: word("only work of the session whose id begins with this").optional(),
+    grep: text("only work with this text in its summary, or in that of one of its actions", 1_000).optional(),
+  }),
+  answer: (on, { query: { limit, ...options } }) => on.recent(limit, withoutUndefined(options)),
 });
 
 const changes = workspaceRoute(calls.changes, {

@@ -1,17 +1,18 @@
-import { stripVTControlCharacters } from "node:util";
 import { EXIT } from "../../../api/problems.ts";
 import type { SnapshotShape } from "../../../api/shapes.ts";
-import type { RecentItem, RecentShape, WorkspaceApi } from "../../../api/workspace-api.ts";
+import { type RecentItem, type RecentOptions, type RecentShape, RECENT_KINDS } from "../../../api/recent-api.ts";
+import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
+import { timelineLines } from "../../render/timeline.ts";
 import { ago, counted, takenWords } from "../../render/words.ts";
 import { printable, shortened } from "../../../process/printable.ts";
+import { usageError } from "../../../process/usage-error.ts";
 import { standingFolderIfThere } from "../../../process/user-path.ts";
+import { optional } from "../../../util/optional.ts";
 
 const DEFAULT_LIMIT = 20;
-const LONGEST_SUMMARY = 60;
-const SHORTEST_SUMMARY = 16;
 const HINTED_SUMMARY = 30;
 
 const NOTHING_YET = `nothing is recorded here yet
@@ -20,45 +21,16 @@ const NOTHING_YET = `nothing is recorded here yet
   chronicle watch                record changes as they happen
   chronicle -h                   everything else`;
 
-function summaryWidth(context: CommandContext, items: readonly RecentItem[], isWithBack: boolean): number {
-  if (!context.io.out.isTerminal) return LONGEST_SUMMARY;
-  const style = { most: LONGEST_SUMMARY, isWithBack };
-  const others = items.map((item) => recentRow(context, { ...item, summary: "" }, style));
-  const [row = ""] = columns(others, "<<<>")
-    .map((line) => stripVTControlCharacters(line))
-    .sort((a, b) => b.length - a.length);
-  return Math.max(SHORTEST_SUMMARY, Math.min(LONGEST_SUMMARY, context.io.out.columns - row.length - 2));
-}
-
-interface RowStyle {
-  readonly most: number;
-  readonly isWithBack: boolean;
-}
-
-function recentRow(context: CommandContext, item: RecentItem, { most, isWithBack }: RowStyle): string[] {
-  const { paint } = context;
-  const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
-  const command = isWithBack ? paint("cyan", context.worded(item.back)) : "";
-  const back = item.undone === true ? paint("dim", "(undone)") : command;
-  // The row of a snapshot also shows the snapshot's number, with which `restore` restores the snapshot. The command in
-  // the row restores another state: the one before the changes that the snapshot recorded.
-  const kind = item.kind === "snapshot" ? `snapshot ${item.snapshot}` : item.kind;
-  return [ago(item.timestamp, context.io.now()), kind, shortened(printable(item.summary), most), changed, back];
-}
-
 async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
-  const result = await workspace.recent(limit === 0 ? Number.MAX_SAFE_INTEGER : limit);
+  const most = limit === 0 ? Number.MAX_SAFE_INTEGER : limit;
+  const result = await workspace.recent(most, await optionsOf(context, workspace));
   if (context.json) return context.printJson(result);
   const isReader = (await context.meThere())?.role === "reader";
   // The commands that restore or undo are left out in two cases: with `--upstream`, because they only work at the
   // origin, and for a reader, because a reader may not use them.
   const isWithBack = !isUpstream(context) && !isReader;
-  const style = { most: summaryWidth(context, result.items, isWithBack), isWithBack };
-  const rows = result.items.map((item) => recentRow(context, item, style));
-  const { paint } = context;
-  const last = !isWithBack ? "" : "undo it, or restore the state before it (for a baseline: the baseline itself)";
-  const head = ["when", "what", "", "", last].map((text) => paint("dim", text));
-  for (const line of columns([head, ...rows], "<<<>")) context.print(line);
+  if (result.items.length === 0) context.print("nothing that was recorded matches");
+  else for (const line of timelineLines(context, result.items, { isWithBack })) context.print(line);
   if (isReader) return;
   context.print();
   const hints = [
@@ -69,7 +41,22 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
       .map((item) => context.worded(snapshotHint(item))),
     context.worded(HINT),
   ];
-  context.print(paint("dim", isUpstream(context) ? UPSTREAM_HINT : hints.join("; ")));
+  context.print(context.paint("dim", isUpstream(context) ? UPSTREAM_HINT : hints.join("; ")));
+}
+
+/** Returns the filters of the command line. Throws `USAGE` for an unknown kind. */
+async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Promise<RecentOptions> {
+  const { input } = context;
+  const [file, asked] = [input.text("file"), input.text("kind")];
+  const kind = RECENT_KINDS.find((one) => one === asked);
+  if (asked !== undefined && kind === undefined)
+    throw usageError(`there is no kind ${JSON.stringify(asked)}`, `the kinds are ${RECENT_KINDS.join(", ")}`);
+  return {
+    ...(input.flag("actions") ? { actions: true } : {}),
+    ...optional({ actor: input.text("actor"), since: input.text("since"), session: input.text("session") }),
+    ...optional({ kind, grep: input.text("grep") }),
+    ...(file === undefined ? {} : { file: await context.paths(workspace).toWorkspace(file) }),
+  };
 }
 
 const UNDO = "chronicle undo";
@@ -83,8 +70,10 @@ function undoHint(context: CommandContext, { items, undoable }: RecentShape): st
   if (undoable === null) return [];
   const takes = context.worded(`${UNDO} takes back`);
   if (items[0]?.back === UNDO) return [`${takes} the newest of these`];
-  const next = items.find(({ id }) => id === undoable);
+  const next = items.find((item) => item.is_next === true);
   if (next === undefined) return [`${takes} something older than these`];
+  if (next.kind === "turn")
+    return [`${takes} the last action of: ${shortened(printable(next.summary), HINTED_SUMMARY)}`];
   return [`${takes}: ${shortened(printable(takenWords(next)), HINTED_SUMMARY)}`];
 }
 

@@ -1,0 +1,116 @@
+/** What a line of recent work can be about. `edit`: changes that belong to no recorded work. */
+export const RECENT_KINDS = [
+  ...(["baseline", "run", "turn", "action", "edit", "watch", "write", "transaction"] as const),
+  ...(["restore", "undo", "redo", "resolve", "snapshot", "sync"] as const),
+] as const;
+
+export type RecentItemKind = (typeof RECENT_KINDS)[number];
+
+/** The recent history, as `chronicle list` shows it to people. */
+export interface RecentShape {
+  items: RecentItem[];
+  /** The operation that an `undo` without a selection undoes next; `null` if there is none. */
+  undoable: string | null;
+}
+
+/**
+ * One line of `chronicle list`: the baseline, a run, the turn of an agent, an action outside of all turns, a burst of
+ * edits, an operation, a snapshot, or the changes that a sync applied together.
+ */
+export interface RecentItem {
+  kind: RecentItemKind;
+  /**
+   * The id of the work. For a turn, the id of the turn. For a burst of edits, `seq:N`: the moment right before the
+   * burst.
+   */
+  id: string;
+  /** The beginning of the id that people are shown. No other item of the answer has an id with this beginning. */
+  short_id: string;
+  /** The time at which the work ended, or at which its last change was recorded. */
+  timestamp: string;
+  /** The text of the line. For a turn, the summary of its first action. */
+  summary: string;
+  /** The actor, as recorded. For a sync, the id of the other copy. */
+  actor: string;
+  /**
+   * Who did the work. `command`: a run. `replica`, `origin`: another copy of the workspace. `unknown`: several actors may
+   * have made the changes.
+   */
+  who: "agent" | "sub-agent" | "person" | "command" | "replica" | "origin" | "unknown";
+  /** The session of the work: of a turn or an action, that of the agent; of a run, the run itself. */
+  session?: string;
+  /** The number of paths that were changed. */
+  changed: number;
+  /** The changed paths, in path order, collapsed to folders. */
+  paths: RecentPath[];
+  /** The number of changed paths that `paths` neither names nor counts. */
+  more_paths?: number;
+  /**
+   * The number of lines that were added and removed, in all text files among the paths. Omitted if there is no such
+   * file, and if not all of them can be compared quickly. Protected files are not counted.
+   */
+  lines?: { added: number; removed: number };
+  /** The number of actions of a turn. */
+  actions?: number;
+  /** With `actions`: the actions of a turn or a run, the oldest first; at most 200. */
+  beneath?: RecentAction[];
+  /** Of a snapshot, and of edits that a snapshot recorded: the number of the snapshot. */
+  snapshot?: number;
+  /** True while the work goes on. */
+  open?: true;
+  /** True if the work was undone. `undone_by` is the operation that undid it, if it is known. */
+  undone?: boolean;
+  undone_by?: string;
+  /** True if the next `undo` without a selection undoes this item, or the last part of it that is not undone. */
+  is_next?: true;
+  /**
+   * Only for edits that were found later, because nothing watched the folder when they were made: the earlier moment at
+   * which the folder was last looked at as a whole. The edits were made after it, and before `timestamp`.
+   */
+  changed_since?: string;
+  /**
+   * The command that undoes only this item, or that restores the state before it (for a baseline, the baseline itself).
+   * Empty if that state is no longer kept, if the item is undone, and while the work of an agent or a run goes on.
+   */
+  back: string;
+}
+
+/** A changed path of a line of recent work. */
+export interface RecentPath {
+  /** The path; for a folder that stands for several changed paths within it, the path of the folder. */
+  path: string;
+  change: "created" | "modified" | "deleted" | "permissions_changed" | "renamed" | "several";
+  /** The number of changed paths within the folder. Omitted for a single path. */
+  files?: number;
+  /** For a renamed file: its earlier path. */
+  from?: string;
+}
+
+/** An action of a turn or of a run. */
+export interface RecentAction {
+  id: string;
+  timestamp: string;
+  summary: string;
+  actor: string;
+  who: RecentItem["who"];
+  state: "open" | "done" | "failed" | "denied" | "abandoned";
+  changed: number | null;
+  undone?: true;
+}
+
+/** Options of `WorkspaceApi.recent`. All filters that are given must match. */
+export interface RecentOptions {
+  /** Adds `beneath` to turns and runs. Also lists actions outside of turns that changed nothing. */
+  readonly actions?: boolean;
+  /** Only work of this actor, or of this kind of actor (`who`). */
+  readonly actor?: string;
+  /** Only work that changed this path, or a path beneath it. */
+  readonly file?: string;
+  /** Only work after this moment. */
+  readonly since?: string;
+  readonly kind?: RecentItemKind;
+  /** Only work of the session whose id is this text, or begins with it. */
+  readonly session?: string;
+  /** Only work whose text, or the text of one of its actions, contains this text. Upper and lower case are the same. */
+  readonly grep?: string;
+}

@@ -1,0 +1,132 @@
+import { changesOf, type FileRecord } from "../../core/values/file-record.ts";
+import type { LogEvent } from "../../core/values/event.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { indexedFrom } from "../log/history-start.ts";
+import { readRange } from "../log/read-events.ts";
+import { idsOf } from "../facts/own-work.ts";
+import { ownersIn } from "../facts/owners.ts";
+import { noteOwn, type OwnPaths } from "./recent-line.ts";
+import type { RecentView } from "./recent-view.ts";
+
+/** Edits form one burst if the pause between two of them is at most this long, in milliseconds. */
+export const QUIET_MS = 300_000;
+
+/** Changes in a row that belong to no recorded work. */
+export interface Burst {
+  /** `watch`: the edits were recorded while a watch went on. `edit`: a capture found them later. */
+  readonly kind: "edit" | "watch";
+  readonly actor: string;
+  /** The ids of the work that may have made the changes, if the actor is `ambiguous`. */
+  readonly candidates: string;
+  /** The innermost transaction in which the edits were made. */
+  readonly transaction: string | undefined;
+  readonly first: number;
+  last: number;
+  lastTs: string;
+  readonly own: OwnPaths;
+  /** The next event that changed a file and is not of this burst. */
+  next: number;
+}
+
+export interface RecentChanges {
+  /** The own paths of runs, actions, transactions and intents, by id. */
+  readonly byOwner: ReadonlyMap<string, OwnPaths>;
+  /** In the order of the log. */
+  readonly bursts: readonly Burst[];
+}
+
+/**
+ * Reads the changes of files in the view. `borders` has the seqs, ascending, of events at which a burst ends, because
+ * they have lines of their own.
+ */
+export async function changesInView(view: RecentView, borders: readonly number[]): Promise<RecentChanges> {
+  const { context, after, head } = view;
+  const owners = await ownersIn(context);
+  const reader = new ChangeReader(borders, (ids) => owners.around(ids));
+  const from = Math.max(after + 1, (await indexedFrom(context)) ?? 1);
+  for await (const event of readRange(context, from, head)) reader.take(event);
+  return reader;
+}
+
+/** The causes of changes that nobody made in the folder itself: they came with the baseline, or from another copy. */
+const FROM_ELSEWHERE: ReadonlySet<string> = new Set(["baseline", "replica", "merge", "erase"]);
+
+class ChangeReader implements RecentChanges {
+  readonly byOwner = new Map<string, OwnPaths>();
+  readonly bursts: Burst[] = [];
+  readonly #borders: readonly number[];
+  readonly #around: (ids: readonly string[]) => ReadonlySet<string>;
+  readonly #known = new Map<string, ReadonlySet<string>>();
+  #border = 0;
+  #going: Burst | undefined;
+
+  constructor(borders: readonly number[], around: (ids: readonly string[]) => ReadonlySet<string>) {
+    this.#borders = borders;
+    this.#around = around;
+  }
+
+  take(event: LogEvent): void {
+    while ((this.#borders[this.#border] ?? Infinity) < event.seq) {
+      this.#border += 1;
+      this.#going = undefined;
+    }
+    for (const { path, file } of changesOf(event)) {
+      const isEdit = isEditOfNobody(file);
+      if (!isEdit || file.transaction !== undefined) this.#own(path, file, event.seq);
+      if (isEdit) this.#edit(path, file, event);
+      else this.#end(event.seq);
+    }
+  }
+
+  #own(path: WorkspacePath, file: FileRecord, seq: number): void {
+    for (const id of this.#aroundOf(idsOf(file))) {
+      const own: OwnPaths = this.byOwner.get(id) ?? new Map();
+      this.byOwner.set(id, own);
+      noteOwn(own, path, seq);
+    }
+  }
+
+  #aroundOf(ids: readonly string[]): ReadonlySet<string> {
+    const key = ids.join(" ");
+    const known = this.#known.get(key) ?? this.#around(ids);
+    this.#known.set(key, known);
+    return known;
+  }
+
+  #edit(path: WorkspacePath, file: FileRecord, { seq, ts }: LogEvent): void {
+    const kind = file.cause === "watch" ? "watch" : "edit";
+    const candidates = (file.candidates ?? []).join(" ");
+    const { actor, transaction } = file;
+    const last = this.#going;
+    const isSame =
+      last?.kind === kind &&
+      last.actor === actor &&
+      last.candidates === candidates &&
+      last.transaction === transaction &&
+      // If the clock was set back in between, the difference is negative.
+      Math.abs(Date.parse(ts) - Date.parse(last.lastTs)) <= QUIET_MS;
+    if (!isSame) {
+      this.#end(seq);
+      const own: OwnPaths = new Map();
+      this.#going = { kind, actor, candidates, transaction, first: seq, last: seq, lastTs: ts, own, next: Infinity };
+      this.bursts.push(this.#going);
+    }
+    const burst = this.#going as Burst;
+    noteOwn(burst.own, path, seq);
+    burst.last = seq;
+    burst.lastTs = ts;
+  }
+
+  /** Ends the burst, because event `seq` changed a file and is not of the burst. */
+  #end(seq: number): void {
+    const last = this.bursts.at(-1);
+    if (last?.next === Infinity) last.next = seq;
+    this.#going = undefined;
+  }
+}
+
+/** True for a change that belongs to no action, no run and no operation. A watch only records it. */
+function isEditOfNobody({ cause, action, session, intent }: FileRecord): boolean {
+  if (FROM_ELSEWHERE.has(cause) || action !== undefined || intent !== undefined) return false;
+  return session === undefined || cause === "watch";
+}

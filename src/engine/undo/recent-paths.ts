@@ -1,0 +1,199 @@
+import type { RecentItem, RecentPath } from "../../api/recent-api.ts";
+import { type Change, changeType } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { comparePaths, isRoot, parentOf, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import { changeBetween } from "../../core/tree/plan.ts";
+import type { Context } from "../log/context.ts";
+import { shownPath } from "../log/shape.ts";
+import { Patches } from "../read/patches.ts";
+import type { OwnPaths, RecentLine } from "./recent-line.ts";
+
+/** The paths of a line are compared with their earlier states if there are at most this many, and so many on a page. */
+const MOST_COMPARED = 1_000;
+const MOST_COMPARED_ON_PAGE = 3_000;
+
+/** Lines are counted in files of at most this many bytes, and in at most so many files of one line and of a page. */
+const MOST_BYTES = 256 * 1024;
+const MOST_FILES = 20;
+const MOST_FILES_ON_PAGE = 60;
+
+/** The number of paths and folders that a line names. */
+const MOST_NAMED = 6;
+
+type PathsPart = Pick<RecentItem, "changed" | "paths" | "more_paths" | "lines">;
+
+/** Describes the changed paths of the lines of one page. The whole work is bounded. */
+export class PagePaths {
+  readonly #context: Context;
+  readonly #patches: Patches;
+  #comparable = MOST_COMPARED_ON_PAGE;
+  #countable = MOST_FILES_ON_PAGE;
+
+  constructor(context: Context) {
+    this.#context = context;
+    this.#patches = new Patches(context);
+  }
+
+  async of(line: RecentLine): Promise<PathsPart> {
+    const own = await ownPathsOf(this.#context, line);
+    if (own.size > Math.min(MOST_COMPARED, this.#comparable)) {
+      return { changed: line.changed, ...named([...own.keys()].map((path) => ({ path, change: "several" as const }))) };
+    }
+    this.#comparable -= own.size;
+    const changes = await this.#netChanges(own);
+    const shown = withRenames(withoutFolders(changes));
+    const renamed = new Set(shown.flatMap(({ path, from }) => (from === undefined ? [] : [path, from])));
+    const lines = await this.#linesOf(changes.filter(({ path }) => !renamed.has(path)));
+    const changed = line.own === undefined || line.isCounted === true ? line.changed : changes.length;
+    return { changed, ...named(shown), ...(lines === undefined ? {} : { lines }) };
+  }
+
+  async #netChanges(own: OwnPaths): Promise<Change[]> {
+    const { index } = this.#context;
+    const changes: Change[] = [];
+    for (const [path, { first, last }] of own) {
+      const [before, after] = [await index.iterationAt(path, first - 1), await index.iterationAt(path, last)];
+      const change = changeBetween(path, before?.entry, after?.entry);
+      if (change !== undefined) changes.push(change);
+    }
+    return changes.sort((a, b) => comparePaths(a.path, b.path));
+  }
+
+  /** Counts lines. Returns `undefined` if there is nothing to count, or if not everything can be counted quickly. */
+  async #linesOf(changes: readonly Change[]): Promise<RecentItem["lines"]> {
+    const files = changes.filter(isOfText);
+    const isLarge = ({ before, after }: Change): boolean => Math.max(before?.size ?? 0, after?.size ?? 0) > MOST_BYTES;
+    if (files.length > Math.min(MOST_FILES, this.#countable) || files.some(isLarge)) return undefined;
+    this.#countable -= files.length;
+    const lines = { added: 0, removed: 0 };
+    let counted = 0;
+    for (const change of files) {
+      const part = await this.#patchOf(change);
+      if (part === undefined || part.too_large === true || part.no_room === true) return undefined;
+      if (part.patch === undefined) continue;
+      counted += 1;
+      countLines(part.patch, lines);
+    }
+    return counted === 0 ? undefined : lines;
+  }
+
+  /** Returns `undefined` if a content is gone. */
+  async #patchOf(change: Change): Promise<Awaited<ReturnType<Patches["of"]>> | undefined> {
+    try {
+      return await this.#patches.of(change);
+    } catch (error) {
+      const isGone = error instanceof ChronicleError && ["PRUNED", "ERASED", "BLOB_MISSING"].includes(error.code);
+      if (isGone) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Returns the own paths of a line, also if it has no list of them. */
+export async function ownPathsOf(context: Context, line: RecentLine): Promise<OwnPaths> {
+  if (line.own !== undefined) return line.own;
+  const paths = await context.index.touched(line.fromSeq, line.seq);
+  return new Map(paths.map((path) => [path, { first: line.fromSeq + 1, last: line.seq }]));
+}
+
+function isOfText({ before, after }: Change): boolean {
+  const isFile = before?.kind === "file" || after?.kind === "file";
+  return isFile && before?.hash !== after?.hash && before?.class === undefined && after?.class === undefined;
+}
+
+function countLines(patch: string, lines: { added: number; removed: number }): void {
+  let isInHunk = false;
+  for (const line of patch.split("\n")) {
+    if (line.startsWith("@@")) isInHunk = true;
+    else if (line.startsWith("diff ")) isInHunk = false;
+    else if (isInHunk && line.startsWith("+")) lines.added += 1;
+    else if (isInHunk && line.startsWith("-")) lines.removed += 1;
+  }
+}
+
+/** A changed path, before it is shown. */
+interface NamedPath {
+  readonly path: WorkspacePath;
+  readonly change: RecentPath["change"];
+  readonly from?: WorkspacePath;
+}
+
+/** Leaves out folders that were made or removed together with paths within them. */
+function withoutFolders(changes: readonly Change[]): Change[] {
+  const around = new Set(changes.map(({ path }) => parentOf(path)));
+  const isFolder = ({ before, after }: Change): boolean => (after ?? before)?.kind === "dir";
+  return changes.filter((one) => !isFolder(one) || !around.has(one.path));
+}
+
+/** Joins a deleted and a created file with the same content to one renamed file. */
+function withRenames(changes: readonly Change[]): NamedPath[] {
+  const gone = new Map<string, WorkspacePath[]>();
+  for (const { path, before, after } of changes)
+    if (after === undefined && isWorthy(before)) gone.set(before.hash, [...(gone.get(before.hash) ?? []), path]);
+  const from = new Map<WorkspacePath, WorkspacePath>();
+  for (const { path, before, after } of changes) {
+    if (before !== undefined || !isWorthy(after)) continue;
+    const earlier = gone.get(after.hash)?.shift();
+    if (earlier !== undefined) from.set(path, earlier);
+  }
+  const renamed = new Set(from.values());
+  return changes.flatMap((change): NamedPath[] => {
+    const { path } = change;
+    const earlier = from.get(path);
+    if (earlier !== undefined) return [{ path, change: "renamed", from: earlier }];
+    return renamed.has(path) ? [] : [{ path, change: changeType(change) }];
+  });
+}
+
+/** True for a file whose content can tell it from others. Many files are empty. */
+function isWorthy(entry: Change["before"]): entry is NonNullable<Change["before"]> & { readonly hash: string } {
+  return entry?.kind === "file" && entry.size > 0 && entry.hash !== undefined;
+}
+
+/** Names the paths, or the folders that hold them if there are too many. */
+function named(all: readonly NamedPath[]): Pick<RecentItem, "paths" | "more_paths"> {
+  const groups = all.length <= MOST_NAMED ? all.map((one) => [one]) : groupsOf(all);
+  const shown = groups.slice(0, MOST_NAMED);
+  const rest = groups.slice(MOST_NAMED).reduce((sum, one) => sum + one.length, 0);
+  return { paths: shown.map(shapeOf), ...(rest === 0 ? {} : { more_paths: rest }) };
+}
+
+/** Groups paths by the first folder in which they differ. */
+function groupsOf(all: readonly NamedPath[]): NamedPath[][] {
+  const common = commonFolder(all.map(({ path }) => path));
+  const depth = common === undefined ? 0 : partsOf(common).length;
+  const groups = [
+    ...Map.groupBy(all, ({ path }) =>
+      partsOf(path)
+        .slice(0, depth + 1)
+        .join("/"),
+    ).values(),
+  ];
+  return groups.length <= MOST_NAMED || common === undefined ? groups : [[...all]];
+}
+
+function shapeOf(group: readonly NamedPath[]): RecentPath {
+  const [only, second] = group;
+  if (only === undefined || second === undefined) {
+    const { path = "" as WorkspacePath, change = "several", from } = only ?? {};
+    return { path: shownPath(path), change, ...(from === undefined ? {} : { from: shownPath(from) }) };
+  }
+  const folder = commonFolder(group.map(({ path }) => path)) ?? parentOf(only.path);
+  const kinds = new Set(group.map(({ change }) => change));
+  const change = kinds.size === 1 ? only.change : "several";
+  return { path: shownPath(folder), change, files: group.length };
+}
+
+/** Returns the deepest folder that holds all paths; `undefined` if that is no folder below a root. */
+function commonFolder(paths: readonly WorkspacePath[]): WorkspacePath | undefined {
+  const [first] = paths;
+  if (first === undefined) return undefined;
+  let folder = parentOf(first);
+  for (const path of paths) while (!isRoot(folder) && !path.startsWith(`${folder}/`)) folder = parentOf(folder);
+  const isCommon = folder !== ROOT && paths.every((path) => path.startsWith(`${folder}/`));
+  return isCommon ? folder : undefined;
+}
+
+function partsOf(path: WorkspacePath): string[] {
+  return path.split("/");
+}

@@ -1,0 +1,317 @@
+import type { RecentItem, RecentOptions } from "../../api/recent-api.ts";
+import { quoteCommand } from "../../core/shell/quote-command.ts";
+import type { Context } from "../log/context.ts";
+import { historyStart } from "../log/history-start.ts";
+import { doneIntents } from "../log/intents.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { listSessions } from "../actions/session.ts";
+import type { LoggedAction, Session } from "../facts/actions.ts";
+import type { LoggedOperation } from "../facts/logged-operation.ts";
+import { actionsEver, activeTransactions, allTransactions } from "../facts/transactions.ts";
+import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
+import { isUndone, listOperations, stackOf } from "./operations.ts";
+import { type Burst, changesInView, type RecentChanges } from "./recent-changes.ts";
+import { backTo, burstsOfSnapshots, lineOfBurst, type WholeLook } from "./recent-edits.ts";
+import { type RecentLine, type Who, whoOf } from "./recent-line.ts";
+import { isStateGone } from "./recent-state.ts";
+import { syncLines } from "./recent-syncs.ts";
+import { isOfTurn, shapeOfAction, turnLines } from "./recent-turns.ts";
+import type { RecentView } from "./recent-view.ts";
+import type { Step } from "./step.ts";
+import { countChanges } from "./transaction.ts";
+
+export interface Story {
+  /** The newest line first. */
+  readonly lines: readonly RecentLine[];
+  readonly operations: readonly LoggedOperation[];
+  /** True if the view is the whole history. */
+  readonly isWhole: boolean;
+}
+
+interface Facts {
+  readonly view: RecentView;
+  readonly operations: readonly LoggedOperation[];
+  readonly stack: ReturnType<typeof stackOf>;
+  readonly sessions: readonly Session[];
+  readonly snapshots: readonly Snapshot[];
+  readonly actions: readonly LoggedAction[];
+  readonly looks: readonly WholeLook[];
+  readonly isUndone: (operation: string) => boolean;
+}
+
+/** Returns everything that happened in the view, as lines. `most`: the number of lines that the caller needs. */
+export async function storyIn(
+  view: RecentView,
+  { actions: isWithIdle = false, most }: RecentOptions & { readonly most: number },
+): Promise<Story> {
+  const { context, after } = view;
+  const facts = await factsOf(view);
+  const { operations, snapshots } = facts;
+  const borders = [
+    ...snapshots.filter(isOfItsOwn).map(({ seq }) => seq),
+    ...operations.filter(({ isPart }) => isPart !== true).map(({ toSeq }) => toSeq),
+  ].sort((a, b) => a - b);
+  const changes = await changesInView(view, borders);
+  const lines: RecentLine[] = [
+    ...snapshotAndEditLines(facts, changes),
+    ...(await operationLines(facts, changes)),
+    ...openRunLines(facts, changes),
+    ...turnLines(context, facts.actions, { ...facts, after, changes, isWithIdle }),
+    ...(isWithIdle ? idleLines(facts) : []),
+    ...(await transactionLines(context, changes)),
+  ];
+  addAll(lines, await syncLines(context, { between: lines.map(({ seq }) => seq), most }));
+  const newest = lines.filter(({ seq }) => seq > after).sort((a, b) => b.seq - a.seq);
+  return { lines: newest, operations, isWhole: after === 0 };
+}
+
+async function factsOf(view: RecentView): Promise<Facts> {
+  const { context } = view;
+  const operations = await listOperations(context);
+  const stack = stackOf(operations);
+  const sessions = await listSessions(context);
+  const snapshots = await listSnapshots(context);
+  const byId = new Map(operations.map((one) => [one.id, one]));
+  const undone = (id: string): boolean => {
+    const operation = byId.get(id);
+    return operation !== undefined && isUndone(operation, stack);
+  };
+  const actions = await actionsEver(context);
+  return {
+    view,
+    operations,
+    stack,
+    sessions,
+    snapshots,
+    actions,
+    looks: looksOf(snapshots, sessions),
+    isUndone: undone,
+  };
+}
+
+/** Returns the moments at which the whole folder was looked at, in the order of the log. */
+function looksOf(snapshots: readonly Snapshot[], sessions: readonly Session[]): WholeLook[] {
+  const looks: WholeLook[] = snapshots.map(({ seq, ts }) => ({ seq, ts }));
+  for (const { kind, fromSeq, seq, started, ended } of sessions) {
+    if (kind === "agent") continue;
+    looks.push({ seq: fromSeq, ts: started });
+    if (ended !== null) looks.push({ seq, ts: ended });
+  }
+  return looks.sort((a, b) => a.seq - b.seq);
+}
+
+/** True for a snapshot that gets a line of its own, because it belongs to no session and was not compacted away. */
+function isOfItsOwn(snapshot: Snapshot): boolean {
+  return snapshot.session === undefined && snapshot.compactedBy === undefined;
+}
+
+function snapshotAndEditLines({ view, snapshots, looks }: Facts, { bursts }: RecentChanges): RecentLine[] {
+  const { context, after } = view;
+  const own = snapshots.filter(isOfItsOwn);
+  const of = burstsOfSnapshots(own, bursts);
+  const lines: RecentLine[] = [];
+  const taken = new Set<Burst>();
+  for (const snapshot of own) {
+    const burst = of.get(snapshot.id);
+    if (burst !== undefined) taken.add(burst);
+    if (snapshot.cause !== "before-session") lines.push(lineOfSnapshot(context, snapshot, burst));
+    else if (burst !== undefined) lines.push(lineOfBurst(context, burst, { after, looks }, snapshot));
+  }
+  for (const burst of bursts)
+    // The line of a transaction counts the edits in it.
+    if (!taken.has(burst) && burst.transaction === undefined) lines.push(lineOfBurst(context, burst, { after, looks }));
+  return lines;
+}
+
+function lineOfSnapshot(context: Context, snapshot: Snapshot, burst: Burst | undefined): RecentLine {
+  const { name, message, cause, seq, actor } = snapshot;
+  const isBaseline = cause === "baseline";
+  const named = [name, message].filter((text) => text !== undefined).join(": ");
+  const entries = `${snapshot.entries} ${snapshot.entries === 1 ? "path" : "paths"}`;
+  return {
+    kind: isBaseline ? "baseline" : "snapshot",
+    id: snapshot.id,
+    seq,
+    fromSeq: (burst?.first ?? seq) - 1,
+    timestamp: snapshot.ts,
+    summary: isBaseline ? `baseline of ${entries}` : named || "snapshot",
+    actor,
+    who: whoOf(actor),
+    changed: burst?.own.size ?? 0,
+    own: burst?.own ?? new Map(),
+    more: async () => ({
+      snapshot: snapshot.number,
+      ...(isBaseline
+        ? { changed: snapshot.changed ?? snapshot.entries, back: `chronicle restore ${snapshot.number}` }
+        : await beforeSnapshot(context, snapshot, burst)),
+    }),
+  };
+}
+
+/** Returns the command that restores the state before the edits that a snapshot was made of. */
+async function beforeSnapshot(
+  context: Context,
+  { seq, changed }: Snapshot,
+  burst: Burst | undefined,
+): Promise<Pick<RecentItem, "back"> & Partial<RecentItem>> {
+  const start = await historyStart(context);
+  // The log no longer has the edits, so the snapshot's own count is shown.
+  if (start !== undefined && seq < start.seq) return { back: "", changed: changed ?? 0 };
+  return { back: await backTo(context, burst?.first ?? seq) };
+}
+
+async function operationLines(facts: Facts, { byOwner }: RecentChanges): Promise<RecentLine[]> {
+  const { view, operations, snapshots, actions } = facts;
+  const { context } = view;
+  const alone = operations.filter((one) => one.isPart !== true);
+  const last = alone.findLast(({ selective }) => selective?.isNothing !== true);
+  const actors = await actorsOf(context);
+  const byId = new Map(actions.map((one) => [one.id, one]));
+  return alone.flatMap((one): RecentLine[] => {
+    const action = byId.get(one.id);
+    if (one.kind === "action" && action !== undefined && isOfTurn(action)) return [];
+    const { actor, who, session } = doerOf(one, { action, actors });
+    const own = ["run", "action", "transaction"].includes(one.kind) ? { own: byOwner.get(one.id) ?? new Map() } : {};
+    return [
+      {
+        kind: one.kind,
+        id: one.id,
+        seq: one.toSeq,
+        fromSeq: one.fromSeq,
+        timestamp: one.ended ?? one.started,
+        summary: one.summary,
+        ...{ actor, who, session, changed: one.changed, isCounted: true },
+        ...own,
+        more: async () => {
+          const snapshot = snapshots.find((taken) => taken.session === one.id);
+          const undone = isUndone(one, facts.stack);
+          return {
+            ...(snapshot === undefined ? {} : { snapshot: snapshot.number }),
+            ...(undone ? { undone: true } : {}),
+            back: (await isStateGone(context, one.fromSeq))
+              ? ""
+              : wayBack({ operation: one, stack: facts.stack }, one === last),
+          };
+        },
+        ...(one.kind === "run" ? { beneath: () => beneathRun(facts, one.id) } : {}),
+      },
+    ];
+  });
+}
+
+const MOST_BENEATH = 200;
+
+function beneathRun({ actions, isUndone: undone }: Facts, run: string): ReturnType<NonNullable<RecentLine["beneath"]>> {
+  const own = actions.filter((one) => one.run === run).slice(0, MOST_BENEATH);
+  return own.map((one) => shapeOfAction(one, undone));
+}
+
+interface Doer {
+  readonly actor: string;
+  readonly who: Who;
+  readonly session?: string | undefined;
+}
+
+function doerOf(
+  { id, kind }: LoggedOperation,
+  { action, actors }: { readonly action: LoggedAction | undefined; readonly actors: ReadonlyMap<string, string> },
+): Doer {
+  if (action !== undefined) {
+    const { actor, recursionDepth, session } = action;
+    return { actor, who: whoOf(actor, recursionDepth), session };
+  }
+  const actor = actors.get(id) ?? "";
+  return kind === "run" ? { actor, who: "command", session: id } : { actor, who: whoOf(actor) };
+}
+
+/** Returns the actors of runs, transactions and intents, by id. */
+async function actorsOf(context: Context): Promise<ReadonlyMap<string, string>> {
+  const actors = new Map<string, string>();
+  for (const { id, actor } of [...(await listSessions(context)), ...(await allTransactions(context))])
+    actors.set(id, actor);
+  for (const { id, intent } of await doneIntents(context)) actors.set(id, intent.actor);
+  return actors;
+}
+
+/** Returns lines for the runs that go on. A run within another one has no line of its own. */
+function openRunLines({ sessions, view }: Facts, { byOwner }: RecentChanges): RecentLine[] {
+  const open = sessions.filter(
+    (one) => one.kind === "run" && one.state === "running" && one.within.run === undefined && one.ended === null,
+  );
+  return open.map(({ id, actor, command, started, fromSeq }) => {
+    const own = byOwner.get(id) ?? new Map();
+    return {
+      kind: "run",
+      id,
+      seq: view.head,
+      fromSeq,
+      timestamp: started,
+      summary: quoteCommand(command),
+      ...{ actor, who: "command", session: id },
+      changed: own.size,
+      own,
+      more: async () => ({ open: true, back: "" }),
+    };
+  });
+}
+
+/** Returns lines for the actions outside of turns that changed nothing. Such an action is no operation. */
+function idleLines({ actions, operations, view }: Facts): RecentLine[] {
+  const known = new Set(operations.map(({ id }) => id));
+  const idle = actions.filter((one) => !isOfTurn(one) && one.run === undefined && !known.has(one.id));
+  return idle.map((one) => ({
+    kind: "action",
+    id: one.id,
+    seq: one.lastSeq,
+    fromSeq: one.fromSeq,
+    timestamp: one.ended ?? one.ts,
+    summary: one.summary,
+    ...{ actor: one.actor, who: whoOf(one.actor, one.recursionDepth), session: one.session },
+    changed: one.changed ?? 0,
+    own: new Map(),
+    more: async () => ({
+      ...(one.state === "open" ? { open: true as const } : {}),
+      back: (await isStateGone(view.context, one.fromSeq)) ? "" : `chronicle restore seq:${one.fromSeq}`,
+    }),
+  }));
+}
+
+/**
+ * Returns the command that reverses an operation:
+ * - `redo` for an undo, and `undo` for a redo. The operation must be the last one that did anything, and the command
+ *   must reverse exactly this operation.
+ * - For any other operation that can be undone, its undo.
+ * - In all other cases, a restore of the state before the operation.
+ */
+function wayBack({ operation, stack }: Pick<Step, "operation" | "stack">, isLast: boolean): string {
+  const { id, kind, fromSeq, target, selective } = operation;
+  const next = { undo: stack.redoable.at(-1), redo: stack.undoable.at(-1) };
+  if (isLast && kind === "undo" && next.undo === (selective === undefined ? target : id)) return "chronicle redo";
+  if (isLast && kind === "redo" && next.redo === target) return "chronicle undo";
+  if (kind === "undo" || kind === "redo" || !stack.undoable.includes(id)) return `chronicle restore seq:${fromSeq}`;
+  return stack.undoable.at(-1) === id ? "chronicle undo" : `chronicle undo ${id.slice(0, 8)}`;
+}
+
+async function transactionLines(context: Context, { byOwner }: RecentChanges): Promise<RecentLine[]> {
+  return (await activeTransactions(context))
+    .filter(({ parent }) => parent === undefined)
+    .map((one) => ({
+      kind: "transaction" as const,
+      id: one.id,
+      seq: one.fromSeq + 1,
+      fromSeq: one.fromSeq,
+      timestamp: one.startedAt,
+      summary: `${one.name ?? `transaction ${one.id.slice(0, 8)}`} (open)`,
+      actor: one.actor,
+      who: whoOf(one.actor),
+      session: one.session,
+      changed: 0,
+      isCounted: true,
+      own: byOwner.get(one.id) ?? new Map(),
+      more: async () => ({
+        open: true as const,
+        changed: await countChanges(context, one),
+        back: `chronicle transaction rollback ${one.id.slice(0, 8)}`,
+      }),
+    }));
+}

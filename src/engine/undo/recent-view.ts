@@ -1,0 +1,48 @@
+import type { EventRow, IndexStore } from "../../storage/index-store.ts";
+import type { Context } from "../log/context.ts";
+import { Memo } from "../log/memo.ts";
+
+/** The newest events of a history, as if older records did not exist. */
+export interface RecentView {
+  /** The context, whose `index.records` returns only records with an event in the window, and unfinished records. */
+  readonly context: Context;
+  /** The window has all events after this one. 0: the window is the whole history. */
+  readonly after: number;
+  readonly head: number;
+}
+
+/**
+ * Returns a view of the history in which only the events after event `after` count. Reading the records of the view
+ * costs as much as the window is long, and not as much as the history is long.
+ *
+ * The view is for lists, because it is not complete: work whose last event is before the window is missing. Work that
+ * was finished within the window is there as a whole, because the last event of a record has all of its facts.
+ */
+export async function recentView(context: Context, after: number): Promise<RecentView> {
+  const head = (await context.index.head()).seq;
+  if (after <= 0) return { context, after: 0, head };
+  const rows = await lastRows(context.index, after, head);
+  const records = async (prefix: string): Promise<readonly EventRow[]> => {
+    const found = rows.filter((row) => row.recordId.startsWith(prefix) && row.op !== "delete");
+    const known = new Set(found.map((row) => row.recordId));
+    const open = (await context.index.openRecords(prefix)).filter((row) => !known.has(row.recordId));
+    return [...open, ...found].sort((a, b) => a.seq - b.seq);
+  };
+  const index = new Proxy(context.index, {
+    get: (target, key) => {
+      if (key === "records") return records;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+  // The caches of the history must not be filled with what a part of it says.
+  return { context: { ...context, index, memo: new Memo() }, after, head };
+}
+
+/** Returns the last row of each record that has an event after event `after`, except records of files. */
+async function lastRows(index: IndexStore, after: number, head: number): Promise<EventRow[]> {
+  const last = new Map<string, EventRow>();
+  for (const row of await index.events({ from: after + 1, to: head }))
+    if (!row.recordId.startsWith("file")) last.set(row.recordId, row);
+  return [...last.values()];
+}
