@@ -13,6 +13,7 @@ import { describeMachine } from "./lib/machine.ts";
 import { parseBenchOptions } from "./lib/options.ts";
 import { machineLine, resultTable, type Report } from "./lib/print.ts";
 import { openScratch } from "./lib/scratch.ts";
+import { longList } from "./long-list.ts";
 import { manyReplicas } from "./many-replicas.ts";
 import { millionEvents } from "./million-events.ts";
 import { nothingChanged } from "./nothing-changed.ts";
@@ -55,6 +56,7 @@ const BENCHES: readonly Bench[] = [
   hookLatency,
   actionSession,
   millionEvents,
+  longList,
   peakMemoryBench,
   serveRead,
   serveWrite,

@@ -90,12 +90,28 @@ export async function actionById(context: Context, id: string): Promise<LoggedAc
   return seen?.lastSeq === row.seq ? seen : actionOfEvent(await readEvent(context, row));
 }
 
+const decoded = memoKey<Map<number, LoggedAction>>("decoded actions");
+
+/** Makes the context keep every action that is read in it. Only for a context that lives as long as one request. */
+export function keepActions({ memo }: Pick<Context, "memo">): void {
+  memo.set(decoded, new Map());
+}
+
+/** Returns the actions in the state that these events record, in their order. */
+export async function actionsOfRows(context: Context, rows: readonly EventRow[]): Promise<LoggedAction[]> {
+  const known = context.memo.get(decoded);
+  if (known === undefined) return (await readEvents(context, rows)).map(actionOfEvent);
+  const unread = rows.filter((row) => !known.has(row.seq));
+  for (const event of await readEvents(context, unread)) known.set(event.seq, actionOfEvent(event));
+  return rows.flatMap((row) => known.get(row.seq) ?? []);
+}
+
 /** Returns all actions that still have a snapshot, oldest first. */
 export async function listActions(context: Context): Promise<LoggedAction[]> {
   const pruning = await pruningInForce(context);
   const rows = await context.index.records(PREFIX);
   const wanted = pruning === undefined ? rows : await unprunedRows(context, rows, pruning);
-  const actions = (await readEvents(context, wanted)).map(actionOfEvent);
+  const actions = await actionsOfRows(context, wanted);
   return actions.filter(({ fromSeq }) => keepsAction(pruning, fromSeq)).sort((a, b) => a.seq - b.seq);
 }
 

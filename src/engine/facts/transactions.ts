@@ -4,10 +4,10 @@ import { decodeTransaction, type TransactionRecord } from "../../core/records/tr
 import { meantBy } from "../../core/values/meant-by.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import { leastOf } from "../../util/long-lists.ts";
-import { actionOfEvent, listActions, type LoggedAction } from "./actions.ts";
+import { actionsOfRows, listActions, type LoggedAction } from "./actions.ts";
 import type { Context } from "../log/context.ts";
 import { isElsewhere, mayHaveOwner } from "../log/owner-process.ts";
-import { readEvent, readEvents } from "../log/read-events.ts";
+import { readEvent } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
 
 const PREFIX = "transaction:";
@@ -88,7 +88,7 @@ export async function actionsEver(context: Context): Promise<readonly LoggedActi
 /** Returns the actions that have an event after event `seq`, including all actions that began after it. */
 export async function actionsAfter(context: Context, seq: number): Promise<LoggedAction[]> {
   const rows = (await context.index.records("action:")).filter((row) => row.seq > seq);
-  return (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
+  return (await actionsOfRows(context, rows)).sort((a, b) => a.seq - b.seq);
 }
 
 /**

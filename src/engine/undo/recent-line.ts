@@ -1,5 +1,6 @@
 import type { RecentAction, RecentItem, RecentItemKind } from "../../api/recent-api.ts";
 import { claimedName } from "../../core/records/actor-name.ts";
+import { RecentMap } from "../../util/recent-map.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 
 export type Who = RecentItem["who"];
@@ -44,9 +45,17 @@ export function noteOwn(own: OwnPaths, path: WorkspacePath, seq: number): void {
   else known.last = seq;
 }
 
+/** Whether a name is that of a person. To find that out takes long for a list of many lines. */
+const persons = new RecentMap<string, boolean>(256);
+
 /** Returns who stands behind the name of an actor. `depth`: the number of agents, runs and actions around the work. */
 export function whoOf(actor: string, depth = 0): Who {
   if (actor === "ambiguous") return "unknown";
-  if (claimedName(actor) !== undefined) return "person";
+  let isPerson = persons.get(actor);
+  if (isPerson === undefined) {
+    isPerson = claimedName(actor) !== undefined;
+    persons.put(actor, isPerson);
+  }
+  if (isPerson) return "person";
   return depth > 0 ? "sub-agent" : "agent";
 }

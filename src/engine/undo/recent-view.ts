@@ -1,5 +1,6 @@
 import type { EventRow, IndexStore } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
+import { keepActions } from "../facts/actions.ts";
 import { Memo } from "../log/memo.ts";
 
 /** The newest events of a history, as if older records did not exist. */
@@ -36,7 +37,9 @@ export async function recentView(context: Context, after: number): Promise<Recen
     },
   });
   // The caches of the history must not be filled with what a part of it says.
-  return { context: { ...context, index, memo: new Memo() }, after, head };
+  const inView = { ...context, index, memo: new Memo() };
+  keepActions(inView);
+  return { context: inView, after, head };
 }
 
 /** Returns the last row of each record that has an event after event `after`, except records of files. */

@@ -2,6 +2,7 @@ import type { RecentItem, RecentOptions, RecentShape } from "../../api/recent-ap
 import type { Context } from "../log/context.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 import { isWithin } from "../../core/values/path.ts";
+import { greatestOf } from "../../util/long-lists.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { listOperations, stackOf } from "./operations.ts";
 import { ownPathsOf, PagePaths } from "./recent-paths.ts";
@@ -10,7 +11,7 @@ import { recentView, type RecentView } from "./recent-view.ts";
 import { type Story, storyIn } from "./recent-story.ts";
 
 /** The number of events that are read first. A list reads more of them, page by page, until it has enough lines. */
-const FIRST_WINDOW = 1_000;
+const FIRST_WINDOW = 600;
 
 /** The factor by which the window grows. */
 const GROWTH = 4;
@@ -90,9 +91,15 @@ async function matching(context: Context, lines: readonly RecentLine[], wanted: 
   const found: RecentLine[] = [];
   for (const line of lines) {
     if (found.length >= wanted.limit) break;
-    if (line.seq > wanted.bound && (await isMeant(context, line, wanted.options))) found.push(line);
+    if (lastChange(line) > wanted.bound && (await isMeant(context, line, wanted.options))) found.push(line);
   }
   return found;
+}
+
+/** Returns the last event of the work at which something changed. An event that only ends the work does not count. */
+function lastChange({ kind, seq, own }: RecentLine): number {
+  const isMark = kind === "snapshot" || kind === "baseline";
+  return isMark || own === undefined || own.size === 0 ? seq : greatestOf([...own.values()].map(({ last }) => last));
 }
 
 async function isMeant(context: Context, line: RecentLine, options: RecentOptions): Promise<boolean> {
