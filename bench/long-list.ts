@@ -17,7 +17,7 @@ import { FileEventLog } from "../src/storage/files/file-event-log.ts";
 import { storeLayout } from "../src/storage/layout.ts";
 import { amountFor, type Bench } from "./lib/bench.ts";
 
-const ACTIONS = Number(process.env["TLN"] ?? 100_000);
+const ACTIONS = 100_000;
 const BATCH = 1_500;
 const FILES = 200;
 /** Each turn has so many actions. */
@@ -137,7 +137,13 @@ function draftsOf(n: number, fromSeq: number, entry: Entry): EventDraft[] {
   const open: ActionRecord = {
     ...{ state: "open", type: "write_file", summary: `write_file: ${path}`, scope: "paths", paths: [path] },
     files: [{ path, iteration: iteration - 1, absent: false }],
-    ...{ missing: [], outside: [], actor: "agent-of-the-bench", session: "bench", turn: `turn-${Math.floor(n / TURN)}` },
+    ...{
+      missing: [],
+      outside: [],
+      actor: "agent-of-the-bench",
+      session: "bench",
+      turn: `turn-${Math.floor(n / TURN)}`,
+    },
     ...{ previous: "", pid: null, fromSeq, pinned: false, coverage: coverageOf([]) },
     ...{ started: ts, ended: null, changed: null, omittedChanges: [] },
   };

@@ -1,10 +1,24 @@
-/** What a line of recent work can be about. `edit`: changes that belong to no recorded work. */
-export const RECENT_KINDS = [
+/** What a line of recent work is about. `edit`: changes that belong to no recorded work. */
+export type RecentItemKind =
+  | "baseline"
+  | "run"
+  | "turn"
+  | "action"
+  | "edit"
+  | "watch"
+  | "write"
+  | "transaction"
+  | "restore"
+  | "undo"
+  | "redo"
+  | "resolve"
+  | "snapshot"
+  | "sync";
+
+export const RECENT_KINDS: readonly RecentItemKind[] = [
   ...(["baseline", "run", "turn", "action", "edit", "watch", "write", "transaction"] as const),
   ...(["restore", "undo", "redo", "resolve", "snapshot", "sync"] as const),
-] as const;
-
-export type RecentItemKind = (typeof RECENT_KINDS)[number];
+];
 
 /** The recent history, as `chronicle list` shows it to people. */
 export interface RecentShape {

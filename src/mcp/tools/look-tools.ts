@@ -36,8 +36,8 @@ const listHistory = defineTool({
   name: "list_history",
   title: "List recent work",
   description:
-    "Lists what was done to the files of this workspace, newest first: agents' actions, commands that were run, restores, " +
-    "undos and snapshots, each with its id and a way to undo it or to restore the state before it. Use it to see all that happened; for " +
+    "Lists what was done to the files of this workspace, newest first: agents' turns and actions, commands that were run, " +
+    "people's edits, restores, undos and snapshots, each with its id and a way to undo it or to restore the state before it. Use it to see all that happened; for " +
     "the single edits of an agent, use list_actions.",
   input: z.strictObject({ limit: limit(20, 100) }),
   output: { items: z.array(output.recent) },
