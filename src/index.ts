@@ -26,4 +26,5 @@ export type * from "./api/record-api.ts";
 export type * from "./api/shapes.ts";
 export type * from "./api/store-api.ts";
 export type * from "./api/sync-api.ts";
+export type * from "./api/recent-api.ts";
 export type * from "./api/workspace-api.ts";
