@@ -135,14 +135,22 @@ export async function* privateContents(
       const named = bytes === undefined ? [] : blobsOfGit(bytes);
       for (const hash of [git.plan, ...named]) if (!erasures.license(hash, seq)) yield { hash, where, seq };
     }
-    if (aside === undefined || !isKeptAt(aside, now)) continue;
-    yield { hash: aside.plan, where, seq };
-    const bytes = await blobs.get(aside.plan);
-    const left = bytes === undefined ? [] : erasures.leftAside(aside.plan, decodePlan(bytes));
-    for (const { path, before, after } of left) {
-      for (const hash of [before?.hash, after?.hash])
-        if (hash !== undefined && !erasures.license(hash, seq)) yield { hash, where, seq, path };
-    }
+    if (aside !== undefined && isKeptAt(aside, now)) yield* keptAside(blobs, aside, { erasures, seq, where });
+  }
+}
+
+/** Yields the plan of kept-aside files, and the contents that it names, without erased ones. */
+async function* keptAside(
+  blobs: Pick<BlobStore, "get">,
+  { plan }: Aside,
+  { erasures, seq, where }: Pick<HistoryNeeds, "erasures"> & Pick<PrivateContents, "seq" | "where">,
+): AsyncGenerator<PrivateContent> {
+  yield { hash: plan, where, seq };
+  const bytes = await blobs.get(plan);
+  const left = bytes === undefined ? [] : erasures.leftAside(plan, decodePlan(bytes));
+  for (const { path, before, after } of left) {
+    for (const hash of [before?.hash, after?.hash])
+      if (hash !== undefined && !erasures.license(hash, seq)) yield { hash, where, seq, path };
   }
 }
 
