@@ -42,7 +42,8 @@ export interface RecentItem {
   short_id: string;
   /** The time at which the work ended, or at which its last change was recorded. */
   timestamp: string;
-  /** The text of the line. For a turn, the summary of its first action. */
+  /** The text of the line. For a turn, the first line of its prompt; the summary of its first action, if no prompt is kept, and for agents
+   * and readers. */
   summary: string;
   /** The actor, as recorded. For a sync, the id of the other copy. */
   actor: string;

@@ -1,9 +1,8 @@
 import { stripVTControlCharacters } from "node:util";
 import type { RecentAction, RecentItem, RecentPath } from "../../api/recent-api.ts";
-import { type Format, printable, shortened } from "../../process/printable.ts";
+import { type Format, type Paint, printable, shortened } from "../../process/printable.ts";
 import { localMinute } from "../../process/local-zone.ts";
 import { groupedDigits } from "../../util/grouped-digits.ts";
-import type { CommandContext } from "../support/context.ts";
 import { columns } from "./columns.ts";
 import { ago, counted } from "./words.ts";
 
@@ -27,6 +26,14 @@ const COLOURS: Readonly<Record<RecentItem["who"], Format>> = {
   unknown: "red",
 };
 
+/** The surroundings in which the list is shown. */
+export interface TimelineContext {
+  readonly paint: Paint;
+  /** Adds the global options of the command line to a command. */
+  readonly worded: (text: string) => string;
+  readonly io: { readonly out: { readonly isTerminal: boolean; readonly columns: number }; readonly now: () => number };
+}
+
 /** Decides which columns the list of recent work has, and how wide they are. */
 interface Layout {
   readonly isWithBack: boolean;
@@ -48,7 +55,7 @@ interface Row {
 
 /** Returns the lines of the list of recent work, with a heading. They fit the terminal, if the output is one. */
 export function timelineLines(
-  context: CommandContext,
+  context: TimelineContext,
   items: readonly RecentItem[],
   { isWithBack }: { readonly isWithBack: boolean },
 ): string[] {
@@ -85,7 +92,7 @@ function mapRow(row: Row, map: (text: string) => string): Row {
 
 /** Returns the widths that are left for the texts and the paths on a terminal. */
 function freeWidths(
-  context: CommandContext,
+  context: TimelineContext,
   items: readonly RecentItem[],
   layout: Layout,
 ): Pick<Layout, "summary" | "paths"> {
@@ -111,12 +118,12 @@ function lengthOf(text: string): number {
   return [...stripVTControlCharacters(text)].length;
 }
 
-function rowsOf(context: CommandContext, item: RecentItem, layout: Layout): Row[] {
+function rowsOf(context: TimelineContext, item: RecentItem, layout: Layout): Row[] {
   const beneath = item.beneath ?? [];
   return [rowOf(context, item, layout), ...beneath.map((one) => rowOfAction(context, one, layout))];
 }
 
-function rowOf(context: CommandContext, item: RecentItem, layout: Layout): Row {
+function rowOf(context: TimelineContext, item: RecentItem, layout: Layout): Row {
   const { paint } = context;
   const now = context.io.now();
   const isUndone = item.undone === true;
@@ -134,7 +141,7 @@ function rowOf(context: CommandContext, item: RecentItem, layout: Layout): Row {
 }
 
 /** Returns a row of the list for an action of a turn or of a run. */
-function rowOfAction(context: CommandContext, action: RecentAction, { summary }: Layout): Row {
+function rowOfAction(context: TimelineContext, action: RecentAction, { summary }: Layout): Row {
   const { paint } = context;
   const state = action.state === "done" ? "" : ` (${action.state})`;
   const what = shortened(`  · ${printable(action.summary)}${state}`, summary);
@@ -188,13 +195,13 @@ function pathText({ path, files, from, change }: RecentPath): string {
   return change === "deleted" ? `${shown} (gone)` : shown;
 }
 
-function linesText({ paint }: CommandContext, { lines }: RecentItem): string {
+function linesText({ paint }: TimelineContext, { lines }: RecentItem): string {
   if (lines === undefined) return "";
   const added = paint("green", `+${groupedDigits(lines.added)}`);
   return `${added} ${paint("red", `−${groupedDigits(lines.removed)}`)}`;
 }
 
-function backText(context: CommandContext, item: RecentItem, { isWide }: Layout): string {
+function backText(context: TimelineContext, item: RecentItem, { isWide }: Layout): string {
   if (item.undone === true)
     return item.undone_by === undefined ? "(undone)" : `(undone by ${item.undone_by.slice(0, 8)})`;
   if (item.open === true && item.back === "") return "(goes on)";

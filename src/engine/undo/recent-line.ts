@@ -32,6 +32,8 @@ export interface RecentLine {
   readonly operations?: readonly string[];
   /** The texts in which `grep` looks. Default: the summary. */
   readonly texts?: readonly string[];
+  /** Reads the title, if the work may have one: what a person had asked for. */
+  readonly title?: () => Promise<string | undefined>;
   /** Reads the remaining fields of the item. `short`: the beginning of the id that people are shown. */
   readonly more: (short: string) => Promise<Pick<RecentItem, "back"> & Partial<RecentItem>>;
   /** The actions of the line, the oldest first. */

@@ -2,6 +2,7 @@ import { isRestored } from "../../core/records/omitted-change.ts";
 import type { RecentAction } from "../../api/recent-api.ts";
 import { optional } from "../../util/optional.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
+import { titleOfTurn } from "../facts/turns.ts";
 import type { LoggedAction, Session } from "../facts/actions.ts";
 import type { Context } from "../log/context.ts";
 import type { RecentChanges } from "./recent-changes.ts";
@@ -44,17 +45,12 @@ function hasDone({ state, changed, omittedChanges }: LoggedAction): boolean {
   return state === "open" || changed !== 0 || omittedChanges.some(isRestored);
 }
 
-/** Returns the title of a turn. This is the place for what the person asked for, once that is recorded. */
-function titleOf([first]: readonly TurnAction[]): string {
-  return first?.summary ?? "";
-}
-
 function lineOfTurn(
   context: Context,
   own: readonly TurnAction[],
   { changes, isUndone, isCut }: TurnsInView & { readonly isCut: boolean },
 ): RecentLine {
-  const [{ turn, session, actor }] = own as readonly [TurnAction];
+  const [{ turn, session, actor, summary }] = own as readonly [TurnAction];
   const paths = mergedOwn(own.flatMap(({ id }) => changes.byOwner.get(id) ?? []));
   const last = own.toSorted((a, b) => a.lastSeq - b.lastSeq).at(-1);
   const fromSeq = leastOf(own.map((one) => one.fromSeq));
@@ -67,7 +63,7 @@ function lineOfTurn(
     seq: last?.lastSeq ?? fromSeq,
     fromSeq,
     timestamp: last?.ended ?? last?.ts ?? "",
-    summary: titleOf(own),
+    summary,
     texts: own.map(({ summary }) => summary),
     actor,
     who: whoOf(actor, leastOf(own.map(({ recursionDepth }) => recursionDepth))),
@@ -76,6 +72,7 @@ function lineOfTurn(
     own: paths,
     isCut,
     operations: own.map(({ id }) => id),
+    title: async () => (session === undefined ? undefined : titleOfTurn(context, { session, turn })),
     more: async (short) => ({
       actions: own.length,
       ...(isOpen ? { open: true as const } : {}),

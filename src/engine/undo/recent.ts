@@ -108,7 +108,8 @@ async function isMeant(context: Context, line: RecentLine, options: RecentOption
   if (kind !== undefined && line.kind !== kind) return false;
   if (session !== undefined && line.session?.startsWith(session) !== true) return false;
   const asked = grep?.toLowerCase();
-  const texts = [line.summary, ...(line.texts ?? [])];
+  const title = asked === undefined ? undefined : await line.title?.();
+  const texts = [title ?? "", line.summary, ...(line.texts ?? [])];
   if (asked !== undefined && !texts.some((text) => text.toLowerCase().includes(asked))) return false;
   if (file === undefined) return true;
   const path = parseGivenPath(file);
@@ -131,7 +132,8 @@ async function answer(context: Context, { story, lines, options }: Page): Promis
     const { back, ...more } = await line.more(short);
     const ids = line.operations ?? [line.id];
     const by = more.undone === true ? ids.map((id) => undoneBy.get(id)).find((id) => id !== undefined) : undefined;
-    const { kind, id, timestamp, summary, actor, who, session } = line;
+    const { kind, id, timestamp, actor, who, session } = line;
+    const summary = (await line.title?.()) ?? line.summary;
     items.push({
       ...{ kind, id, short_id: short, timestamp, summary, actor, who },
       ...(session === undefined ? {} : { session }),
