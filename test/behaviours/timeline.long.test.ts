@@ -74,6 +74,18 @@ describe("the timeline lists everything that happened", () => {
     expect((await workspace.recent()).items.find(({ kind }) => kind === "turn")?.undone).toBeUndefined();
   });
 
+  it("a turn by what the person had asked, but not for agents", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    await workspace.startTurn({ session: "s", turn: "t", actor: "claude", prompt: "\nTidy up the parser\nplease" });
+    await write(workspace, project, { path: "a", text: "1\n", session: "s", turn: "t" });
+    expect((await workspace.recent()).items[0]).toMatchObject({ kind: "turn", summary: "Tidy up the parser" });
+    expect(kinds((await workspace.recent(20, { grep: "the PARSER" })).items)).toEqual(["turn"]);
+    const agent = workspace.as({ role: "agent" });
+    expect((await agent.recent()).items[0]).toMatchObject({ kind: "turn", summary: "write_file: a" });
+    expect((await agent.recent(20, { grep: "the parser" })).items).toEqual([]);
+  });
+
   it("edits: bursts that a pause or other work divides, and when they were found and made at the latest", async () => {
     await using project = new Project();
     const workspace = await project.init();

@@ -78,7 +78,7 @@ it("list prints for each snapshot a command that restores the state before it, a
   box.write("f", "3\n");
   await box.must(["snapshot"]);
   const { stdout } = await box.must(["list"]);
-  const [, before = ""] = /snapshot 1 {2}good {2,}1 change {2}chronicle (restore \S+)\n/.exec(stdout) ?? [];
+  const [, before = ""] = /snapshot 1: good {2,}f .* chronicle (restore \S+)\n/.exec(stdout) ?? [];
   const [, to = ""] = /chronicle (restore 2) goes to snapshot 2; /.exec(stdout) ?? [];
   await box.must(before.split(" "));
   expect(readFileSync(join(box.project, "f"), "utf8")).toBe("1\n");
