@@ -2,7 +2,7 @@ import type { RecentItem, RecentOptions, RecentShape } from "../../api/recent-ap
 import type { Context } from "../log/context.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 import { isWithin } from "../../core/values/path.ts";
-import { greatestOf } from "../../util/long-lists.ts";
+import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { listOperations, stackOf } from "./operations.ts";
 import { ownPathsOf, PagePaths } from "./recent-paths.ts";
@@ -57,7 +57,7 @@ async function widened(context: Context, { view, story, lines, bound, limit }: F
   const missing = await firstMissing(context, view, story);
   if (missing !== undefined) return Math.max(0, missing - 1);
   if (head - after >= LONGEST_WINDOW || !lines.some((one) => isCut(one, after))) return undefined;
-  return Math.max(0, Math.min(longer, ...lines.map(({ fromSeq }) => fromSeq)));
+  return Math.max(0, Math.min(longer, leastOf(lines.map(({ fromSeq }) => fromSeq))));
 }
 
 function isCut({ isCut: may, fromSeq }: RecentLine, after: number): boolean {
