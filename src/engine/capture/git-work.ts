@@ -23,6 +23,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import type { KeepContent } from "../../worktree/git-states.ts";
+import { addAll } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
 import { mayKeep } from "./keep-aside.ts";
@@ -135,7 +136,7 @@ export async function gitChangesOf(context: Context, owner: GitOwner): Promise<G
           if (change === undefined) continue;
           const safe = await withObjects(context, kept, change);
           found.push(safe.change);
-          told.push(...safe.notes);
+          addAll(told, safe.notes);
         }
         return { changes: found, drafts: await draftsOf(context, batch, owner.id, found), notes: told };
       }),
@@ -272,7 +273,7 @@ export async function recordGit(context: Context, id: string, changes: readonly 
         for (const one of changes) {
           const safe = await withObjects(context, contents, one);
           found.push(safe.change);
-          notes.push(...safe.notes);
+          addAll(notes, safe.notes);
         }
         return { changes: found, drafts: await draftsOf(context, batch, id, found), notes };
       }),
