@@ -76,12 +76,13 @@ describe("Truth: a folder that was removed and made again", () => {
 });
 
 describe("Truth: a workspace without a folder", () => {
-  it("is not adopted, and the command in the hint restores its present files into a folder", async () => {
+  it("is not adopted by a folder with other files, as the hint says, and its files can be restored elsewhere", async () => {
     using box = new Sandbox();
     const id = (await box.must(["workspaces", "create", "site"])).stdout.trim();
     await box.must(["-w", id, "put", "index.html", "-"], { input: "hi\n" });
+    box.write("other.txt", "not of the workspace\n");
     const refused = await box.call(["init", "--adopt", id]);
-    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining(`-w ${id} restore now --to DIR`)]);
+    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("give it an empty folder")]);
     await box.must(["-w", id, "restore", "now", "--to", "../out"]);
     expect(existsSync(join(box.folder, "out/index.html"))).toBe(true);
   });

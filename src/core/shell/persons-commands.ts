@@ -62,6 +62,9 @@ export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   ["snapshot", ({ options }) => options.has("--on-record")],
   // An agent with an operator's token could ask a server for everything that is refused here.
   ["token", ({ operands }) => /^(?:create|revoke)$/.test(operands[0]?.text ?? "")],
+  // An archive can bring another key, and contents that agents are not shown.
+  ["export", ({ options }) => ["--with-key", "--with-protected", "--with-private"].some((name) => options.has(name))],
+  ["import", ({ options }) => !options.has("--from")],
   // An installed watch outlives the agent, and runs outside of its sandbox.
   ["watch", ({ options }) => options.has("--install") || options.has("--uninstall")],
 ]);
@@ -317,7 +320,7 @@ export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
     "-C -w --directory --workspace --store --remote --token-file --wait " +
     "--summary --network-events --note -m --message --name --on-record --match --reason " +
     "--keep-last --keep-hourly --keep-daily --keep-weekly --keep-monthly --keep-yearly --keep-within " +
-    "--max-snapshots --max-age-days --min-age-hours --role --replica --expires"
+    "--max-snapshots --max-age-days --min-age-hours --role --replica --expires --from --folder --as --to"
   ).split(" "),
 );
 
@@ -344,7 +347,8 @@ export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
       ...(given.operands[0]?.text === "backup" ? given.operands.slice(1) : []),
     ]),
   ],
-  ["import", verb("--from --folder", (given) => valuesOf(given, "--folder"))],
+  ["import", verb("--from --folder --as --to", (given) => valuesOf(given, "--folder --to"))],
+  ["export", { valued: new Set(), places: ({ operands }) => operands }],
   [
     "serve",
     verb(

@@ -54,7 +54,7 @@ it("a pruning keeps the state at which an open watch began, and `recent` lists t
   expect(floor).toBeGreaterThan(began);
   await recording.stop();
   const watch = (await workspace.recent()).items.find(({ kind }) => kind === "watch");
-  expect(watch?.back).toMatch(/^chronicle restore [0-9a-zA-Z]{8}$/);
+  expect(watch?.back).toMatch(/^chronicle restore (?:seq:\d+|[0-9a-zA-Z]{8})$/);
   await workspace.restore(watch?.back.split(" ").at(-1) ?? "");
   expect([project.read("a.txt"), existsSync(project.at("b.txt"))]).toEqual(["before", false]);
   await workspace.close();

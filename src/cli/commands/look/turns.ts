@@ -8,6 +8,7 @@ import { columns } from "../../render/columns.ts";
 import { numbersOf, pathsOfTurn, turnTitle } from "../../render/turns.ts";
 import { ago } from "../../render/words.ts";
 import type { CommandContext } from "../../support/context.ts";
+import { greatestOf } from "../../../util/long-lists.ts";
 
 const DEFAULT_LIMIT = 20;
 const LONGEST_TITLE = 60;
@@ -65,7 +66,7 @@ function turnLines(context: CommandContext, all: readonly TurnShape[], shown: (p
 /** Returns the number of characters that remain for titles beside the other columns. */
 function titleWidth({ io }: CommandContext, others: readonly string[]): number {
   if (!io.out.isTerminal) return LONGEST_TITLE;
-  const widest = Math.max(0, ...others.map((line) => stripVTControlCharacters(line).length));
+  const widest = Math.max(0, greatestOf(others.map((line) => stripVTControlCharacters(line).length)));
   return Math.max(SHORTEST_TITLE, Math.min(LONGEST_TITLE, io.out.columns - widest - 2));
 }
 

@@ -11,7 +11,7 @@ async function after(...words: string[]) {
 
 describe("the completions after the words", () => {
   it.each<[string[], string[], boolean]>([
-    [["re"], ["redo", "resolve", "restore", "rebuild", "record", "replicate"], false],
+    [["re"], ["redo", "rewind", "resolve", "restore", "rebuild", "record", "replicate"], false],
     [["--json", "und"], ["undo"], false],
     [["-C", ""], [], true],
     [["-C", "dir", "st"], ["status"], false],
