@@ -86,6 +86,8 @@ describe("status says first whether anybody records now", () => {
     const { pid, process: child } = await watching(box);
     expect(await firstLine(box)).toMatch(new RegExp(`^recording: watch since \\d\\d:\\d\\d \\(pid ${pid}\\)$`));
     child.kill("SIGSTOP");
+    // The kernel stops a process a moment after the signal was sent.
+    await vi.waitUntil(async () => !(await firstLine(box)).startsWith("recording:"), soon);
     expect(await firstLine(box)).toMatch(
       new RegExp(`^NOT RECORDING: process ${pid}, .* is stopped; .*kill -CONT ${pid}`),
     );

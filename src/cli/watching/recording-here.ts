@@ -32,6 +32,9 @@ export async function recordingHere(
   return withRecorders(own, [...others, ...(isWatched ? [] : idleWatches(context.io, workspace.path))]);
 }
 
+/** A server ends itself for a client with a newer version. A look at the recorders must not end one of them. */
+const NO_VERSION = "0";
+
 /** Asks the store's server. A server that ends when it is idle only notes which paths change, and records nothing. */
 async function serverOf(context: CommandContext, workspace: string): Promise<RecorderShape[]> {
   const { io, input } = context;
@@ -40,7 +43,7 @@ async function serverOf(context: CommandContext, workspace: string): Promise<Rec
   const disk = new NodeDisk();
   const run = runFolder(disk, { env: io.env, home, uid: ownUid() });
   if (disk.lstat(run.address) === undefined || !isOwnAddress(disk, run, ownUid())) return [];
-  if ((await whoAnswers(run.address, io.version))?.stays !== true) return [];
+  if ((await whoAnswers(run.address, NO_VERSION))?.stays !== true) return [];
   const { createClient } = await import("../../client/create-node-client.ts");
   return orNone(async () => {
     const client = createClient({ url: `unix:${run.address}`, commandHints: true });

@@ -114,7 +114,8 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   // Until the session's record names the kept-aside contents, the lease protects them from the collector.
   using _lease = await context.blobs.lease();
   const { entries, aside } = await keepAside(context, before.omitted);
-  const { git, notes } = await keepGit(context);
+  const { git, notes: ofGit } = await keepGit(context);
+  const notes = [...(options.notes ?? []), ...ofGit];
   const kept = { ...before, entries };
   if (options.rollbackOnFailure !== true)
     return {
