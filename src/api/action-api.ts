@@ -107,8 +107,8 @@ export interface ActionsOf {
 }
 
 /**
- * A selection of work. At most one field is given. Exception: a turn may be given together with its session and its
- * actor. `turn: "last"` selects the last turn that changed something. If no turn changed anything, it selects the last
+ * A selection of work. At most one field is given, with two exceptions: a turn may be given together with its session
+ * and its actor, and `file` may be added to any other field. `turn: "last"` selects the last turn that changed something. If no turn changed anything, it selects the last
  * turn. For an undo, it selects the last turn of which something is left to undo, so that each such undo goes one turn
  * further back. An undo throws `NOT_FOUND` if there is no such turn.
  */
@@ -118,7 +118,7 @@ export interface Selection {
   readonly turn?: string;
   readonly session?: string;
   readonly actor?: string;
-  /** Every change to this path, or to paths beneath it. */
+  /** Every change to this path, or to paths beneath it. With another field: only that work on the path. */
   readonly file?: string;
   /** Every change after this moment, also people's own edits. */
   readonly since?: string;

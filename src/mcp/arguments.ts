@@ -1,5 +1,6 @@
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import type { Selection } from "../api/action-api.ts";
+import { isOneSelection } from "../api/selection-fields.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import * as z from "zod";
 
@@ -58,8 +59,8 @@ export function pathsIn(
 }
 
 /**
- * The arguments that select work. A call may give at most one of them, or a turn with its session or actor;
- * `selectionOf` refuses other combinations.
+ * The arguments that select work. A call may give at most one of them, or a turn with its session or actor. `file` may
+ * be added. `selectionOf` refuses other combinations.
  */
 export const selectionShape = {
   action: actionId.optional(),
@@ -69,7 +70,11 @@ export const selectionShape = {
   ).optional(),
   session: named("an agent's session, as list_actions shows it").optional(),
   actor: named("everything that this actor did, for example `agent` or `human`").optional(),
-  file: path.describe("every recorded change of this path, or of paths beneath it").optional(),
+  file: path
+    .describe(
+      "every recorded change of this path, or of paths beneath it; with another argument: only that work on the path",
+    )
+    .optional(),
   since: moment.describe("every change after this moment: how long ago (`10m`), or a time in ISO-8601").optional(),
   to: moment
     .describe(
@@ -84,15 +89,14 @@ const KEYS = ["action", "turn", "session", "actor", "file", "since", "to", "rewi
 type Given = { readonly [key in (typeof KEYS)[number]]?: string | undefined };
 
 /**
- * Returns the selection of the given arguments; `undefined` if none is given. Throws `USAGE` if several are given, except
- * for a turn with its session or actor.
+ * Returns the selection of the given arguments; `undefined` if none is given. Throws `USAGE` if they cannot be given
+ * together.
  */
 export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | undefined {
   const named = KEYS.filter((key) => given[key] !== undefined);
-  const ofTurn: readonly string[] = named.includes("turn") ? ["session", "actor"] : [];
-  if (named.filter((key) => !ofTurn.includes(key)).length > 1) {
+  if (!isOneSelection(named)) {
     throw new ChronicleError("USAGE", `only one of ${KEYS.join(", ")} can be given, not ${named.join(" and ")}`, {
-      hint: "give only the one that you mean",
+      hint: "give only the one that you mean; `file` can be added to each of them",
     });
   }
   if (named.length === 0) return undefined;

@@ -73,7 +73,7 @@ export const UNDO: CommandSpec = {
     "writing to a path, or the path changes during " +
     "the undo, the path is left and named, everything else is taken back, and the exit code is 1; the path can " +
     "be undone later by the operation's id. With --action, --turn, --session, --actor, --file, --since or --to, " +
-    "exactly that work is taken back, in the same way. (For --session, a run is a " +
+    "exactly that work is taken back, in the same way. --file can be added to each of the others. (For --session, a run is a " +
     "session with the id of the run.) --turn last is the last turn of which something is left to take back, so that each " +
     "such undo goes one turn further; with --session or --actor, it is a turn of that session or actor. --to takes " +
     "back the named run, action, turn or restore and all recorded work after it (for a moment: after the moment), and " +
@@ -92,6 +92,7 @@ export const UNDO: CommandSpec = {
     { line: "chronicle undo --turn last", why: "the agent's last turn, and nobody else's work; again: the one before" },
     { line: "chronicle undo 4b62", why: "one run (list shows them); what was edited since stays" },
     { line: "chronicle undo --to 4b62", why: "this run and all work after it; your own edits stay" },
+    { line: "chronicle undo --actor codex --file src/parser.ts", why: "only what Codex did to one file" },
     { line: "chronicle undo --dry-run", why: "see it first" },
     { line: "chronicle redo", why: "and forward again" },
   ],

@@ -9,7 +9,11 @@ export const SELECTION_OPTIONS: readonly OptionSpec[] = [
   },
   { flags: "--session <id>", description: "the work of a run, a watch or an agent's session", completes: "session" },
   { flags: "--actor <name>", description: "the work of one actor" },
-  { flags: "--file <path>", description: "everybody's work on this path and beneath it", completes: "path" },
+  {
+    flags: "--file <path>",
+    description: "everybody's work on this path and beneath it; with another option, only that work on the path",
+    completes: "path",
+  },
   { flags: "--since <moment>", description: "everybody's work since a moment (10m, 3, seq:40)", completes: "moment" },
   {
     flags: "--to <moment>",

@@ -9,6 +9,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { cameFromOrigin, type FileRecord } from "../../core/values/file-record.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
+import { isOneSelection } from "../../api/selection-fields.ts";
 import { actionById, findAction, type LoggedAction } from "../facts/actions.ts";
 import { everyTurn, theTurn } from "../facts/turns.ts";
 import { unitWith } from "../log/database-units.ts";
@@ -31,8 +32,8 @@ const SELECTORS = ["action", "turn", "session", "actor", "file", "since", "to", 
 type Selector = (typeof SELECTORS)[number];
 
 /**
- * Returns the given selector; `undefined` if there is none. Throws `USAGE` if several are given, or if one is empty.
- * Exception: a turn may be given together with its session and its actor.
+ * Returns the given selector; `undefined` if there is none. If a file narrows the work of another selector, returns the
+ * other one. Throws `USAGE` if the selectors cannot be given together (`isOneSelection`), or if one is empty.
  */
 export function selectorOf(selection: Selection): { readonly by: Selector; readonly value: string } | undefined {
   const given = SELECTORS.flatMap((by) => {
@@ -42,14 +43,12 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
   const empty = given.find(({ value }) => value === "");
   if (empty !== undefined)
     throw new ChronicleError("USAGE", `the ${empty.by} is empty`, { hint: "give its id or name" });
-  const ofTurn = selection.turn === undefined ? [] : ["session", "actor"];
-  const [only, second] = given.filter(({ by }) => !ofTurn.includes(by));
-  if (second !== undefined) {
+  if (!isOneSelection(given.map(({ by }) => by))) {
     throw new ChronicleError("USAGE", `give only one of ${given.map((one) => one.by).join(" and ")}`, {
-      hint: "select the work in one way: by action, turn (of a session or actor), session, actor, file, since, to or rewind",
+      hint: "select the work in one way: by action, turn (of a session or actor), session, actor, since, to or rewind, each also with a file",
     });
   }
-  return only;
+  return given.find(({ by }) => by === "turn") ?? given.find(({ by }) => by !== "file") ?? given[0];
 }
 
 export interface ChosenWork extends Work {
@@ -70,7 +69,34 @@ export interface ChosenWork extends Work {
 export async function workOf(context: Context, selection: Selection): Promise<ChosenWork> {
   const given = selectorOf(selection);
   if (given === undefined) throw new ChronicleError("USAGE", "no work was selected", { hint: SAY });
-  const { by, value } = given;
+  const work = await workBy(context, given, selection);
+  return given.by === "file" ? work : narrowed(context, work, selection);
+}
+
+/**
+ * Returns only the part of the work that changed `file`, or paths beneath it. Returns the work itself if no file is
+ * given. Kept-aside files and the state of git belong to no recorded path, so the part has none of them.
+ */
+export async function narrowed<W extends Work>(
+  context: Context,
+  work: W,
+  { file }: Pick<Selection, "file">,
+): Promise<W> {
+  if (file === undefined) return work;
+  const { path, isMeant } = await fileNamed(context, file);
+  const where = ` in ${shownPath(path)}`;
+  return {
+    ...work,
+    label: `${work.label}${where}`,
+    ...(work.known === undefined ? {} : { known: `${work.known}${where}` }),
+    isOwn: (record, at, seq) => isMeant(at) && work.isOwn(record, at, seq),
+    keepers: [],
+  };
+}
+
+type Given = NonNullable<ReturnType<typeof selectorOf>>;
+
+async function workBy(context: Context, { by, value }: Given, selection: Selection): Promise<ChosenWork> {
   switch (by) {
     case "action":
       return workOfOne(context, await findAction(context, value));
@@ -402,9 +428,7 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
  * database, all files of that database are included.
  */
 async function workOnFile(context: Context, given: string): Promise<ChosenWork> {
-  const [path] = (await pathsOnRecord(context, given)) ?? [];
-  if (path === undefined) throw new ChronicleError("NOT_FOUND", "no file was named");
-  const unit = await unitWith(context, path);
+  const { path, isMeant } = await fileNamed(context, given);
   const baseline = (await listSnapshots(context))[0];
   const starts = [baseline?.stateSeq ?? 0];
   const label = `file ${shownPath(path)}`;
@@ -413,10 +437,21 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
     ...(await spanFrom(context, starts)),
     ...(await lostOf(context, `what was changed in ${shownPath(path)}`, starts)),
     everything: true,
-    isOwn: (_, at) => isWithin(at, path) || unit.includes(at),
+    isOwn: (_, at) => isMeant(at),
     actions: [],
     mayBe: new Set(),
   };
+}
+
+/** Returns the named path, and a test for the paths that are meant: the path, what is beneath it, and its database. */
+async function fileNamed(
+  context: Context,
+  given: string,
+): Promise<{ readonly path: WorkspacePath; readonly isMeant: (path: WorkspacePath) => boolean }> {
+  const [path] = (await pathsOnRecord(context, given)) ?? [];
+  if (path === undefined) throw new ChronicleError("NOT_FOUND", "no file was named");
+  const unit = await unitWith(context, path);
+  return { path, isMeant: (at) => isWithin(at, path) || unit.includes(at) };
 }
 
 /**

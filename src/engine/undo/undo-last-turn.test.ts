@@ -75,7 +75,7 @@ it("with a session or an actor, it is about the turns of that session or actor",
   expect((await workspace.changes({ turn: "last", session: "session-a" })).selection).toBe("turn a2");
   expect(await labels({ session: "session-b", actor: "codex" })).toBe("turn b1");
   await expect(workspace.undo({ session: "session-a", actor: "claude" })).rejects.toMatchObject({ code: "USAGE" });
-  await expect(workspace.undo({ turn: "last", file: "keep" })).rejects.toMatchObject({ code: "USAGE" });
+  await expect(workspace.undo({ turn: "last", since: "baseline" })).rejects.toMatchObject({ code: "USAGE" });
 });
 
 it("passes over a turn whose work is gone already, or of which only a folder with others' files is left", async () => {

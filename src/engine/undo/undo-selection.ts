@@ -24,7 +24,7 @@ import {
   type Work,
 } from "../facts/own-work.ts";
 import { ownersIn } from "../facts/owners.ts";
-import { withoutSightings, type ChosenWork, lastTurnWith, selectorOf, workOf } from "./selection.ts";
+import { withoutSightings, type ChosenWork, lastTurnWith, narrowed, selectorOf, workOf } from "./selection.ts";
 import { planInversion, type Inversion } from "./invert-operation.ts";
 import { invertWork } from "./invert-work.ts";
 import { coveredBy, type Covering, isUndoneWithAround, undoneBy, whatIsLeft } from "../facts/undone-events.ts";
@@ -52,7 +52,7 @@ export async function undoSelection(
  */
 async function atOneMoment(context: Context, options: UndoOptions): Promise<UndoOptions> {
   if (options.to !== undefined) {
-    const { label } = await workOf(context, options);
+    const { label } = await workOf(context, { to: options.to });
     return { ...options, to: label.slice("to ".length) };
   }
   if (options.since === undefined) return options;
@@ -73,7 +73,8 @@ async function lastTurn(
   { unrecorded }: Pick<Present, "unrecorded">,
 ): Promise<ChosenWork> {
   const taken = undoneBy(await listOperations(context), await ownersIn(context));
-  return lastTurnWith(context, options, async (work) => {
+  const found = await lastTurnWith(context, options, async (whole) => {
+    const work = await narrowed(context, whole, options);
     const left = await whatIsLeft(context, work, taken);
     if (left === "named") return false;
     const pending = await pendingOf(context, work, unrecorded);
@@ -84,6 +85,7 @@ async function lastTurn(
     const plan = await invertWork(context, groups, { unrecorded, back: own.back });
     return plan.changes.length + plan.unmerged.length > 0 || plan.skipped.some(({ reason }) => reason !== "not-empty");
   });
+  return narrowed(context, found, options);
 }
 
 export interface UndoWork {

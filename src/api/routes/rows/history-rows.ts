@@ -6,6 +6,7 @@ import { moment, path, word, bool, count, flag, many, paging, paths, text } from
 import { workspaceRoute, type WorkspaceRoute, needsMachine, withoutUndefined } from "../row.ts";
 import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
 import * as z from "zod";
+import { isOneSelection } from "../../selection-fields.ts";
 import * as calls from "../calls/history-calls.ts";
 
 const tag = "history";
@@ -178,7 +179,7 @@ const restore = workspaceRoute(calls.restore, {
     on.restore(when, { ...options, ...withoutUndefined({ dryRun: dry_run, keepMtime: keep_mtime }) }),
 });
 
-/** The fields of a selection of work. At most one of them is given, or a turn with its session and its actor. */
+/** The fields of a selection of work. `isOneSelection` says which of them can be given together. */
 const selectionFields = {
   action: word("an action's id, the beginning of the id, or the agent's own id of the tool call").optional(),
   turn: word(
@@ -187,7 +188,9 @@ const selectionFields = {
   ).optional(),
   session: word("an agent's session").optional(),
   actor: word("everything that this actor did").optional(),
-  file: path("every change to this path, or to paths beneath it").optional(),
+  file: path(
+    "every change to this path, or to paths beneath it; with another field: only that work on the path",
+  ).optional(),
   since: moment("every change after this moment, also people's own edits").optional(),
   to: moment(
     "all recorded work after this moment, without people's own edits; the id of work or of a turn: from this work on",
@@ -312,9 +315,7 @@ export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
 ];
 
 function selectionOf(given: Selection): Selection {
-  const named = Object.keys(given);
-  // A turn may be given with its session and its actor.
-  const ofTurn = given.turn === undefined ? [] : ["session", "actor"];
-  if (named.filter((key) => !ofTurn.includes(key)).length <= 1) return given;
+  const named = Object.keys(given) as (keyof Selection)[];
+  if (isOneSelection(named)) return given;
   throw new ChronicleError("USAGE", `only one of these can be given: ${named.join(", ")}`);
 }
