@@ -25,6 +25,11 @@ export interface UndoneEvents {
   readonly holds: (seq: number, record: FileRecord, path: WorkspacePath) => boolean;
   /** Returns the spans of the undos that undid this event of a file. */
   readonly by: (seq: number, record: FileRecord, path: WorkspacePath) => readonly SeqSpan[];
+  /**
+   * True if the undo of selected work with this id is in force at the path: no redo brought back what it wrote there,
+   * and no later undo reversed it. Unlike `by`, this includes paths where the undo met a conflict.
+   */
+  readonly isInForceAt: (undo: string, path: WorkspacePath) => boolean;
 }
 
 /** An undo with its own span, and the paths at which it is in force. */
@@ -100,6 +105,10 @@ export function undoneBy(
       }),
       ...ofWork.flatMap((undo) => (tookAt(undo, seq, path) ? [undo.own] : [])),
     ],
+    isInForceAt: (id, path) => {
+      const undo = parts.get(id);
+      return undo !== undefined && isInForceAt(undo, path);
+    },
   };
 }
 

@@ -443,6 +443,9 @@ async function redoOf(
  * - Another undo in force undid events of the path, too.
  * - No undo in force undid events of the path, because an earlier redo brought them back. Such a path is returned only
  *   if this undo alone still undoes events of another path, where that redo met a conflict.
+ *
+ * An event that did not merge (`met`) counts as undone while the undo is in force at its path, because a part of the
+ * path's changes may have merged.
  */
 async function pathsNotHeld(
   context: Context,
@@ -454,8 +457,9 @@ async function pathsNotHeld(
   for (const [first, last] of [...took, ...met]) {
     for await (const { seq, record, path } of fileEvents(context, { fromSeq: first - 1, toSeq: last })) {
       const undos = taken.by(seq, record, path);
-      if (undos.length === 0) free.add(path);
-      else if (isHeldOnlyBy(undo, undos)) own.add(path);
+      const isInPart = undos.length === 0 && holdsSeq(met, seq) && taken.isInForceAt(undo.id, path);
+      if (isInPart || isHeldOnlyBy(undo, undos)) own.add(path);
+      else if (undos.length === 0) free.add(path);
       else others.add(path);
     }
   }

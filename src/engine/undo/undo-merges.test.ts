@@ -222,3 +222,95 @@ describe("a plain undo of paths that were edited since", () => {
     expect([project.read("dir"), project.read("g")]).toEqual(["a file\n", "g\n"]);
   });
 });
+
+describe("the redo of an undo that merged a file in part, and changed other files", () => {
+  const TWELVE = Array.from({ length: 12 }, (_, i) => `${i + 1}\n`).join("");
+  const TURN = { session: "s", turn: "t1", actor: "claude" };
+
+  /**
+   * An agent changes two lines of each of these files, and creates `new`. Then a person edits the line after the second
+   * one, so that the undo of the second line does not merge.
+   */
+  async function partly(project: Project, paths: readonly string[]): Promise<WorkspaceApi> {
+    for (const path of paths) project.write(path, TWELVE);
+    const workspace = await project.init();
+    await workspace.action({ type: "write_file", payload: { paths: [...paths, "new"] }, ...TURN }, () => {
+      for (const path of paths) {
+        edit(project, path, "2\n", "two\n");
+        edit(project, path, "8\n", "eight\n");
+      }
+      project.write("new", "new\n");
+    });
+    for (const path of paths) edit(project, path, "9\n", "mine\n");
+    return workspace;
+  }
+
+  const UNDONE = TWELVE.replace("8", "eight").replace("9", "mine");
+
+  it.each([
+    { name: "a plain undo", paths: ["f"], options: {} },
+    { name: "a plain undo of two such files", paths: ["f", "g"], options: {} },
+    { name: "an undo of a turn", paths: ["f"], options: { turn: "last" } },
+    { name: "an undo of an actor's work in two such files", paths: ["f", "g"], options: { actor: "claude" } },
+    { name: "an undo of everything since a moment", paths: ["f"], options: { to: "baseline" } },
+  ])("brings back all of $name, and so does the redo of a second undo", async ({ paths, options }) => {
+    await using project = new Project();
+    const workspace = await partly(project, paths);
+    await workspace.snapshot();
+    const before = project.tree();
+    for (const _ of [1, 2]) {
+      const done = await undone(workspace, options);
+      expect(done.unmerged.map(({ path }) => path)).toEqual(paths);
+      expect(Object.keys(project.tree())).toEqual(paths);
+      for (const path of paths) expect(project.read(path)).toBe(UNDONE);
+      expect((await workspace.redo()).unmerged).toEqual([]);
+      expect(project.tree()).toEqual(before);
+      expect(await workspace.conflicts()).toEqual([]);
+    }
+    await workspace.undo();
+    for (const path of paths) expect(project.read(path)).toBe(UNDONE);
+    await workspace.redo();
+    expect(project.tree()).toEqual(before);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  it("keeps a further edit", async () => {
+    await using project = new Project();
+    const workspace = await partly(project, ["f"]);
+    await workspace.undo();
+    edit(project, "f", "5\n", "five\n");
+    expect((await workspace.redo()).unmerged).toEqual([]);
+    expect(project.read("f")).toBe(UNDONE.replace("2", "two").replace("5", "five"));
+    expect(project.read("new")).toBe("new\n");
+  });
+
+  it("is a conflict at a further edit of the same line, and brings this line back once it can", async () => {
+    await using project = new Project();
+    const workspace = await partly(project, ["f"]);
+    const undo = await workspace.undo();
+    edit(project, "f", "2\n", "mine too\n");
+    const redo = await workspace.redo();
+    expect(redo.unmerged.map(({ path }) => path)).toEqual(["f"]);
+    expect(await workspace.conflicts()).toMatchObject([{ path: "f", undo_id: redo.undo_id }]);
+    expect(Object.keys(project.tree())).toEqual(["f", "new"]);
+    edit(project, "f", "mine too\n", "2\n");
+    await workspace.redo({ operation: undo.undo_id ?? "" });
+    expect(project.read("f")).toBe(UNDONE.replace("2", "two"));
+    expect(project.read("new")).toBe("new\n");
+    expect(await workspace.conflicts()).toEqual([]);
+  });
+
+  it("brings the merged part back after the conflict was settled", async () => {
+    for (const keep of ["current", "undo"] as const) {
+      await using project = new Project();
+      const workspace = await partly(project, ["f"]);
+      const undo = await workspace.undo();
+      await workspace.resolve("f", { keep });
+      const settled = project.read("f");
+      await workspace.redo({ operation: undo.undo_id ?? "" });
+      expect(project.read("f")).toBe(settled.replace("2\n", "two\n"));
+      expect(project.read("new")).toBe("new\n");
+      expect(await workspace.conflicts()).toEqual([]);
+    }
+  });
+});
