@@ -25,6 +25,7 @@ import { listSnapshots } from "../read/snapshot.ts";
 import { actionsEver, allTransactions } from "../facts/transactions.ts";
 import { isUndoneWithAround } from "../facts/undone-events.ts";
 import { listOperations, stackOf } from "./operations.ts";
+import { requireActor } from "./known-actors.ts";
 import { type WorkElsewhere, workElsewhere } from "./work-elsewhere.ts";
 
 const SELECTORS = ["action", "turn", "session", "actor", "file", "since", "to", "rewind"] as const;
@@ -410,6 +411,8 @@ function sessionNamed(asked: string, all: readonly string[]): string {
 
 async function workOfActor(context: Context, name: string): Promise<ChosenWork> {
   const actions = (await actionsEver(context)).filter((one) => one.actor === name);
+  const span = await spanFrom(context, [0]);
+  if (actions.length === 0) await requireActor(context, name, span);
   const own = await withInner(
     context,
     actions.map((one) => one.id),
@@ -420,7 +423,7 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
   const lost = await lostOf(context, `what the ${label} changed`, starts);
   const keepers = await keepersWithin(context, own);
   // Ambiguous changes are left out, because many programs share a name such as `agent`.
-  return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, keepers, mayBe: own };
+  return { label, ...span, ...lost, isOwn: ownOnly(isOwn), actions, keepers, mayBe: own };
 }
 
 /**

@@ -93,3 +93,34 @@ it("changes nothing for a path on which the work did nothing, and refuses what c
   });
   await expect(workspace.undo({ actor: "codex", file: "" })).rejects.toMatchObject({ code: "USAGE" });
 });
+
+it("is NOT_FOUND for an actor without recorded work, and names the actors who have some", async () => {
+  await using project = new Project();
+  const workspace = await twoAgents(project);
+  const unknown = {
+    code: "NOT_FOUND",
+    message: 'there is no recorded work of an actor "Claude"',
+    hint: expect.stringMatching(/: claude, codex \(/),
+    data: { actors: ["claude", "codex"] },
+  };
+  await expect(workspace.undo({ actor: "Claude" })).rejects.toMatchObject(unknown);
+  await expect(workspace.undo({ actor: "Claude", dryRun: true })).rejects.toMatchObject(unknown);
+  await expect(workspace.undo({ actor: "Claude", file: "a" })).rejects.toMatchObject(unknown);
+  await expect(workspace.changes({ actor: "Claude" })).rejects.toMatchObject(unknown);
+  for (const n of [1, 2, 3, 4, 5, 6, 7]) {
+    await edit(workspace, project, { actor: `z${n}`, turn: `z${n}`, line: "no such", paths: ["a"] });
+  }
+  await expect(workspace.undo({ actor: "nobody" })).rejects.toMatchObject({
+    hint: expect.stringContaining("claude, codex, z1, z2, z3, z4, z5, z6, and 1 more"),
+  });
+  expect((await workspace.undo({ actor: "z1" })).notes).toEqual(["actor z1: nothing was changed"]);
+});
+
+it("takes back what the caller changed and nobody has recorded yet", async () => {
+  await using project = new Project();
+  project.write("a", LINES);
+  const workspace = await project.init();
+  project.write("a", "edited");
+  await workspace.undo({ actor: "human" });
+  expect(project.read("a")).toBe(LINES);
+});
