@@ -112,7 +112,7 @@ async function workBy(context: Context, { by, value }: Given, selection: Selecti
     case "since":
       return workSince(context, value);
     case "to":
-      return workBackTo(context, value);
+      return workBackTo(context, await stateBefore(context, value));
     case "rewind":
       return workFromTurn(context, value);
   }
@@ -505,7 +505,10 @@ async function keptAside(
 }
 
 async function workSince(context: Context, moment: string): Promise<ChosenWork> {
-  const { seq } = await resolveMoment(context, moment);
+  return allAfter(context, (await resolveMoment(context, moment)).seq);
+}
+
+async function allAfter(context: Context, seq: number): Promise<ChosenWork> {
   const span = await spanFrom(context, [seq]);
   return {
     label: `since seq:${seq}`,
@@ -520,11 +523,10 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
 }
 
 /**
- * Returns all recorded work after a moment, with that of restores and undos, and without people's own edits. The moment
- * may also be the id of a turn. It then is the state right before the turn.
+ * Returns all recorded work after event `seq` (see `stateBefore`), with that of restores and undos, and without people's
+ * own edits.
  */
-async function workBackTo(context: Context, asked: string): Promise<ChosenWork> {
-  const seq = await stateBefore(context, asked);
+export async function workBackTo(context: Context, seq: number): Promise<ChosenWork> {
   const sessions = await listSessions(context);
   const watches = new Set(sessions.flatMap(({ id, kind }) => (kind === "watch" ? [id] : [])));
   const works = [...sessions.filter(({ kind }) => kind !== "watch"), ...(await actionsEver(context))];
@@ -534,15 +536,18 @@ async function workBackTo(context: Context, asked: string): Promise<ChosenWork> 
     ({ kind, isPart, toSeq }) => toSeq > seq && isPart !== true && kind !== "undo" && kind !== "redo",
   );
   return {
-    ...(await workSince(context, `seq:${seq}`)),
+    ...(await allAfter(context, seq)),
     label: `to seq:${seq}`,
     isOwn: (record) => isWork(record, watches) && (record.actor !== "ambiguous" || isOnly(record)),
     pieces: pieces.length,
   };
 }
 
-/** Returns the event whose state a moment names, or the event right before the first event of a turn. */
-async function stateBefore(context: Context, asked: string): Promise<number> {
+/**
+ * Returns the event whose state a moment names. The moment may also be the id of a turn. It then is the event right
+ * before the turn's first event, also if this event is inside a commit: all events after it may be the turn's.
+ */
+export async function stateBefore(context: Context, asked: string): Promise<number> {
   try {
     return (await resolveMoment(context, asked)).seq;
   } catch (error) {
@@ -551,7 +556,11 @@ async function stateBefore(context: Context, asked: string): Promise<number> {
     const turns = [...actions, ...there];
     if (!isUnknown || meantBy(turns, asked, (one) => one.turn).length === 0) throw error;
     const { turn, session } = turnNamed(asked, turns);
-    return leastOf(turns.filter((one) => one.turn === turn && one.session === session).map(({ fromSeq }) => fromSeq));
+    const own = turns.filter((one) => one.turn === turn && one.session === session);
+    const seq = leastOf(own.map(({ fromSeq }) => fromSeq));
+    const begins = (await indexedFrom(context)) ?? 1;
+    if (seq < begins - 1) throw compactedAway(`what the turn ${turn} changed`, begins);
+    return seq;
   }
 }
 

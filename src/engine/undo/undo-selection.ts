@@ -24,7 +24,16 @@ import {
   type Work,
 } from "../facts/own-work.ts";
 import { ownersIn } from "../facts/owners.ts";
-import { withoutSightings, type ChosenWork, lastTurnWith, narrowed, selectorOf, workOf } from "./selection.ts";
+import {
+  withoutSightings,
+  type ChosenWork,
+  lastTurnWith,
+  narrowed,
+  selectorOf,
+  stateBefore,
+  workBackTo,
+  workOf,
+} from "./selection.ts";
 import { planInversion, type Inversion } from "./invert-operation.ts";
 import { invertWork } from "./invert-work.ts";
 import { coveredBy, type Covering, isUndoneWithAround, undoneBy, whatIsLeft } from "../facts/undone-events.ts";
@@ -41,23 +50,24 @@ export async function undoSelection(
 ): Promise<UndoShape> {
   if (selectorOf(options)?.by === "turn" && options.turn === "last")
     return undoWork(context, (present) => lastTurn(context, options, present), { finished: /^turn /, options, before });
-  const meant = await atOneMoment(context, options);
-  const { label } = await workOf(context, meant);
-  return undoWork(context, () => workOf(context, meant), { finished: label, options, before });
+  const find = await finderOf(context, options);
+  const { label } = await find();
+  return undoWork(context, find, { finished: label, options, before });
 }
 
 /**
- * Resolves `since` and `to` only once. A second resolution of a time could give a different state, and would repeat the
- * notes of the first resolution.
+ * Returns a function that finds the selected work. `since` and `to` are resolved only once, here. A second resolution
+ * of a time could give a different state, and would repeat the notes of the first resolution.
  */
-async function atOneMoment(context: Context, options: UndoOptions): Promise<UndoOptions> {
+async function finderOf(context: Context, options: UndoOptions): Promise<() => Promise<ChosenWork>> {
   if (options.to !== undefined) {
-    const { label } = await workOf(context, { to: options.to });
-    return { ...options, to: label.slice("to ".length) };
+    const seq = await stateBefore(context, options.to);
+    return async () => narrowed(context, await workBackTo(context, seq), options);
   }
-  if (options.since === undefined) return options;
+  if (options.since === undefined) return () => workOf(context, options);
   const { seq, now } = await resolveMoment(context, options.since);
-  return now ? options : { ...options, since: `seq:${seq}` };
+  const meant = now ? options : { ...options, since: `seq:${seq}` };
+  return () => workOf(context, meant);
 }
 
 /**

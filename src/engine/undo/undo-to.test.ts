@@ -113,3 +113,27 @@ it("is NOT_FOUND for a name that is neither a moment nor a turn, and does nothin
   await expect(workspace.undo({ to: "here", since: "here" })).rejects.toMatchObject({ code: "USAGE" });
   expect((await workspace.changes({ to: "t1" })).changes.map(({ path }) => path)).toEqual(["f"]);
 });
+
+it("tells at most once that a moment is inside a commit, and never of a turn", async () => {
+  await using project = new Project();
+  const first = await begun(project);
+  // The session's record and the action's record are one commit. The event before the action is inside this commit.
+  await act(project, first, { turn: "t1", line: "1" });
+  await first.close();
+  const notes: string[] = [];
+  const store = await project.store({ onNote: (note) => notes.push(note) });
+  const workspace = await store.open({ folder: project.folder });
+  const begins = (await workspace.log()).find(({ record_id: id }) => id.startsWith("action:"))?.seq ?? 0;
+  for (const options of [{ to: "t1" }, { to: "t1", file: "f" }]) {
+    const done = await workspace.undo(options);
+    expect(done.selection).toBe(`to seq:${begins - 1}${"file" in options ? " in f" : ""}`);
+    expect(project.read("f")).toBe(LINES);
+    await workspace.redo();
+  }
+  await workspace.changes({ to: "t1" });
+  expect(notes).toEqual([]);
+  await workspace.undo({ to: `seq:${begins - 1}` });
+  expect(project.read("f")).toBe(LINES);
+  expect(notes).toEqual([expect.stringContaining(`seq:${begins - 1} is inside a commit`)]);
+  await workspace.close();
+});
