@@ -55,6 +55,9 @@ describe("a command line", () => {
     [["log", "--from", "3", "--reverse"], "log", { from: 3, reverse: true }, []],
     [["config", "excludePatterns", "a", "b"], "config", {}, ["excludePatterns", "a", "b"]],
     [["verify", "--expect", "-"], "verify", { expect: "-" }, []],
+    [["--limit", "3"], "list", { limit: 3 }, []],
+    [["-C", "a", "--limit=3", "--actions"], "list", { directory: "a", limit: 3, actions: true }, []],
+    [["log", "--limit", "3"], "log", { limit: 3 }, []],
   ];
 
   it.each(understood)("%j", (line, name, options, args) => {
@@ -67,6 +70,8 @@ describe("a command line", () => {
 
   const refused: readonly (readonly [string[], RegExp, RegExp])[] = [
     [["staus"], /unknown command 'staus'/, /did you mean: chronicle status/],
+    [["nmp", "--limit", "3"], /unknown/, /help: chronicle/],
+    [["--jsno"], /unknown option '--jsno'/, /--json/],
     [["npm"], /unknown command 'npm'/, /chronicle run -- npm/],
     [["restore"], /missing required argument 'moment'/, /usage: chronicle restore/],
     [["help", "nonsense"], /no such command/, /chronicle -h/],

@@ -185,16 +185,29 @@ function buildProgram(
 }
 
 /**
+ * Returns the command line with the command `list`, if it has no command and begins with an option, and has options of
+ * `list`: `chronicle --limit 3` is `chronicle list --limit 3`.
+ */
+function withList(argv: readonly string[]): readonly string[] {
+  const list = COMMANDS.find(({ name }) => name === "list");
+  const [first = ""] = argv;
+  if (list === undefined || !first.startsWith("-") || first === "--" || commandsNamedIn(argv).length > 0) return argv;
+  const own = new Set(list.options.map((option) => optionOf(option).long));
+  return argv.some((word) => own.has(word.split("=", 1)[0])) ? [list.name, ...argv] : argv;
+}
+
+/**
  * Parses a command line. Returns `undefined` if help or the version was printed. Throws `USAGE` for an invalid command
  * line.
  */
 export function parseCommandLine(argv: readonly string[], version: string, sink: HelpSink): Parsed | undefined {
   let parsed: Parsed | undefined;
-  const program = buildProgram({ argv, version }, sink, (result) => {
+  const words = withList(argv);
+  const program = buildProgram({ argv: words, version }, sink, (result) => {
     parsed = result;
   });
   try {
-    program.parse([...argv], { from: "user" });
+    program.parse([...words], { from: "user" });
   } catch (error) {
     if (isQuietEnd(error)) return undefined;
     throw error;

@@ -257,9 +257,13 @@ describe("the filters of the timeline", () => {
     expect(await list("--session", run?.session?.slice(0, 8) ?? "")).toEqual(["run"]);
     const wrong = await box.call(["list", "--kind", "runs"]);
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("baseline, run, turn")]);
-    expect((await box.must(["list", "--grep", "nothing like it"])).stdout).toContain(
-      "nothing that was recorded matches",
+    expect((await box.must(["list", "--grep", "nothing like it"])).stdout).toBe(
+      "nothing that was recorded matches\nto search the contents: chronicle log -S 'nothing like it'\n",
     );
+    expect((await box.must(["list", "--kind", "redo"])).stdout).toBe("nothing that was recorded matches\n");
+    expect((await box.must(["--limit", "1"])).stdout).toBe((await box.must(["list", "--limit", "1"])).stdout);
+    const turn = await box.call(["undo", "--turn", "2"]);
+    expect([turn.code, turn.stderr]).toEqual([3, expect.stringContaining("chronicle turns")]);
   });
 });
 

@@ -1,14 +1,21 @@
-import { stripVTControlCharacters } from "node:util";
+import { widthOf } from "../../process/printable.ts";
+
+/** A terminal with fewer columns is narrow: lists leave out what is less important, and shorten words. */
+const NARROW = 100;
+
+/** The longest name of an actor on a terminal that is narrow. */
+export const LONGEST_NARROW_NAME = 12;
+
+/** True if the output is a terminal that is `NARROW`. */
+export function isNarrow({ isTerminal, columns }: { readonly isTerminal: boolean; readonly columns: number }): boolean {
+  return isTerminal && columns < NARROW;
+}
 
 /** The alignment of a column: `<` to the left, or `>` to the right (for numbers). */
 export type Alignment = "<" | ">";
 
-function width(text: string): number {
-  return [...stripVTControlCharacters(text)].length;
-}
-
 function padded(text: string, to: number, align: Alignment): string {
-  const gap = " ".repeat(Math.max(0, to - width(text)));
+  const gap = " ".repeat(Math.max(0, to - widthOf(text)));
   return align === ">" ? gap + text : text + gap;
 }
 
@@ -19,7 +26,7 @@ function padded(text: string, to: number, align: Alignment): string {
 export function columns(rows: readonly (readonly string[])[], align = ""): string[] {
   const widths: number[] = [];
   for (const row of rows) {
-    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, width(cell));
+    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, widthOf(cell));
   }
   return rows.map((row) =>
     row

@@ -1,6 +1,7 @@
 import type { BlameKind, BlameOriginShape } from "../../api/file-api.ts";
-import { formatAgo } from "../../core/values/duration.ts";
-import { printable } from "../../process/printable.ts";
+import { formatAgo, formatDuration } from "../../core/values/duration.ts";
+import { printable, shortened } from "../../process/printable.ts";
+import { LONGEST_NARROW_NAME } from "./columns.ts";
 
 /** The length of shown ids. */
 const ID = 8;
@@ -12,6 +13,26 @@ const NOT_RECORDED: Readonly<Record<Exclude<BlameKind, "recorded">, (origin: Bla
   earlier: ({ iteration }) => `before @${iteration}, no longer kept`,
   between: ({ iteration, first_iteration: first }) => `one of @${first} to @${iteration}`,
 };
+
+/** The words of a line that nobody recorded, for a narrow terminal. */
+const SHORT_NOT_RECORDED: Partial<typeof NOT_RECORDED> = {
+  nobody: () => "nobody recorded",
+  unrecorded: () => "not recorded",
+  earlier: ({ iteration }) => `before @${iteration}`,
+  between: ({ iteration, first_iteration: first }) => `@${first} to @${iteration}`,
+};
+
+/**
+ * Returns the id, the actor and the time of an origin for a narrow terminal: names of at most 12 characters, and times
+ * such as `3m`.
+ */
+export function shortOriginCells(origin: BlameOriginShape, now: number): readonly [string, string, string] {
+  const { kind, timestamp } = origin;
+  const [id, who] = originCells(origin, now);
+  const when = timestamp === null ? "" : (formatDuration(Math.max(0, now - timestamp)).split(/[. ]/)[0] ?? "");
+  const words = kind === "recorded" ? undefined : SHORT_NOT_RECORDED[kind]?.(origin);
+  return [id, words ?? shortened(printable(who), LONGEST_NARROW_NAME), when];
+}
 
 /** Returns the id, the actor and the turn of an origin, and its time. */
 export function originCells(origin: BlameOriginShape, now: number): readonly [string, string, string, string] {

@@ -1,10 +1,10 @@
-import { stripVTControlCharacters } from "node:util";
 import type { RecentAction, RecentItem, RecentPath } from "../../api/recent-api.ts";
-import { type Format, type Paint, printable, shortened } from "../../process/printable.ts";
+import { type Format, type Paint, printable, shortened, widthOf } from "../../process/printable.ts";
 import { localMinute } from "../../process/local-zone.ts";
 import { groupedDigits } from "../../util/grouped-digits.ts";
-import { columns } from "./columns.ts";
-import { ago, counted } from "./words.ts";
+import { greatestOf } from "../../util/long-lists.ts";
+import { columns, isNarrow, LONGEST_NARROW_NAME } from "./columns.ts";
+import { ago, counted, shortAgo, withoutRepeats } from "./words.ts";
 
 /** On a terminal that is narrower than this, the id and the word `chronicle` of the commands are left out. */
 const WIDE = 120;
@@ -12,9 +12,12 @@ const WIDE = 120;
 /** The longest texts where the output is no terminal. Only long commands are shortened, and paths are not. */
 const LONGEST_SUMMARY = 200;
 
-/** The shortest columns of a terminal, however narrow it is. */
-const SHORTEST_SUMMARY = 18;
-const SHORTEST_PATHS = 12;
+/** A column is left out where the texts or the paths would get less than this, and need more. */
+const READABLE_SUMMARY = 30;
+const READABLE_PATHS = 16;
+
+/** The least width of the texts. Commands are shortened where it would be less, because of a very long id. */
+const SHORTEST_SUMMARY = 12;
 
 const COLOURS: Readonly<Record<RecentItem["who"], Format>> = {
   agent: "magenta",
@@ -36,10 +39,16 @@ export interface TimelineContext {
 
 /** Decides which columns the list of recent work has, and how wide they are. */
 interface Layout {
-  readonly isWithBack: boolean;
+  readonly names: readonly (keyof Row)[];
+  /** True if the commands begin with `chronicle`. */
   readonly isWide: boolean;
+  /** True if words for times and names are short. */
+  readonly isNarrow: boolean;
+  /** True if the commands repeat the global options of the command line. */
+  readonly isWithOptions: boolean;
   readonly summary: number;
   readonly paths: number;
+  readonly back: number;
 }
 
 /** The cells of a row, from left to right. */
@@ -59,23 +68,100 @@ export function timelineLines(
   items: readonly RecentItem[],
   { isWithBack }: { readonly isWithBack: boolean },
 ): string[] {
-  const { isTerminal, columns: width } = context.io.out;
-  const isWide = !isTerminal || width >= WIDE;
-  const free = isTerminal ? freeWidths(context, items, { isWithBack, isWide, summary: 0, paths: 0 }) : undefined;
-  const layout = { isWithBack, isWide, ...(free ?? { summary: LONGEST_SUMMARY, paths: Number.MAX_SAFE_INTEGER }) };
-  const rows = items.flatMap((item) => rowsOf(context, item, layout));
-  const dim = (text: string): string => context.paint("dim", text);
-  const back = isWide ? "the way back" : "chronicle …";
-  const head = { when: "when", who: "who", what: "what", paths: "paths", lines: "lines", id: "id", back };
-  const shown = [mapRow(head, dim), ...rows];
-  return columns(cellsOf(shown, layout), "<");
+  const layout = fittingLayout(context, items, isWithBack);
+  return columns(cellsOf(allRows(context, items, layout), layout), "<");
 }
 
-/** Returns the cells of the columns that the layout has. Leaves out columns that are empty in all rows. */
-function cellsOf([head, ...rows]: readonly Row[], { isWithBack, isWide }: Layout): string[][] {
-  const names = ["when", "who", "what", "paths", "lines", ...(isWide ? ["id"] : []), ...(isWithBack ? ["back"] : [])];
-  const shown = (names as (keyof Row)[]).filter((name) => name !== "lines" || rows.some((row) => row.lines !== ""));
-  return (head === undefined ? rows : [head, ...rows]).map((row) => shown.map((name) => row[name]));
+/** Returns the first layout that leaves enough room to the texts, or else the smallest one. */
+function fittingLayout(context: TimelineContext, items: readonly RecentItem[], isWithBack: boolean): Layout {
+  let fitting = EVERYTHING;
+  for (const layout of layoutsFor(context.io.out, isWithBack)) {
+    if (!context.io.out.isTerminal) return layout;
+    const there = room(context, items, layout);
+    fitting = { ...layout, ...shares(there) };
+    if (isReadable(there)) break;
+  }
+  return fitting;
+}
+
+const EVERYTHING: Layout = {
+  names: ["when", "who", "what", "paths", "lines", "id", "back"],
+  ...{ isWide: true, isNarrow: false, isWithOptions: true },
+  ...{ summary: LONGEST_SUMMARY, paths: Number.MAX_SAFE_INTEGER, back: Number.MAX_SAFE_INTEGER },
+};
+
+/** Returns the layouts for an output. The best is first, and each later one needs less room. */
+function layoutsFor(out: TimelineContext["io"]["out"], isWithBack: boolean): readonly Layout[] {
+  const without = (...names: readonly string[]): readonly (keyof Row)[] =>
+    EVERYTHING.names.filter((name) => !names.includes(name) && (name !== "back" || isWithBack));
+  const everything = { ...EVERYTHING, names: without() };
+  if (!out.isTerminal) return [everything];
+  const smaller = { ...EVERYTHING, isWide: false, isNarrow: isNarrow(out) };
+  return [
+    ...(out.columns < WIDE ? [] : [everything]),
+    { ...smaller, names: without("id") },
+    { ...smaller, names: without("id", "lines") },
+    { ...smaller, names: without("id", "lines", "paths") },
+    { ...smaller, names: without("id", "lines", "paths"), isNarrow: true, isWithOptions: false },
+  ];
+}
+
+/** Returns the heading and the rows of all items. */
+function allRows(context: TimelineContext, items: readonly RecentItem[], layout: Layout): Row[] {
+  const back = shortened(layout.isWide ? "the way back" : "chronicle …", layout.back);
+  const head = { when: "when", who: "who", what: "what", paths: "paths", lines: "lines", id: "id", back };
+  return [
+    mapRow(head, (text) => context.paint("dim", text)),
+    ...items.flatMap((item) => rowsOf(context, item, layout)),
+  ];
+}
+
+/** Returns the cells of the columns that the layout has. Leaves out the lines if no row has them. */
+function cellsOf(rows: readonly Row[], { names }: Layout): string[][] {
+  const hasLines = rows.slice(1).some((row) => row.lines !== "");
+  const shown = names.filter((name) => name !== "lines" || hasLines);
+  return rows.map((row) => shown.map((name) => row[name]));
+}
+
+/** The width that the texts and the paths may share, and the width that each of them needs. */
+interface Room {
+  readonly free: number;
+  readonly what: number;
+  readonly paths: number;
+  /** The width of the commands. */
+  readonly back: number;
+}
+
+function room(context: TimelineContext, items: readonly RecentItem[], layout: Layout): Room {
+  const most = Number.MAX_SAFE_INTEGER;
+  const rows = allRows(context, items, { ...layout, summary: most, paths: most, back: most });
+  const cells = cellsOf(
+    rows.map((row) => ({ ...row, what: "", paths: "" })),
+    layout,
+  );
+  const widest = (texts: readonly string[]): number => greatestOf(texts.map(widthOf));
+  const [head = []] = cells;
+  const fixed = head.reduce((sum, _, at) => sum + widest(cells.map((row) => row[at] ?? "")) + GAP, -GAP);
+  return {
+    free: context.io.out.columns - fixed,
+    what: widest(rows.map((row) => row.what)),
+    paths: layout.names.includes("paths") ? widest(rows.map((row) => row.paths)) : 0,
+    back: widest(rows.map((row) => row.back)),
+  };
+}
+
+const GAP = 2;
+
+function isReadable({ free, what, paths }: Room): boolean {
+  return free >= Math.min(what, READABLE_SUMMARY) + Math.min(paths, READABLE_PATHS);
+}
+
+/** Returns the widths of the texts, the paths and the commands on a terminal. */
+function shares({ free, what, paths, back }: Room): Pick<Layout, "summary" | "paths" | "back"> {
+  // The texts get three fifths, unless the paths need less than the rest.
+  const forPaths = Math.max(0, Math.min(paths, Math.max(free - what, Math.floor((free * 2) / 5))));
+  const summary = Math.max(free - forPaths, Math.min(what, SHORTEST_SUMMARY));
+  return { summary, paths: forPaths, back: Math.max(1, back - Math.max(0, summary + forPaths - free)) };
 }
 
 function mapRow(row: Row, map: (text: string) => string): Row {
@@ -90,34 +176,6 @@ function mapRow(row: Row, map: (text: string) => string): Row {
   };
 }
 
-/** Returns the widths that are left for the texts and the paths on a terminal. */
-function freeWidths(
-  context: TimelineContext,
-  items: readonly RecentItem[],
-  layout: Layout,
-): Pick<Layout, "summary" | "paths"> {
-  const most = Number.MAX_SAFE_INTEGER;
-  const rows = items.flatMap((item) => rowsOf(context, item, { ...layout, summary: most, paths: most }));
-  const widest = (name: keyof Row): number => rows.reduce((most, row) => Math.max(most, lengthOf(row[name])), 0);
-  const [what, paths] = [widest("what"), widest("paths")];
-  const [fixed = ""] = columns(
-    cellsOf(
-      rows.map((row) => ({ ...row, what: "", paths: "" })),
-      layout,
-    ),
-  )
-    .map((line) => stripVTControlCharacters(line))
-    .sort((a, b) => lengthOf(b) - lengthOf(a));
-  const free = context.io.out.columns - lengthOf(fixed);
-  // The texts get three fifths, unless the paths need less than the rest.
-  const forPaths = Math.max(SHORTEST_PATHS, Math.min(paths, Math.max(free - what, Math.floor((free * 2) / 5))));
-  return { summary: Math.max(SHORTEST_SUMMARY, free - forPaths), paths: forPaths };
-}
-
-function lengthOf(text: string): number {
-  return [...stripVTControlCharacters(text)].length;
-}
-
 function rowsOf(context: TimelineContext, item: RecentItem, layout: Layout): Row[] {
   const beneath = item.beneath ?? [];
   return [rowOf(context, item, layout), ...beneath.map((one) => rowOfAction(context, one, layout))];
@@ -127,49 +185,64 @@ function rowOf(context: TimelineContext, item: RecentItem, layout: Layout): Row 
   const { paint } = context;
   const now = context.io.now();
   const isUndone = item.undone === true;
-  const what = shortened(printable(textOf(item, now)), layout.summary);
+  const what = titleOf(item, now, layout.summary);
   const row = {
-    when: ago(item.timestamp, now),
-    who: paint(COLOURS[item.who], whoWords(item)),
+    when: whenWords(item, now, layout),
+    who: paint(COLOURS[item.who], whoWords(item, layout)),
     what: isUndone ? paint("strikethrough", what) : what,
     paths: shortened(pathsText(item), layout.paths),
     lines: linesText(context, item),
     id: paint("dim", item.short_id),
-    back: paint("cyan", backText(context, item, layout)),
+    back: paint("cyan", shortened(backText(context, item, layout), layout.back)),
   };
   return isUndone ? mapRow(row, (text) => paint("dim", text)) : row;
 }
 
 /** Returns a row of the list for an action of a turn or of a run. */
-function rowOfAction(context: TimelineContext, action: RecentAction, { summary }: Layout): Row {
+function rowOfAction(context: TimelineContext, action: RecentAction, layout: Layout): Row {
   const { paint } = context;
   const state = action.state === "done" ? "" : ` (${action.state})`;
-  const what = shortened(`  · ${printable(action.summary)}${state}`, summary);
+  const what = shortened(`  · ${printable(action.summary)}${state}`, layout.summary);
+  const paths = action.changed === null ? "" : shortened(counted(action.changed, "path"), layout.paths);
   return {
-    when: paint("dim", ago(action.timestamp, context.io.now())),
-    who: paint(COLOURS[action.who], whoWords(action)),
+    when: paint("dim", whenWords(action, context.io.now(), layout)),
+    who: paint(COLOURS[action.who], whoWords(action, layout)),
     what: action.undone === true ? paint("strikethrough", what) : what,
-    paths: action.changed === null ? "" : paint("dim", counted(action.changed, "path")),
+    paths: paint("dim", paths),
     lines: "",
     id: paint("dim", action.id.slice(0, 8)),
-    back: action.undone === true ? paint("dim", "(undone)") : "",
+    back: action.undone === true ? paint("dim", shortened("(undone)", layout.back)) : "",
   };
+}
+
+function whenWords({ timestamp }: Pick<RecentItem, "timestamp">, now: number, { isNarrow }: Layout): string {
+  return isNarrow ? shortAgo(timestamp, now) : ago(timestamp, now);
 }
 
 const LONGEST_NAME = 16;
 
-function whoWords({ who, actor }: Pick<RecentItem, "who" | "actor">): string {
-  const name = shortened(printable(actor), LONGEST_NAME);
+function whoWords({ who, actor }: Pick<RecentItem, "who" | "actor">, { isNarrow }: Layout): string {
+  const name = shortened(printable(actor), isNarrow ? LONGEST_NARROW_NAME : LONGEST_NAME);
   if (who === "agent" || (who === "person" && actor !== "human")) return name;
   return who === "sub-agent" ? `${name} (sub)` : who;
 }
 
+/** Returns what happened, in at most `most` columns. The number of a turn's actions is kept if the text is cut. */
+function titleOf(item: RecentItem, now: number, most: number): string {
+  const { kind, actions = 1 } = item;
+  const text = printable(textOf(item, now));
+  const count = kind === "turn" && actions > 1 ? ` · ${counted(actions, "action")}` : "";
+  const left = most - widthOf(count);
+  return left < SHORTEST_SUMMARY ? shortened(text, most) : `${shortened(text, left)}${count}`;
+}
+
 /** Returns what happened, in words. The kind comes first, unless the words begin with it. */
 function textOf(item: RecentItem, now: number): string {
-  const { kind, summary, snapshot, actions = 1 } = item;
+  const { kind, snapshot } = item;
+  const summary = kind === "undo" || kind === "redo" ? withoutRepeats(item.summary) : item.summary;
   if (kind === "edit" && item.changed_since !== undefined && item.who === "person") return foundText(item, now);
   if (kind === "edit" || kind === "watch" || kind === "baseline") return summary;
-  if (kind === "turn") return actions === 1 ? `turn: ${summary}` : `turn: ${summary} (+${actions - 1} more)`;
+  if (kind === "turn") return `turn: ${summary}`;
   const word = kind === "snapshot" ? `snapshot ${snapshot ?? ""}` : kind;
   if (summary === kind) return word;
   return summary.startsWith(`${kind} `) ? summary : `${word}: ${summary}`;
@@ -201,10 +274,11 @@ function linesText({ paint }: TimelineContext, { lines }: RecentItem): string {
   return `${added} ${paint("red", `−${groupedDigits(lines.removed)}`)}`;
 }
 
-function backText(context: TimelineContext, item: RecentItem, { isWide }: Layout): string {
+function backText(context: TimelineContext, item: RecentItem, layout: Layout): string {
+  const { isWide, isNarrow, isWithOptions } = layout;
   if (item.undone === true)
-    return item.undone_by === undefined ? "(undone)" : `(undone by ${item.undone_by.slice(0, 8)})`;
+    return item.undone_by === undefined || isNarrow ? "(undone)" : `(undone by ${item.undone_by.slice(0, 8)})`;
   if (item.open === true && item.back === "") return "(goes on)";
-  const command = context.worded(item.back);
+  const command = isWithOptions ? context.worded(item.back) : item.back;
   return isWide ? command : command.replace(/^chronicle /, "");
 }

@@ -14,7 +14,19 @@ const UNDO_OF = "undo of ";
  * undoes `X` again.
  */
 export function takenWords({ kind, summary }: { readonly kind: string; readonly summary: string }): string {
-  return kind === "undo" && summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : summary;
+  const words = withoutRepeats(summary);
+  return kind === "undo" && words.startsWith(UNDO_OF) ? words.slice(UNDO_OF.length) : words;
+}
+
+const REPEATED = /^((?:(?:undo|redo) of )+)(restore|undo|redo): (?=\2 )/;
+
+/**
+ * Returns the summary of an undo or a redo, with the kind of the inverted operation named once: `undo of restore to
+ * snapshot 2` for `undo of restore: restore to snapshot 2`.
+ */
+export function withoutRepeats(summary: string): string {
+  const words = summary.replace(REPEATED, "$1");
+  return words === summary ? summary : withoutRepeats(words);
 }
 
 /**
@@ -28,4 +40,12 @@ export function minuteOf(iso: string): string {
 /** Returns an ISO-8601 time relative to `now`: `3 min ago`. */
 export function ago(iso: string | null, now: number): string {
   return iso === null ? "" : formatAgo(Date.parse(iso), now);
+}
+
+const SHORT_UNITS: Readonly<Record<string, string>> = { second: "s", minute: "min", hour: "h", month: "mo" };
+
+/** Like `ago`, in at most 11 characters: `3 min ago`, `2 h ago`, `4 weeks ago`. */
+export function shortAgo(iso: string | null, now: number): string {
+  const words = ago(iso, now).replace("at an unknown time", "unknown");
+  return words.replace(/\b(second|minute|hour|month)s?\b/, (_, unit: string) => SHORT_UNITS[unit] ?? unit);
 }

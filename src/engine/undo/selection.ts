@@ -359,7 +359,9 @@ function turnNamed(asked: string, all: readonly Turn[]): Turn {
   }
   const [first] = found;
   if (first !== undefined) return first;
-  throw new ChronicleError("NOT_FOUND", `there is no turn ${JSON.stringify(asked)}`, { hint: LIST });
+  throw new ChronicleError("NOT_FOUND", `there is no turn ${JSON.stringify(asked)}`, {
+    hint: "`chronicle turns` lists them",
+  });
 }
 
 async function workOfSession(context: Context, asked: string): Promise<ChosenWork> {

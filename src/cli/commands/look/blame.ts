@@ -1,12 +1,13 @@
-import type { UserPaths } from "../../../process/user-path.ts";
 import { EXIT } from "../../../api/problems.ts";
 import type { BlameOptions, BlameShape } from "../../../api/file-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { withCandidates } from "../../support/find-file.ts";
-import { originCells } from "../../render/origins.ts";
-import { columns } from "../../render/columns.ts";
-import { printable, printableText } from "../../../process/printable.ts";
+import { originCells, shortOriginCells } from "../../render/origins.ts";
+import { columns, isNarrow } from "../../render/columns.ts";
+import type { TimelineContext } from "../../render/timeline.ts";
+import { greatestOf } from "../../../util/long-lists.ts";
+import { printable, printableText, shortened, widthOf } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
@@ -27,24 +28,62 @@ function linesIn(range: string | undefined): Pick<BlameOptions, "fromLine" | "to
   return { fromLine, toLine };
 }
 
-/** Returns one line for each line of the file. A column without an entry is left out. */
-function blameLines(context: CommandContext, { path, lines, origins }: BlameShape, paths: UserPaths): string[] {
-  const { paint, io } = context;
-  const heads = origins.map((origin) => {
-    const [id, who, turn, when] = originCells(origin, io.now());
-    const from = origin.path === path ? "" : paths.shown(origin.path);
-    return [paint("yellow", id), paint("cyan", printable(who)), paint("dim", turn), from, paint("dim", when)];
-  });
-  const isUsed = [0, 1, 2, 3, 4].map((at) => origins.some((_, i) => (heads[i]?.[at] ?? "") !== paint("dim", "")));
-  const shown = columns(
+type BlameContext = Pick<CommandContext, "paint"> & { readonly io: TimelineContext["io"] };
+
+/**
+ * Returns one line for each line of the file. A column without an entry is left out. On a terminal, the lines fit its
+ * width: origins are short where they would take more than a half of it, and long lines of the file are cut.
+ */
+export function blameLines(context: BlameContext, found: BlameShape, shown: (path: string) => string): string[] {
+  const { out } = context.io;
+  const full = headsOf(context, found, fullHeads(context, found, shown));
+  if (!out.isTerminal) return found.lines.map(({ text }, i) => `${full[i]}  ${text}`.trimEnd());
+  const fits = !isNarrow(out) && greatestOf(full.map(widthOf)) <= out.columns / 2;
+  const heads = fits ? full : headsOf(context, found, shortHeads(context, found, shown));
+  const room = Math.max(1, out.columns - greatestOf(heads.map(widthOf)) - 2);
+  return found.lines.map(({ text }, i) =>
+    `${heads[i]}  ${shortened(withoutTabs(printableText(text)), room)}`.trimEnd(),
+  );
+}
+
+const TAB = 8;
+
+/** Replaces tabs by spaces, because the width of a tab depends on its place. */
+function withoutTabs(text: string): string {
+  const [first = "", ...rest] = text.split("\t");
+  return rest.reduce((line, part) => line + " ".repeat(TAB - (widthOf(line) % TAB)) + part, first);
+}
+
+/** Returns the columns before the text of each line, from the cells of each origin. */
+function headsOf({ paint }: BlameContext, { lines }: BlameShape, heads: readonly (readonly string[])[]): string[] {
+  const [first = []] = heads;
+  const isUsed = first.map((_, at) => heads.some((cells) => widthOf(cells[at] ?? "") > 0));
+  return columns(
     lines.map(({ origin, line }) => [
       ...(heads[origin] ?? []).filter((_, at) => isUsed[at]),
       paint("dim", String(line)),
     ]),
     "<".repeat(isUsed.filter(Boolean).length) + ">",
   );
-  const escape = io.out.isTerminal;
-  return lines.map(({ text }, i) => `${shown[i]}  ${escape ? printableText(text) : text}`.trimEnd());
+}
+
+function fullHeads({ paint, io }: BlameContext, { path, origins }: BlameShape, shown: (path: string) => string) {
+  return origins.map((origin) => {
+    const [id, who, turn, when] = originCells(origin, io.now());
+    const from = origin.path === path ? "" : shown(origin.path);
+    return [paint("yellow", id), paint("cyan", printable(who)), paint("dim", turn), from, paint("dim", when)];
+  });
+}
+
+/** The longest earlier path on a narrow terminal. */
+const LONGEST_FROM = 12;
+
+function shortHeads({ paint, io }: BlameContext, { path, origins }: BlameShape, shown: (path: string) => string) {
+  return origins.map((origin) => {
+    const [id, who, when] = shortOriginCells(origin, io.now());
+    const from = origin.path === path ? "" : shortened(shown(origin.path), LONGEST_FROM);
+    return [paint("yellow", id), paint("cyan", who), from, paint("dim", when)];
+  });
 }
 
 export async function blame(context: CommandContext): Promise<number> {
@@ -63,7 +102,7 @@ export async function blame(context: CommandContext): Promise<number> {
     context.printJson(found);
     return EXIT.done;
   }
-  for (const line of blameLines(context, found, paths)) context.print(line);
+  for (const line of blameLines(context, found, (path) => paths.shown(path))) context.print(line);
   if (found.deleted === true) context.say("the file is deleted; these are the lines of its last content");
   if (found.total_lines === 0) context.say("the file is empty");
   for (const note of found.notes) context.say(printable(note));

@@ -7,7 +7,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
 import { timelineLines } from "../../render/timeline.ts";
 import { ago, counted, takenWords } from "../../render/words.ts";
-import { printable, shortened } from "../../../process/printable.ts";
+import { printable, shortened, shownCommand } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { standingFolderIfThere } from "../../../process/user-path.ts";
 import { optional } from "../../../util/optional.ts";
@@ -29,8 +29,8 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   // The commands that restore or undo are left out in two cases: with `--upstream`, because they only work at the
   // origin, and for a reader, because a reader may not use them.
   const isWithBack = !isUpstream(context) && !isReader;
-  if (result.items.length === 0) context.print("nothing that was recorded matches");
-  else for (const line of timelineLines(context, result.items, { isWithBack })) context.print(line);
+  if (result.items.length === 0) return nothingMatches(context);
+  for (const line of timelineLines(context, result.items, { isWithBack })) context.print(line);
   if (isReader) return;
   context.print();
   const hints = [
@@ -42,6 +42,14 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
     context.worded(HINT),
   ];
   context.print(context.paint("dim", isUpstream(context) ? UPSTREAM_HINT : hints.join("; ")));
+}
+
+function nothingMatches(context: CommandContext): void {
+  context.print("nothing that was recorded matches");
+  const grep = context.input.text("grep");
+  if (grep === undefined) return;
+  const command = context.worded(shownCommand(["chronicle", "log", "-S", grep]));
+  context.print(context.paint("dim", `to search the contents: ${command}`));
 }
 
 /** Returns the filters of the command line. Throws `USAGE` for an unknown kind. */

@@ -1,19 +1,23 @@
-import { stripVTControlCharacters } from "node:util";
 import type { TurnShape } from "../../../api/action-shapes.ts";
 import { EXIT } from "../../../api/problems.ts";
 import type { TurnsOptions } from "../../../api/action-api.ts";
-import { printable, shortened } from "../../../process/printable.ts";
+import { printable, shortened, widthOf } from "../../../process/printable.ts";
 import { optional } from "../../../util/optional.ts";
-import { columns } from "../../render/columns.ts";
+import { columns, isNarrow, LONGEST_NARROW_NAME } from "../../render/columns.ts";
+import type { TimelineContext } from "../../render/timeline.ts";
 import { numbersOf, pathsOfTurn, turnTitle } from "../../render/turns.ts";
-import { ago } from "../../render/words.ts";
+import { ago, shortAgo } from "../../render/words.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { greatestOf } from "../../../util/long-lists.ts";
 
 const DEFAULT_LIMIT = 20;
 const LONGEST_TITLE = 60;
-const SHORTEST_TITLE = 20;
 const LONGEST_PATH = 40;
+
+/** On a terminal, paths are shortened, and at last left out, where titles would get less than `READABLE_TITLE`. */
+const PATH_WIDTHS = [LONGEST_PATH, 20, 10];
+const READABLE_TITLE = 30;
+const SHORTEST_TITLE = 8;
 
 /** Lists the turns of agents, newest first: what a person asked, and what was changed to answer it. */
 export async function turns(context: CommandContext): Promise<number> {
@@ -40,37 +44,54 @@ export function turnsFilter({ input }: CommandContext): TurnsOptions {
   return optional({ session: input.text("session"), actor: input.text("actor") });
 }
 
-function turnLines(context: CommandContext, all: readonly TurnShape[], shown: (path: string) => string): string[] {
+/** The widths of a turn's title and of its path. */
+interface Widths {
+  readonly title: number;
+  readonly path: number;
+}
+
+/** Returns one line for each turn. The lines fit the terminal, if the output is one. */
+export function turnLines(
+  context: Pick<CommandContext, "paint"> & { readonly io: TimelineContext["io"] },
+  all: readonly TurnShape[],
+  shown: (path: string) => string,
+): string[] {
   const { paint, io } = context;
   const numbers = numbersOf(all);
-  const row = (one: TurnShape, title: string): string[] => [
-    String(numbers.get(one) ?? ""),
-    ago(one.started, io.now()),
-    printable(one.actor),
-    paint("dim", one.short_id),
-    one.prompt_state === "kept" ? title : paint("dim", title),
-    [pathsOfTurn(one, shown, LONGEST_PATH), undoneWord(context, one)].filter(Boolean).join("  "),
-  ];
-  const align = "><<<<<";
-  const bare = columns(
-    all.map((one) => row(one, "")),
-    align,
-  );
-  const most = titleWidth(context, bare);
-  return columns(
-    all.map((one) => row(one, shortened(turnTitle(one), most))),
-    align,
-  );
+  const narrow = isNarrow(io.out);
+  const row = (one: TurnShape, { title: most, path }: Widths): string[] => {
+    const title = shortened(turnTitle(one), most);
+    const actor = printable(one.actor);
+    const paths = path === 0 ? "" : pathsOfTurn(one, shown, path);
+    return [
+      String(numbers.get(one) ?? ""),
+      narrow ? shortAgo(one.started, io.now()) : ago(one.started, io.now()),
+      narrow ? shortened(actor, LONGEST_NARROW_NAME) : actor,
+      paint("dim", one.short_id),
+      one.prompt_state === "kept" ? title : paint("dim", title),
+      [paths, undoneWord(context, one)].filter(Boolean).join("  "),
+    ];
+  };
+  const rows = (widths: Widths): string[] =>
+    columns(
+      all.map((one) => row(one, widths)),
+      "><<<<<",
+    );
+  if (!io.out.isTerminal) return rows({ title: LONGEST_TITLE, path: LONGEST_PATH });
+  const needed = greatestOf(all.map((one) => Math.min(LONGEST_TITLE, widthOf(turnTitle(one)))));
+  return rows(fittingWidths(io.out.columns, needed, (path) => greatestOf(rows({ title: 0, path }).map(widthOf))));
 }
 
-/** Returns the number of characters that remain for titles beside the other columns. */
-function titleWidth({ io }: CommandContext, others: readonly string[]): number {
-  if (!io.out.isTerminal) return LONGEST_TITLE;
-  const widest = Math.max(0, greatestOf(others.map((line) => stripVTControlCharacters(line).length)));
-  return Math.max(SHORTEST_TITLE, Math.min(LONGEST_TITLE, io.out.columns - widest - 2));
+/** Returns the greatest width of the paths that leaves enough room for the titles. `others`: the width without titles. */
+function fittingWidths(columns: number, needed: number, others: (path: number) => number): Widths {
+  for (const path of PATH_WIDTHS) {
+    const title = Math.min(needed, columns - others(path));
+    if (title >= Math.min(needed, READABLE_TITLE)) return { title, path };
+  }
+  return { title: Math.max(SHORTEST_TITLE, columns - others(0)), path: 0 };
 }
 
-function undoneWord({ paint }: CommandContext, { undone }: TurnShape): string {
+function undoneWord({ paint }: Pick<CommandContext, "paint">, { undone }: TurnShape): string {
   if (undone === "no") return "";
   return paint("dim", undone === "yes" ? "(undone)" : "(partly undone)");
 }
