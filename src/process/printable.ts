@@ -19,7 +19,7 @@ export function printableText(text: string): string {
 }
 
 const ASCII = /^[\x20-\x7e]*$/;
-const ZERO_WIDTH = /[\p{Mn}\p{Me}\u1160-\u11ff\u200b-\u200f\u2060\ufe00-\ufe0e]/u;
+const ZERO_WIDTH = /[\p{Mn}\p{Me}\u1160-\u11ff\u200b-\u200f\u2060]/u;
 /** Characters that take two columns: those of East Asian scripts, full-width forms, and emoji. */
 const DOUBLE_WIDTH =
   /[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u;
