@@ -89,6 +89,23 @@ it("an agent sees the turns without the prompts", async () => {
   expect(stdout).not.toContain("refactor");
 });
 
+it("list shows no prompt to a command that an agent has started, without a variable", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "one\n");
+  await hears(box, "SessionStart", {});
+  await turn(box, { id: "0f3c-first", prompt: "refactor the parser", path: "a.txt", content: "two\n" });
+  // The session is still open, and its process is an ancestor of this test.
+  expect((await box.must(["turns"])).stdout).toContain("(prompt shown to persons only)");
+  for (const args of [[], ["list"], ["list", "--json"], ["list", "--actions"], ["list", "--grep", "refactor"]]) {
+    const { stdout } = await box.must(args);
+    expect(stdout).not.toContain("refactor");
+  }
+  expect((await box.must(["list"])).stdout).toContain("turn: ");
+  await hears(box, "SessionEnd", {});
+  for (const args of [[], ["list"], ["list", "--json"], ["list", "--actions"], ["list", "--grep", "refactor"]])
+    expect((await box.must(args)).stdout).toContain("refactor the parser");
+});
+
 it("recordPrompts keeps nothing of what is asked", async () => {
   using box = await askedTwice();
   await box.must(["config", "record_prompts", "false"]);

@@ -193,6 +193,14 @@ export class CommandContext {
   }
 
   /**
+   * Returns the workspace in the role in which the caller may see what people have asked agents: an agent sees no
+   * prompts. Checks the ancestors of this process for every command. Throws `NeedsClient` in the store's process.
+   */
+  async forPrompts(workspace: WorkspaceApi): Promise<WorkspaceApi> {
+    return (await this.#isAgentAnyhow()) ? workspace.as({ role: "agent" }) : workspace;
+  }
+
+  /**
    * Throws `FORBIDDEN` if `isAgent` is true. A command that is not about one particular history calls this method,
    * because no history can record its refused attempt.
    */

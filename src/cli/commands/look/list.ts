@@ -23,7 +23,7 @@ const NOTHING_YET = `nothing is recorded here yet
 
 async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
   const most = limit === 0 ? Number.MAX_SAFE_INTEGER : limit;
-  const result = await workspace.recent(most, await optionsOf(context, workspace));
+  const result = await recentForCaller(context, workspace, most);
   if (context.json) return context.printJson(result);
   const isReader = (await context.meThere())?.role === "reader";
   // The commands that restore or undo are left out in two cases: with `--upstream`, because they only work at the
@@ -50,6 +50,19 @@ function nothingMatches(context: CommandContext): void {
   if (grep === undefined) return;
   const command = context.worded(shownCommand(["chronicle", "log", "-S", grep]));
   context.print(context.paint("dim", `to search the contents: ${command}`));
+}
+
+/**
+ * Returns the recent work that the caller may see. The title of a turn can be a prompt, which no agent is shown. Whether
+ * an agent runs the command is therefore checked for an answer with turns, and only for such an answer, because the
+ * store's process must hand the command back for this check.
+ */
+async function recentForCaller(context: CommandContext, workspace: WorkspaceApi, most: number): Promise<RecentShape> {
+  const options = await optionsOf(context, workspace);
+  const result = await workspace.recent(most, options);
+  if (!result.items.some(({ kind }) => kind === "turn")) return result;
+  const allowed = await context.forPrompts(workspace);
+  return allowed === workspace ? result : allowed.recent(most, options);
 }
 
 /** Returns the filters of the command line. Throws `USAGE` for an unknown kind. */
