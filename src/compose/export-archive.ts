@@ -27,7 +27,7 @@ import { storeTasks } from "./store-tasks.ts";
 
 /**
  * Writes the whole history of a workspace into one file (docs/archive.md). The history ends at the head that is signed
- * for the archive. The bytes depend on nothing but that history, the key and the options. Throws `REFUSED` if the file
+ * for the archive. The bytes depend on nothing but that history, the private contents that are left, the key and the options. Throws `REFUSED` if the file
  * exists, or if the history is not signed, and `BLOB_MISSING` if a content that the history needs is missing. If it
  * fails, no file is left.
  */

@@ -2,6 +2,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { claude } from "../../src/hooks/claude.ts";
+import { exportArchive } from "../../src/open.ts";
 import { codex } from "../../src/hooks/codex.ts";
 import { gemini } from "../../src/hooks/gemini.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
@@ -122,16 +123,21 @@ describe("a recorded prompt", () => {
     expect((await workspace.verify()).ok).toBe(true);
   });
 
-  it("is missed by verify before that time", async () => {
+  it("that was freed is no damage after recordPrompts is on again, and an export leaves it out", async () => {
     await using project = new ClockedProject();
     const workspace = await project.init();
     await workspace.startTurn(start);
     await workspace.configure({ recordPrompts: false });
     project.pass(2 * DAY_MINUTES);
     await workspace.gc();
-    expect((await workspace.verify()).ok).toBe(true);
     await workspace.configure({ recordPrompts: true });
-    expect((await workspace.verify()).ok).toBe(false);
+    await workspace.startTurn({ ...start, turn: "t2", prompt: "kept again" });
+    expect((await workspace.verify()).problems).toEqual([]);
+    const file = join(project.base, "history.chronicle");
+    await exportArchive(await project.store(), workspace.id, { file, withPrivate: true });
+    expect((await workspace.turns()).map((one) => one.prompt_state)).toEqual(["kept", "gone"]);
+    await workspace.gc();
+    expect((await workspace.turns())[0]).toMatchObject({ prompt: "kept again" });
   });
 
   it("is not kept at all with recordPrompts off, and what was kept before is freed", async () => {

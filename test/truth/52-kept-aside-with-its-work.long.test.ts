@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { exportArchive } from "../../src/open.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 
 /** Files that were kept aside for a run or an action come back with it, whichever way it is undone. */
@@ -313,6 +314,20 @@ test("a kept file that was freed after keepAside was switched off is skipped wit
   const { skipped } = await workspace.undo();
   expect(skipped).toMatchObject([{ path: ".env", reason: "content-missing" }]);
   expect(skipped[0]?.detail).toBe("it was kept aside, and was freed after `keepAside` was switched off");
+});
+
+test("a kept file that was freed is no damage after keepAside is on again, also not after a compaction", async () => {
+  const { project, workspace, sh } = await begun();
+  await using _ = project;
+  await sh("rm .env");
+  await workspace.configure({ keepAside: false });
+  await workspace.gc();
+  await workspace.configure({ keepAside: true });
+  expect((await workspace.verify()).problems).toEqual([]);
+  const file = join(project.base, "history.chronicle");
+  await exportArchive(await project.store(), workspace.id, { file, withPrivate: true });
+  await workspace.compact({ dropArchive: true });
+  expect((await workspace.verify()).problems).toEqual([]);
 });
 
 test("a kept file that was freed or erased is reported as not kept, and as lost unless it was put back", async () => {

@@ -107,15 +107,33 @@ export interface PrivateContents {
   readonly lists: readonly Hash[];
   /** The time (ms since the epoch) until which the lists are kept; `undefined`: as long as the record names them. */
   readonly listsUntil: number | undefined;
+  /** True if the workspace may have kept nothing aside for some time since, so that `gc` may have freed `aside` and `git`. */
+  readonly isAsideFreed: boolean;
   readonly where: string;
   readonly seq: number;
 }
 
 /**
  * A private content. `path`: the path that it was kept aside for; absent for lists, prompts, plans and the state of git.
+ * `mayBeGone`: true if the content may be missing although it is kept now, because a setting was off for some time. This
+ * is true of every prompt, because no other content depends on a prompt.
  */
 interface PrivateContent extends Pick<NeededContent, "hash" | "where" | "seq"> {
   readonly path?: WorkspacePath;
+  readonly mayBeGone: boolean;
+}
+
+/**
+ * Yields the private contents kept at time `now`, as `privateContents` does, except those that are gone and may be
+ * gone.
+ */
+export async function* privateContentsLeft(
+  blobs: Pick<BlobStore, "get" | "has">,
+  needs: Pick<HistoryNeeds, "privates" | "erasures">,
+  now: number,
+): AsyncGenerator<PrivateContent> {
+  for await (const one of privateContents(blobs, needs, now))
+    if (!one.mayBeGone || (await blobs.has([one.hash])).has(one.hash)) yield one;
 }
 
 /**
@@ -127,15 +145,18 @@ export async function* privateContents(
   { privates, erasures }: Pick<HistoryNeeds, "privates" | "erasures">,
   now: number,
 ): AsyncGenerator<PrivateContent> {
-  for (const { aside, git, prompt, lists, listsUntil, where, seq } of privates) {
-    if (listsUntil === undefined || listsUntil > now) for (const hash of lists) yield { hash, where, seq };
-    if (prompt !== undefined && Date.parse(prompt.until) > now) yield { hash: prompt.content, where, seq };
+  for (const { aside, git, prompt, lists, listsUntil, isAsideFreed, where, seq } of privates) {
+    const place = { where, seq, mayBeGone: isAsideFreed };
+    if (listsUntil === undefined || listsUntil > now)
+      for (const hash of lists) yield { ...place, hash, mayBeGone: false };
+    if (prompt !== undefined && Date.parse(prompt.until) > now)
+      yield { ...place, hash: prompt.content, mayBeGone: true };
     if (git !== undefined && isKeptAt(git, now)) {
       const bytes = await blobs.get(git.plan);
       const named = bytes === undefined ? [] : blobsOfGit(bytes);
-      for (const hash of [git.plan, ...named]) if (!erasures.license(hash, seq)) yield { hash, where, seq };
+      for (const hash of [git.plan, ...named]) if (!erasures.license(hash, seq)) yield { ...place, hash };
     }
-    if (aside !== undefined && isKeptAt(aside, now)) yield* keptAside(blobs, aside, { erasures, seq, where });
+    if (aside !== undefined && isKeptAt(aside, now)) yield* keptAside(blobs, aside, { erasures, place });
   }
 }
 
@@ -143,14 +164,17 @@ export async function* privateContents(
 async function* keptAside(
   blobs: Pick<BlobStore, "get">,
   { plan }: Aside,
-  { erasures, seq, where }: Pick<HistoryNeeds, "erasures"> & Pick<PrivateContents, "seq" | "where">,
+  {
+    erasures,
+    place,
+  }: Pick<HistoryNeeds, "erasures"> & { readonly place: Pick<PrivateContent, "where" | "seq" | "mayBeGone"> },
 ): AsyncGenerator<PrivateContent> {
-  yield { hash: plan, where, seq };
+  yield { ...place, hash: plan };
   const bytes = await blobs.get(plan);
   const left = bytes === undefined ? [] : erasures.leftAside(plan, decodePlan(bytes));
   for (const { path, before, after } of left) {
     for (const hash of [before?.hash, after?.hash])
-      if (hash !== undefined && !erasures.license(hash, seq)) yield { hash, where, seq, path };
+      if (hash !== undefined && !erasures.license(hash, place.seq)) yield { ...place, hash, path };
   }
 }
 
@@ -176,8 +200,10 @@ export class HistoryNeeds {
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;
   readonly #plans = new Map<string, readonly NeededContent[]>();
-  readonly #privates = new Map<string, PrivateContents>();
+  readonly #privates = new Map<string, Omit<PrivateContents, "isAsideFreed">>();
   #keepsAside = true;
+  /** Contents that were kept aside before this event may have been freed since. */
+  #asideFreed = 0;
   #recordsPrompts = true;
   /**
    * The contents that the rows of a base name, while the base is being read; else `undefined`. They are reported at the
@@ -251,7 +277,8 @@ export class HistoryNeeds {
   /**
    * The private contents. They are never reported as needed contents, so that no replica gets them. The contents that a
    * plan of kept-aside files (`aside`) names are needed as long as the plan. If the workspace keeps no files aside,
-   * `aside` and `git` are `undefined`. If the workspace records no prompts, `prompt` is `undefined`.
+   * `aside` and `git` are `undefined`. If the workspace records no prompts, `prompt` is `undefined`. The setting may have
+   * been off and on again since a content was kept: `gc` has then freed the content, or will no longer do so.
    */
   get privates(): readonly PrivateContents[] {
     return [...this.#privates.values()].map((one) => ({
@@ -259,6 +286,7 @@ export class HistoryNeeds {
       aside: this.#keepsAside ? one.aside : undefined,
       git: this.#keepsAside ? one.git : undefined,
       prompt: this.#recordsPrompts ? one.prompt : undefined,
+      isAsideFreed: one.seq < this.#asideFreed,
     }));
   }
 
@@ -267,7 +295,7 @@ export class HistoryNeeds {
    * event.
    */
   #record({ recordId, record }: RecordEvent, seq: number, where: string, own = seq): void {
-    this.#note({ recordId, record }, { seq: own, where });
+    this.#note({ recordId, record }, { seq: own, where }, own !== seq);
     const inForce = contentsInForce({ recordId, record });
     if (inForce !== undefined) {
       const size = typeof record["size"] === "number" ? record["size"] : undefined;
@@ -285,10 +313,15 @@ export class HistoryNeeds {
     }
   }
 
-  #note({ recordId, record }: RecordEvent, place: Pick<PrivateContents, "seq" | "where">): void {
+  /**
+   * Notes the settings and the private contents of a record. A base (`isOfBase`) has only the last record of the
+   * workspace, so that the settings before this record are not known.
+   */
+  #note({ recordId, record }: RecordEvent, place: Pick<PrivateContents, "seq" | "where">, isOfBase: boolean): void {
     if (recordId.startsWith("workspace:")) {
       const { keepsAside, recordsPrompts } = decodeWorkspace(record);
       this.#keepsAside = keepsAside !== false;
+      if (!this.#keepsAside || isOfBase) this.#asideFreed = place.seq;
       this.#recordsPrompts = recordsPrompts !== false;
     }
     if (!MAY_NAME_PRIVATE.some((prefix) => recordId.startsWith(prefix))) return;

@@ -8,7 +8,7 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import { pathOfOutsideId } from "../../core/records/outside-record.ts";
 import type { RecordBody } from "../../core/values/canonical-json.ts";
 import type { Context } from "../log/context.ts";
-import { type GivenUp, HistoryNeeds, privateContents } from "../log/history-needs.ts";
+import { type GivenUp, HistoryNeeds, privateContentsLeft } from "../log/history-needs.ts";
 import { baseOf } from "../log/project.ts";
 import { givenUpIn } from "../log/recorded-prunings.ts";
 import { protectedNames } from "../state/protected.ts";
@@ -110,7 +110,7 @@ class Reading {
     this.#needs.finish();
     await this.#setApartOutside();
     const { blobs } = this.#context;
-    for await (const { hash, path } of privateContents(blobs, this.#needs, this.#context.now())) {
+    for await (const { hash, path } of privateContentsLeft(blobs, this.#needs, this.#context.now())) {
       if (!this.#contents.has(hash)) this.#contents.set(hash, "private");
       if (path !== undefined) this.#noteSecret(hash, path);
     }

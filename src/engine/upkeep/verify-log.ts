@@ -22,7 +22,7 @@ import { checkRecord, anchorFaults, faultOf, heldFaults } from "./record-faults.
 import type { Context } from "../log/context.ts";
 import { Memo } from "../log/memo.ts";
 import type { IndexAudit } from "./index-audit.ts";
-import { HistoryNeeds, privateContents, type NeededContent } from "../log/history-needs.ts";
+import { HistoryNeeds, privateContentsLeft, type NeededContent } from "../log/history-needs.ts";
 import { BASELINE_SEQ } from "../log/history-start.ts";
 import { baselineFault, HistoryRules, type RulesStart } from "./history-rules.ts";
 import { erasedNote, givenUpIn, type LoggedGivenUp, prunedNote } from "../log/recorded-prunings.ts";
@@ -266,9 +266,10 @@ class LogVerifier {
     const { blobs } = this.#context;
     // A damaged plan is reported when all needed contents are checked. Until the plan is healed, the contents that it
     // names are not known.
-    const plans = { get: (hash: Hash) => despiteDamage(() => blobs.get(hash)) };
+    const get = (hash: Hash): Promise<Buffer | undefined> => despiteDamage(() => blobs.get(hash));
+    const plans = { get, has: (hashes: readonly Hash[]) => blobs.has(hashes) };
     try {
-      for await (const one of privateContents(plans, this.#needs, this.#context.now()))
+      for await (const one of privateContentsLeft(plans, this.#needs, this.#context.now()))
         this.#need({ ...one, size: undefined, isUpstream: false });
     } catch (error) {
       if (!(error instanceof ChronicleError)) throw error;
