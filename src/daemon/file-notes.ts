@@ -102,10 +102,11 @@ export class KeptNotes implements SessionNotes {
  * the open calls, because the log does not record which agent began a call. When one agent begins its next call, only
  * this agent's earlier calls have ended.
  */
-function durableOf({ workspace, turn, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
+function durableOf({ workspace, turn, asked, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
   return JSON.stringify({
     workspace,
     turn,
+    asked,
     isIdle,
     hasLanes,
     unsaid,
@@ -126,12 +127,13 @@ function parseNote(text: string): SessionNote | undefined {
   const { workspace, open } = value;
   if (typeof workspace !== "string" || typeof open !== "object" || open === null) return undefined;
   const turn = "turn" in value && typeof value.turn === "string" ? { turn: value.turn } : {};
+  const asked = "asked" in value && typeof value.asked === "string" ? { asked: value.asked } : {};
   const list: unknown = "unsaid" in value ? value.unsaid : undefined;
   const unsaid = Array.isArray(list) ? { unsaid: list.filter((one) => typeof one === "string") } : {};
   const ends = "ends" in value ? { ends: endsOf(value.ends) } : {};
   const doubted =
     "doubted" in value && typeof value.doubted === "object" ? { doubted: textsOf(value.doubted ?? {}) } : {};
-  return { workspace, open: textsOf(open), ...turn, ...unsaid, ...ends, ...doubted, ...flagsOf(value) };
+  return { workspace, open: textsOf(open), ...turn, ...asked, ...unsaid, ...ends, ...doubted, ...flagsOf(value) };
 }
 
 function flagsOf(value: object): Pick<SessionNote, "isIdle" | "hasLanes"> {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { ActionEnd, ActionRequest } from "../api/action-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
@@ -147,7 +148,7 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   const { call, notes } = work;
   const { note, workspace } = await workplace(work);
   const troubles = await endEarlier({ note, workspace });
-  const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
+  const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call, () => isTold(work)));
   // Store the note even if abandoning the open calls fails, because the turn has begun in any case.
   try {
     // If no hook reported the end of the previous turn, that turn and its sub-agents were interrupted. A call that is
@@ -156,9 +157,25 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
     await abandon({ note, workspace }, call, { reason: "the next turn began", all, unsure: true });
     note.isIdle = false;
   } finally {
-    notes.put(call.session, { ...note, turn });
+    notes.put(call.session, { ...note, turn, asked: hashOfPrompt(call) });
   }
   return { folder: note.workspace, troubles: [...troubles, ...(await recordTurn(work, workspace, turn))] };
+}
+
+/**
+ * True if another hook has told the beginning of the same turn: the same message, and no hook has told the end of the
+ * turn since. The note is read anew, because the other hook may have just written it.
+ */
+function isTold({ call, notes }: CallWork): boolean {
+  const note = notes.get(call.session);
+  return note?.isIdle !== true && note?.asked === hashOfPrompt(call);
+}
+
+function hashOfPrompt({ session, prompt }: HookCall): string {
+  return createHash("sha256")
+    .update(JSON.stringify([session, prompt?.text]))
+    .digest("hex")
+    .slice(0, 16);
 }
 
 /** Records the beginning of the turn and the person's message. Returns a message if this fails. */
@@ -195,14 +212,17 @@ async function abandon(
 }
 
 /**
- * Makes the id of a turn from the session's id and the seq of the newest event, for an agent without turn ids. Two
- * turns of a session have the same id only if nothing was recorded between their beginnings. Two hooks that report the
- * same beginning get the same id.
+ * Makes the id of a turn from the session's id and the seq of the newest event, for an agent without turn ids. If the
+ * newest event is the beginning of a turn, and `isSame` returns true, the id is that of this turn.
  */
-async function newTurn(workspace: WorkspaceApi, { session }: HookCall): Promise<string> {
+async function newTurn(
+  workspace: WorkspaceApi,
+  { session }: HookCall,
+  isSame: () => boolean = () => true,
+): Promise<string> {
   const [last] = await workspace.log({ reverse: true, limit: 1 });
   const begun = `turn:${session}:`;
-  if (last?.record_id.startsWith(begun) === true) return last.record_id.slice(begun.length);
+  if (last?.record_id.startsWith(begun) === true && isSame()) return last.record_id.slice(begun.length);
   return `${session.slice(0, 8)}-${last?.seq ?? 0}`;
 }
 

@@ -9,6 +9,8 @@ export interface SessionNote {
   readonly workspace: string;
   /** The current turn, for agents that do not give it with each call. */
   turn?: string;
+  /** A hash of the person's message with which the current turn began. */
+  asked?: string;
   /** True if the main agent has ended its turn. From then on, only sub-agents work, in the background. */
   isIdle?: boolean;
   /**

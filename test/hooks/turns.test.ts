@@ -87,6 +87,19 @@ describe("what a person asks an agent", () => {
     expect(turns.map(({ prompt }) => prompt)).toEqual(["second", "first"]);
   });
 
+  it("begins a turn of its own without an id, also if nothing was recorded since the message before", async () => {
+    await using project = new Project();
+    const agent = new Agent(claude, project);
+    quiet(await agent.hears("SessionStart"));
+    quiet(await agent.hears("UserPromptSubmit", { prompt: "first" }));
+    project.write("hand.txt", "by a person\n");
+    quiet(await agent.hears("UserPromptSubmit", { prompt: "second" }));
+    quiet(await agent.hears("Stop"));
+    quiet(await agent.hears("UserPromptSubmit", { prompt: "second" }));
+    const turns = await (await project.open()).turns();
+    expect(turns.map(({ prompt }) => prompt)).toEqual(["second", "second", "first"]);
+  });
+
   it("does not stop the agent if it cannot be recorded, and the agent tells why", async () => {
     await using project = new Project();
     const workspace = await project.init();
