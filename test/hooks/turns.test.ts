@@ -120,6 +120,30 @@ describe("what a person asks an agent", () => {
   });
 });
 
+describe("a person's edit that a hook is the first to see", () => {
+  it("is the person's, before a prompt and before a tool, and an undo of the agent's work leaves it", async () => {
+    await using project = new Project();
+    const agent = new Agent(claude, project);
+    quiet(await agent.hears("SessionStart"));
+    project.write("before-prompt.txt", "by a person\n");
+    quiet(await agent.hears("UserPromptSubmit", { prompt_id: "t1", prompt: "go" }));
+    project.write("before-tool.txt", "by a person\n");
+    await agent.runs("make", () => project.write("agents.txt", "by the agent\n"), "c1");
+    const workspace = await project.open();
+    const actors = async (path: string) => (await workspace.history(path)).map(({ actor }) => actor);
+    expect(await actors("before-prompt.txt")).toEqual(["human"]);
+    expect(await actors("before-tool.txt")).toEqual(["human"]);
+    expect(await actors("agents.txt")).toEqual(["claude"]);
+    const { items } = await workspace.recent();
+    expect(items.filter(({ kind }) => kind === "edit").map(({ who }) => who)).toEqual(["person"]);
+    for (const actor of ["agent", "claude"]) await workspace.undo({ actor }).catch(() => undefined);
+    expect([project.read("before-prompt.txt"), project.read("before-tool.txt")]).toEqual([
+      "by a person\n",
+      "by a person\n",
+    ]);
+  });
+});
+
 describe("a recorded prompt", () => {
   const start = { session: "s1", turn: "t1", prompt: "keep it short" };
 

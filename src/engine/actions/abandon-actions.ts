@@ -146,6 +146,7 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
   const look = await lookOf(context, meant);
   await captureWithRules(context, meant, {
     cause: "capture",
+    isReported: true,
     ...look,
     ...(of.unsure === true ? { unsure: new Set(meant.map(({ id }) => id)) } : {}),
     also: async (found) => {

@@ -105,6 +105,7 @@ export async function endAgentSession(context: Context, id: string): Promise<Ses
   const isOwn = (action: { readonly session?: string }): boolean => action.session === session.id;
   await capture(context, {
     cause: "capture",
+    isReported: true,
     ...(await lookOf(context, (await openActions(context)).filter(isOwn))),
     also: async (found) => {
       const open = (await openActions(context)).filter(isOwn);

@@ -98,7 +98,7 @@ async function captureAndClose(
   // The action is finished late if it was closed already (as abandoned or denied), or if nobody was expected to finish
   // it (see `goingOn`). `late` makes the capture treat such an action as open.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
-  const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
+  const how: CaptureOptions = { cause: "capture", isReported: true, reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;
   const captured = await captureWithRules(context, [action], {
     ...how,

@@ -83,6 +83,7 @@ async function keepAndBegin(context: Context, unkept: UnkeptAction): Promise<rea
   const begun: AskedAction = { ...unkept, outside, leftOut, git };
   const captured = await capture(context, {
     cause: "capture",
+    isReported: true,
     ...quota,
     ...(await whereToLook(context, begun)),
     also: (found) => beginning(context, begun, found),

@@ -50,6 +50,7 @@ export async function startTurn(context: Context, start: TurnStart): Promise<Tur
   let isPromptKept = prompt !== undefined;
   const { seq } = await capture(context, {
     cause: "capture",
+    isReported: true,
     also: async (found) => {
       if (await isToldBefore(context, start, found)) {
         isPromptKept = false;

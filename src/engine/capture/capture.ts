@@ -37,6 +37,8 @@ import { optional } from "../../util/optional.ts";
 export interface CaptureOptions extends LookOptions {
   /** The recorded cause of the changes that no open action, run, transaction or watch owns. */
   readonly cause: IterationCause;
+  /** True if an agent reports what it does, so that changes that nothing recorded owns are not the agent's. */
+  readonly isReported?: true;
   /** An action that is treated as open although it was already closed, or although nobody was expected to finish it. */
   readonly late?: LoggedAction;
   /** A transaction to which changes may be attributed although its owner is gone. */
@@ -292,11 +294,11 @@ async function attributed(
     readonly head: Head;
   },
 ): Promise<AttributedChange[]> {
-  const { cause, late, reopened, unsure } = given.options;
+  const { cause, late, reopened, unsure, isReported } = given.options;
   const attribute = await attributor(context, {
     cause,
     head: given.head,
-    ...optional({ late, reopened, unsure }),
+    ...optional({ late, reopened, unsure, isReported }),
   });
   return changes.map((change) => ({
     ...change,

@@ -1,3 +1,4 @@
+import { nameOfRole } from "../../core/records/actor-name.ts";
 import type { Change } from "../../core/values/entry.ts";
 import type { Head } from "../../core/values/event.ts";
 import type { IterationCause } from "../../core/values/file-record.ts";
@@ -37,6 +38,8 @@ export type Attribute = (change: Change) => Attribution;
 export interface AttributeOptions {
   /** The cause of changes that no bracket and no watch owns. */
   readonly cause: IterationCause;
+  /** True if an agent reports what it does. Changes that no bracket owns are then not the agent's, but a person's. */
+  readonly isReported?: true;
   /** An action that is treated as open, although it was closed or counted as abandoned. */
   readonly late?: LoggedAction;
   /** The id of a transaction that is treated as open although its owner is gone. */
@@ -62,7 +65,8 @@ export interface AttributeOptions {
  * If several watches are open, the change belongs to the session of the earliest. They record the same changes of the
  * same unknown author, so that nothing is ambiguous about it.
  *
- * If neither such a bracket nor a watch is open, the change belongs to the caller. There is one exception: if a
+ * If neither such a bracket nor a watch is open, the change belongs to the caller; if the caller is an agent that
+ * reports its actions (`isReported`), to a person, because the agent has not reported the change. There is one exception: if a
  * transaction of actions is open, the actor is `ambiguous`.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
@@ -76,7 +80,7 @@ export async function attributor(context: Context, options: AttributeOptions): P
     if (transaction !== undefined) return holdsFolder(transaction.record);
     return action === undefined || action.scope === "workspace";
   });
-  const other = wide.length > 0 ? ofBrackets(nesting, wide, options) : ofWatch(context, found, options.cause);
+  const other = wide.length > 0 ? ofBrackets(nesting, wide, options) : ofWatch(context, found, options);
   return (change) => {
     const named = declared.filter(({ action }) => action !== undefined && isDeclaredBy(action, change));
     return named.length === 0 ? other : ofBrackets(nesting, [...named, ...inRunsOf(nesting, named)], options);
@@ -152,7 +156,10 @@ function latest(
   return innermost.toSorted((a, b) => a.seq - b.seq).at(-1);
 }
 
-function ofWatch(context: Context, { watches, transactions }: Brackets, cause: IterationCause): Attribution {
+function ofWatch(context: Context, { watches, transactions }: Brackets, options: AttributeOptions): Attribution {
+  const { cause } = options;
+  const isOthers = options.isReported === true && context.caller.role === "agent";
+  const actor = isOthers ? nameOfRole("person") : context.caller.actor;
   // Watches are sorted by the events that began them.
   const [earliest] = watches;
   if (earliest === undefined) {
@@ -160,9 +167,9 @@ function ofWatch(context: Context, { watches, transactions }: Brackets, cause: I
     // unknown.
     const mayBe = innermost(transactions.filter((one) => one.record.scope === "actions")).map((one) => one.id);
     if (mayBe.length > 0) return { cause, actor: "ambiguous", candidates: mayBe, depth: 0 };
-    return { cause, actor: context.caller.actor, depth: 0 };
+    return { cause, actor, depth: 0 };
   }
-  return { cause: "watch", actor: context.caller.actor, session: earliest.id, depth: 0 };
+  return { cause: "watch", actor, session: earliest.id, depth: 0 };
 }
 
 /** Returns the paths that these actions declared; `undefined` if one of the actions may change any path. */
