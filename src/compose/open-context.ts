@@ -42,7 +42,7 @@ import { retentionOf, type RetentionInputs } from "../store/retention-files.ts";
 import { FileTraitsMemory } from "../store/traits-memory.ts";
 import { placeOfRoot } from "../core/tree/root-place.ts";
 import type { StoreGauge } from "../store/store-gauge.ts";
-import { runGit } from "../store/run-git.ts";
+import { gitRunner } from "../store/run-git.ts";
 import { refuseOtherWorkspace } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
 import { Memo } from "../engine/log/memo.ts";
@@ -267,7 +267,7 @@ function folderFiles(
     disk,
     roots: () => worktree.roots,
     user: gitUser(parts),
-    run: runGit,
+    run: gitRunner({ disk, untrusted: () => worktree.roots.map(({ folder }) => folder) }),
     clock: backends.now,
     newId: backends.newId,
   });

@@ -1,19 +1,70 @@
 import { spawn } from "node:child_process";
-import type { GitCommand, GitOutput } from "../worktree/git/run-git.ts";
+import { errnoOf } from "../core/values/errors.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { GitCommand, GitOutput, RunGit } from "../worktree/git/run-git.ts";
 
 /** The longest text of an error of git that is reported, in characters. */
 const MOST_ERROR = 300;
 
+export interface GitProgramOptions {
+  readonly disk: Pick<Disk, "realpath" | "lstat">;
+  /** Folders in which no program is started, because others can write there: the tracked folders. */
+  readonly untrusted: () => readonly string[];
+}
+
+/** Returns the function that runs git. It starts no `git` that lies in an untrusted folder. */
+export function gitRunner(options: GitProgramOptions): RunGit {
+  return async (command) => {
+    // Only PATH is taken over, because without it git could not be found.
+    // oxlint-disable-next-line node/no-process-env
+    const found = findGit(process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin", options);
+    if (found === undefined) return { stdout: Buffer.alloc(0), problem: "git is not installed" };
+    return runGit(found, command);
+  };
+}
+
+/** The absolute path of git, and the `PATH` for the programs that git itself starts. */
+export interface GitProgram {
+  readonly program: string;
+  readonly PATH: string;
+}
+
 /**
- * Runs git. The folder is `/`, so that an entry of `PATH` that is no absolute path finds nothing of a workspace. Never
- * rejects: `problem` says why git failed.
+ * Finds git in the folders of a `PATH`. Leaves out a folder that is no absolute path or lies in an untrusted folder, and
+ * a `git` that is a link into an untrusted folder: an npm script has `node_modules/.bin` in its `PATH`, where an agent
+ * can put a program. Returns `undefined` if no git is left.
  */
-export function runGit({ args, env, input, mostBytes, timeoutMs }: GitCommand): Promise<GitOutput> {
-  // Only PATH is taken over, because without it git could not be found.
-  // oxlint-disable-next-line node/no-process-env
-  const PATH = process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin";
+export function findGit(path: string, { disk, untrusted }: GitProgramOptions): GitProgram | undefined {
+  const realOf = (name: string): string | undefined => {
+    try {
+      return disk.realpath(name);
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return undefined;
+    }
+  };
+  const kept = untrusted().map((folder) => realOf(folder) ?? folder);
+  const isSafe = (real: string): boolean =>
+    !kept.some((folder) => real === folder || real.startsWith(folder === "/" ? folder : `${folder}/`));
+  const named = path.split(":").filter((folder) => folder.startsWith("/"));
+  const folders = named.map(realOf).filter((real) => real !== undefined && isSafe(real));
+  const programs = folders.map((folder) => `${folder === "/" ? "" : folder}/git`);
+  const program = programs.find((one) => {
+    const real = realOf(one);
+    if (real === undefined || !isSafe(real)) return false;
+    const stat = disk.lstat(real);
+    return stat?.kind === "file" && (stat.mode & 0o111) !== 0;
+  });
+  return program === undefined ? undefined : { program, PATH: folders.join(":") };
+}
+
+/** Runs git, in the folder `/`. Never rejects: `problem` says why git failed. */
+function runGit(
+  { program, PATH }: GitProgram,
+  { args, env, input, mostBytes, timeoutMs }: GitCommand,
+): Promise<GitOutput> {
   const { promise, resolve } = Promise.withResolvers<GitOutput>();
-  const child = spawn("git", args, { cwd: "/", env: { ...env, PATH }, stdio: "pipe", timeout: timeoutMs });
+  const child = spawn(program, args, { cwd: "/", env: { ...env, PATH }, stdio: "pipe", timeout: timeoutMs });
   const pieces: Buffer[] = [];
   let bytes = 0;
   let errors = "";
