@@ -33,9 +33,11 @@ export interface GitStates {
    */
   objectsOf(items: readonly GitItem[], contentOf: ContentOf): Promise<readonly string[]>;
   /**
-   * Puts the objects of the change's packs into a repository, and changes it from the `before` values to the `after` values. Takes git's own locks, and changes nothing
-   * unless each value is still as before, or already as after. Returns `undefined` once the change is made, or the reason
-   * why it was not made.
+   * Puts the objects of the change's packs into a repository, and changes it from the `before` values to the `after`
+   * values. Takes git's own locks, and changes nothing unless each value is still as before, or already as after.
+   * Returns `undefined` once the change is made, or the reason why it was not made. If a step fails, the steps before it
+   * are taken back; the reason says "partly changed" if that fails too. The same change can be made again after the
+   * process was killed.
    */
   apply(change: GitChange, how: ApplyGit): Promise<string | undefined>;
 }

@@ -1,8 +1,15 @@
-import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { type GitChange, gitItems, parsePackedRefs } from "../../src/core/records/git-record.ts";
+import { type Hash, sha256 } from "../../src/core/values/hash.ts";
+import type { DiskPath, OpenHow } from "../../src/disk/disk.ts";
+import { NodeDisk } from "../../src/disk/node-disk.ts";
+import { gitRunner } from "../../src/store/run-git.ts";
+import { DiskGitStates } from "../../src/worktree/git/disk-git-states.ts";
+import type { TrackedRoot } from "../../src/worktree/worktree.ts";
 import { GitProject, hasGit } from "../helpers/git-project.ts";
-import { seenGit } from "../helpers/git-state.ts";
+import { commitOf, faultsOfGit, seenGit } from "../helpers/git-state.ts";
 
 /** A repository with two commits on `main`. */
 function repository(): GitProject {
@@ -48,5 +55,206 @@ describe.skipIf(!hasGit)("undo of git's state in the face of a hostile folder", 
     expect(existsSync(touched)).toBe(false);
     vi.unstubAllEnvs();
     expect(seenGit(project)).toEqual(before);
+  });
+});
+
+/** A root that has only the fields that the state of git needs. */
+const rootOf = (project: GitProject): TrackedRoot => ({ folder: project.top }) as TrackedRoot;
+
+function statesOf(project: GitProject, disk = new NodeDisk()): DiskGitStates {
+  const run = gitRunner({ disk, untrusted: () => [project.top] });
+  let ids = 0;
+  const newId = (): string => `id${(ids += 1)}`;
+  return new DiskGitStates({ disk, roots: () => [rootOf(project)], user: {}, run, clock: Date.now, newId });
+}
+
+/** What a script has changed in a repository, and the way back. */
+class Changed {
+  readonly back: GitChange;
+  readonly #contents: ReadonlyMap<Hash, Buffer>;
+  readonly #project: GitProject;
+
+  private constructor(project: GitProject, back: GitChange, contents: ReadonlyMap<Hash, Buffer>) {
+    this.#project = project;
+    this.back = back;
+    this.#contents = contents;
+  }
+
+  static async by(project: GitProject, ...commands: readonly (readonly string[])[]): Promise<Changed> {
+    const contents = new Map<Hash, Buffer>();
+    const keep = async (content: Buffer): Promise<Hash> => {
+      contents.set(sha256(content), content);
+      return sha256(content);
+    };
+    const [before] = (await statesOf(project).read(keep)).states;
+    for (const command of commands) project.git(command);
+    const [after] = (await statesOf(project).read(keep)).states;
+    if (before === undefined || after === undefined) throw new Error("no state of git");
+    const packedOf = (packed: Hash | undefined): ReadonlyMap<string, string> =>
+      parsePackedRefs(packed === undefined ? "" : (contents.get(packed)?.toString() ?? ""));
+    const packed = { before: packedOf(after.packed), after: packedOf(before.packed) };
+    const items = gitItems(after, before, packed);
+    return new Changed(project, { path: before.path, before: {}, after: {}, items, packs: [] }, contents);
+  }
+
+  undo(disk?: NodeDisk, change = this.back): Promise<string | undefined> {
+    const contentOf = async (hash: Hash): Promise<Buffer | undefined> => this.#contents.get(hash);
+    return statesOf(this.#project, disk).apply(change, { contentOf, message: "undo" });
+  }
+}
+
+const errno = (code: string): Error => Object.assign(new Error(code), { code });
+const isNamed = (path: DiskPath, name: string): boolean => path.toString().endsWith(`/${name}`);
+
+/** A disk that cannot put a new index into place. */
+class NoIndex extends NodeDisk {
+  override rename(from: DiskPath, to: DiskPath): void {
+    if (isNamed(to, "index")) throw errno("EIO");
+    super.rename(from, to);
+  }
+}
+
+/** A disk that cannot append to a file. */
+class NoAppend extends NodeDisk {
+  override open(path: DiskPath, how: OpenHow, mode?: number): number {
+    if (how === "append") throw errno("EACCES");
+    return super.open(path, how, mode);
+  }
+}
+
+/** A disk that stops for good before the new index is in place, as if the process had been killed. */
+class Killed extends NodeDisk {
+  #isDead = false;
+
+  override rename(from: DiskPath, to: DiskPath): void {
+    if (isNamed(to, "index")) this.#isDead = true;
+    this.#check();
+    super.rename(from, to);
+  }
+
+  override unlink(path: DiskPath): void {
+    this.#check();
+    super.unlink(path);
+  }
+
+  #check(): void {
+    if (this.#isDead) throw new Error("killed");
+  }
+}
+
+/** The names in the git folder that an undo must not leave there. */
+function leftovers(project: GitProject): readonly string[] {
+  const names = readdirSync(join(project.top, ".git"), { recursive: true, encoding: "utf8" });
+  return names.filter((name) => /\.(?:lock|new)$/.test(name));
+}
+
+describe.skipIf(!hasGit)("undo of git's state that fails on the way", () => {
+  it.each([
+    ["on another branch", [["checkout", "-q", "-b", "side", "HEAD~1"]]],
+    ["on the same branch", [["reset", "-q", "--hard", "HEAD~1"]]],
+  ])("puts back HEAD and the refs, if the index cannot be written %s", async (_, commands) => {
+    await using project = repository();
+    const changed = await Changed.by(project, ...commands);
+    const after = seenGit(project);
+    expect(await changed.undo(new NoIndex())).toBe("it cannot be written (EIO)");
+    expect(seenGit(project)).toEqual(after);
+    expect([faultsOfGit(project), leftovers(project)]).toEqual(["", []]);
+    expect(await changed.undo()).toBeUndefined();
+  });
+
+  it("is made even if the reflog of HEAD cannot be written", async () => {
+    await using project = repository();
+    const before = seenGit(project);
+    const changed = await Changed.by(project, ["checkout", "-q", "-b", "side", "HEAD~1"]);
+    project.git(["checkout", "-q", "-f", "side"]);
+    expect(await changed.undo(new NoAppend())).toBeUndefined();
+    expect(readFileSync(join(project.top, ".git/HEAD"), "utf8")).toBe("ref: refs/heads/main\n");
+    project.git(["checkout", "-q", "-f"]);
+    expect(seenGit(project)).toEqual(before);
+  });
+
+  it("changes nothing if a file is where the folder of an unfinished rebase must be", async () => {
+    await using project = repository();
+    project.git(["checkout", "-q", "-b", "side", "HEAD~1"]);
+    project.write("a", "other\n");
+    project.git(["commit", "-qam", "side"]);
+    expect(() => project.git(["rebase", "main"])).toThrow();
+    const changed = await Changed.by(project, ["rebase", "--abort"]);
+    const after = seenGit(project);
+    project.write(".git/rebase-merge", "in the way");
+    expect(await changed.undo()).toContain("cannot be written");
+    expect(seenGit(project)).toEqual(after);
+    expect(leftovers(project)).toEqual([]);
+  });
+
+  it("is finished when it is made again after the process was killed, and is named until then", async () => {
+    await using project = repository();
+    const before = seenGit(project);
+    const changed = await Changed.by(project, ["reset", "-q", "--hard", "HEAD~1"]);
+    const other = await Changed.by(project, ["branch", "other"]);
+    await expect(changed.undo(new Killed())).rejects.toThrow();
+    const told = await changed.undo(undefined, { ...changed.back, after: { branch: "x" } });
+    expect(told).toMatch(/index\.lock exists: another undo .*partly changed: branch main/);
+    expect(await other.undo()).toContain("index.lock exists");
+    expect(await changed.undo()).toBeUndefined();
+    expect(await other.undo()).toBeUndefined();
+    project.git(["checkout", "-q", "-f"]);
+    expect(seenGit(project)).toEqual(before);
+    expect(leftovers(project).filter((name) => name.endsWith(".lock"))).toEqual([]);
+  });
+
+  it("puts back a branch whose name is the folder of another one", async () => {
+    await using project = repository();
+    project.git(["branch", "x"]);
+    const before = seenGit(project);
+    const changed = await Changed.by(project, ["branch", "-D", "x"], ["branch", "x/y", "HEAD~1"]);
+    expect(await changed.undo()).toBeUndefined();
+    expect(seenGit(project)).toEqual(before);
+  });
+});
+
+describe.skipIf(!hasGit)("undo of git's state leaves git alone", () => {
+  it.each([
+    ["HEAD", ["checkout", "-q", "side"]],
+    ["unfinished rebase", ["checkout", "-q", "--detach"]],
+  ])("if another working tree uses the branch, by its %s", async (by, command) => {
+    await using project = repository();
+    const changed = await Changed.by(project, ["branch", "side"]);
+    const tree = join(project.base, "tree");
+    project.git(["worktree", "add", "-q", "--detach", tree]);
+    project.git(command, tree);
+    if (by !== "HEAD") project.write(".git/worktrees/tree/rebase-merge/head-name", "refs/heads/side\n");
+    expect(await changed.undo()).toBe("branch side is checked out in the working tree tree");
+    expect(project.git(["rev-parse", "side"]).toString().trim()).toBe(commitOf(project));
+  });
+
+  it("if objects of the index no longer exist", async () => {
+    await using project = repository();
+    project.write("a", "only staged\n");
+    project.git(["add", "a"]);
+    const changed = await Changed.by(project, ["reset", "-q"]);
+    const after = seenGit(project);
+    project.git(["gc", "-q", "--prune=now"]);
+    expect(await changed.undo()).toBe("an object of the index no longer exists");
+    expect(seenGit(project)).toEqual(after);
+  });
+
+  it("if a folder of objects is a link", async () => {
+    await using project = repository();
+    const changed = await Changed.by(project, ["branch", "side"]);
+    const name = "0123456789abcdef".replace(/(.)/g, "0$1 1$1 ").split(" ");
+    const free = name.find((one) => one !== "" && !existsSync(join(project.top, ".git/objects", one))) ?? "";
+    mkdirSync(join(project.base, "outside"));
+    symlinkSync(join(project.base, "outside"), join(project.top, ".git/objects", free));
+    expect(await changed.undo()).toBe(`objects/${free} is a link, and nothing is written through it`);
+  });
+
+  it("if the configuration has a hook", async () => {
+    await using project = repository();
+    const changed = await Changed.by(project, ["branch", "side"]);
+    project.write(".git/more", '[hook "evil"]\n event = reference-transaction\n command = touch /tmp/x\n');
+    project.git(["config", "include.path", "more"]);
+    expect(await changed.undo()).toContain("the configuration of the repository has a hook (hook.evil.");
+    project.git(["rev-parse", "side"]);
   });
 });

@@ -1,4 +1,5 @@
 import {
+  encodeGitChanges,
   type GitChange,
   type GitItem,
   gitMovedSince,
@@ -9,7 +10,7 @@ import {
   SOFT_GIT_FILES,
 } from "../../core/records/git-record.ts";
 import { errnoOf } from "../../core/values/errors.ts";
-import type { Hash } from "../../core/values/hash.ts";
+import { type Hash, sha256 } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
@@ -18,10 +19,19 @@ import {
   type GitFolderPair,
   gitPath,
   type GitStateReader,
-  linkOnTheWay,
   STASH_LOG,
   STATE_FOLDERS,
+  UnreadableGit,
 } from "./read-git-state.ts";
+import {
+  checkedConfig,
+  HEAD_LOG,
+  isInRefs,
+  linkInTheWay,
+  lockText,
+  missingObjects,
+  usedElsewhere,
+} from "./refuse-git-change.ts";
 import { type RunGit, safeGit } from "./run-git.ts";
 
 /** The parts of a repository that a change needs. */
@@ -36,60 +46,94 @@ export interface GitTarget {
   readonly now: number;
 }
 
-/** The name for the reflog of HEAD, the only reflog that is written here. Git itself writes the others. */
-const HEAD_LOG = "logs/HEAD";
 const ZEROS = "0".repeat(40);
 const MODE = 0o644;
 
 /**
  * Changes a repository under git's own locks: see `GitStates.apply`.
  *
- * 1. The objects are put into the repository. Objects that nothing reaches do no harm.
- * 2. `index.lock` is taken. From here on, no other git changes the index, and most commands of git fail.
- * 3. Every value is compared.
- * 4. The files of unfinished operations, then HEAD (under `HEAD.lock`), then the refs (one transaction of git, which
- *    locks each ref and compares its old value once more).
- * 5. The index is put into place, which releases its lock.
+ * 1. Whatever makes the change impossible or harmful is looked for (see refuse-git-change.ts).
+ * 2. The objects are put into the repository. Objects that nothing reaches do no harm.
+ * 3. `index.lock` is taken. From here on, no other git changes the index, and most commands of git fail.
+ * 4. Every value is compared, and the new files are written beside their places.
+ * 5. HEAD (under `HEAD.lock`), then the refs (transactions of git, which lock each ref and compare its old value once
+ *    more), then the files of unfinished operations, then the index.
  *
- * If git refuses the refs, HEAD and the files are put back.
+ * If one of these steps fails, the steps before it are taken back. The locks name the change, so that the same change
+ * adopts them if the process was killed and the change is made again.
  */
 export async function applyGitState(target: GitTarget, change: GitChange, how: ApplyGit): Promise<string | undefined> {
   const { folders } = target;
-  const link = linkInTheWay(folders, change);
-  if (link !== undefined) return `${link} is a link, and nothing is written through it`;
   try {
-    for (const pack of change.packs) {
-      const bytes = await how.contentOf(pack);
-      if (bytes === undefined) return "the objects that were kept for it were freed";
-      const { problem } = await target.run(safeGit(folders.own.root, ["unpack-objects", "-q"], bytes));
-      if (problem !== undefined) return `its objects could not be put back (${problem})`;
-    }
-    using lock = takeLock(folders.own, "index.lock");
-    if (lock === undefined) return "index.lock exists: git is at work, or a git that was killed has left it";
-    return await applyLocked(target, change, { ...how, lock });
+    const refusal = await refusalOf(target, change, how);
+    if (refusal !== undefined) return refusal;
+    const lock = takeLock(folders.own, "index.lock", markOf(change));
+    if (typeof lock === "string") return `${lock}${await madeAlready(target, change)}`;
+    using _ = lock;
+    return await applyLocked(target, change, { ...how, mark: markOf(change) });
   } catch (error) {
-    const errno = errnoOf(error);
-    if (errno === undefined) throw error;
-    return `it cannot be written (${errno})`;
+    return `it cannot be written (${reasonOf(error)})`;
   } finally {
     folders.own.release();
     folders.common.release();
   }
 }
 
-/** Returns a link through which git would write; `undefined` if there is none. */
-function linkInTheWay({ own, common }: GitFolderPair, { items }: GitChange): string | undefined {
-  const refs = items.filter(isInRefs).flatMap(({ name }) => [name, `logs/${name}`]);
-  const names = ["objects", "packed-refs", HEAD_LOG, STASH_LOG, ...refs, ...items.map(({ name }) => name)];
-  for (const fs of new Set([own, common])) {
-    const found = names.map((name) => linkOnTheWay(fs, name)).find((one) => one !== undefined);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+/** Returns the reason of a failure that has to do with the repository or its disk. Throws any other error again. */
+function reasonOf(error: unknown): string {
+  if (error instanceof UnreadableGit) return error.message;
+  const errno = errnoOf(error);
+  if (errno === undefined) throw error;
+  return errno;
 }
 
+/** The content of the locks of a change. A resumed operation makes the same change, and so finds its own locks. */
+function markOf(change: GitChange): string {
+  return `chronicle ${sha256(encodeGitChanges([change]))}\n`;
+}
+
+/** Puts the objects into the repository. Returns the reason if the change must not or cannot be made. */
+async function refusalOf(
+  { folders, run }: GitTarget,
+  change: GitChange,
+  { contentOf }: ApplyGit,
+): Promise<string | undefined> {
+  const link = linkInTheWay(folders, change);
+  if (link !== undefined) return `${link} is a link, and nothing is written through it`;
+  const used = usedElsewhere(folders, change);
+  if (used !== undefined) return used;
+  const config = await checkedConfig(run, folders.own.root);
+  if (typeof config === "string") return config;
+  for (const pack of change.packs) {
+    const bytes = await contentOf(pack);
+    if (bytes === undefined) return "the objects that were kept for it were freed";
+    const { problem } = await run(safeGit(folders.own.root, ["unpack-objects", "-q"], bytes));
+    if (problem !== undefined) return `its objects could not be put back (${problem})`;
+  }
+  return config.isPartial ? undefined : missingObjects({ run, folders, contentOf }, change);
+}
+
+/** Says what of a change is made already, because an undo was cut off; empty if nothing is. */
+async function madeAlready({ reader }: GitTarget, { items }: GitChange): Promise<string> {
+  const made: string[] = [];
+  for (const { name, before, after } of items) {
+    if (SOFT_GIT_FILES.has(name) || sameGitValue(name, before, after)) continue;
+    if (sameGitValue(name, await reader.valueOf(name), after)) made.push(shown(name));
+  }
+  return made.length === 0 ? "" : `. It is partly changed: ${made.join(", ")}`;
+}
+
+const shown = (name: string): string => name.replace(/^refs\/heads\//, "branch ");
+
 interface Locked extends ApplyGit {
-  readonly lock: GitLock;
+  /** The content of the locks. */
+  readonly mark: string;
+}
+
+/** A step that was made, and the way to take it back. `back` returns the reason if it cannot be taken back. */
+interface Made {
+  readonly what: string;
+  readonly back: () => Promise<string | undefined>;
 }
 
 async function applyLocked(target: GitTarget, change: GitChange, how: Locked): Promise<string | undefined> {
@@ -105,23 +149,118 @@ async function applyLocked(target: GitTarget, change: GitChange, how: Locked): P
   }
   const contents = await contentsOf(todo, how);
   if (typeof contents === "string") return contents;
-  const [head, refs, index] = [todo.filter(isHead), todo.filter(isInRefs), todo.find(({ name }) => name === "index")];
-  const files = todo.filter(({ name }) => !isGitRef(name) && name !== "index");
-  const back: (() => void)[] = [];
-  const problem =
-    setHead(target, head[0], { change, message: how.message }, back) ?? (await setRefs(target, refs, how));
-  if (problem !== undefined) {
-    for (const undo of back.toReversed()) undo();
-    return problem;
+  const made: Made[] = [];
+  let problem: string | undefined;
+  const files = todo.filter(({ name }) => !isGitRef(name));
+  try {
+    const staged = stageFiles(target, files, contents);
+    try {
+      problem = await makeSteps(target, { todo, staged, made }, how);
+    } finally {
+      staged.drop();
+    }
+  } catch (error) {
+    problem = `it cannot be written (${reasonOf(error)})`;
   }
-  for (const { name, after } of files) putFile(target, name, after === undefined ? undefined : contents.get(name));
-  dropEmptyFolders(target.folders.own, files);
-  if (index !== undefined) putIndex(target, index, contents.get("index"), how.lock);
+  if (problem !== undefined) return takeBack(problem, made);
+  logHead(target, todo.some(isHead) ? change : undefined, how.message);
+  return undefined;
+}
+
+async function makeSteps(
+  target: GitTarget,
+  { todo, staged, made }: { readonly todo: readonly GitItem[]; readonly staged: Staged; readonly made: Made[] },
+  how: Locked,
+): Promise<string | undefined> {
+  const problem =
+    setHead(target, todo.find(isHead), how.mark, made) ?? (await setRefs(target, todo.filter(isInRefs), how, made));
+  if (problem !== undefined) return problem;
+  // The index comes last, because git regards the rest as finished once it is in place.
+  const files = todo.filter(({ name }) => !isGitRef(name));
+  const inOrder = [...files.filter(({ name }) => name !== "index"), ...files.filter(({ name }) => name === "index")];
+  for (const item of inOrder) {
+    made.push({ what: item.name, back: () => putBackFile(target, item, how) });
+    staged.put(item);
+  }
+  if (inOrder.length > 0) target.folders.own.syncFolder(gitPath(""));
+  return undefined;
+}
+
+/** Takes the steps back, the last one first. Returns the problem, and names each step that stays made. */
+async function takeBack(problem: string, made: readonly Made[]): Promise<string> {
+  const left: string[] = [];
+  for (const { what, back } of made.toReversed()) {
+    let failure: string | undefined;
+    try {
+      failure = await back();
+    } catch (error) {
+      failure = reasonOf(error);
+    }
+    if (failure !== undefined) left.push(`${what} could not be put back (${failure})`);
+  }
+  return left.length === 0 ? problem : `${problem}. It is partly changed: ${left.join(", ")}`;
+}
+
+/** New files that are written beside their places. */
+interface Staged {
+  /** Puts the file of an item into its place, or removes the file if the item has none afterwards. */
+  put(item: GitItem): void;
+  /** Removes what was not put into place, and the folders of operations that have no files. */
+  drop(): void;
+}
+
+function stageFiles(target: GitTarget, files: readonly GitItem[], contents: ReadonlyMap<string, Buffer>): Staged {
+  const { folders, mark } = target;
+  const fsOf = (name: string): ConfinedFs => (name === STASH_LOG ? folders.common : folders.own);
+  const pathOf = (name: string): ReturnType<typeof gitPath> => gitPath(`${name}.${mark}.new`);
+  const drop = (): void => {
+    for (const { name, after } of files) if (after !== undefined) dropFile(fsOf(name), pathOf(name));
+    dropEmptyFolders(folders.own, files);
+  };
+  try {
+    for (const item of files) {
+      const content = contents.get(item.name);
+      if (item.after !== undefined && content !== undefined) stageFile(target, item, content);
+    }
+  } catch (error) {
+    drop();
+    throw error;
+  }
+  return {
+    drop,
+    put: ({ name, after }) => {
+      if (after === undefined) dropFile(fsOf(name), gitPath(name));
+      else fsOf(name).renameFile(pathOf(name), gitPath(name));
+    },
+  };
+}
+
+/** Writes the content of an item beside its place. */
+function stageFile({ disk, folders, mark }: GitTarget, { name, after }: GitItem, content: Buffer): void {
+  const fs = name === STASH_LOG ? folders.common : folders.own;
+  const parts = name.split("/");
+  for (let i = 1; i < parts.length; i += 1) makeFolder(fs, parts.slice(0, i).join("/"));
+  const isIndex = name === "index" && after !== undefined;
+  const how = isIndex ? { mtimeNs: parseIndexValue(after).mtimeNs, mode: fs.lstat(gitPath(name))?.mode } : {};
+  writeStaged(disk, fs, gitPath(`${name}.${mark}.new`), { content, ...how });
+}
+
+async function putBackFile(
+  target: GitTarget,
+  { name, before, after }: GitItem,
+  how: ApplyGit,
+): Promise<string | undefined> {
+  if (!sameGitValue(name, await target.reader.valueOf(name), after)) return undefined;
+  const item = { name, before: after, after: before };
+  const contents = await contentsOf([item], how);
+  if (typeof contents === "string") return contents;
+  const staged = stageFiles(target, [item], contents);
+  staged.put(item);
+  staged.drop();
   return undefined;
 }
 
 const isHead = ({ name }: GitItem): boolean => name === "HEAD";
-const isInRefs = ({ name }: GitItem): boolean => name.startsWith("refs/");
 
 /** Returns the contents of the files, by name; or the reason why one is missing. */
 async function contentsOf(items: readonly GitItem[], how: ApplyGit): Promise<ReadonlyMap<string, Buffer> | string> {
@@ -135,42 +274,20 @@ async function contentsOf(items: readonly GitItem[], how: ApplyGit): Promise<Rea
   return found;
 }
 
-/** A lock file of git. Its disposal removes it, unless it was put into place. */
-interface GitLock extends Disposable {
-  readonly name: string;
-  /** Writes the content into the lock file, and renames it to the name without `.lock`. */
-  put(disk: Disk, content: Buffer, mtimeNs?: bigint): void;
-  /** True once the file is in place. */
-  readonly isPut: () => boolean;
-}
-
-/** Takes a lock as git does: by creating the file. Returns `undefined` if it exists. */
-function takeLock(fs: ConfinedFs, name: string): GitLock | undefined {
-  let isPut = false;
+/** Takes a lock as git does: by creating the file. Its disposal removes it. Returns the reason if another has it. */
+function takeLock(fs: ConfinedFs, name: string, mark: string): Disposable | string {
   try {
-    fs.create(gitPath(name), MODE)[Symbol.dispose]();
+    using file = fs.create(gitPath(name), MODE);
+    fs.write(file, Buffer.from(mark));
   } catch (error) {
-    if (errnoOf(error) === "EEXIST") return undefined;
-    throw error;
+    if (errnoOf(error) !== "EEXIST") throw error;
+    const text = lockText(fs, name);
+    if (text?.startsWith("chronicle ") === true && text !== mark) {
+      return `${name} exists: another undo or redo has it, or one that was killed has left it. If none is at work, remove .git/${name}`;
+    }
+    if (text !== mark) return `${name} exists: git is at work, or a git that was killed has left it`;
   }
-  return {
-    name,
-    isPut: () => isPut,
-    put: (disk, content, mtimeNs) => {
-      // Only this process may use the lock file. It is replaced by a file with the content, which stays the lock.
-      const staged = gitPath(`${name}.chronicle`);
-      dropFile(fs, staged);
-      const place = gitPath(name.replace(/\.lock$/, ""));
-      writeStaged(disk, fs, staged, { content, mtimeNs, mode: fs.lstat(place)?.mode });
-      fs.renameFile(staged, gitPath(name));
-      fs.renameFile(gitPath(name), place);
-      isPut = true;
-      fs.syncFolder(gitPath(""));
-    },
-    [Symbol.dispose]: () => {
-      if (!isPut) dropFile(fs, gitPath(name));
-    },
-  };
+  return { [Symbol.dispose]: () => dropFile(fs, gitPath(name)) };
 }
 
 function writeStaged(
@@ -194,72 +311,95 @@ function dropFile(fs: ConfinedFs, path: ReturnType<typeof gitPath>): void {
   }
 }
 
-/** Sets HEAD, and appends to its reflog as git does. Returns the reason if it could not be set. */
-function setHead(
-  target: GitTarget,
-  item: GitItem | undefined,
-  { change, message }: { readonly change: GitChange; readonly message: string },
-  back: (() => void)[],
-): string | undefined {
+/** Sets HEAD. Returns the reason if it could not be set. */
+function setHead(target: GitTarget, item: GitItem | undefined, mark: string, made: Made[]): string | undefined {
   if (item?.after === undefined) return undefined;
   const { own } = target.folders;
   const write = (value: string): string | undefined => {
-    using lock = takeLock(own, "HEAD.lock");
-    if (lock === undefined) return "HEAD.lock exists: git is at work";
-    lock.put(target.disk, Buffer.from(`${value}\n`));
+    const lock = takeLock(own, "HEAD.lock", mark);
+    if (typeof lock === "string") return lock;
+    using _ = lock;
+    const staged = gitPath(`HEAD.${target.mark}.new`);
+    try {
+      writeStaged(target.disk, own, staged, {
+        content: Buffer.from(`${value}\n`),
+        mode: own.lstat(gitPath("HEAD"))?.mode,
+      });
+      own.renameFile(staged, gitPath("HEAD"));
+    } catch (error) {
+      dropFile(own, staged);
+      throw error;
+    }
     return undefined;
   };
+  const { before } = item;
   const problem = write(item.after);
   if (problem !== undefined) return problem;
-  const { before } = item;
-  if (before !== undefined) back.push(() => void write(before));
-  logHead(target, change, message);
+  if (before !== undefined) made.push({ what: "HEAD", back: async () => write(before) });
   return undefined;
 }
 
-/** Appends a line to the reflog of HEAD, if it has one. */
-function logHead({ disk, folders: { own }, now }: GitTarget, { before, after }: GitChange, message: string): void {
-  if (own.lstat(gitPath(HEAD_LOG))?.kind !== "file") return;
-  const [was, is] = [before.commit, after.commit].map((commit) => commit ?? ZEROS);
+/**
+ * Appends a line to the reflog of HEAD, if it has one. A failure is no failure of the change: git does without the
+ * line, too.
+ */
+function logHead({ disk, folders: { own }, now }: GitTarget, change: GitChange | undefined, message: string): void {
+  if (change === undefined) return;
+  const [was, is] = [change.before.commit, change.after.commit].map((commit) => commit ?? ZEROS);
   const line = `${was} ${is} Chronicle <chronicle@localhost> ${Math.floor(now / 1_000)} +0000\t${message}\n`;
-  const fd = disk.open(own.at(gitPath(HEAD_LOG)), "append");
   try {
-    writeFully(disk, fd, Buffer.from(line), null);
-  } finally {
-    disk.close(fd);
+    if (own.lstat(gitPath(HEAD_LOG))?.kind !== "file") return;
+    const fd = disk.open(own.at(gitPath(HEAD_LOG)), "append");
+    try {
+      writeFully(disk, fd, Buffer.from(line), null);
+    } finally {
+      disk.close(fd);
+    }
+  } catch (error) {
+    reasonOf(error);
   }
 }
 
-/** Sets the refs in one transaction of git. Returns the reason if git refuses it. */
+/**
+ * Sets the refs in one transaction of git. If a name to delete is a folder of a name to create, or the other way round,
+ * the deletions are a transaction of their own, because git refuses both in one. Returns the reason if git refuses.
+ */
 async function setRefs(
   target: GitTarget,
   items: readonly GitItem[],
   { message }: ApplyGit,
+  made: Made[],
 ): Promise<string | undefined> {
-  if (items.length === 0) return undefined;
   const isSymbolic = ({ before, after }: GitItem): boolean => [before, after].some((one) => one?.startsWith(REF));
   const symbolic = items.find(isSymbolic);
   if (symbolic !== undefined) return `${symbolic.name} is a symbolic ref, which is not put back`;
+  const deleted = items.filter(({ after }) => after === undefined);
+  const created = items.filter(({ before, after }) => before === undefined && after !== undefined);
+  const isWithin = (a: GitItem, b: GitItem): boolean => a.name.startsWith(`${b.name}/`);
+  const collide = deleted.some((gone) => created.some((one) => isWithin(gone, one) || isWithin(one, gone)));
+  const groups = collide ? [deleted, items.filter(({ after }) => after !== undefined)] : [items];
+  for (const group of groups.filter(({ length }) => length > 0)) {
+    const problem = await updateRefs(target, group, message);
+    if (problem !== undefined) return problem;
+    const inverse = group.map(({ name, before, after }) => ({ name, before: after, after: before }));
+    const what = group.map(({ name }) => shown(name)).join(", ");
+    made.push({ what, back: () => updateRefs(target, inverse, `${message} (taken back)`) });
+  }
+  return undefined;
+}
+
+async function updateRefs(
+  { run, folders: { own } }: GitTarget,
+  items: readonly GitItem[],
+  message: string,
+): Promise<string | undefined> {
   const lines = items.map(({ name, before, after }) => {
     if (after === undefined) return `delete ${name}\0${before ?? ""}\0`;
     return before === undefined ? `create ${name}\0${after}\0` : `update ${name}\0${after}\0${before}\0`;
   });
   const args = ["update-ref", "--no-deref", "-m", message, "--stdin", "-z"];
-  const { own } = target.folders;
-  const { problem } = await target.run(safeGit(own.root, args, Buffer.from(lines.join(""))));
+  const { problem } = await run(safeGit(own.root, args, Buffer.from(lines.join(""))));
   return problem === undefined ? undefined : `git did not change the refs (${problem})`;
-}
-
-/** Writes or removes a file of an unfinished operation. */
-function putFile({ disk, folders, mark }: GitTarget, name: string, content: Buffer | undefined): void {
-  const fs = name === STASH_LOG ? folders.common : folders.own;
-  if (content === undefined) return dropFile(fs, gitPath(name));
-  const parts = name.split("/");
-  for (let i = 1; i < parts.length; i += 1) makeFolder(fs, parts.slice(0, i).join("/"));
-  const staged = gitPath(`${name}.${mark}.new`);
-  dropFile(fs, staged);
-  writeStaged(disk, fs, staged, { content });
-  fs.renameFile(staged, gitPath(name));
 }
 
 function makeFolder(fs: ConfinedFs, name: string): void {
@@ -273,8 +413,8 @@ function makeFolder(fs: ConfinedFs, name: string): void {
 /** Removes the folders of an operation that is no longer unfinished. Git would regard an empty one as unfinished. */
 function dropEmptyFolders(fs: ConfinedFs, files: readonly GitItem[]): void {
   const folders = new Set<string>();
-  for (const { name, after } of files) {
-    if (after !== undefined || !STATE_FOLDERS.some((top) => name.startsWith(`${top}/`))) continue;
+  for (const { name } of files) {
+    if (!STATE_FOLDERS.some((top) => name.startsWith(`${top}/`))) continue;
     for (let at = name.lastIndexOf("/"); at > 0; at = name.lastIndexOf("/", at - 1)) folders.add(name.slice(0, at));
   }
   for (const folder of [...folders].sort((a, b) => b.length - a.length)) {
@@ -284,9 +424,4 @@ function dropEmptyFolders(fs: ConfinedFs, files: readonly GitItem[]): void {
       if (!["ENOTEMPTY", "EEXIST", "ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) throw error;
     }
   }
-}
-
-function putIndex({ disk, folders }: GitTarget, { after }: GitItem, content: Buffer | undefined, lock: GitLock): void {
-  if (after === undefined || content === undefined) return dropFile(folders.own, gitPath("index"));
-  lock.put(disk, content, parseIndexValue(after).mtimeNs);
 }

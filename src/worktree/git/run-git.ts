@@ -23,6 +23,12 @@ const MOST_MS = 60_000;
 const MOST_GIT_BYTES = 256 * 1024 ** 2;
 
 /**
+ * The events of hooks that the used commands of git have. Since version 2.54, a configuration can name programs for
+ * them. An older git ignores the settings that switch them off.
+ */
+export const HOOK_EVENTS: readonly string[] = ["reference-transaction"];
+
+/**
  * Settings that override those of the repository. An agent can write its configuration, and git must start none of the
  * programs that such a configuration names.
  */
@@ -40,6 +46,7 @@ const OVERRIDES: readonly string[] = [
   "protocol.allow=never",
   "gc.auto=0",
   "maintenance.auto=false",
+  ...HOOK_EVENTS.map((event) => `hook.${event}.enabled=false`),
 ];
 
 /**

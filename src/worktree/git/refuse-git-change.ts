@@ -1,0 +1,159 @@
+import { parseGitIndex, UnusableIndex } from "../../core/filter/git-index.ts";
+import { type GitChange, type GitItem, parseIndexValue, REF } from "../../core/records/git-record.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { decodeName } from "../../core/values/path.ts";
+import type { ConfinedFs } from "../files/confined-fs.ts";
+import type { ContentOf } from "../git-states.ts";
+import { type GitFolderPair, gitPath, linkOnTheWay, STASH_LOG } from "./read-git-state.ts";
+import { HOOK_EVENTS, type RunGit, safeGit } from "./run-git.ts";
+
+/** The reflog of HEAD, the only reflog that Chronicle writes itself. Git writes the others. */
+export const HEAD_LOG = "logs/HEAD";
+
+/** Returns a link through which git would write; `undefined` if there is none. */
+export function linkInTheWay({ own, common }: GitFolderPair, { items }: GitChange): string | undefined {
+  const refs = items.filter(isInRefs).flatMap(({ name }) => [name, `logs/${name}`]);
+  const names = ["objects", "packed-refs", HEAD_LOG, STASH_LOG, ...refs, ...items.map(({ name }) => name)];
+  for (const fs of new Set([own, common])) {
+    const found = names.map((name) => linkOnTheWay(fs, name)).find((one) => one !== undefined);
+    if (found !== undefined) return found;
+  }
+  return linkAmongObjects(common);
+}
+
+export const isInRefs = ({ name }: GitItem): boolean => name.startsWith("refs/");
+
+/** Returns a link among the folders into which git writes objects. */
+function linkAmongObjects(common: ConfinedFs): string | undefined {
+  if (common.lstat(gitPath("objects")) === undefined) return undefined;
+  const all = common.list(gitPath("objects")).map(({ name, kind }) => ({ name: decodeName(name), kind }));
+  const link = all.find(({ name, kind }) => kind === "symlink" && /^(?:[0-9a-f]{2}|pack|info)$/i.test(name));
+  return link === undefined ? undefined : `objects/${link.name}`;
+}
+
+/**
+ * Returns the reason if a branch of the change is in use by another working tree of the repository. To move it would
+ * make that working tree show changes that nobody has made there.
+ */
+export function usedElsewhere({ own, common }: GitFolderPair, { items }: GitChange): string | undefined {
+  const branches = new Set(items.filter(isInRefs).map(({ name }) => name));
+  if (branches.size === 0) return undefined;
+  for (const { folder, shown } of otherWorkingTrees({ own, common })) {
+    for (const file of ["HEAD", "rebase-merge/head-name", "rebase-apply/head-name"]) {
+      const name = `${folder}${file}`;
+      const link = linkOnTheWay(common, name);
+      if (link !== undefined) return `${link} is a link`;
+      const used = lineIn(common, name)?.replace(REF, "").trim() ?? "";
+      if (branches.has(used)) return `branch ${used.replace("refs/heads/", "")} is checked out in ${shown}`;
+    }
+  }
+  return undefined;
+}
+
+/** Returns the folders of the other working trees within the common folder, with a name for people. */
+function otherWorkingTrees({
+  own,
+  common,
+}: Pick<GitFolderPair, "own" | "common">): { readonly folder: string; readonly shown: string }[] {
+  const main = own === common ? [] : [{ folder: "", shown: "the main working tree" }];
+  if (common.lstat(gitPath("worktrees"))?.kind !== "dir") return main;
+  const linked = common.list(gitPath("worktrees")).map(({ name }) => decodeName(name));
+  const others = linked.filter((name) => own.root !== `${common.root}/worktrees/${name}`);
+  return [...main, ...others.map((name) => ({ folder: `worktrees/${name}/`, shown: `the working tree ${name}` }))];
+}
+
+const MOST_LINE_BYTES = 4 * 1024;
+
+/** Returns the text of a short file; `undefined` if there is no regular file of this name. */
+function lineIn(fs: ConfinedFs, name: string): string | undefined {
+  if (fs.lstat(gitPath(name))?.kind !== "file") return undefined;
+  using file = fs.openRead(gitPath(name));
+  const bytes = Buffer.alloc(MOST_LINE_BYTES);
+  return bytes.toString("utf8", 0, fs.read(file, bytes, 0));
+}
+
+/** Returns the first line of a lock file; `undefined` if it cannot be read. */
+export function lockText(fs: ConfinedFs, name: string): string | undefined {
+  try {
+    return lineIn(fs, name);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+/** What the configuration says, as git itself reads it. */
+export interface GitConfigFacts {
+  /** True if the repository may lack objects, because it gets them from a server when they are needed. */
+  readonly isPartial: boolean;
+}
+
+/** Reads the configuration. Returns the reason if it has hooks, which git would start. */
+export async function checkedConfig(run: RunGit, gitDir: string): Promise<GitConfigFacts | string> {
+  const { stdout, problem } = await run(safeGit(gitDir, ["config", "--list", "--name-only", "-z"]));
+  if (problem !== undefined) return `git cannot read the configuration of the repository (${problem})`;
+  const names = stdout.toString("latin1").split("\0");
+  const hook = names.find((name) => name.startsWith("hook.") && !OFF.has(name));
+  if (hook !== undefined) return `the configuration of the repository has a hook (${hook})`;
+  const isPartial = names.some((name) => name === "extensions.partialclone" || /^remote\..*\.promisor$/.test(name));
+  return { isPartial };
+}
+
+const OFF: ReadonlySet<string> = new Set(HOOK_EVENTS.map((event) => `hook.${event}.enabled`));
+
+interface IndexCheck {
+  readonly run: RunGit;
+  readonly folders: GitFolderPair;
+  readonly contentOf: ContentOf;
+}
+
+/**
+ * Returns the reason if objects of the index that a change puts back no longer exist. Objects that the present index
+ * has are not checked: the change makes nothing worse for them.
+ */
+export async function missingObjects(
+  { run, folders, contentOf }: IndexCheck,
+  { items }: GitChange,
+): Promise<string | undefined> {
+  const { before, after } = items.find(({ name }) => name === "index") ?? {};
+  const wanted = await objectsOfIndex(after, folders, contentOf);
+  const present = new Set(await objectsOfIndex(before, folders, contentOf));
+  const asked = [...new Set(wanted)].filter((one) => !present.has(one) && !EMPTY.has(one));
+  if (asked.length === 0) return undefined;
+  const args = ["cat-file", "--batch-check=%(objectname)", "--buffer"];
+  const { stdout, problem } = await run(safeGit(folders.own.root, args, Buffer.from(`${asked.join("\n")}\n`)));
+  if (problem !== undefined) return `the objects of the index cannot be checked (${problem})`;
+  const lines = stdout.toString("latin1").split("\n");
+  const lacking = lines.filter((line) => line.endsWith(" missing")).length;
+  if (lacking === 0) return undefined;
+  return `${lacking === 1 ? "an object" : `${lacking} objects`} of the index no longer exist${lacking === 1 ? "s" : ""}`;
+}
+
+const REPOSITORY = 0o160000;
+
+/** The hashes of the empty blob. `git add -N` names it in the index without making it. */
+const EMPTY: ReadonlySet<string> = new Set([
+  "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+  "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+]);
+
+/** Returns the objects that the value of an index names, without commits of submodules. */
+async function objectsOfIndex(
+  value: string | undefined,
+  { hashBytes }: GitFolderPair,
+  contentOf: ContentOf,
+): Promise<readonly string[]> {
+  const content = value === undefined ? undefined : await contentOf(parseIndexValue(value).blob);
+  if (content === undefined) return [];
+  const found: string[] = [];
+  try {
+    parseGitIndex(content, hashBytes, ({ mode, hash }) => {
+      if ((mode.readUInt32BE(0) & 0o170000) !== REPOSITORY) found.push(hash.toString("hex"));
+    });
+    return found;
+  } catch (error) {
+    // A split or sparse index is put back byte for byte.
+    if (error instanceof UnusableIndex) return [];
+    throw error;
+  }
+}
