@@ -10,6 +10,7 @@ import {
   formerName,
   type WithheldCounts,
 } from "../core/records/archive-manifest.ts";
+import { workspaceRecord } from "../engine/log/own-record.ts";
 import { showHead } from "../engine/commit/head.ts";
 import type { Context } from "../engine/log/context.ts";
 import { openQueue } from "../engine/undo/open-queue.ts";
@@ -19,7 +20,8 @@ import type { BlobStore } from "../storage/blob-store.ts";
 import { readText } from "../store/file-head-keeper.ts";
 import { refuseThere, writePiecesDurably } from "../disk/write-pieces.ts";
 import { readDiskFile } from "../disk/read-disk-file.ts";
-import { wholePath } from "../core/tree/root-place.ts";
+import { placeOfRoot, wholePath } from "../core/tree/root-place.ts";
+import { ownFolderAround } from "../disk/refuse-own-folders.ts";
 import { inSlices } from "../util/yield-to-event-loop.ts";
 import { zstdCompressed } from "../util/zstd-stream.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
@@ -27,9 +29,10 @@ import { storeTasks } from "./store-tasks.ts";
 
 /**
  * Writes the whole history of a workspace into one file (docs/archive.md). The history ends at the head that is signed
- * for the archive. The bytes depend on nothing but that history, the private contents that are left, the key and the options. Throws `REFUSED` if the file
- * exists, or if the history is not signed, and `BLOB_MISSING` if a content that the history needs is missing. If it
- * fails, no file is left.
+ * for the archive. The bytes depend on nothing but that history, the private contents that are left, the key and the
+ * options. Throws `REFUSED` if the file exists, or if the history is not signed, `UNSAFE` if the file would lie in a
+ * folder of the workspace, and `BLOB_MISSING` if a content that the history needs is missing. If it fails, no file is
+ * left.
  */
 export async function exportArchive(parts: StoreParts, id: string, options: ExportOptions): Promise<ExportShape> {
   const { disk } = parts.backends;
@@ -74,6 +77,7 @@ class Exporter {
     // The lease keeps the contents in the store until they are written.
     using _lease = await this.#context.blobs.lease();
     const head = await showHead(this.#context);
+    await this.#refuseWithin();
     const history = await historyToArchive(this.#context, { seq: head.seq, hash: head.hash as Hash });
     const choice = await this.#choose(history);
     const small = this.#smallParts(head, history, choice);
@@ -90,6 +94,26 @@ class Exporter {
     const parts = [partOf(ARCHIVE.manifest, Buffer.from(manifest)), ...small];
     const bytes = await this.#write(container(head.workspace, parts, this.#contents(choice.sizes)));
     return shapeOf(head, { ...this.#options, bytes, choice });
+  }
+
+  /**
+   * Throws `UNSAFE` if the archive would lie in a folder of the workspace. It would be recorded there as a file like any
+   * other, with the key and the secrets that it may hold.
+   */
+  async #refuseWithin(): Promise<void> {
+    const { file } = this.#options;
+    const { roots } = await workspaceRecord(this.#context);
+    const places = roots.filter(({ folder }) => folder !== "").map(placeOfRoot);
+    const place = ownFolderAround(this.#parts.backends.disk, file, places);
+    if (place === undefined) return;
+    throw new ChronicleError(
+      "UNSAFE",
+      `the archive may not lie in ${place}: it would be recorded there like any file`,
+      {
+        hint: `name a place outside, such as ${place}.chronicle.tar`,
+        data: { path: file, folder: place },
+      },
+    );
   }
 
   #write(pieces: AsyncIterable<Uint8Array>): Promise<number> {
@@ -147,7 +171,7 @@ class Exporter {
     const key =
       this.#options.withKey === true ? [partOf(ARCHIVE.key, Buffer.from(readText(disk, heads.keyFile) ?? ""))] : [];
     const { quarantine } = this.#parts.layout.workspace(workspaceId);
-    const quarantined = history.quarantined.toSorted().flatMap((name) => {
+    const quarantined = history.quarantined.flatMap((name) => {
       const bytes = readDiskFile(disk, `${quarantine}/${name}`);
       return bytes === undefined ? [] : [partOf(`${ARCHIVE.quarantine}${name}`, bytes)];
     });

@@ -324,6 +324,7 @@ export const EXPORT: CommandSpec = {
     "records what is not. The contents of secrets (.env, id_rsa and the like) are left out unless a person gives " +
     "--with-protected. What was kept aside, and files outside of the workspace, are left out unless a person gives " +
     "--with-private. The number of contents that were left out is printed. A file that ends in .zst is compressed. " +
+    "The file may not lie in the workspace's own folder, where it would be recorded. " +
     "With --with-key, whoever has the archive can sign as you: keep it like the key itself. See docs/archive.md.",
   usage: "[options] [workspace] <file>",
   args: [
@@ -341,10 +342,10 @@ export const EXPORT: CommandSpec = {
     { flags: "--with-private", description: "also export what was kept aside, and files outside of the workspace" },
   ],
   examples: [
-    { line: "chronicle export project.chronicle.tar", why: "the history of this folder" },
-    { line: "chronicle export notes notes.tar.zst", why: "of a workspace by its name, compressed" },
+    { line: "chronicle export ../project.chronicle.tar", why: "the history of this folder" },
+    { line: "chronicle export notes ../notes.tar.zst", why: "of a workspace by its name, compressed" },
     {
-      line: "chronicle export project.chronicle.tar --with-key --with-protected --with-private",
+      line: "chronicle export ../project.chronicle.tar --with-key --with-protected --with-private",
       why: "everything, to go on with it on another machine",
     },
   ],

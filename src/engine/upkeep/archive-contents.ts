@@ -28,7 +28,7 @@ export interface HistoryToArchive {
   readonly secrets: ReadonlySet<Hash>;
   /** Contents that only the origin of a sync may have. */
   readonly upstream: ReadonlySet<Hash>;
-  /** The names of the parts in quarantine that the history names. */
+  /** The names of the parts in quarantine that the history names, each once, ascending. */
   readonly quarantined: readonly string[];
 }
 
@@ -88,7 +88,7 @@ class Reading {
   readonly #outside = new Set<Hash>();
   readonly #secrets = new Set<Hash>();
   readonly #names: ProtectedNames;
-  readonly #quarantined: string[] = [];
+  readonly #quarantined = new Set<string>();
 
   constructor(context: Context, names: ProtectedNames, givenUp: GivenUp) {
     this.#context = context;
@@ -115,7 +115,7 @@ class Reading {
       if (path !== undefined) this.#noteSecret(hash, path);
     }
     const upstream = new Set([...this.#upstream].filter((hash) => !this.#own.has(hash)));
-    return { contents: this.#contents, secrets: this.#secrets, upstream, quarantined: this.#quarantined };
+    return { contents: this.#contents, secrets: this.#secrets, upstream, quarantined: [...this.#quarantined].sort() };
   }
 
   /** Marks the contents of files outside of the workspace as private, unless a file of the workspace has them too. */
@@ -132,7 +132,7 @@ class Reading {
       this.#outside.add(hash);
       this.#noteSecret(hash, path);
     }
-    if (recordId.startsWith("recovery:") && typeof keptAs === "string") this.#quarantined.push(keptAs);
+    if (recordId.startsWith("recovery:") && typeof keptAs === "string") this.#quarantined.add(keptAs);
   }
 
   #noteSecret(hash: Hash, path: WorkspacePath): void {
