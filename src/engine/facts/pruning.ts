@@ -125,7 +125,9 @@ export async function missingContent(context: MissingFrom, missing: MissingConte
     if (context.isCopy === true && context.store?.withheld().has(hash) === true) return atOrigin(missing);
     if (context.store?.leftOut().has(hash) === true) {
       return new ChronicleError("BLOB_MISSING", `${what} was left out when this history was exported`, {
-        hint: "the store from which the archive comes has it: export the history there with --with-protected or --with-private",
+        hint:
+          "the store from which the archive comes has it: export the history there with --with-protected or --with-private; " +
+          `then forget this import with \`chronicle forget ${context.workspaceId} --now\`, and import that archive`,
         data: { hash },
       });
     }

@@ -168,7 +168,7 @@ async function verifyBeforeDrop(context: Context, { base, root, options }: ToVer
       );
     },
   });
-  const needed = presentOf(context, log.needed);
+  const needed = await presentOf(context, log.needed);
   const stored = await context.blobs.has([...needed.keys()]);
   for (const [hash, { where }] of needed) {
     if (!stored.has(hash)) problems.push({ kind: "blob-missing", where, detail: `the content ${hash} is not there` });

@@ -55,7 +55,7 @@ async function verifyOpened({ context, where }: HistoryCopy, into: CopyFindings)
     into.notes,
     notes.map((note) => `${where}: ${note}`),
   );
-  const needed = [...presentOf(context, log.needed)];
+  const needed = [...(await presentOf(context, log.needed))];
   return new Map(needed.map(([hash, need]) => [hash, within(where, need)] as const));
 }
 
@@ -67,13 +67,15 @@ function within(copy: string, need: Need): Need {
 /**
  * Returns the needed contents without those that may be missing. In a copy, every withheld content may be missing. In
  * any other history, a withheld content may be missing if only the origin's side of sync conflicts needs it
- * (`isUpstream`). A content that an imported archive left out may be missing in the imported history.
+ * (`isUpstream`). A content that an imported archive left out may be missing in the imported history, unless it has come
+ * back into the store since.
  */
-export function presentOf(context: Context, needed: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
+export async function presentOf(context: Context, needed: ReadonlyMap<Hash, Need>): Promise<ReadonlyMap<Hash, Need>> {
   const { isCopy = false, store } = context;
   const [withheld, leftOut] = [store.withheld(), store.leftOut()];
   if (withheld.size === 0 && leftOut.size === 0) return needed;
+  const back = await context.blobs.has([...leftOut].filter((hash) => needed.has(hash)));
   const mayMiss = (hash: Hash, { isUpstream }: Need): boolean =>
-    leftOut.has(hash) || ((isCopy || isUpstream) && withheld.has(hash));
+    (leftOut.has(hash) && !back.has(hash)) || ((isCopy || isUpstream) && withheld.has(hash));
   return new Map([...needed].filter(([hash, need]) => !mayMiss(hash, need)));
 }

@@ -46,5 +46,5 @@ it("a content that the replica recorded itself stays needed, even if the origin 
   const own = await replica.file("a", "mine");
   withhold(own);
   const needed = new Map([[own.hash ?? sha256(""), { where: "a", size: undefined, isUpstream: false }]]);
-  expect(presentOf(replica.context, needed)).toEqual(needed);
+  expect(await presentOf(replica.context, needed)).toEqual(needed);
 });

@@ -74,7 +74,7 @@ export async function examine(
   const expected = given === undefined ? undefined : checkExpected(context, held, given);
   addAll(problems, expected?.problems ?? []);
   const copied = await verifyCopy(context, { problems, notes, placesOf });
-  const needed = together(copied, presentOf(context, log.needed));
+  const needed = together(copied, await presentOf(context, log.needed));
   addAll(notes, await leftOutNotes(context, log.needed));
   const blobs = await verifyBlobs(context, {
     needed,

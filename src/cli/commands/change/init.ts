@@ -74,7 +74,8 @@ function goesOn({ signing, isAdopted, from }: Began): string {
 }
 
 function movedLines({ result, place, from }: Began): string[] {
-  if (from === undefined) return [];
+  // A workspace without a folder, such as an imported one, was nowhere until now.
+  if (from === undefined || from === "") return [];
   const status = `chronicle -w ${result.workspace} status`;
   return [
     `until now, this workspace was in ${printable(from)}, which is no longer recorded; ` +
