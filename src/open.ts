@@ -142,7 +142,7 @@ export function exportArchive(store: StoreApi, id: string, options: ExportOption
 /**
  * Imports an archive that `exportArchive` has written. The workspace has no folder here; `init` with `adopt` gives it
  * one. Throws `INTEGRITY_VIOLATION` if the archive is damaged, and `REFUSED` if the store has the workspace or its name
- * already. If it fails, nothing is left. In a process that an agent or a run started, throws `FORBIDDEN`.
+ * already, or if `to` or `useKey` cannot be met. If it fails, nothing is left. In a process that an agent or a run started, throws `FORBIDDEN`.
  */
 export function importArchive(store: StoreApi, options: ImportArchiveOptions): Promise<ImportArchiveShape> {
   return withCode(async () => {

@@ -51,6 +51,15 @@ export interface ImportArchiveOptions extends ProgressOptions {
   readonly file: string;
   /** Another name for the workspace. Default: the name that it had. */
   readonly name?: string;
+  /**
+   * The absolute path of the folder that `init` with `adopt` is to give to the workspace next. The import is refused
+   * unless this folder is empty or missing, and the history has one root. Default: the workspace stays without a folder.
+   */
+  readonly to?: string;
+  /**
+   * True to make the signing key of the archive the key of this machine, which must not have another one. Default: false.
+   */
+  readonly useKey?: boolean;
 }
 
 /** The result of an import. */
@@ -67,7 +76,9 @@ export interface ImportArchiveShape {
   archive_key: string;
   /** The verifier key with which the history is signed from now on. */
   key: string;
-  /** True if the signing key of the archive was put into place, because this machine had none. */
+  /** True if the archive holds its signing key. */
+  with_key: boolean;
+  /** True if the signing key of the archive is the key of this machine now, as `useKey` asks. */
   key_installed: boolean;
   /** True if the history goes on under another key than the one that has signed it. An event says so. */
   accepted: boolean;

@@ -183,11 +183,11 @@ export class ArchiveIntake {
   }
 
   /**
-   * Signs the staged history with the key of this machine from now on. Without one (`isThere` is false), the key of the
-   * archive is used if the archive has it, and otherwise a new key of this machine.
+   * Signs the staged history with the key of this machine from now on. A machine without a key gets a new one when the
+   * history is signed.
    */
-  useKeyOfThisMachine(isThere: boolean): void {
-    if (isThere || !this.#hasKey) this.#heads = this.#keeper(this.#parts.heads.keyFile);
+  useKeyOfThisMachine(): void {
+    this.#heads = this.#keeper(this.#parts.heads.keyFile);
   }
 
   /** Returns the parts of a store that has the staged history in place of the real one. */
@@ -250,8 +250,10 @@ export class ArchiveIntake {
         throw refused("its head is not the one that its manifest says");
       this.#note = text;
       this.#root = content.root;
-    } else if (name === formerName(text)) this.#former.push(text);
-    else throw refused(`${name} is not named after its bytes`);
+    } else if (name === formerName(text)) {
+      if (this.#former.length === MOST_FORMER) throw refused(`it has more than ${MOST_FORMER} former heads`);
+      this.#former.push(text);
+    } else throw refused(`${name} is not named after its bytes`);
   }
 
   async #part(entry: OpenedEntry): Promise<void> {
@@ -274,13 +276,23 @@ export class ArchiveIntake {
     const { protected: ofProtected, private: ofPrivate, elsewhere } = this.#manifest.withheld;
     const count = ofProtected + ofPrivate + elsewhere;
     if (entry.size !== count * LISTED_BYTES) throw refused("its list of left-out contents has another length");
-    const hashes = (await wholeEntry(entry, this.#manifest.bytes)).toString("latin1").split("\n").slice(0, -1);
-    if (!hashes.every(isHash)) throw refused("its list of left-out contents is damaged");
-    new FileWithheldContents(this.#parts.backends.disk, this.files.withheld).add(hashes);
+    const list = new FileWithheldContents(this.#parts.backends.disk, this.files.withheld);
+    let last = "";
+    let hashes: Hash[] = [];
+    for await (const line of linesOf(entry.pieces, { what: "its list of left-out contents", most: LISTED_BYTES })) {
+      const hash = line.toString("latin1");
+      if (!isHash(hash) || hash <= last) throw refused("its list of left-out contents is damaged, or not in order");
+      last = hash;
+      hashes.push(hash);
+      if (hashes.length < LISTED_AT_ONCE) continue;
+      list.add(hashes);
+      hashes = [];
+    }
+    list.add(hashes);
   }
 
   async #log(entry: OpenedEntry): Promise<void> {
-    const lines = linesOf(entry.pieces);
+    const lines = linesOf(entry.pieces, { what: "its log", most: MAX_LINE_BYTES });
     const first = await lines.next();
     if (first.done === true) throw refused("its log is empty");
     const writer = await LogWriter.begin(this.#parts, this.files, { manifest: this.#manifest, first: first.value });
@@ -300,6 +312,12 @@ export class ArchiveIntake {
 
 /** The length of a line in the list of left-out contents: a hash and a newline. */
 const LISTED_BYTES = 65;
+
+/** The number of left-out contents that are written to disk together. */
+const LISTED_AT_ONCE = 100_000;
+
+/** The most former heads that an archive may have. A history gets one whenever its key changes or is accepted. */
+const MOST_FORMER = 1_000;
 
 /** Checks that entries come in their order, and none twice. */
 class EntryOrder {
@@ -405,7 +423,10 @@ function firstEvent(bytes: Buffer, { workspace, first }: ArchiveManifest): LogEv
 }
 
 /** Yields lines without their newlines. Throws if a line is too long, or if the last one has no newline. */
-async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void> {
+async function* linesOf(
+  pieces: AsyncIterable<Uint8Array>,
+  { what, most }: { readonly what: string; readonly most: number },
+): AsyncGenerator<Buffer, void> {
   let held: Buffer[] = [];
   let length = 0;
   for await (const piece of pieces) {
@@ -417,9 +438,9 @@ async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffe
     }
     if (rest.length > 0) held.push(Buffer.from(rest));
     length += rest.length;
-    if (length > MAX_LINE_BYTES) throw refused("a line of its log is too long");
+    if (length > most) throw refused(`a line of ${what} is too long`);
   }
-  if (length > 0) throw refused("the last line of its log has no newline");
+  if (length > 0) throw refused(`the last line of ${what} has no newline`);
 }
 
 const NEWLINE = 0x0a;

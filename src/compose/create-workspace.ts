@@ -18,10 +18,12 @@ interface NewWorkspace extends Pick<CreateOptions, "name"> {
   readonly source?: ForkSource | undefined;
 }
 
-export function checkName(name: string): void {
+/** Throws `USAGE` for a text that cannot be a name. `otherwise`: how to give another name where none was asked for. */
+export function checkName(name: string, otherwise?: string): void {
   if (isWorkspaceName(name)) return;
+  const rule = "use 1 to 128 letters, digits and . _ : @ -, beginning with a letter, a digit, _ or @";
   throw new ChronicleError("USAGE", `${JSON.stringify(name.slice(0, 200))} cannot be the name of a workspace`, {
-    hint: "use 1 to 128 letters, digits and . _ : @ -, beginning with a letter, a digit, _ or @",
+    hint: otherwise === undefined ? rule : `${otherwise}: ${rule}`,
   });
 }
 

@@ -17,6 +17,7 @@ import { withBatch } from "../storage/blob-store.ts";
 import { FileHeadKeeper, readText, storeOfHead } from "../store/file-head-keeper.ts";
 import { lastWorkspaceRecord } from "../store/last-workspace-record.ts";
 import { listedWorkspace } from "../store/roots-cache.ts";
+import { refuseFilled } from "../store/empty-worktree.ts";
 import { refuseOthersStore } from "../store/store-owner.ts";
 import { unfinishedName, withNames } from "../store/workspace-file.ts";
 import { formatBytes } from "../core/values/duration.ts";
@@ -31,15 +32,17 @@ import { storeTasks } from "./store-tasks.ts";
  * into place, and its folder is renamed. So a crash leaves a whole workspace or none.
  *
  * The imported workspace has no folder on this machine. If this machine does not have the key that has signed the
- * history, the history goes on under the key of this machine, and an event says so.
+ * history, the history goes on under the key of this machine, and an event says so. The key in an archive becomes that
+ * of this machine only if `useKey` asks for it.
  *
- * Throws `REFUSED` if the store has the workspace already, `INTEGRITY_VIOLATION` if anything in the archive is not what
- * an export writes, and `FORMAT_UNSUPPORTED` for an archive of another version.
+ * Throws `REFUSED` if the store has the workspace already or if `to` or `useKey` cannot be met, `INTEGRITY_VIOLATION`
+ * if anything in the archive is not what an export writes, and `FORMAT_UNSUPPORTED` for an archive of another version.
  */
 export async function importArchive(parts: StoreParts, options: ImportArchiveOptions): Promise<ImportArchiveShape> {
   const { disk } = parts.backends;
   refuseOthersStore(disk, { home: parts.layout.home, configFolder: parts.configFolder });
   if (options.name !== undefined) checkName(options.name);
+  if (options.to !== undefined) refuseFilled(disk, options.to);
   const reader = new ContainerReader(unpacked(filePieces(disk, wholePath("the archive", options.file))));
   const manifest = await readManifest(reader);
   refuseNoRoom(parts, manifest);
@@ -133,7 +136,9 @@ class ImportStage {
   async import(reader: ContainerReader): Promise<ImportArchiveShape> {
     const intake = (this.#intake = await ArchiveIntake.open(this.#parts, this.#manifest));
     await intake.read(reader);
+    this.#refuseKey(intake);
     const { record, seq } = await this.#record(intake);
+    this.#refuseRoots(record);
     const { needed, key: archiveKey } = await this.#verified(intake, record);
     // The lease keeps the contents in the store until the log that names them is in its place.
     using _lease = await this.#parts.blobs.lease();
@@ -152,6 +157,7 @@ class ImportStage {
       ...{ seq: this.#manifest.seq, hash, root: intake.root, contents, withheld: { ...withheld } },
       archive_key: archiveKey,
       ...goesOn,
+      with_key: intake.hasKey,
       key_installed: installed,
     };
   }
@@ -171,8 +177,32 @@ class ImportStage {
     if (problem !== undefined) throw problem;
     if (last === undefined) throw refused("its log has no record of the workspace");
     const name = this.#options.name ?? last.record.name;
-    if (name !== undefined) refuseTaken(await this.#parts.roots.list(), name, "--as NAME gives it another name");
+    if (name !== undefined) {
+      checkName(name, ANOTHER_NAME);
+      refuseTaken(await this.#parts.roots.list(), name, ANOTHER_NAME);
+    }
     return last;
+  }
+
+  /** Throws `REFUSED` if `useKey` is given, and the archive has no key or this machine has another one. */
+  #refuseKey(intake: ArchiveIntake): void {
+    if (this.#options.useKey !== true) return;
+    const refuse = (message: string): never => {
+      throw new ChronicleError("REFUSED", message, {
+        hint: "import it without --use-key: the history then goes on under the key of this machine",
+      });
+    };
+    if (!intake.hasKey) refuse("the archive holds no signing key to use");
+    const own = this.#parts.heads.verifierKey();
+    if (own !== undefined && own !== intake.heads.verifierKey()) refuse("this machine has another signing key already");
+  }
+
+  /** Throws `REFUSED` if the workspace is to get one folder, but has several roots. */
+  #refuseRoots({ roots }: WorkspaceRecord): void {
+    if (this.#options.to === undefined || roots.length === 1) return;
+    throw new ChronicleError("REFUSED", `the workspace in the archive has ${roots.length} roots, not one`, {
+      hint: `import it without --to; then \`chronicle -w ${this.#id} restore now --to DIR\` puts its files into a folder`,
+    });
   }
 
   /** Verifies the staged history as a whole, against the head in the archive. Throws `INTEGRITY_VIOLATION`. */
@@ -223,11 +253,11 @@ class ImportStage {
     record: WorkspaceRecord,
   ): Promise<{ readonly key: string; readonly accepted: boolean }> {
     const { heads } = this.#parts;
-    intake.useKeyOfThisMachine(heads.verifierKey() !== undefined);
+    if (this.#options.useKey !== true) intake.useKeyOfThisMachine();
     const kept = heads.last(this.#id);
     if (kept !== undefined && kept.note !== "") intake.heads.take(this.#id, { note: kept.note, former: [intake.note] });
     return this.#opened(intake, record, async (context) => {
-      const { accepted } = await acceptHead(context);
+      const { accepted } = await acceptHead(context, { why: "imported from an archive" });
       await detachFolders(context, { name: this.#options.name });
       return { accepted, key: context.heads.verifierKey() ?? "" };
     });
@@ -244,13 +274,17 @@ class ImportStage {
     }
   }
 
-  /** Puts the key and the signed heads into place. Returns true if the key was put into place. */
+  /**
+   * Puts the key and the signed heads into place. Returns true if the key was put into place. Throws `REFUSED` if this
+   * machine has got another key meanwhile.
+   */
   #keepHead(intake: ArchiveIntake): boolean {
     const { backends, configFolder, layout } = this.#parts;
     const keeper = new FileHeadKeeper(backends.disk, { configFolder, home: layout.home, pid: backends.processes.pid });
-    const pem =
-      intake.hasKey && keeper.verifierKey() === undefined ? readText(backends.disk, intake.keyFile) : undefined;
+    const isWanted = this.#options.useKey === true && keeper.verifierKey() === undefined;
+    const pem = isWanted ? readText(backends.disk, intake.keyFile) : undefined;
     if (pem !== undefined) keeper.takeKey(pem);
+    this.#refuseKey(intake);
     const note = intake.heads.last(this.#id)?.note ?? intake.note;
     const former = intake.heads.former(this.#id).map((one) => one.note);
     keeper.take(this.#id, { note, former });
@@ -265,6 +299,9 @@ class ImportStage {
     backends.disk.syncFolder(layout.workspaces);
   }
 }
+
+/** How a user gives the workspace a name, if that of the archive cannot be used. */
+const ANOTHER_NAME = "--as NAME gives it another name";
 
 /** The problems of a history whose key is not in the archive. */
 const OF_THE_KEY: ReadonlySet<string> = new Set(["key-missing", "key-other"]);

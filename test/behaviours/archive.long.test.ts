@@ -1,43 +1,27 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { ExportOptions } from "../../src/api/archive-api.ts";
-import type { StoreApi } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { entryHeader, entryPadding, CONTAINER_END } from "../../src/core/log/archive-container.ts";
+import { createWorkspace } from "../../src/compose/create-workspace.ts";
+import { openContext } from "../../src/compose/open-context.ts";
+import { partsOf } from "../../src/compose/open-parts.ts";
+import { storeTasks } from "../../src/compose/store-tasks.ts";
+import { presentOf } from "../../src/engine/upkeep/verify-copy.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
 import { exportArchive, importArchive } from "../../src/open.ts";
 import { text } from "../helpers/content-text.ts";
 import { Project } from "../helpers/project.ts";
-
-const SECRET = "TOKEN=for-nobody-else\n";
-
-/** Makes a history with a run, a compaction, a deletion, a secret and a file that git ignores. */
-async function withHistory(project: Project): Promise<WorkspaceApi> {
-  project.write("a.txt", "one\n");
-  project.write("folder/b.txt", "two\n");
-  project.write(".env", SECRET);
-  project.write(".gitignore", "ignored\n");
-  project.write("ignored", "kept aside\n");
-  execFileSync("git", ["init", "-q"], { cwd: project.folder });
-  const workspace = await project.init();
-  await workspace.run({ command: ["sh", "-c", "echo changed >> a.txt; rm folder/b.txt ignored"] });
-  await workspace.snapshot({ name: "middle" });
-  await workspace.compact();
-  await workspace.run({ command: ["sh", "-c", "echo more >> a.txt"] });
-  return workspace;
-}
-
-async function exported(
-  project: Project,
-  { id }: Pick<WorkspaceApi, "id">,
-  options: Partial<ExportOptions> = {},
-): Promise<string> {
-  const file = join(project.base, options.file ?? "history.tar");
-  await exportArchive(await project.store(), id, { ...options, file });
-  return file;
-}
+import { entriesOf, exported, nothingLeft, SECRET, withHistory } from "../helpers/archives.ts";
 
 /** What a history says of itself, apart from the events that an import appends. */
 async function sayings(workspace: WorkspaceApi): Promise<unknown> {
@@ -48,19 +32,28 @@ async function sayings(workspace: WorkspaceApi): Promise<unknown> {
   return { snapshots, roots: manifests.map(({ root }) => root), log, history: await workspace.history("a.txt") };
 }
 
-function nothingLeft(target: Project): void {
-  expect(existsSync(join(target.home, "workspaces")) ? readdirSync(join(target.home, "workspaces")) : []).toEqual([]);
-  expect(existsSync(join(target.configFolder, "heads")) ? readdirSync(join(target.configFolder, "heads")) : []).toEqual(
-    [],
-  );
-  expect(existsSync(join(target.configFolder, "key.pem"))).toBe(false);
-}
-
-async function countContents(store: StoreApi): Promise<number> {
-  return (await store.du()).blobs.count;
-}
-
 describe("an exported history", () => {
+  it("holds a part in quarantine once, although a compaction names it again", async () => {
+    await using project = new Project();
+    await using target = new Project();
+    project.write("a.txt", "one\n");
+    const begun = await project.init();
+    await begun.close();
+    appendFileSync(join(project.home, "workspaces", begun.id, "events.wal"), '{"hash":"torn by a crash');
+    project.write("a.txt", "two\n");
+    const workspace = await project.open();
+    await workspace.snapshot();
+    await workspace.compact();
+    const file = await exported(project, workspace);
+    const parts = entriesOf(readFileSync(file)).filter(({ name }) => name.startsWith("quarantine/"));
+    expect(parts).toHaveLength(1);
+    const store = await target.store();
+    await importArchive(store, { file });
+    const there = await store.openById(workspace.id);
+    expect(await there.verify()).toMatchObject({ ok: true, problems: [] });
+    await there.close();
+  });
+
   it("is the same history on another machine: moments, roots, files, undo and verify", async () => {
     await using project = new Project();
     await using target = new Project();
@@ -126,6 +119,9 @@ describe("an exported history", () => {
     expect(verified.notes.join("\n")).toContain("has left out such contents on purpose");
     await expect(there.cat(".env")).rejects.toThrow("was left out when this history was exported");
     await expect(there.restore("now", { to: join(target.base, "out") })).rejects.toThrow("was left out");
+    await expect(there.cat(".env")).rejects.toMatchObject({
+      hint: expect.stringContaining(`chronicle forget ${workspace.id} --now`),
+    });
     const forced = await there.restore("now", { to: join(target.base, "out"), force: true });
     expect(forced.skipped).toMatchObject([{ path: ".env", reason: "content-missing" }]);
     await there.undo();
@@ -135,6 +131,40 @@ describe("an exported history", () => {
     // An archive of that store lists the same contents as missing.
     const again = await exportArchive(store, workspace.id, { file: join(target.base, "again.tar") });
     expect(again.withheld.elsewhere + again.withheld.protected).toBe(1);
+  });
+
+  it("has what it left out once the import is forgotten and a fuller archive is imported, as the error says", async () => {
+    await using project = new Project();
+    await using target = new Project();
+    const workspace = await withHistory(project);
+    const store = await target.store();
+    await importArchive(store, { file: await exported(project, workspace) });
+    const whole = await exported(project, workspace, { file: "whole.tar", withProtected: true, withPrivate: true });
+    await store.forget(workspace.id, { now: true });
+    await importArchive(store, { file: whole });
+    const there = await store.openById(workspace.id);
+    expect(await text(await there.cat(".env"))).toBe(SECRET);
+    await there.close();
+  });
+
+  it("needs a content again that it had left out, once the content is back", async () => {
+    await using project = new Project();
+    await using target = new Project();
+    const workspace = await withHistory(project);
+    const store = await target.store();
+    await importArchive(store, { file: await exported(project, workspace) });
+    const { workspace: other } = await store.create({ name: "other" });
+    await other.putFile("secret", Buffer.from(SECRET));
+    await other.close();
+    const there = await store.openById(workspace.id);
+    expect(await text(await there.cat(".env"))).toBe(SECRET);
+    const tasks = storeTasks(partsOf(store), workspace.id);
+    const { context, close } = await openContext(partsOf(store), workspace.id, { tasks, readOnly: true });
+    const hash = sha256(SECRET);
+    const needed = new Map([[hash, { where: ".env", size: undefined, isUpstream: false }]]);
+    expect(await presentOf(context, needed)).toEqual(needed);
+    await close();
+    await there.close();
   });
 
   it("leaves out the contents of files outside of the workspace unless private contents are asked for", async () => {
@@ -152,6 +182,22 @@ describe("an exported history", () => {
     expect(readFileSync(whole).includes("outside of everything")).toBe(true);
   });
 
+  it("may not lie in a folder of its workspace, where it would be recorded", async () => {
+    await using project = new Project();
+    project.write("a.txt", "one\n");
+    project.write("folder/b.txt", "two\n");
+    const workspace = await project.init();
+    symlinkSync(project.folder, join(project.base, "link"));
+    for (const file of ["project/x.tar", "project/folder/x.tar", "link/x.tar", "project/folder/../x.tar"]) {
+      await expect(exported(project, workspace, { file, withKey: true }), file).rejects.toMatchObject({
+        code: "UNSAFE",
+        hint: `name a place outside, such as ${project.folder}.chronicle.tar`,
+      });
+    }
+    expect(Object.keys(project.tree())).toEqual(["a.txt", "folder", "folder/b.txt"]);
+    await exported(project, workspace, { file: "project.chronicle.tar" });
+  });
+
   it("is refused while the history is not signed, and for a file that exists", async () => {
     await using project = new Project();
     project.write("a.txt", "one\n");
@@ -167,14 +213,15 @@ describe("an exported history", () => {
 });
 
 describe("the key of an imported history", () => {
-  it("comes with it if it was exported, and the history goes on as it was", async () => {
+  it("comes with it if it was exported and is asked for, and the history goes on as it was", async () => {
     await using project = new Project();
     await using target = new Project();
     const workspace = await withHistory(project);
     const { key } = await workspace.head();
     const file = await exported(project, workspace, { withKey: true });
     const store = await target.store();
-    expect(await importArchive(store, { file })).toMatchObject({
+    expect(await importArchive(store, { file, useKey: true })).toMatchObject({
+      with_key: true,
       key_installed: true,
       accepted: false,
       key,
@@ -186,6 +233,54 @@ describe("the key of an imported history", () => {
     await there.putFile("new", Buffer.from("x"));
     expect((await there.verify()).ok).toBe(true);
     await there.close();
+  });
+
+  it("is never taken from an archive unasked: a machine without a key makes its own", async () => {
+    await using project = new Project();
+    await using target = new Project();
+    const workspace = await withHistory(project);
+    const { key } = await workspace.head();
+    const file = await exported(project, workspace, { withKey: true });
+    const store = await target.store();
+    const done = await importArchive(store, { file });
+    expect(done).toMatchObject({ with_key: true, key_installed: false, accepted: true, archive_key: key });
+    expect(done.key).not.toBe(key);
+    const there = await store.openById(workspace.id);
+    expect(await there.signing()).toMatchObject({ state: "signed", key: done.key });
+    const records = readFileSync(join(target.home, "workspaces", workspace.id, "events.wal"), "utf8");
+    expect(records).toContain('"reason":"imported from an archive"');
+    await there.close();
+  });
+
+  it("is refused if it is asked for, and the archive has none or this machine has another one", async () => {
+    await using project = new Project();
+    await using target = new Project();
+    const workspace = await withHistory(project);
+    const store = await target.store();
+    const without = await exported(project, workspace);
+    await expect(importArchive(store, { file: without, useKey: true })).rejects.toThrow("no signing key to use");
+    nothingLeft(target);
+    const file = await exported(project, workspace, { withKey: true, file: "key.tar" });
+    const own = await store.create({ name: "own" });
+    await expect(importArchive(store, { file, useKey: true })).rejects.toThrow("another signing key");
+    expect(await store.workspaces()).toHaveLength(1);
+    await own.workspace.close();
+  });
+
+  it("is refused if another process makes a key while the archive is imported", async () => {
+    await using project = new Project();
+    await using target = new Project();
+    await using other = new Project();
+    const workspace = await withHistory(project);
+    const file = await exported(project, workspace, { withKey: true });
+    const { workspace: strangers } = await (await other.store()).create({ name: "x" });
+    await strangers.close();
+    const store = await target.store();
+    // The whole history is verified before the key is put into place.
+    const onProgress = (): void =>
+      cpSync(join(other.configFolder, "key.pem"), join(target.configFolder, "key.pem"), { recursive: true });
+    await expect(importArchive(store, { file, useKey: true, onProgress })).rejects.toThrow("another signing key");
+    expect(await store.workspaces()).toEqual([]);
   });
 
   it("is that of this machine if there is another one: an event accepts the history, and the old head still counts", async () => {
@@ -227,6 +322,38 @@ describe("the key of an imported history", () => {
 });
 
 describe("an imported workspace", () => {
+  it("is refused before anything is imported if the folder for it is not empty, or it has several roots", async () => {
+    await using project = new Project();
+    await using target = new Project();
+    project.write("a.txt", "one\n");
+    mkdirSync(join(project.base, "second"));
+    const workspace = await project.init({ roots: [project.folder, join(project.base, "second")] });
+    const file = await exported(project, workspace);
+    const store = await target.store();
+    await expect(importArchive(store, { file, to: join(target.base, "new") })).rejects.toThrow("has 2 roots");
+    target.write("x", "in the way");
+    await expect(importArchive(store, { file, to: target.folder })).rejects.toThrow("is not empty");
+    nothingLeft(target);
+    expect(existsSync(join(target.base, "new"))).toBe(false);
+  });
+
+  it("whose name no workspace can have needs another one", async () => {
+    await using project = new Project();
+    await using target = new Project();
+    const store = await project.store();
+    const parts = partsOf(store);
+    // `create` refuses such a name, but a log that was made with another program can have it.
+    const id = await createWorkspace(parts, parts.roots, { name: "-w evil" });
+    const file = await exported(project, { id });
+    const there = await target.store();
+    await expect(importArchive(there, { file })).rejects.toMatchObject({
+      code: "USAGE",
+      hint: expect.stringContaining("--as NAME"),
+    });
+    nothingLeft(target);
+    expect(await importArchive(there, { file, name: "plain" })).toMatchObject({ name: "plain" });
+  });
+
   it("has no folder until it is given an empty one, or one with the same files", async () => {
     await using project = new Project();
     await using target = new Project();
@@ -292,178 +419,5 @@ describe("an imported workspace", () => {
     expect((await there.verify()).problems).toEqual([]);
     expect(await text(await there.cat("a.txt"))).toBe("one\nchanged\nmore\nlast\n");
     await there.close();
-  });
-});
-
-/** Splits an archive into its entries. */
-function entriesOf(bytes: Buffer): { name: string; content: Buffer }[] {
-  const entries: { name: string; content: Buffer }[] = [];
-  for (let at = 0; bytes[at] !== 0;) {
-    const name = bytes.toString("latin1", at, bytes.indexOf(0, at));
-    const size = Number.parseInt(bytes.toString("latin1", at + 124, at + 135), 8);
-    entries.push({ name, content: bytes.subarray(at + 512, at + 512 + size) });
-    at += 512 + Math.ceil(size / 512) * 512;
-  }
-  return entries;
-}
-
-function archiveOf(folder: string, entries: readonly { name: string; content: Buffer }[]): Buffer {
-  const parts = entries.flatMap(({ name, content }) => {
-    const entry = { name, size: content.length };
-    return [entryHeader(folder, entry), content, entryPadding(entry)];
-  });
-  return Buffer.concat([...parts, CONTAINER_END]);
-}
-
-describe("a bad archive", () => {
-  /** Tries to import bytes. Returns the error, after it was checked that nothing is left. */
-  async function refusal(target: Project, bytes: Uint8Array): Promise<Error> {
-    const file = join(target.base, "bad.tar");
-    writeFileSync(file, bytes);
-    const store = await target.store();
-    const error: unknown = await importArchive(store, { file }).then(
-      () => new Error("it was imported"),
-      (reason: unknown) => reason,
-    );
-    nothingLeft(target);
-    expect(await countContents(store)).toBe(0);
-    await store.close();
-    return error as Error;
-  }
-
-  it("that is cut off or changed anywhere is refused, and nothing is left", async () => {
-    await using project = new Project();
-    await using target = new Project();
-    const workspace = await withHistory(project);
-    const bytes = readFileSync(await exported(project, workspace, { withKey: true }));
-    const step = Math.ceil(bytes.length / 60);
-    for (let at = 0; at < bytes.length; at += step) {
-      expect((await refusal(target, bytes.subarray(0, at))).message).not.toBe("it was imported");
-      const changed = Buffer.from(bytes);
-      changed[at] = (changed[at] ?? 0) ^ 4;
-      expect((await refusal(target, changed)).message, `byte ${at}`).not.toBe("it was imported");
-    }
-  });
-
-  it("with foreign, missing, double or misplaced entries is refused", async () => {
-    await using project = new Project();
-    await using target = new Project();
-    const workspace = await withHistory(project);
-    const bytes = readFileSync(await exported(project, workspace));
-    const folder = `chronicle-${workspace.id}`;
-    const entries = entriesOf(bytes);
-    expect(archiveOf(folder, entries).equals(bytes)).toBe(true);
-    const [first, ...rest] = entries;
-    const last = entries.at(-1);
-    if (first === undefined || last === undefined) throw new Error("the archive is empty");
-    const manifest = JSON.parse(first.content.toString()) as { bytes: number; contents: number };
-    /** Adds entries, and makes the manifest agree with them. */
-    const withMore = (...more: readonly { name: string; content: Buffer }[]): Buffer => {
-      const extra = more.reduce((sum, { content }) => sum + content.length, 0);
-      const text = JSON.stringify({
-        ...manifest,
-        bytes: manifest.bytes + extra,
-        contents: manifest.contents + more.length,
-      });
-      return archiveOf(folder, [{ ...first, content: Buffer.from(`${text}\n`) }, ...rest, ...more]);
-    };
-    const evil = Buffer.from("evil");
-    const cases: [string, Buffer][] = [
-      ["expected", withMore({ name: "../../../../tmp/evil", content: evil })],
-      ["no content", withMore({ name: "contents/../evil", content: evil })],
-      ["comes twice", withMore(last)],
-      ["another hash", withMore({ name: `contents/${"0".repeat(64)}`, content: evil })],
-      ["less than its manifest says", archiveOf(folder, entries.slice(0, -1))],
-      [
-        "more than its manifest says",
-        archiveOf(folder, [...entries, { name: `contents/${sha256(evil)}`, content: evil }]),
-      ],
-      [
-        "expected",
-        archiveOf(
-          folder,
-          [...entries].reverse().toSorted((a, b) => Number(b === first) - Number(a === first)),
-        ),
-      ],
-      ["not named after", archiveOf("chronicle-other", entries)],
-      [
-        "head or its log is missing",
-        archiveOf(
-          folder,
-          entries
-            .filter(({ name }) => name !== "head")
-            .map((one) =>
-              one === first
-                ? {
-                    ...first,
-                    content: Buffer.from(
-                      `${JSON.stringify({ ...manifest, bytes: manifest.bytes - (entries.find(({ name }) => name === "head")?.content.length ?? 0) })}\n`,
-                    ),
-                  }
-                : one,
-            ),
-        ),
-      ],
-    ];
-    for (const [why, changed] of cases) expect((await refusal(target, changed)).message).toContain(why);
-  });
-
-  it("that holds a content that its history does not name brings nothing of it into the store", async () => {
-    await using project = new Project();
-    await using target = new Project();
-    project.write("a.txt", "one\n");
-    const workspace = await project.init();
-    const bytes = readFileSync(await exported(project, workspace));
-    const folder = `chronicle-${workspace.id}`;
-    const [first, ...rest] = entriesOf(bytes);
-    const extra = Buffer.from("smuggled");
-    const manifest = JSON.parse(first?.content.toString() ?? "") as { bytes: number; contents: number };
-    const text = JSON.stringify({ ...manifest, bytes: manifest.bytes + extra.length, contents: manifest.contents + 1 });
-    const more = { name: `contents/${sha256(extra)}`, content: extra };
-    const file = join(target.base, "more.tar");
-    writeFileSync(
-      file,
-      archiveOf(folder, [{ name: "chronicle-archive.json", content: Buffer.from(`${text}\n`) }, ...rest, more]),
-    );
-    const store = await target.store();
-    await importArchive(store, { file });
-    expect(await countContents(store)).toBe(manifest.contents);
-  });
-
-  it("that is larger than the disk, of another version, or no archive, is refused in plain words", async () => {
-    await using project = new Project();
-    await using target = new Project();
-    project.write("a.txt", "one\n");
-    const workspace = await project.init();
-    const [first, ...rest] = entriesOf(readFileSync(await exported(project, workspace)));
-    const folder = `chronicle-${workspace.id}`;
-    const manifest = JSON.parse(first?.content.toString() ?? "") as object;
-    const withManifest = (change: object): Buffer => {
-      const content = Buffer.from(`${JSON.stringify({ ...manifest, ...change })}\n`);
-      return archiveOf(folder, [{ name: "chronicle-archive.json", content }, ...rest]);
-    };
-    expect((await refusal(target, withManifest({ bytes: 2 ** 52 }))).message).toContain("are free");
-    expect((await refusal(target, withManifest({ archive: 2 }))).message).toContain("reads only form 1");
-    expect((await refusal(target, withManifest({ format: 3 }))).message).toContain("reads only format 2");
-    expect((await refusal(target, Buffer.from("hello\n"))).message).toContain("no archive");
-    expect((await refusal(target, Buffer.alloc(0))).message).toContain("no archive");
-  });
-
-  it("whose head nobody of its history has signed is refused", async () => {
-    await using project = new Project();
-    await using other = new Project();
-    await using target = new Project();
-    project.write("a.txt", "one\n");
-    const workspace = await project.init();
-    const bytes = readFileSync(await exported(project, workspace));
-    const strangers = (await (await other.store()).create({ name: "x" })).workspace;
-    const { note: theirs } = await strangers.head();
-    const own = (await workspace.head()).note;
-    const forged = own.slice(0, own.indexOf("\n\n") + 2) + theirs.slice(theirs.indexOf("\n\n") + 2);
-    const entries = entriesOf(bytes).map((one) =>
-      one.name === "head" ? { ...one, content: Buffer.from(forged) } : one,
-    );
-    expect((await refusal(target, archiveOf(`chronicle-${workspace.id}`, entries))).message).toContain("refused");
-    await strangers.close();
   });
 });

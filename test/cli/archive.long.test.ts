@@ -15,10 +15,10 @@ async function withHistory(box: Sandbox): Promise<string> {
 it("export writes the history of the folder, or of a named workspace, and says what it leaves out", async () => {
   using box = new Sandbox();
   const id = await withHistory(box);
-  const { stdout } = await box.must(["export", "history.tar"]);
-  expect(stdout).toMatch(new RegExp(`^exported ${id} up to event \\d+ .* to ${join(box.project, "history.tar")}\n`));
+  const { stdout } = await box.must(["export", "../history.tar"]);
+  expect(stdout).toMatch(new RegExp(`^exported ${id} up to event \\d+ .* to ${join(box.folder, "history.tar")}\n`));
   expect(stdout).toContain("left out: 1 protected content (--with-protected)\n");
-  expect(await box.call(["export", "history.tar"])).toMatchObject({
+  expect(await box.call(["export", "../history.tar"])).toMatchObject({
     code: 6,
     stderr: expect.stringContaining("--force"),
   });
@@ -46,16 +46,53 @@ it("import brings a history to another store, with a folder where one is asked f
   expect(await other.call(["import", file])).toMatchObject({ code: 6, stderr: expect.stringContaining("already") });
 });
 
+it("export into the workspace's own folder is refused, with a place outside", async () => {
+  using box = new Sandbox();
+  await withHistory(box);
+  expect(await box.call(["export", "history.tar"])).toMatchObject({
+    code: 6,
+    stderr: expect.stringContaining(`${box.project}.chronicle.tar`),
+  });
+  expect(existsSync(join(box.project, "history.tar"))).toBe(false);
+});
+
+it("import looks at the folder first, and says that the history is imported if the folder cannot be given later", async () => {
+  using box = new Sandbox();
+  using other = new Sandbox();
+  const id = await withHistory(box);
+  await box.must(["export", "../history.tar"]);
+  const file = join(box.folder, "history.tar");
+  other.write("x", "in the way");
+  expect(await other.call(["import", file, "--to", "."])).toMatchObject({
+    code: 6,
+    stderr: expect.stringContaining("is not empty"),
+  });
+  expect((await other.must(["workspaces"])).stdout).not.toContain(id);
+  const { code, stderr } = await other.call(["import", file, "--to", "../home/Documents"]);
+  expect(code).not.toBe(0);
+  expect(stderr).toContain(`the history is imported as ${id}: \`chronicle init --adopt ${id} DIR\` gives it a folder`);
+});
+
+it("import says that the archive holds a key that was not used", async () => {
+  using box = new Sandbox();
+  using other = new Sandbox();
+  await withHistory(box);
+  await box.must(["export", "../history.tar", "--with-key"]);
+  const { stdout } = await other.must(["import", join(box.folder, "history.tar")]);
+  expect(stdout).toContain("the archive holds its signing key, which was not used (--use-key");
+});
+
 it("import without a folder says how to go on", async () => {
   using box = new Sandbox();
   using other = new Sandbox();
   const id = await withHistory(box);
   await box.must(["export", "../history.tar", "--with-key"]);
-  const { stdout } = await other.must(["import", join(box.folder, "history.tar")]);
+  const { stdout } = await other.must(["import", join(box.folder, "history.tar"), "--use-key"]);
   expect(stdout).toContain("the signing key of the archive is in place on this machine now");
   expect(stdout).toContain(`chronicle init --adopt ${id} DIR`);
   expect((await other.must(["-w", id, "cat", "a.txt"])).stdout).toBe("two\n");
-  await other.must(["init", "--adopt", id]);
+  const adopted = await other.must(["init", "--adopt", id]);
+  expect(adopted.stdout).not.toContain("until now");
   expect(readFileSync(join(other.project, "a.txt"), "utf8")).toBe("two\n");
 });
 

@@ -238,9 +238,9 @@ export const IMPORT: CommandSpec = {
     "Without --from, the file is an archive that `chronicle export` has written, and its whole history becomes a " +
     "workspace of this store. Everything is verified before anything of it is visible; if anything is wrong, " +
     "nothing is left. The workspace has no folder here until you give it one: with --to, or later with `chronicle " +
-    "init --adopt ID DIR`. Without a folder, -w selects it for every command. If this machine has no signing key, " +
-    "and the archive has it (export --with-key), the key is put into place. If this machine has another key than the " +
-    "one that has signed the history, the history goes on under the key of this machine, and an event says so. Only a " +
+    "init --adopt ID DIR`. Without a folder, -w selects it for every command. If this machine has another key than the " +
+    "one that has signed the history, or none, the history goes on under the key of this machine, and an event says " +
+    "so. With --use-key, the key in the archive (export --with-key) becomes the key of a machine without one. Only a " +
     "person may import an archive. See docs/archive.md. With --from chronomemory, the file is the events.wal of " +
     "chronomemory, whose records are added to a workspace or a record store. First, the hash and the link of every " +
     "line are checked: if one is wrong, the line is named, and nothing is imported. Before the records, one event is " +
@@ -251,10 +251,10 @@ export const IMPORT: CommandSpec = {
     { flags: "--as <name>", description: "of an archive: give the workspace this name" },
     {
       flags: "--to <dir>",
-      description:
-        "of an archive: give the workspace this folder, which must be empty, missing, or equal to its last state",
+      description: "of an archive: give the workspace this folder, which must be empty or missing",
       completes: "path",
     },
+    { flags: "--use-key", description: "of an archive: make its signing key the key of this machine, which has none" },
     {
       flags: "--from <program>",
       description: "the program that wrote the log: chronomemory",

@@ -68,7 +68,7 @@ export async function showHead(context: Context): Promise<HeadShape> {
 
 /**
  * Accepts the present history although it is not signed or contradicts its kept head. Leaves a signed history as it is,
- * and returns it with `accepted: false`.
+ * and returns it with `accepted: false`. The event gives `why` as the reason. Default: what is wrong with the history.
  *
  * - An event names the end of the log, the head that was kept, and the new signer. A missing key is created.
  * - The note of the old head is kept beside that of the new head.
@@ -78,10 +78,14 @@ export async function showHead(context: Context): Promise<HeadShape> {
  * Throws `READ_ONLY` if the workspace was opened for reading only, `LOG_DAMAGED` if lines in the middle of the log are
  * damaged, and `IO` if the key's file holds no key.
  */
-export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
+export async function acceptHead(
+  context: Context,
+  { why }: { readonly why?: string } = {},
+): Promise<AcceptedHeadShape> {
   refuseReadOnly(context);
   const { head, damage } = await catchUp(context, { recover: false });
-  const reason = damage?.message ?? (await signingFault(context))?.message;
+  const fault = damage?.message ?? (await signingFault(context))?.message;
+  const reason = fault === undefined ? undefined : (why ?? fault);
   if (reason === undefined) return { accepted: false, ...NOTHING, seq: head.seq };
   const amid = damage?.code === "LOG_DAMAGED" ? await damageAmid(context) : undefined;
   // Damage in the middle cannot be accepted. The index is kept, because it knows events after the damage that a rebuilt

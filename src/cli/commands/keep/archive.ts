@@ -1,6 +1,9 @@
 import { resolve } from "node:path";
 import type { ExportShape, ImportArchiveShape, WithheldShape } from "../../../api/archive-api.ts";
 import { EXIT } from "../../../api/problems.ts";
+import type { StoreApi } from "../../../api/store-api.ts";
+import { ChronicleError, codedError } from "../../../core/values/errors.ts";
+import { optional } from "../../../util/optional.ts";
 import { formatBytes } from "../../../core/values/duration.ts";
 import { exportArchive, importArchive } from "../../../open.ts";
 import { printable, shownCommand } from "../../../process/printable.ts";
@@ -71,15 +74,32 @@ export async function importHistory(context: CommandContext): Promise<number> {
   const folder = to === undefined ? undefined : writtenPath(context, "--to", to);
   const store = await context.store();
   const name = input.text("as");
-  const done = await importArchive(store, { file, ...(name === undefined ? {} : { name }), ...context.progress() });
+  const wanted = { ...optional({ name, to: folder }), useKey: input.flag("useKey") };
+  const done = await importArchive(store, { file, ...wanted, ...context.progress() });
   if (!context.json) showImport(context, done);
-  if (folder !== undefined) {
-    makeFolder(folder);
-    await store.init({ roots: [folder], adopt: done.workspace });
-  }
+  if (folder !== undefined) await giveFolder(store, done.workspace, folder);
   if (context.json) context.printJson({ ...done, path: folder ?? "" });
   else context.print(nextStep(context, done, folder));
   return EXIT.done;
+}
+
+/** Gives the imported workspace its folder. If that fails, the error says that the history is imported nevertheless. */
+async function giveFolder(store: StoreApi, workspace: string, folder: string): Promise<void> {
+  try {
+    makeFolder(folder);
+    await store.init({ roots: [folder], adopt: workspace });
+  } catch (error) {
+    const coded = codedError(error);
+    if (!(coded instanceof ChronicleError)) throw error;
+    const { code, message, hint, data } = coded;
+    const adopt = shownCommand(["chronicle", "init", "--adopt", workspace, "DIR"]);
+    const imported = `the history is imported as ${workspace}: \`${adopt}\` gives it a folder`;
+    throw new ChronicleError(code, message, {
+      hint: hint === undefined ? imported : `${hint}; ${imported}`,
+      data,
+      cause: error,
+    });
+  }
 }
 
 function showImport(context: CommandContext, done: ImportArchiveShape): void {
@@ -89,6 +109,8 @@ function showImport(context: CommandContext, done: ImportArchiveShape): void {
   context.print(`its head is signed by ${printable(archiveKey)}`);
   for (const line of leftOut(withheld)) context.print(line);
   if (done.key_installed) context.print("the signing key of the archive is in place on this machine now");
+  if (done.with_key && done.accepted)
+    context.print("the archive holds its signing key, which was not used (--use-key, on a machine without a key)");
   if (done.accepted) context.print(`from now on it is signed by the key of this machine, ${printable(done.key)}`);
 }
 
