@@ -40,7 +40,7 @@ export interface GitTarget {
   readonly folders: GitFolderPair;
   readonly reader: GitStateReader;
   readonly run: RunGit;
-  /** The id of the change, for the names of temporary files. */
+  /** The id of the change, for its locks and the names of temporary files. */
   readonly mark: string;
   /** The present time, in ms since the epoch, for the reflog. */
   readonly now: number;
@@ -62,15 +62,17 @@ const MODE = 0o644;
  * If one of these steps fails, the steps before it are taken back. The locks name the change, so that the same change
  * adopts them if the process was killed and the change is made again.
  */
-export async function applyGitState(target: GitTarget, change: GitChange, how: ApplyGit): Promise<string | undefined> {
-  const { folders } = target;
+export async function applyGitState(given: GitTarget, change: GitChange, how: ApplyGit): Promise<string | undefined> {
+  const { folders } = given;
+  // A resumed operation makes the same change, and so finds its own locks and temporary files.
+  const target = { ...given, mark: sha256(encodeGitChanges([change])) };
   try {
     const refusal = await refusalOf(target, change, how);
     if (refusal !== undefined) return refusal;
-    const lock = takeLock(folders.own, "index.lock", markOf(change));
+    const lock = takeLock(folders.own, "index.lock", target.mark);
     if (typeof lock === "string") return `${lock}${await madeAlready(target, change)}`;
     using _ = lock;
-    return await applyLocked(target, change, { ...how, mark: markOf(change) });
+    return await applyLocked(target, change, how);
   } catch (error) {
     return `it cannot be written (${reasonOf(error)})`;
   } finally {
@@ -85,11 +87,6 @@ function reasonOf(error: unknown): string {
   const errno = errnoOf(error);
   if (errno === undefined) throw error;
   return errno;
-}
-
-/** The content of the locks of a change. A resumed operation makes the same change, and so finds its own locks. */
-function markOf(change: GitChange): string {
-  return `chronicle ${sha256(encodeGitChanges([change]))}\n`;
 }
 
 /** Puts the objects into the repository. Returns the reason if the change must not or cannot be made. */
@@ -125,18 +122,13 @@ async function madeAlready({ reader }: GitTarget, { items }: GitChange): Promise
 
 const shown = (name: string): string => name.replace(/^refs\/heads\//, "branch ");
 
-interface Locked extends ApplyGit {
-  /** The content of the locks. */
-  readonly mark: string;
-}
-
 /** A step that was made, and the way to take it back. `back` returns the reason if it cannot be taken back. */
 interface Made {
   readonly what: string;
   readonly back: () => Promise<string | undefined>;
 }
 
-async function applyLocked(target: GitTarget, change: GitChange, how: Locked): Promise<string | undefined> {
+async function applyLocked(target: GitTarget, change: GitChange, how: ApplyGit): Promise<string | undefined> {
   const todo: GitItem[] = [];
   for (const item of change.items) {
     const now = await target.reader.valueOf(item.name);
@@ -170,10 +162,9 @@ async function applyLocked(target: GitTarget, change: GitChange, how: Locked): P
 async function makeSteps(
   target: GitTarget,
   { todo, staged, made }: { readonly todo: readonly GitItem[]; readonly staged: Staged; readonly made: Made[] },
-  how: Locked,
+  how: ApplyGit,
 ): Promise<string | undefined> {
-  const problem =
-    setHead(target, todo.find(isHead), how.mark, made) ?? (await setRefs(target, todo.filter(isInRefs), how, made));
+  const problem = setHead(target, todo.find(isHead), made) ?? (await setRefs(target, todo.filter(isInRefs), how, made));
   if (problem !== undefined) return problem;
   // The index comes last, because git regards the rest as finished once it is in place.
   const files = todo.filter(({ name }) => !isGitRef(name));
@@ -275,7 +266,8 @@ async function contentsOf(items: readonly GitItem[], how: ApplyGit): Promise<Rea
 }
 
 /** Takes a lock as git does: by creating the file. Its disposal removes it. Returns the reason if another has it. */
-function takeLock(fs: ConfinedFs, name: string, mark: string): Disposable | string {
+function takeLock(fs: ConfinedFs, name: string, id: string): Disposable | string {
+  const mark = `chronicle ${id}\n`;
   try {
     using file = fs.create(gitPath(name), MODE);
     fs.write(file, Buffer.from(mark));
@@ -297,6 +289,7 @@ function writeStaged(
   how: { readonly content: Buffer; readonly mtimeNs?: bigint | undefined; readonly mode?: number | undefined },
 ): void {
   const { content, mtimeNs, mode = MODE } = how;
+  dropFile(fs, path);
   using file = fs.create(path, mode);
   fs.write(file, content);
   if (mtimeNs !== undefined) disk.setMtime(file.fd, mtimeNs);
@@ -312,11 +305,11 @@ function dropFile(fs: ConfinedFs, path: ReturnType<typeof gitPath>): void {
 }
 
 /** Sets HEAD. Returns the reason if it could not be set. */
-function setHead(target: GitTarget, item: GitItem | undefined, mark: string, made: Made[]): string | undefined {
+function setHead(target: GitTarget, item: GitItem | undefined, made: Made[]): string | undefined {
   if (item?.after === undefined) return undefined;
   const { own } = target.folders;
   const write = (value: string): string | undefined => {
-    const lock = takeLock(own, "HEAD.lock", mark);
+    const lock = takeLock(own, "HEAD.lock", target.mark);
     if (typeof lock === "string") return lock;
     using _ = lock;
     const staged = gitPath(`HEAD.${target.mark}.new`);
