@@ -36,6 +36,11 @@ interface OpenRepository extends GitFolderPair {
   readonly reader: GitStateReader;
 }
 
+/** The most time and bytes that one change of a repository may take to keep the objects that it made unreachable. */
+const MOST_KEEP_MS = 10_000;
+const MOST_KEPT_BYTES = 64 * 1024 ** 2;
+const TOO_LONG = "git needs more than 10 seconds for them";
+
 /** The repositories in the folders of a workspace on a disk. */
 export class DiskGitStates implements GitStates {
   readonly #options: DiskGitOptions;
@@ -101,25 +106,49 @@ export class DiskGitStates implements GitStates {
     if (repository === undefined || objects.length === 0) return { lacking: 0 };
     const gitDir = repository.own.root;
     const { run } = this.#options;
+    const until = this.#options.clock() + MOST_KEEP_MS;
     // `--missing=print` also keeps git from asking a server for objects that a partial clone lacks.
     const listing = ["rev-list", "--objects", "--ignore-missing", "--missing=print", "--stdin", "--not", "--all"];
-    const listed = await run(safeGit(gitDir, listing, Buffer.from(`${objects.join("\n")}\n`)));
-    if (listed.problem !== undefined) return { lacking: 0, problem: listed.problem };
+    const listed = await run({
+      ...safeGit(gitDir, listing, Buffer.from(`${objects.join("\n")}\n`)),
+      mostBytes: MOST_KEPT_BYTES,
+      timeoutMs: MOST_KEEP_MS,
+    });
+    if (listed.problem !== undefined) return { lacking: 0, problem: this.#overBudget(until) ?? listed.problem };
     const lines = listed.stdout.toString("latin1").split("\n");
     const there = lines.filter((line) => /^[0-9a-f]/.test(line));
     const lacking = lines.filter((line) => line.startsWith("?")).length;
     if (there.length === 0) return { lacking };
     const packing = ["pack-objects", "--stdout", "-q", "--delta-base-offset", "--missing=allow-any"];
-    const packed = await run(safeGit(gitDir, packing, Buffer.from(`${there.join("\n")}\n`, "latin1")));
-    if (packed.problem !== undefined) return { lacking, problem: packed.problem };
+    const leftMs = until - this.#options.clock();
+    if (leftMs <= 0) return { lacking, problem: TOO_LONG };
+    const packed = await run({
+      ...safeGit(gitDir, packing, Buffer.from(`${there.join("\n")}\n`, "latin1")),
+      mostBytes: MOST_KEPT_BYTES - listed.stdout.length,
+      timeoutMs: leftMs,
+    });
+    if (packed.problem !== undefined) return { lacking, problem: this.#overBudget(until) ?? packed.problem };
     return { lacking, pack: packed.stdout };
+  }
+
+  #overBudget(until: number): string | undefined {
+    return this.#options.clock() >= until ? TOO_LONG : undefined;
   }
 
   async apply(change: GitChange, how: ApplyGit): Promise<string | undefined> {
     const folders = this.#at(change.path);
     if (folders === undefined) return "there is no repository any more";
     const { disk, run, newId, clock } = this.#options;
-    return applyGitState({ disk, folders, reader: folders.reader, run, mark: newId(), now: clock() }, change, how);
+    try {
+      return await applyGitState(
+        { disk, folders, reader: folders.reader, run, mark: newId(), now: clock() },
+        change,
+        how,
+      );
+    } catch (error) {
+      if (error instanceof UnreadableGit) return error.message;
+      throw error;
+    }
   }
 
   /** Finds the repositories: each with the reason if its state cannot be recorded. */
@@ -131,7 +160,7 @@ export class DiskGitStates implements GitStates {
       const found = new RepositoryFinder(now, root.folder).atRoot();
       if (found === undefined) return [];
       const path = pathInRoot(root.id, childOf(ROOT, ".git"));
-      return [{ path, found: "problem" in found ? found.problem.detail : (whyNot(found, root) ?? found) }];
+      return [{ path, found: "problem" in found ? found.problem.detail : (whyNot(found, root, this.#files) ?? found) }];
     });
   }
 
@@ -155,11 +184,22 @@ export class DiskGitStates implements GitStates {
 }
 
 /** Returns the reason why the state of a repository is not recorded; `undefined` if it is. */
-function whyNot({ place, gitDir, commonDir }: GitRepository, { folder }: TrackedRoot): string | undefined {
+function whyNot(
+  { place, gitDir, commonDir, settings }: GitRepository,
+  { folder }: TrackedRoot,
+  files: GitFiles,
+): string | undefined {
   if (place.above !== "") return `it begins above the workspace, at ${gitDir}`;
   const outside = [gitDir, commonDir].find((one) => !one.startsWith(`${folder}/`));
-  return outside === undefined ? undefined : `its git folder lies outside of the workspace, at ${outside}`;
+  if (outside !== undefined) return `its git folder lies outside of the workspace, at ${outside}`;
+  if (settings.refStorage !== "files") return `it stores its refs in another way than files: ${settings.refStorage}`;
+  const head = files.text(`${gitDir}/HEAD`, MOST_HEAD_BYTES);
+  const isStub = head !== undefined && "text" in head && head.text.trim() === "ref: refs/heads/.invalid";
+  const isReftable = isStub || [gitDir, commonDir].some((one) => files.stat(`${one}/reftable`) !== undefined);
+  return isReftable ? "it stores its refs in another way than files: reftable" : undefined;
 }
+
+const MOST_HEAD_BYTES = 4 * 1024;
 
 /** Returns the hashes of the objects that a value names. */
 async function objectsIn(name: string, value: string | undefined, contentOf: ContentOf): Promise<readonly string[]> {

@@ -38,6 +38,8 @@ export interface GitSettings {
   readonly ignoreCase: boolean;
   /** The length of the hashes in the index: 20 for SHA-1, 32 for SHA-256. */
   readonly hashBytes: 20 | 32;
+  /** How git stores the refs: `files`, unless `extensions.refStorage` says otherwise. */
+  readonly refStorage: string;
   readonly isBare: boolean;
   /** `core.worktree`, absolute. */
   readonly workTree: string | undefined;
@@ -74,7 +76,7 @@ interface Said extends GitSetting {
 
 const WANTED: ReadonlySet<string> = new Set([
   ...["core.excludesfile", "core.ignorecase", "core.bare", "core.worktree"],
-  ...["extensions.objectformat", "extensions.worktreeconfig", "safe.directory"],
+  ...["extensions.objectformat", "extensions.refstorage", "extensions.worktreeconfig", "safe.directory"],
 ]);
 
 class SettingsReader {
@@ -192,6 +194,7 @@ class SettingsReader {
       excludesFile,
       ignoreCase: this.isTrue("core.ignorecase"),
       hashBytes: this.#last("extensions.objectformat")?.value?.toLowerCase() === "sha256" ? 32 : 20,
+      refStorage: this.#last("extensions.refstorage")?.value?.toLowerCase() ?? "files",
       isBare: this.isTrue("core.bare"),
       workTree: workTree === undefined ? undefined : this.#resolved(workTree, this.#places.gitDir),
       safe: this.#safe(),

@@ -47,7 +47,7 @@ const MOST_FILE_BYTES = 1024 ** 2;
 const MOST_PACKED_BYTES = 64 * 1024 ** 2;
 const MOST_INDEX_BYTES = 64 * 1024 ** 2;
 /** The most loose refs, and the most files of unfinished operations. */
-const MOST_NAMES = 200_000;
+const MOST_NAMES = 5_000;
 const MOST_STATE_FILES = 2_000;
 /** From this number of refs on, a folder whose stat is the same is not read again. */
 const MANY_REFS = 64;
@@ -160,7 +160,7 @@ export class GitStateReader {
       const found = this.#refsOf(fs, folder, stat);
       for (const [name, value] of found.refs) values.set(name, value);
       for (const one of found.folders) folders.push(one);
-      if (values.size > MOST_NAMES) throw new UnreadableGit(`it has more than ${MOST_NAMES} loose refs`);
+      refuseMoreThan(values.size);
     }
   }
 
@@ -174,7 +174,10 @@ export class GitStateReader {
     if (known !== undefined && known.refs.length >= MANY_REFS && isSameStat(known.stat, stat)) return known;
     const refs: (readonly [string, string])[] = [];
     const folders: string[] = [];
-    for (const { name: bytes, kind } of fs.list(gitPath(folder))) {
+    const listed = fs.list(gitPath(folder));
+    // Each ref is a file to open, so the number is checked first.
+    refuseMoreThan(listed.length);
+    for (const { name: bytes, kind } of listed) {
       const name = `${folder}/${decodeName(bytes)}`;
       if (kind === "dir") folders.push(name);
       // A link to a file was a way to write a symbolic ref. A link to a folder would lead out of the repository.
@@ -249,6 +252,10 @@ export class GitStateReader {
     if (isRacy(stat, this.#nowNs())) this.#known.delete(key);
     else this.#known.set(key, { stat, value });
   }
+}
+
+function refuseMoreThan(refs: number): void {
+  if (refs > MOST_NAMES) throw new UnreadableGit(`it has more than ${MOST_NAMES} loose refs`);
 }
 
 function refuseLinkedFolder(fs: ConfinedFs, name: string): void {
