@@ -17,7 +17,7 @@ import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { allOmitted, isNoRoomOrTrouble } from "../facts/recorded-coverage.ts";
 import { endOfOmitted } from "../capture/omitted-of-action.ts";
-import { gitChangesOf } from "../capture/git-work.ts";
+import { gitChangesOf, gitNotesOfUnseenEnd } from "../capture/git-work.ts";
 import { finishOutside } from "./outside.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
 import type { QuotaOptions } from "../log/quota.ts";
@@ -93,11 +93,11 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  const git = await gitChangesOf(context, action);
-  for (const note of git.notes) context.tell?.(note);
   // The action is finished late if it was closed already (as abandoned or denied), or if nobody was expected to finish
   // it (see `goingOn`). `late` makes the capture treat such an action as open.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
+  const git = isOpen ? await gitChangesOf(context, action) : { drafts: [], notes: gitNotesOfUnseenEnd(action) };
+  for (const note of git.notes) context.tell?.(note);
   const how: CaptureOptions = { cause: "capture", isReported: true, reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;
   const captured = await captureWithRules(context, [action], {

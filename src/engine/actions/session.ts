@@ -8,7 +8,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { maskCommand } from "../../core/shell/mask-secrets.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../../core/records/records.ts";
 import { changedAsOmitted, changedAside, endOfAside } from "../capture/keep-aside.ts";
-import { gitChangesOf } from "../capture/git-work.ts";
+import { gitNotesOfUnseenEnd } from "../capture/git-work.ts";
 import { closeDeadActions } from "./abandon-actions.ts";
 import { openSessions } from "../facts/brackets.ts";
 import { withCommit } from "../commit/commit.ts";
@@ -200,12 +200,11 @@ async function endAbandoned(context: Context, session: Session): Promise<Session
   using _lease = await context.blobs.lease();
   const { aside: before, ...rest } = session;
   const { changes, aside } = before === undefined ? { changes: [] } : await endOfAside(context, session.id, before);
-  const git = await gitChangesOf(context, session);
+  const notes = [...rest.notes, ...gitNotesOfUnseenEnd(session)];
   return await endSession(
     context,
-    { ...rest, notes: [...rest.notes, ...git.notes], omittedChanges: changes, ...optional({ aside }) },
+    { ...rest, notes, omittedChanges: changes, ...optional({ aside }) },
     {
-      also: git.drafts,
       state: "abandoned",
       exitCode: null,
       signal: null,

@@ -14,7 +14,7 @@ import { amongFolders, type FittedChanges, withFolders } from "./fit-folders.ts"
 import { foresee } from "../facts/foresee.ts";
 import { meanwhile } from "./in-the-way.ts";
 import { madeWithout, makeable, neverSet } from "./never-set.ts";
-import { asideStepOf, isNone, operate, type Operation, type OperationReport } from "./operate.ts";
+import { asideStepOf, gitOfOperation, isNone, operate, type Operation, type OperationReport } from "./operate.ts";
 import { compare, readDisk } from "./read-disk.ts";
 import { leaveErased, refuseAllErased } from "./leave-erased.ts";
 import { refusePrunedContents } from "../facts/pruning.ts";
@@ -281,7 +281,7 @@ async function preview<Shape>(context: Context, plan: FilePlan<Shape>, present: 
   const onBlocked = onBlockedOf(plan, present);
   if (onBlocked !== "skip") await refusePrunedContents(context, wanted, new Set(made));
   const beside = await asideOfStep(context, asideStepOf(plan));
-  const git = await gitOfStep(context, asideStepOf(plan));
+  const git = await gitOfOperation(context, plan, wanted);
   const own = new Set(wanted.map(({ path }) => path));
   const aside = beside.changes.filter(({ path }) => !own.has(path));
   const all = [...(await withHolders(context, wanted)), ...aside];

@@ -83,10 +83,26 @@ async function orNote<T>(work: () => Promise<T>, failed: (note: string) => T): P
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof ChronicleError) && errnoOf(error) === undefined) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    return failed(`the state of git is not recorded: ${reason.toWellFormed()}`);
+    return failed(`the state of git is not recorded: ${gitTrouble(error)}`);
   }
+}
+
+/**
+ * Returns the message of an error for which git's state is left as it is, for people. Throws every error that is neither
+ * a `ChronicleError` nor one of the disk.
+ */
+export function gitTrouble(error: unknown): string {
+  const isTrouble = error instanceof ChronicleError || (error instanceof Error && errnoOf(error) !== undefined);
+  if (!isTrouble) throw error;
+  return error.message.toWellFormed();
+}
+
+/** The note of work whose end nobody saw: later changes of git would count as its own. */
+const END_UNKNOWN = "the state of git at its end is not known, so an undo leaves git alone";
+
+/** Returns the notes on git of work whose end nobody saw, so that no changes of git are recorded for it. */
+export function gitNotesOfUnseenEnd({ git }: { readonly git?: Aside }): readonly string[] {
+  return git === undefined ? [] : [END_UNKNOWN];
 }
 
 function untilOf(context: Context): string {
@@ -188,9 +204,12 @@ function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string
   return true;
 }
 
+/** Throws `BLOB_MISSING` if the store no longer has the packed refs: without them, each of these refs would look new. */
 async function packedIn(contents: Contents, { packed }: GitState): Promise<ReadonlyMap<string, string>> {
-  const bytes = packed === undefined ? undefined : await contents.get(packed);
-  return parsePackedRefs(bytes?.toString("utf8") ?? "");
+  if (packed === undefined) return new Map();
+  const bytes = await contents.get(packed);
+  if (bytes === undefined) throw new ChronicleError("BLOB_MISSING", "its packed refs are no longer in the store");
+  return parsePackedRefs(bytes.toString("utf8"));
 }
 
 /** Leaves out what others have recorded since the work began: each item begins with the value that they have left. */
@@ -243,23 +262,33 @@ export interface LoggedGit {
   readonly id: string;
   readonly seq: number;
   readonly changes: readonly GitChange[];
-  /** True if the changes are no longer in the store. */
-  readonly isFreed: boolean;
+  /** The reason why the changes are not known, for people; absent if they are. */
+  readonly problem?: string;
 }
 
-/** Returns the recorded changes of git, in the order of the log. */
-export async function loggedGit(
-  context: Context,
-  isMeant: (row: EventRow) => boolean = () => true,
-): Promise<readonly LoggedGit[]> {
+/** Returns the recorded changes of git, in the order of the log. Reads only the records that are meant. */
+export async function loggedGit(context: Context, isMeant: (row: EventRow) => boolean): Promise<readonly LoggedGit[]> {
   const rows = (await context.index.records(GIT)).filter(isMeant);
   const found: LoggedGit[] = [];
   for (const { recordId, record, seq } of await readEvents(context, rows)) {
-    const bytes = await context.blobs.get(decodeGitRecord(record).git.plan);
-    const changes = bytes === undefined ? [] : decodeGitChanges(bytes);
-    found.push({ id: recordId.slice(GIT.length), seq, changes, isFreed: bytes === undefined });
+    found.push({ id: idOfGit({ recordId }), seq, ...(await storedChanges(context, decodeGitRecord(record).git.plan)) });
   }
   return found.sort((a, b) => a.seq - b.seq);
+}
+
+/** Returns the id of the work that a record `git:<id>` is about. */
+export function idOfGit({ recordId }: Pick<EventRow, "recordId">): string {
+  return recordId.slice(GIT.length);
+}
+
+async function storedChanges(context: Context, plan: Hash): Promise<Pick<LoggedGit, "changes" | "problem">> {
+  try {
+    const bytes = await context.blobs.get(plan);
+    if (bytes !== undefined) return { changes: decodeGitChanges(bytes) };
+    return { changes: [], problem: "what was kept of git's state was freed after seven days" };
+  } catch (error) {
+    return { changes: [], problem: `what was kept of git's state cannot be used: ${gitTrouble(error)}` };
+  }
 }
 
 /** Keeps the objects that a change has made unreachable, and returns the record of the changes. */

@@ -33,7 +33,7 @@ import { RequestMeanwhile } from "../facts/taken-ids.ts";
 import { shownPath } from "../log/shape.ts";
 import { NEVER_SET } from "./never-set.ts";
 import type { SkippedPath } from "./seen-absent.ts";
-import { applyGitOf, gitOfStep, keepGitStep, NO_GIT_DONE } from "./undo-git.ts";
+import { applyGitOf, gitOfStep, type GitStep, keepGitStep, NO_GIT_DONE, withoutFiles } from "./undo-git.ts";
 import { asideOfIntent, asideOfStep, type AsideReport, NOTHING_ASIDE, splitAside } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
 import { addAll } from "../../util/long-lists.ts";
@@ -98,7 +98,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
   const isProposal = operation.proposals !== undefined;
   using _lease = await context.blobs.lease();
   const { aside, blocked: besides } = await asideOf(context, operation);
-  const step = await gitOfStep(context, asideStepOf(operation));
+  const step = await gitOfOperation(context, operation, operation.changes);
   const git = await keepGitStep(context, step.changes);
   const blocked = [...besides, ...step.blocked];
   const isNothing =
@@ -159,6 +159,22 @@ export function asideStepOf({
 }: Pick<Operation, "kind" | "target" | "selective" | "brings">): Parameters<typeof asideOfStep>[1] {
   if (brings !== undefined) return { kind: "undo", target: brings };
   return { kind, ...optional({ target }), ...selective };
+}
+
+/**
+ * Returns the changes of git that an operation makes. If all its files are left in conflict, git is left as well, so
+ * that HEAD and the index do not move away from the files. `changes`: the changes of files.
+ */
+export async function gitOfOperation(
+  context: Context,
+  operation: Parameters<typeof asideStepOf>[0] & Pick<Operation, "conflicts" | "skipped">,
+  changes: readonly Change[],
+): Promise<GitStep> {
+  const step = await gitOfStep(context, asideStepOf(operation));
+  if (changes.length > 0 || step.changes.length === 0) return step;
+  const { conflicts, skipped = [] } = operation;
+  const isLeft = (conflicts?.("").length ?? 0) > 0 || skipped.some(({ reason }) => reason === "changed");
+  return isLeft ? withoutFiles(step) : step;
 }
 
 /**
@@ -250,7 +266,7 @@ export async function perform(
   if (!isOpen) await begin();
   const isNothing = isNone(intent, whole, all.changes);
   const { report, aside, recorded } = await splitAside(context, whole, beside);
-  const git = isNothing ? NO_GIT_DONE : await applyGitOf(context, { id, intent });
+  const git = isNothing ? NO_GIT_DONE : await applyGitOf(context, { id, intent }, whole);
   const done = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report)]
     : await doneDrafts(context, {
@@ -469,7 +485,7 @@ async function settleOne(context: Context, commit: Commit, { id, intent }: OpenI
   const isNothing = intent.kind !== "write" && isNone(intent, whole, all);
   const { report, recorded } = await splitAside(context, whole, beside);
   dropDerived(context, report.applied, { units, still: [] });
-  const git = isNothing ? NO_GIT_DONE : await applyGitOf(context, { id, intent });
+  const git = isNothing ? NO_GIT_DONE : await applyGitOf(context, { id, intent }, whole);
   for (const { path, detail } of git.blocked) context.tell?.(`${shownPath(path)} was left as it is: ${detail}`);
   const drafts = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report)]

@@ -12,10 +12,12 @@ import {
   SOFT_GIT_FILES,
 } from "../../core/records/git-record.ts";
 import type { IntentRecord } from "../../core/records/records.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 import { ownersIn } from "../facts/owners.ts";
 import type { Context } from "../log/context.ts";
-import { type GitWork, loggedGit, type LoggedGit, recordGit } from "./git-work.ts";
+import { gitTrouble, type GitWork, idOfGit, loggedGit, type LoggedGit, recordGit } from "./git-work.ts";
+import type { CheckReport } from "../../worktree/worktree.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { undosOf } from "./undo-aside.ts";
 
@@ -37,6 +39,14 @@ const NO_STEP: GitStep = { changes: [], blocked: [] };
  */
 export async function gitOfStep(context: Context, step: Step): Promise<GitStep> {
   if ((step.kind !== "undo" && step.kind !== "redo") || (await context.index.records(GIT)).length === 0) return NO_STEP;
+  try {
+    return await stepOf(context, step);
+  } catch (error) {
+    return { changes: [], blocked: [unusable(gitTrouble(error))] };
+  }
+}
+
+async function stepOf(context: Context, step: Step): Promise<GitStep> {
   const works = step.kind === "undo" ? await worksOfUndo(context, step) : await worksOfRedo(context, step);
   if (works.length === 0) return NO_STEP;
   const isSince = step.selection?.startsWith("since ") === true;
@@ -46,28 +56,28 @@ export async function gitOfStep(context: Context, step: Step): Promise<GitStep> 
     leftAlone(path, gitMovedSince(item.name, left.after, item.before)),
   );
   const free = all.filter(({ path }) => !broken.some((one) => one.path === path));
-  const freed = works.filter(({ isFreed }) => isFreed);
+  const lost = new Set(works.flatMap(({ problem }) => problem ?? []));
   const fit = await fitting(context, invertGit(free));
   return {
     changes: fit.changes,
-    blocked: [...blocked, ...fit.blocked, ...(freed.length === 0 ? [] : [freedGit()])],
+    blocked: [...blocked, ...fit.blocked, ...[...lost].map(unusable)],
   };
 }
 
-function freedGit(): SkippedPath {
-  const path = ".git" as SkippedPath["path"];
-  return { path, reason: "content-missing", detail: "what was kept of git's state was freed after seven days" };
+/** Git's state as a path that is left alone because something that was kept of it cannot be used. */
+function unusable(detail: string): SkippedPath {
+  return { path: ".git" as SkippedPath["path"], reason: "content-missing", detail };
 }
 
 async function worksOfUndo(context: Context, { target, takes = [], passes = [] }: Step): Promise<readonly LoggedGit[]> {
   const owners = await ownersIn(context);
   const undone = new Set([...takes, ...passes, ...(target === undefined ? [] : [target])]);
-  return (await loggedGit(context)).filter(({ id }) => [...owners.around([id])].some((one) => undone.has(one)));
+  return loggedGit(context, (row) => [...owners.around([idOfGit(row)])].some((one) => undone.has(one)));
 }
 
 async function worksOfRedo(context: Context, { target }: Step): Promise<readonly LoggedGit[]> {
   const undos = new Set((await undosOf(context, target)).map(({ id }) => id));
-  return (await loggedGit(context)).filter(({ id }) => undos.has(id));
+  return loggedGit(context, (row) => undos.has(idOfGit(row)));
 }
 
 /** Others have changed a value after the work that left it, and before the work that found it. */
@@ -120,6 +130,18 @@ async function fitting(context: Context, changes: readonly GitChange[]): Promise
   return { changes: fit, blocked };
 }
 
+const NO_FILES = "none of the files came back, because they were edited since, so git's state is left with them";
+
+/** Leaves all repositories alone. The reason: the files of the step were left in conflict, and none came back. */
+export function withoutFiles({ changes, blocked }: GitStep): GitStep {
+  return { changes: [], blocked: [...blocked, ...changes.map(({ path }) => leftAlone(path, NO_FILES))] };
+}
+
+/** True if an operation has changed no file, because its files were changed meanwhile. */
+function isAllLeft({ applied, blocked }: CheckReport): boolean {
+  return applied.length === 0 && blocked.some(({ reason }) => reason === "changed");
+}
+
 /** Stores the changes of git that an operation makes, so that they can be finished after a crash. */
 export async function keepGitStep(context: Context, changes: readonly GitChange[]): Promise<Aside | undefined> {
   if (changes.length === 0) return undefined;
@@ -134,22 +156,43 @@ export interface GitDone extends GitWork {
 
 export const NO_GIT_DONE: GitDone = { changes: [], drafts: [], notes: [], blocked: [] };
 
-/** Makes the changes of git that an intent names. Called once its files are changed; a second call does no harm. */
+/**
+ * Makes the changes of git that an intent names. Called once its files are changed; a second call does no harm. A
+ * repository whose change fails is left as it was: the files are changed already, and the intent must be closed.
+ * `files`: what was done to the files.
+ */
 export async function applyGitOf(
   context: Context,
   { id, intent }: { readonly id: string; readonly intent: Pick<IntentRecord, "git" | "kind" | "summary"> },
+  files: CheckReport,
 ): Promise<GitDone> {
-  const bytes = intent.git === undefined ? undefined : await context.blobs.get(intent.git.plan);
-  if (bytes === undefined) return NO_GIT_DONE;
+  const { git } = intent;
+  if (git === undefined) return NO_GIT_DONE;
+  const planned = await orProblem(async () => {
+    const bytes = await context.blobs.get(git.plan);
+    return bytes === undefined ? "what was kept of git's state was freed" : decodeGitChanges(bytes);
+  });
+  if (typeof planned === "string") return { ...NO_GIT_DONE, blocked: [unusable(planned)] };
+  if (isAllLeft(files)) return { ...NO_GIT_DONE, blocked: withoutFiles({ changes: planned, blocked: [] }).blocked };
   const done: GitChange[] = [];
   const blocked: SkippedPath[] = [];
   const message = `chronicle ${intent.kind}: ${intent.summary.replace(/\s+/g, " ").slice(0, MOST_MESSAGE)}`;
-  for (const change of decodeGitChanges(bytes)) {
-    const problem = await context.git.apply(change, { contentOf: (hash) => context.blobs.get(hash), message });
+  for (const change of planned) {
+    const how = { contentOf: (hash: Hash) => context.blobs.get(hash), message };
+    const problem = await orProblem(() => context.git.apply(change, how));
     if (problem === undefined) done.push(change);
     else blocked.push(leftAlone(change.path, problem));
   }
   return { ...(await recordGit(context, id, done)), blocked };
+}
+
+/** Returns the result of some work, or why it failed, for people. */
+async function orProblem<T>(work: () => Promise<T>): Promise<T | string> {
+  try {
+    return await work();
+  } catch (error) {
+    return gitTrouble(error);
+  }
 }
 
 const MOST_MESSAGE = 100;

@@ -14,7 +14,7 @@ import { type Context, refuseHosted } from "../log/context.ts";
 import { unrecordedSince, statOmitted } from "../facts/omitted-changes.ts";
 import { type BeforeSession, hiddenBySession, isRuleFile } from "../capture/omitted-of-action.ts";
 import { GIT, type GitChange } from "../../core/records/git-record.ts";
-import { gitChangesOf, keepGit, loggedGit } from "../capture/git-work.ts";
+import { gitChangesOf, gitNotesOfUnseenEnd, keepGit, loggedGit } from "../capture/git-work.ts";
 import { changesAside, endOfAside, type KeptAside, stillKept, keepAside } from "../capture/keep-aside.ts";
 import { changesOfSession } from "../facts/changes-within.ts";
 import type { OperationQueue } from "../capture/operation-queue.ts";
@@ -285,17 +285,17 @@ async function finishLate(context: Context, session: Session, end: CommandEnd): 
   const { aside: before, ...begun } = session;
   const { changes: omittedChanges, aside } =
     before === undefined ? { changes: [] } : await endOfAside(context, id, before);
-  const git = await gitChangesOf(context, session);
+  const notes = [...session.notes, UNSEEN_END, ...gitNotesOfUnseenEnd(session)];
   const ended = await endSession(
     context,
-    { ...begun, notes: [...session.notes, UNSEEN_END, ...git.notes], omittedChanges, ...optional({ aside }) },
-    { ...endOf(end, { roots: last.root === undefined ? [] : [last.root], changed: changes.length }), also: git.drafts },
+    { ...begun, notes, omittedChanges, ...optional({ aside }) },
+    endOf(end, { roots: last.root === undefined ? [] : [last.root], changed: changes.length }),
   );
   return {
     session: ended,
     changes,
     ambiguous,
-    git: git.changes,
+    git: [],
     unknown: NONE_UNKNOWN,
     coverage: coverageShape(last.coverage),
     notRecorded: null,

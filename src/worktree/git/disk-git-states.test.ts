@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../../core/filter/filter.ts";
 import { childOf, ROOT } from "../../core/values/path.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { runGit } from "../../store/run-git.ts";
+import { gitRunner } from "../../store/run-git.ts";
 import { DiskGitStates } from "./disk-git-states.ts";
 import type { GitCommand } from "./run-git.ts";
 
@@ -24,8 +24,10 @@ afterAll(() => rmSync(folder, { recursive: true }));
 async function packed(tookMs: number) {
   const commands: GitCommand[] = [];
   let ms = Date.now();
+  const disk = new NodeDisk();
+  const runGit = gitRunner({ disk, untrusted: () => [folder] });
   const states = new DiskGitStates({
-    disk: new NodeDisk(),
+    disk,
     roots: () => [{ id: undefined, folder, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }],
     user: {},
     run: async (command) => {
