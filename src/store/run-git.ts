@@ -34,7 +34,7 @@ export interface GitProgram {
  * a `git` that is a link into an untrusted folder: an npm script has `node_modules/.bin` in its `PATH`, where an agent
  * can put a program. Returns `undefined` if no git is left.
  */
-export function findGit(path: string, { disk, untrusted }: GitProgramOptions): GitProgram | undefined {
+function findGit(path: string, { disk, untrusted }: GitProgramOptions): GitProgram | undefined {
   const realOf = (name: string): string | undefined => {
     try {
       return disk.realpath(name);
