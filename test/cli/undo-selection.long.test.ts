@@ -69,7 +69,7 @@ it("changes shows the changes of a session, and two selections in one command ar
   );
   expect(text(box, "sub/a.txt")).toBe("1\n");
   expect(box.run(["changes"]).code).toBe(3);
-  expect(box.run(["undo", "--session", id, "--file", "sub"]).code).toBe(2);
+  expect(box.run(["undo", "--session", id, "--since", "baseline"]).code).toBe(2);
   expect(box.run(["undo", id, "--file", "sub"]).code).toBe(2);
   const unknown = box.run(["undo", "--file", "sub/b.txt"]);
   expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining("never recorded")]);
