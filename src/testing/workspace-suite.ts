@@ -281,7 +281,7 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         const operations = await ws.operations();
         expect(operations.slice(-3).map(({ kind }) => kind)).toEqual(["restore", "undo", "redo"]);
         expect((await ws.recent(2)).items).toHaveLength(2);
-        expect(await codeOf(ws.undo({ actor: "a", file: "b" }))).toBe("USAGE");
+        expect(await codeOf(ws.undo({ actor: "a", since: "baseline" }))).toBe("USAGE");
       });
 
       test("the log is answered as a whole and in parts", async () => {
