@@ -21,7 +21,7 @@ export interface ExportOptions extends ProgressOptions {
 export interface WithheldShape {
   /** Contents of files that are secrets by their names. */
   protected: number;
-  /** What was kept aside, and files outside of the workspace. */
+  /** The private contents: files that were kept aside, prompts, the state of git, files outside of the workspace. */
   private: number;
   /** Contents that the exporting store did not have either. */
   elsewhere: number;

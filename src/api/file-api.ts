@@ -166,7 +166,7 @@ export interface BlameOptions {
  */
 export type BlameKind = "recorded" | "nobody" | "baseline" | "earlier" | "between" | "unrecorded";
 
-/** Who wrote some lines of a file, and when. Absent fields are not known. */
+/** The origin of some lines of a file: their author and time. Absent fields are not known. */
 export interface BlameOriginShape {
   kind: BlameKind;
   /** The path at that time. It differs from the path of the answer if the file was renamed since. */

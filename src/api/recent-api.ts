@@ -1,4 +1,4 @@
-/** What a line of recent work is about. `edit`: changes that belong to no recorded work. */
+/** The kind of a line of recent work. `edit`: changes that belong to no recorded work. */
 export type RecentItemKind =
   | "baseline"
   | "run"
@@ -69,7 +69,7 @@ export interface RecentItem {
   actions?: number;
   /** With `actions`: the actions of a turn or a run, the oldest first; at most 200. */
   beneath?: RecentAction[];
-  /** Of a snapshot, and of edits that a snapshot recorded: the number of the snapshot. */
+  /** The number of the snapshot. Only for a snapshot, and for edits that a snapshot recorded. */
   snapshot?: number;
   /** True while the work goes on. */
   open?: true;

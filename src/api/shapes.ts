@@ -60,7 +60,7 @@ export interface GitHeadShape {
   commit?: string;
 }
 
-/** What changed in the state of a git repository. */
+/** A change of the state of a git repository. */
 export interface GitChangeShape {
   /** The path of the repository's `.git`. */
   path: string;
@@ -790,7 +790,7 @@ export interface NotCommittedShape {
 export interface RunShape {
   session: SessionShape;
   changes: ChangeShape[];
-  /** What the command changed in the state of git repositories. Absent if there is nothing. */
+  /** The changes that the command made to the state of git repositories. Absent if there are none. */
   git?: GitChangeShape[];
   /**
    * Paths that either this run or another bracket (a run, a command's action, a transaction) may have changed, because

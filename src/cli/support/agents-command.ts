@@ -33,8 +33,8 @@ export function decidesHaltedSync(input: Input): boolean {
 
 /**
  * The commands that are restricted for agents. `mv`, `bisect`, `restore --to`, `turns` and `rewind` do or show less for
- * an agent; the other commands are refused. Each function returns true if the restriction applies with the given options. The ancestors of the process
- * are checked only if the restriction applies.
+ * an agent; the other commands are refused. Each function returns true if the restriction applies with the given
+ * options. The ancestors of the process are checked only if the restriction applies.
  */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,

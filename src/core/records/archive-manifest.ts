@@ -25,7 +25,7 @@ const ARCHIVE_VERSION = 1;
 export interface WithheldCounts {
   /** Contents of files that are secrets by their names. */
   readonly protected: number;
-  /** What was kept aside, and files outside of the workspace. */
+  /** The private contents: files that were kept aside, prompts, the state of git, files outside of the workspace. */
   readonly private: number;
   /** Contents that the exporting store did not have either, because an origin or an earlier export left them out. */
   readonly elsewhere: number;

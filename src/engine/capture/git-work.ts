@@ -109,7 +109,7 @@ function untilOf(context: Context): string {
   return new Date(context.now() + ASIDE_MS).toISOString();
 }
 
-/** What some work has changed in the repositories. */
+/** The changes that some work has made to the state of the repositories. */
 export interface GitWork {
   readonly changes: readonly GitChange[];
   /** The record of the changes, to append with the end of the work; none if nothing changed. */

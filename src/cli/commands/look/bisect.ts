@@ -127,7 +127,8 @@ async function linksOf(context: CommandContext, workspace: WorkspaceApi): Promis
 function folderOf({ io, remote }: CommandContext, { path }: WorkspaceApi): string {
   if (remote !== undefined || path === "") return "";
   const inner = relative(path, io.cwd());
-  return inner.startsWith("..") ? "" : inner;
+  // A folder may be named `..x`.
+  return inner === ".." || inner.startsWith("../") ? "" : inner;
 }
 
 interface Found {
