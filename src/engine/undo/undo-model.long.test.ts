@@ -130,6 +130,11 @@ class History {
         ? this.#done.filter((one) => one.who === who)
         : chosen.slice(which % Math.max(1, chosen.length)).slice(0, 1);
     if (what === "undo" && of[0] === undefined) return;
+    if (of.length === 0) {
+      const nobody = await this.#workspace.undo({ actor: who }).catch((error: unknown) => error);
+      found(nobody).toMatchObject({ code: "NOT_FOUND" });
+      return;
+    }
     const taken = of.filter((one) => !this.#undone.has(one.id)).map((one) => one.id);
     const result = await this.#workspace.undo(what === "agent" ? { actor: who } : { action: of[0]?.id ?? "" });
     found(result.unmerged).toEqual([]);
