@@ -131,7 +131,7 @@ it("the sources name only commands and subcommands that exist", () => {
   const wrong = all.filter(([, command]) => {
     const [name = "", what = ""] = wordsOf(command);
     // Messages begin with the name of their command as well.
-    if (!/^[a-z-]+$/.test(name) || what === "does") return false;
+    if (!/^[a-z][a-z-]*$/.test(name) || what === "does") return false;
     const spec = COMMANDS.find((one) => one.name === name);
     const [first] = spec?.args ?? [];
     const verbs = first?.name === "<what>" && Array.isArray(first.completes) ? first.completes : undefined;

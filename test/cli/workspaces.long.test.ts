@@ -52,7 +52,7 @@ it("creates, lists, forks, archives and forgets hosted workspaces", async () => 
   const refused = await box.call(["-w", "one", "snapshot"]);
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`chronicle workspaces unarchive ${id}`) });
   const { stdout: status } = await box.must(["-w", "one", "status"]);
-  expect(status).toMatch(/^workspace +one \(no folder\) [^]*archived since/);
+  expect(status).toMatch(/^NOT RECORDING: .*archived since .*\nworkspace +one \(no folder\) [^]*archived since/);
   expect((await box.call(["workspaces", "create", "x", "--from", "one", "--at", "10m"])).stderr).toContain(
     "--from WORKSPACE@MOMENT",
   );
