@@ -107,6 +107,31 @@ export async function amongFolders(
   return { changes: fitting.sort((a, b) => comparePaths(a.path, b.path)), skipped: [...stayed, ...inTheWay] };
 }
 
+/**
+ * Leaves out the changes that contradict the recorded states of the paths that are left alone (`left`): nothing can be
+ * made in such a path unless it is a folder, and a folder cannot go while such a path in it stays.
+ */
+export async function besideLeft(
+  context: Context,
+  changes: readonly Change[],
+  { left, unrecorded }: { readonly left: readonly SkippedPath[]; readonly unrecorded: readonly Change[] },
+): Promise<FittedChanges> {
+  if (left.length === 0) return { changes, skipped: [] };
+  const paths = left.map(({ path }) => path);
+  const rows = await context.index.iterationsAt(paths, (await context.index.head()).seq);
+  const pending = new Map(unrecorded.map(({ path, after }) => [path, after]));
+  const kept = paths.map((path, i) => ({ path, entry: pending.has(path) ? pending.get(path) : rows[i]?.entry }));
+  const noFolders = new Set(kept.filter(({ entry }) => entry?.kind !== "dir").map(({ path }) => path));
+  const held = new Set(kept.flatMap(({ path, entry }) => (entry === undefined ? [] : [...foldersAbove(path)])));
+  const skipped = changes.flatMap(({ path, after }): SkippedPath[] => {
+    if (after !== undefined && [...foldersAbove(path)].some((folder) => noFolders.has(folder)))
+      return [{ path, reason: "no-folder", detail: FOLDER_REPLACED }];
+    return after?.kind !== "dir" && held.has(path) ? [{ path, reason: "not-empty", detail: HELD }] : [];
+  });
+  const out = new Set(skipped.map(({ path }) => path));
+  return { changes: changes.filter(({ path }) => !out.has(path)), skipped };
+}
+
 function folderPlan(changes: readonly Change[], unrecorded: readonly Change[]): FolderPlan {
   return {
     targets: new Map(changes.map(({ path, before, after }) => [path, { present: before, target: after }])),
@@ -118,6 +143,7 @@ function folderPlan(changes: readonly Change[], unrecorded: readonly Change[]): 
 /** The mode of a folder without a recorded state. */
 const USUAL_MODE = 0o755;
 const FOLDER_REPLACED = "something else is in the place of its folder";
+const HELD = "it contains files or folders of others";
 
 class Folders {
   readonly #context: Context;
@@ -175,8 +201,7 @@ class Folders {
     targets.set(folder, { present, target: present });
     const conflict = unmerged.get(folder);
     if (conflict !== undefined) unmerged.set(folder, { ...conflict, current: present });
-    else
-      this.#stayed.set(folder, { path: folder, reason: "not-empty", detail: "it contains files or folders of others" });
+    else this.#stayed.set(folder, { path: folder, reason: "not-empty", detail: HELD });
   }
 
   async #holdsSomething(folder: WorkspacePath): Promise<boolean> {
