@@ -8,7 +8,7 @@ import type { EventDraft, Head, SealedEvent } from "../../core/values/event.ts";
 import { encodeFile, fileRecordId, type IterationCause } from "../../core/values/file-record.ts";
 import type { FilterSpec } from "../../core/filter/filter.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
+import { foldersAbove, type WorkspacePath } from "../../core/values/path.ts";
 import type { LimitExcess } from "../../worktree/worktree.ts";
 import { addAll, leastOf } from "../../util/long-lists.ts";
 import type { LoggedAction } from "../facts/actions.ts";
@@ -212,10 +212,10 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     // If contents were erased or unerased since the scan, the scan may have left out the wrong paths.
     if (!(await reading.erased.isCurrent(context))) return undefined;
     const isOvertaken = head.seq > startSeq;
-    const touched = new Set(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);
+    const touched = new TouchedPaths(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);
     const { changes, iterations, lacked } = isOvertaken ? await compareProved(context, reading) : before;
     const isUnsure = isOvertaken && changes.length > 0 && (await isSomeSkipped(context, startSeq, head.seq));
-    const isContested = ({ path }: Change): boolean => isUnsure || touched.has(path);
+    const isContested = (change: Change): boolean => isUnsure || touched.contests(change);
     const contested = changes.filter(isContested).map((change) => change.path);
     const free = changes.filter((change) => !isContested(change));
     const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options, head });
@@ -233,7 +233,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const also = isLast ? ((await options.also?.({ head, changes: ours, omitted, changesTo, upTo })) ?? []) : [];
     const events = await commit.append([...found, ...also]);
     if (reading.offRecord !== undefined) await dropNotes(context, reading.offRecord.returned);
-    remember(context, reading, { lacked, except: new Set([...touched, ...contested]) });
+    remember(context, reading, { lacked, except: new Set([...touched.paths, ...contested]) });
     if (isAllSettled(reading)) noteRemembered(context, { from: head.seq, to: head.seq + events.length });
     const seq = head.seq + events.length;
     return {
@@ -245,6 +245,27 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
       contested,
     };
   });
+}
+
+/** The paths that other operations have recorded since a scan began. */
+class TouchedPaths {
+  readonly paths: ReadonlySet<WorkspacePath>;
+  readonly #above: ReadonlySet<WorkspacePath>;
+
+  constructor(paths: readonly WorkspacePath[]) {
+    this.paths = new Set(paths);
+    this.#above = new Set(paths.flatMap((path) => [...foldersAbove(path)]));
+  }
+
+  /**
+   * True if the change may contradict these recorded paths. That is so for a change of such a path, for a new state
+   * within one, whose folder may be gone since, and for the removal of a folder above one, in which something may be
+   * since.
+   */
+  contests({ path, after }: Change): boolean {
+    if (this.paths.has(path) || (after?.kind !== "dir" && this.#above.has(path))) return true;
+    return after !== undefined && this.paths.size > 0 && [...foldersAbove(path)].some((one) => this.paths.has(one));
+  }
 }
 
 function isSameOffRecord(context: Context, { offRecord }: Reading): boolean {
