@@ -4,6 +4,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { CHRONICLE_VALUED, WRITING_VERBS, PERSONS_VERBS } from "../core/shell/persons-commands.ts";
 import { loadAction } from "./run-cli.ts";
 import { parseCommandLine } from "./program.ts";
+import { FOREIGN_WORDS, sameHere } from "./support/foreign-words.ts";
 import { GLOBAL_OPTIONS } from "./table/spec.ts";
 
 function parse(line: readonly string[], columns = 80) {
@@ -70,9 +71,14 @@ describe("a command line", () => {
 
   const refused: readonly (readonly [string[], RegExp, RegExp])[] = [
     [["staus"], /unknown command 'staus'/, /did you mean: chronicle status/],
-    [["nmp", "--limit", "3"], /unknown/, /help: chronicle/],
+    [["nmp", "--limit", "3"], /unknown command 'nmp'/, /help: chronicle/],
     [["--jsno"], /unknown option '--jsno'/, /--json/],
     [["npm"], /unknown command 'npm'/, /chronicle run -- npm/],
+    [["commit", "-m", "x"], /unknown command 'commit'/, /the same here: `chronicle snapshot -m TEXT`/],
+    [["uninstall"], /unknown command 'uninstall'/, /the same here: `chronicle agents uninstall`/],
+    [["stash"], /unknown command 'stash'/, /the same here: `chronicle snapshot --name NAME`/],
+    [["create_baseline"], /unknown command 'create_baseline'/, /the same here: `chronicle init`/],
+    [["constructor"], /unknown command 'constructor'/, /chronicle run -- constructor/],
     [["restore"], /missing required argument 'moment'/, /usage: chronicle restore/],
     [["help", "nonsense"], /no such command/, /chronicle -h/],
     [["status", "extra"], /too many arguments/, /usage: chronicle status/],
@@ -168,4 +174,13 @@ describe("the rules by which the hooks read a command line", () => {
     expect(parse(["-C", "a", "run", "-C", "b", "x"]).options).toMatchObject({ directory: "b" });
     expect(parse(["run", "--note", "--", "x"])).toMatchObject({ options: { note: ["--"] }, args: ["x"] });
   });
+});
+
+it("the names of other tools' commands are no commands here, and their hints name commands that exist", () => {
+  const names = new Set(COMMANDS.map((spec) => spec.name));
+  expect(FOREIGN_WORDS.filter((word) => names.has(word))).toEqual([]);
+  const hints = FOREIGN_WORDS.map((word) => sameHere(word) ?? "");
+  const named = hints.flatMap((hint) => [...hint.matchAll(/`chronicle ([a-z-]+)/g)].map(([, name = ""]) => name));
+  expect(named.filter((name) => !names.has(name))).toEqual([]);
+  expect(hints.filter((hint) => !hint.includes("`chronicle "))).toEqual([]);
 });

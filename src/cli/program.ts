@@ -2,6 +2,7 @@ import { Command, type CommanderError, InvalidArgumentError, Option } from "comm
 import { COMMANDS } from "./table/command-table.ts";
 import { paintFor, shownCommand } from "../process/printable.ts";
 import { closestTo } from "./render/closest.ts";
+import { sameHere } from "./support/foreign-words.ts";
 import { inLocalZone } from "../process/local-zone.ts";
 import { type CommandSpec, describedWith, detailsOf, GLOBAL_OPTIONS, type OptionSpec } from "./table/spec.ts";
 import { parseValue } from "./table/parse-value.ts";
@@ -124,7 +125,9 @@ function unknownCommand(word: string): never {
     COMMANDS.filter((spec) => spec.hidden !== true).map((spec) => spec.name),
     1,
   );
-  const hint = near === undefined ? [] : [`did you mean: chronicle ${near}`];
+  const same = sameHere(word);
+  const guess = near === undefined ? [] : [`did you mean: chronicle ${near}`];
+  const hint = same === undefined ? guess : [`the same here: ${same}`];
   throw usageError(
     `unknown command '${word}'`,
     [...hint, `to record a command: chronicle run -- ${shownCommand([word])}`, "help: chronicle -h"].join("\n"),
@@ -174,7 +177,13 @@ function buildProgram(
   program.addHelpCommand(help.helpGroup("Keep:"));
   addGlobals(program);
   program.addHelpText("after", FIRST_STEPS);
-  program.exitOverride(onExit("chronicle [options] [command]", "chronicle -h"));
+  const onError = onExit("chronicle [options] [command]", "chronicle -h");
+  program.exitOverride((error) => {
+    // The options of an unknown command are unknown as well, but the command is the mistake.
+    const [word = "-"] = program.args;
+    if (error.code === "commander.unknownOption" && !word.startsWith("-")) unknownCommand(word);
+    return onError(error);
+  });
   for (const spec of commandsNamedIn(argv)) addCommand(program, spec, done);
   program.action(() => {
     const [word] = program.args;
