@@ -40,7 +40,7 @@ class Desk implements Disposable {
   /** The lines on the screen, without those of Chronicle itself and without empty ones. */
   get shown(): string[] {
     const isOurs = (line: string): boolean =>
-      line === "" || /^(?:chronicle: | {2}[-+~] |everything: |not covered )/.test(line);
+      line === "" || /^(?:chronicle: | {2}[-+~] |everything: |git: HEAD |not covered )/.test(line);
     return this.terminal.screen.split("\n").filter((line) => !isOurs(line));
   }
 
