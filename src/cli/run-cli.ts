@@ -3,7 +3,10 @@ import { EXIT } from "../api/problems.ts";
 import { withSession } from "./support/agents-command.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import { COMMANDS } from "./table/command-table.ts";
-import { GLOBAL_OPTIONS } from "./table/spec.ts";
+import { LIST } from "./table/look.ts";
+import { type CommandSpec, GLOBAL_OPTIONS } from "./table/spec.ts";
+import { ROLE_VARIABLE } from "../core/values/agents-role.ts";
+import { pagerOf } from "../process/pager.ts";
 import { Input } from "../process/input.ts";
 import type { Io } from "../process/io.ts";
 import { inLocalZone } from "../process/local-zone.ts";
@@ -74,6 +77,17 @@ function refuseServed({ served, env }: Io, input: Input, command: string | undef
   if (reason !== undefined) throw served?.needsClient(reason);
 }
 
+/**
+ * True if the output of the command goes to a pager where it does not fit on the screen. An agent and a job (`CI`) get
+ * no pager even on a terminal, because nobody is there to leave it.
+ */
+function isPaged({ env, out }: Io, input: Input, spec: CommandSpec | undefined): boolean {
+  const { paged = false } = spec ?? LIST;
+  if (!paged || !out.isTerminal || input.flag("json") || !input.flag("pager")) return false;
+  if ((env["CI"] ?? "") !== "" || env["TERM"] === "dumb" || env[ROLE_VARIABLE] === "agent") return false;
+  return pagerOf(env) !== undefined;
+}
+
 /** Runs the command line. Resolves to the exit code. Never rejects, because it reports errors. */
 export async function runCli(io: Io): Promise<number> {
   const early = argvBeforeDashes(io.argv);
@@ -91,6 +105,7 @@ export async function runCli(io: Io): Promise<number> {
     isRun = parsed.spec?.name === "run";
     style = { ...style, json: input.flag("json"), jsonOnStderr: isRun };
     refuseServed(io, input, parsed.spec?.name);
+    if (isPaged(io, input, parsed.spec)) io.page?.();
     const asked = { command: parsed.spec?.name, remote: remoteOf(io, input, parsed.spec) };
     const context = new CommandContext(io, input, COMMANDS, asked);
     style = { ...style, json: context.json, paint: context.paintErr, worded: context.worded };

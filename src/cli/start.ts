@@ -3,7 +3,7 @@ import { isatty, type WriteStream } from "node:tty";
 import { EXIT } from "../api/problems.ts";
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
-import { ASKED_VARIABLE, type Asked } from "../daemon/command-call.ts";
+import { ASKED_VARIABLE, type Asked, type OutputPart } from "../daemon/command-call.ts";
 import type { Inheritance } from "../process/inheritance.ts";
 import type { Io, Sink } from "../process/io.ts";
 import { ownHome, retentionDefaults } from "../process/environment.ts";
@@ -18,17 +18,33 @@ import packageJson from "../../package.json" with { type: "json" };
  * process has not answered (see `Asked`), starts one afterwards.
  */
 export async function start(inherited: Inheritance): Promise<number> {
-  const out = new StreamSink(process.stdout);
+  const out = new StreamSink(process.stdout, 1);
+  const err = new StreamSink(process.stderr, 2);
   const asked = takeAsked();
-  const code = await runCli(processIo(packageJson.version, inherited, { out, asked }));
+  const code = await runCli(processIo(packageJson.version, inherited, { out, err, asked }));
   if (asked !== undefined && asked.state !== "direct") {
     // The store's long-lived process starts only now, so that the command need not share the processor with it.
     const { startProcess } = await import("./resident/start-process.ts");
     startProcess(asked.home, process.env);
   }
+  await printKept(out, err);
   // Waits for the next turn of the event loop, in which a stream emits its errors.
   await setImmediate();
   return out.failure === undefined ? code : tellLost(out.failure, code);
+}
+
+/**
+ * Prints the output that was kept because it may need a pager. Shows it in the user's pager if it does not fit on the
+ * screen.
+ */
+async function printKept(out: StreamSink, err: StreamSink): Promise<void> {
+  const kept = out.takeKept();
+  err.takeKept();
+  if (kept.length === 0) return;
+  const { throughPager } = await import("../process/pager.ts");
+  const { rows } = process.stdout;
+  const left = await throughPager(kept, { env: process.env, screen: { rows, columns: out.columns } });
+  for (const [fd, bytes] of left) await (fd === 1 ? out : err).writeBytes(bytes);
 }
 
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -39,11 +55,15 @@ const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
  */
 class StreamSink implements Sink {
   readonly #stream: WriteStream;
+  readonly #fd: 1 | 2;
+  /** The output that was not printed yet. Only set after `keepIn`. */
+  #kept: OutputPart[] | undefined;
   #broken = false;
   #failure: Error | undefined;
 
-  constructor(stream: WriteStream) {
+  constructor(stream: WriteStream, fd: 1 | 2) {
     this.#stream = stream;
+    this.#fd = fd;
     stream.on("error", (error: Error) => {
       this.#broken = true;
       if (errnoOf(error) !== "EPIPE") this.#failure ??= error;
@@ -71,11 +91,34 @@ class StreamSink implements Sink {
     return this.#broken;
   }
 
+  /** Makes the sink add its output to `parts` instead of printing it. Two sinks may share the parts. */
+  keepIn(parts: OutputPart[]): void {
+    this.#kept = parts;
+  }
+
+  /** Returns the kept output. The sink prints from now on. */
+  takeKept(): readonly OutputPart[] {
+    const kept = this.#kept ?? [];
+    this.#kept = undefined;
+    return kept;
+  }
+
   write(text: string): void {
-    if (!this.#broken) this.#stream.write(text);
+    if (this.#keeps(text)) this.#kept?.push([this.#fd, Buffer.from(text)]);
+    else if (!this.#broken) this.#stream.write(text);
+  }
+
+  /**
+   * True if the text must wait. Text on stderr waits only behind a part of stdout, so that the order stays. Progress,
+   * which ends with no newline, is printed at once.
+   */
+  #keeps(text: string): boolean {
+    if (this.#kept === undefined) return false;
+    return this.#fd === 1 || (this.#kept.length > 0 && text.endsWith("\n"));
   }
 
   async writeBytes(bytes: Uint8Array): Promise<void> {
+    if (this.#kept !== undefined) return void this.#kept.push([this.#fd, bytes]);
     if (this.#broken) return;
     await new Promise<void>((done) => {
       this.#stream.write(bytes, () => done());
@@ -155,14 +198,15 @@ function takeAsked(): Asked | undefined {
 }
 
 interface ProcessIoOptions {
-  readonly out?: Sink;
+  readonly out?: StreamSink;
+  readonly err?: StreamSink;
   readonly asked?: Asked | undefined;
 }
 
 export function processIo(
   version: string,
   inherited: Inheritance,
-  { out = new StreamSink(process.stdout), asked }: ProcessIoOptions = {},
+  { out = new StreamSink(process.stdout, 1), err = new StreamSink(process.stderr, 2), asked }: ProcessIoOptions = {},
 ): Io {
   return {
     argv: process.argv.slice(2),
@@ -171,7 +215,11 @@ export function processIo(
     inherited,
     version,
     out,
-    err: new StreamSink(process.stderr),
+    err,
+    page: () => {
+      const parts: OutputPart[] = [];
+      for (const sink of [out, err]) sink.keepIn(parts);
+    },
     // `process.stdin` is not used here, because opening it could consume input that is meant for a child process.
     stdinIsTerminal: isatty(0),
     readStdin,

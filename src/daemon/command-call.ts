@@ -179,9 +179,10 @@ export type CommandAnswer =
 
 /**
  * The exit code, or the command that the command line must start. With `endBy`, the command line must end itself by
- * this signal, and not exit with the code.
+ * this signal, and not exit with the code. With `paged`, the output goes to the user's pager if it does not fit on the
+ * screen. Only the command line can start the pager, because only its process belongs to the terminal.
  */
-type Outcome = { readonly code: number; readonly endBy?: string } | { readonly run: RunOrder };
+type Outcome = { readonly code: number; readonly endBy?: string; readonly paged?: true } | { readonly run: RunOrder };
 
 /** The first line of an answer. The bytes of the output follow it. */
 type AnswerHead =

@@ -66,6 +66,11 @@ export interface Io {
    * for each id.
    */
   readonly request?: string;
+  /**
+   * Makes the output of this command wait for its end, and then go to the user's pager if it does not fit on the
+   * screen. Absent if no terminal belongs to this process, nor to a client.
+   */
+  readonly page?: () => void;
   /** Starts the command of a run in the client process for which this process carries out `chronicle run`. */
   readonly runner?: CommandRunner;
   /**

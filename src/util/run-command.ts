@@ -1,4 +1,4 @@
-import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn, type StdioOptions } from "node:child_process";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
@@ -16,6 +16,8 @@ interface CommandOptions {
   readonly descriptors?: readonly number[];
   /** The words and variables of the command as bytes. Needed if a word or variable is not UTF-8. */
   readonly bytes?: ByteWords;
+  /** The bytes that the command gets as its stdin, of which it need not read all. Default: stdin of this process. */
+  readonly input?: Uint8Array;
 }
 
 interface CommandEnd {
@@ -44,11 +46,15 @@ export async function runCommand(command: readonly string[], options: CommandOpt
 }
 
 function start(command: readonly string[], options: CommandOptions): ChildProcess {
-  const { cwd, env, bytes } = options;
-  const stdio = stdioOf(options.descriptors ?? []);
+  const { cwd, env, bytes, input } = options;
+  const stdio: StdioOptions = stdioOf(options.descriptors ?? []);
+  if (input !== undefined) stdio[0] = "pipe";
   if (bytes === undefined) {
     const [program = "", ...args] = command;
-    return spawn(program, args, { cwd, env, stdio });
+    const child = spawn(program, args, { cwd, env, stdio });
+    // The only error is that the command reads no further or was not started. The `error` event reports the latter.
+    child.stdin?.on("error", () => undefined).end(input);
+    return child;
   }
   const [shell, ...args] = throughShell(command, env, bytes);
   return spawn(shell, args, { cwd, env: {}, stdio });

@@ -107,6 +107,7 @@ exit code is 3. \`redo\` after each brings back exactly that turn.
 | \`CHRONICLE_DIRECT\`, \`CI\` | do not use or start the store's process, as \`--direct\`: see [process.md](process.md) |
 | \`CHRONICLE_ASK\` | ask before files are changed back or forward, as \`--ask\`; empty: only where it matters |
 | \`NO_COLOR\` | no colours, as \`--no-color\` |
+| \`CHRONICLE_PAGER\` | the pager; else \`PAGER\`, else \`less -FRX\`; empty or \`cat\`: none, as \`--no-pager\` |
 | \`CHRONICLE_RUN\` | set by \`run\` for its command: its id, by which a \`run\` within it knows where it belongs |
 | \`CHRONICLE_ROLE\` | \`agent\`: what only a person may do is refused (exit code 6), and what is recorded is an agent's; set by \`run\` for its command |
 | \`CHRONICLE_OTR\` | set by \`run --otr\` for its command: hooks of agents that it starts record nothing |
@@ -114,16 +115,33 @@ exit code is 3. \`redo\` after each brings back exactly that turn.
 
 \`CHRONICLE_HOME\`, \`XDG_STATE_HOME\`, \`XDG_CONFIG_HOME\`, \`HOME\`, and an agent's own \`CODEX_HOME\` or \`GEMINI_CLI_HOME\` must be absolute where they are
 used. A relative path, or a \`~\` that no shell has replaced, is refused (exit code 2), as is an empty \`HOME\`: it would mean another place in each folder.
-The other variables count as unset where they are empty. On the command line, a folder (\`-C\`, \`--store\`, \`--to\`, \`--folder\`, and the arguments of
+The other variables count as unset where they are empty, apart from \`CHRONICLE_PAGER\` and \`PAGER\`. On the command line, a folder (\`-C\`, \`--store\`, \`--to\`, \`--folder\`, and the arguments of
 \`init\`, \`sync start\` and \`replicate\`) is seen from the folder one stands in; an empty one and one that begins with \`~\` are refused, and \`./~x\` names
 a folder that is called so. \`--store\` also takes an address: \`file:///path\`, and \`memory:\` where the command goes on (\`serve\`, \`mcp\`). Any other
 scheme (\`s3://…\`) is refused, and \`./s3:x\` names a folder.
+
+## Pager
+
+${pagedCommands()}
+only look at what was recorded (\`chronicle\` alone is \`list\`). If their output does not fit on the terminal, it is shown in a pager: \`$CHRONICLE_PAGER\`, else
+\`$PAGER\`, else \`less -FRX\`. The variables hold a command line for a shell. As with git, the pager gets \`LESS=FRX\` and \`LV=-c\` if these are not set. The exit code
+is that of the command, also if the pager is left early. What a command says on stderr is printed after the pager. If the pager cannot be started, the output is
+printed directly, with a note.
+
+There is no pager in a pipe, with \`--json\`, with \`--no-pager\`, on a terminal that can do nothing (\`TERM=dumb\`), where \`CI\` is set, and with
+\`CHRONICLE_ROLE=agent\`: nobody would be there to leave it.
 
 ## Completions
 
 \`eval "$(chronicle completion bash)"\` in \`~/.bashrc\`, \`source <(chronicle completion zsh)\`, or
 \`chronicle completion fish > ~/.config/fish/completions/chronicle.fish\`.
 `;
+
+/** Returns the names of the commands whose output may go to a pager, as a list for a sentence. */
+function pagedCommands(): string {
+  const names = COMMANDS.flatMap(({ name, paged }) => (paged === true ? [`\`${name}\``] : []));
+  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
 
 function optionRows(options: readonly OptionSpec[]): string {
   const rows = options.map((option) => {

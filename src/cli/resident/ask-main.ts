@@ -46,7 +46,7 @@ export async function main(start: () => Promise<void>): Promise<void> {
   endTelling();
   progress.clear();
   if ("state" in answer) return direct(answer);
-  const code = printed(answer);
+  const code = printed("paged" in answer ? await pagedOf(answer) : answer);
   if ("run" in answer) return runCommandFor(answer.run, { home, request: call.request, progress, direct });
   process.exitCode = code;
   return undefined;
@@ -139,6 +139,18 @@ function tellInterrupt(argv: readonly string[], progress: ShownProgress): () => 
   return () => {
     for (const signal of signals) process.off(signal, tell);
   };
+}
+
+/**
+ * Shows the output in the user's pager if it does not fit on the screen. Returns the answer with the output that is left
+ * to print.
+ */
+async function pagedOf(answer: Answered): Promise<Answered> {
+  const { throughPager } = await import("../../process/pager.ts");
+  const { env, stdout } = process;
+  const screen = { rows: stdout.rows, columns: stdout.columns || 80 };
+  const output = await throughPager(answer.output, { env, screen });
+  return { ...answer, output };
 }
 
 /**

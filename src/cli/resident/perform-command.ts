@@ -79,6 +79,7 @@ class ServedCommand {
   #needed: string | undefined;
   #isChanging = false;
   #endBy: NodeJS.Signals | undefined;
+  #isPaged = false;
 
   constructor(call: CommandCall, host: CommandHost) {
     this.#call = call;
@@ -101,6 +102,7 @@ class ServedCommand {
       onInterrupt: () => () => undefined,
       endBy: (signal) => (this.#endBy = signal),
       onUncaught: () => () => undefined,
+      page: () => void (this.#isPaged = true),
       served: {
         needsClient: (reason) => this.#needs(reason),
         changing: () => (this.#isChanging = true),
@@ -146,7 +148,8 @@ class ServedCommand {
 
   #answer(code: number): CommandAnswer {
     if (this.#needed !== undefined && !this.#isOrdered) return { direct: this.#needed, isBegun: true };
-    return { code, output: this.#output, ...optional({ endBy: this.#endBy }) };
+    const paged = this.#isPaged ? { paged: true as const } : {};
+    return { code, output: this.#output, ...optional({ endBy: this.#endBy }), ...paged };
   }
 
   /** Returns the error `NeedsClient`. Remembers the reason, because a command may catch the error. */

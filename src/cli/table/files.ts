@@ -11,6 +11,7 @@ const IF_MATCH: OptionSpec = {
 
 export const FILES: CommandSpec = {
   name: "files",
+  paged: true,
   group: GROUP,
   summary: "list the files as they are recorded, now or at a moment",
   details: "Files on disk that are not recorded yet are not listed; `chronicle status` shows them.",

@@ -23,6 +23,7 @@ export const STATUS: CommandSpec = {
 
 export const LIST: CommandSpec = {
   name: "list",
+  paged: true,
   group: LOOK_GROUP,
   summary: "everything that happened, newest first, and the commands that undo it or restore the state before it",
   details:
@@ -62,6 +63,7 @@ export const LIST: CommandSpec = {
 
 export const LOG: CommandSpec = {
   name: "log",
+  paged: true,
   group: LOOK_GROUP,
   summary: "the events, as the log holds them",
   details:
@@ -93,6 +95,7 @@ export const LOG: CommandSpec = {
 
 export const SHOW: CommandSpec = {
   name: "show",
+  paged: true,
   group: LOOK_GROUP,
   summary: "one session: its command, times, exit code, roots and changes",
   args: [{ name: "[session]", description: "an id or its unique prefix (default: the latest)", completes: "session" }],
@@ -105,6 +108,7 @@ export const SHOW: CommandSpec = {
 
 export const SESSIONS: CommandSpec = {
   name: "sessions",
+  paged: true,
   group: LOOK_GROUP,
   summary: "all sessions, newest first",
   args: [],
@@ -114,6 +118,7 @@ export const SESSIONS: CommandSpec = {
 
 export const TURNS: CommandSpec = {
   name: "turns",
+  paged: true,
   group: LOOK_GROUP,
   summary: "what you asked agents, newest first, and what they changed to answer",
   details:
@@ -134,6 +139,7 @@ export const TURNS: CommandSpec = {
 
 export const DIFF: CommandSpec = {
   name: "diff",
+  paged: true,
   group: LOOK_GROUP,
   summary: "what differs between two moments",
   details:
@@ -166,6 +172,7 @@ export const DIFF: CommandSpec = {
 
 export const MANIFEST: CommandSpec = {
   name: "manifest",
+  paged: true,
   group: LOOK_GROUP,
   summary: "every path at a moment, with hash, size and permissions",
   args: [{ name: "[moment]", description: "a moment (default: latest)", completes: "moment" }],
@@ -178,6 +185,7 @@ export const MANIFEST: CommandSpec = {
 
 export const HISTORY: CommandSpec = {
   name: "history",
+  paged: true,
   group: LOOK_GROUP,
   summary: "the iterations of a file, including its deletions",
   details:
@@ -195,6 +203,7 @@ export const HISTORY: CommandSpec = {
 
 export const BLAME: CommandSpec = {
   name: "blame",
+  paged: true,
   group: LOOK_GROUP,
   summary: "who wrote each line of a file, and when",
   details:
@@ -286,6 +295,7 @@ export const BISECT: CommandSpec = {
 
 export const EXPLAIN: CommandSpec = {
   name: "explain",
+  paged: true,
   group: LOOK_GROUP,
   summary: "why a path is or is not tracked",
   args: [{ name: "<path...>", description: "paths, existing or not", completes: "path" }],
@@ -365,6 +375,7 @@ export const HEAD: CommandSpec = {
 
 export const ACTIONS: CommandSpec = {
   name: "actions",
+  paged: true,
   group: "Look",
   summary: "list the actions of agents' tools, newest first, or compare one action with the present state",
   details:

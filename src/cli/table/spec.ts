@@ -78,6 +78,11 @@ export interface CommandSpec {
   readonly examples: readonly ExampleSpec[];
   /** True if every word after the first argument is an argument, even if it looks like an option. Default: false. */
   readonly passThrough?: boolean;
+  /**
+   * True if the output goes to the user's pager where it does not fit on the terminal. Such a command asks no question
+   * and prints no bytes of files. Default: false.
+   */
+  readonly paged?: true;
   /** True if the help, the completions and `docs/cli.md` leave the command out. Default: false. */
   readonly hidden?: boolean;
   /** Options that people try although the command lacks them. Maps each flag to the hint to print. */
@@ -151,4 +156,5 @@ export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
   { flags: "--json", description: "print one JSON document instead of text" },
   { flags: "--wait <seconds>", description: "how long to wait for a lock (default: 30)", value: "seconds" },
   { flags: "--no-color", description: "no colours (NO_COLOR does the same)" },
+  { flags: "--no-pager", description: "print long output directly (PAGER=cat does the same)" },
 ];

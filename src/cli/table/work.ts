@@ -30,6 +30,7 @@ export const ASKING: readonly OptionSpec[] = [
 
 export const CHANGES: CommandSpec = {
   name: "changes",
+  paged: true,
   group: "Look",
   summary: "show what somebody did (default: the agent's last turn)",
   details:
@@ -53,6 +54,7 @@ export const CHANGES: CommandSpec = {
 
 export const CONFLICTS: CommandSpec = {
   name: "conflicts",
+  paged: true,
   group: "Go back",
   summary: "what an undo could not merge with later work",
   details: "The file of a conflict was left as it is. Both contents are kept until resolve settles the conflict.",

@@ -1,0 +1,54 @@
+import { expect, it } from "vitest";
+import { pagerOf, throughPager } from "./pager.ts";
+
+const OUT = (text: string): readonly [1, Uint8Array] => [1, Buffer.from(text)];
+const ERR = (text: string): readonly [2, Uint8Array] => [2, Buffer.from(text)];
+
+it.each([
+  [{}, "less -FRX"],
+  [{ PAGER: "more" }, "more"],
+  [{ PAGER: "more", CHRONICLE_PAGER: "bat -p" }, "bat -p"],
+  [{ PAGER: "more", CHRONICLE_PAGER: "" }, undefined],
+  [{ PAGER: "" }, undefined],
+  [{ PAGER: " cat " }, undefined],
+])("the pager with %j is %s", (env, pager) => {
+  expect(pagerOf(env)).toBe(pager);
+});
+
+/** Resolves to true if the output was left to the caller, that is, if no pager was started. */
+async function isPrinted(output: Parameters<typeof throughPager>[0], screen: { rows?: number; columns: number }) {
+  const { rows, columns } = screen;
+  const left = await throughPager(output, { env: { PAGER: "true" }, screen: { rows, columns } });
+  return left === output;
+}
+
+it.each([
+  ["lines that leave a line for the prompt", "1\n2\n3\n", true],
+  ["a line too many", "1\n2\n3\n4\n", false],
+  ["a line that is wrapped", "1\n2\n12345678901\n", false],
+  ["a line that just fits", "1\n2\n1234567890\n", true],
+  ["colours, which take no room", `1\n2\n\u001b[31m1234567890\u001b[39m\n`, true],
+  ["characters of two columns", "1\n2\n一二三四五六\n", false],
+  ["a tab", "1\n2\n\t123\n", false],
+  ["empty lines", "\n\n\n\n", false],
+])("a screen of 4 rows and 10 columns: %s", async (_, text, fits) => {
+  expect(await isPrinted([OUT(text)], { rows: 4, columns: 10 })).toBe(fits);
+});
+
+it("text on stderr takes room on the screen, too, and is left to the caller", async () => {
+  const output = [OUT("1\n2\n"), ERR("a\n"), OUT("3\n"), ERR("b\n")];
+  const screen = { rows: 5, columns: 10 };
+  expect(await throughPager(output, { env: { PAGER: "true" }, screen })).toEqual([ERR("a\n"), ERR("b\n")]);
+});
+
+it("a screen of unknown height fits everything", async () => {
+  expect(await isPrinted([OUT("1\n".repeat(1_000))], { columns: 80 })).toBe(true);
+});
+
+it("a pager that reads nothing of a large output is no error", async () => {
+  const left = await throughPager([OUT("text\n".repeat(1_000_000))], {
+    env: { PATH: process.env["PATH"], PAGER: "true" },
+    screen: { rows: 24, columns: 80 },
+  });
+  expect(left).toEqual([]);
+});
