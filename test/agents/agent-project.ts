@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { askServer } from "../../src/daemon/ask-server.ts";
+import { optional } from "../../src/util/optional.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import type { AgentProgram } from "./agent-program.ts";
 import { agentModules } from "./installed-agents.ts";
@@ -73,8 +74,8 @@ export class AgentProject implements AsyncDisposable {
   }
 
   /** One session of an agent. Throws what the program said if it fails. */
-  async session(program: AgentProgram, steps: AgentRun["steps"]): Promise<AgentOutcome> {
-    const outcome = await this.attempt(program, steps);
+  async session(program: AgentProgram, steps: AgentRun["steps"], prompt?: string): Promise<AgentOutcome> {
+    const outcome = await this.attempt(program, steps, prompt);
     if (outcome.exitCode === 0 && outcome.results.length === steps.length) return outcome;
     throw new Error(
       `${program.name} ended with ${outcome.exitCode}\n${outcome.stderr}\n${outcome.stdout.slice(-4000)}`,
@@ -82,8 +83,9 @@ export class AgentProject implements AsyncDisposable {
   }
 
   /** One session of an agent, however it ends. */
-  attempt(program: AgentProgram, steps: AgentRun["steps"]): Promise<AgentOutcome> {
-    return runAgent({ program, nodeModules: agentModules, home: this.#home, folder: this.folder, steps });
+  attempt(program: AgentProgram, steps: AgentRun["steps"], prompt?: string): Promise<AgentOutcome> {
+    const where = { program, nodeModules: agentModules, home: this.#home, folder: this.folder };
+    return runAgent({ ...where, steps, ...optional({ prompt }) });
   }
 
   /** A copy of the project as it is now, beside it. */

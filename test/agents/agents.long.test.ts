@@ -111,6 +111,30 @@ describe.each(present)("$name", (program) => {
   });
 });
 
+/** How a person calls a command that Chronicle has installed. */
+const SIGIL: Readonly<Record<string, string>> = { claude: "/", codex: "$", gemini: "/" };
+
+describe.each(present)("$name, asked by an installed command", (program) => {
+  it("gets the text of the command, and takes the last turn back", async () => {
+    await using project = makeProject(program);
+    await project.session(program, [{ write: "hello.txt", content: "hello\n" }]);
+    // The tools of MCP servers are not scripted for Codex.
+    const step: Step =
+      program === codexProgram
+        ? { shell: `${process.execPath} ${chronicleBin()} undo --turn last` }
+        : { mcp: "undo", input: { turn: "last" } };
+    const { requests } = await project.session(program, [step], `${SIGIL[program.name]}chronicle-undo the greeting`);
+    const asked = requests.find((request) => request.includes("changes of files taken back. Chronicle has")) ?? "";
+    expect(asked).toContain("the greeting");
+    expect(asked).toContain(String.raw`{\"turn\": \"last\"}`);
+    expect(existsSync(join(project.folder, "hello.txt"))).toBe(false);
+
+    const back = await project.attempt(program, [], `${SIGIL[program.name]}chronicle-rewind`);
+    const how = back.requests.find((request) => request.includes("before one of their earlier prompts")) ?? "";
+    expect(how).toContain(String.raw`{\"rewind\": \"TURN\"}`);
+  });
+});
+
 describe.runIf(present.includes(claudeProgram))("an agent with the MCP server", () => {
   it("undoes its last edit", async () => {
     await using project = makeProject(claudeProgram);

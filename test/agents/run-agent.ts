@@ -13,6 +13,8 @@ export interface AgentRun {
   readonly folder: string;
   /** Added to the environment, which holds nothing of the environment of the tests. */
   readonly env?: Readonly<Record<string, string>>;
+  /** What the person asks. Default: `PROMPT`. */
+  readonly prompt?: string;
   readonly steps: readonly (Step | ((results: readonly string[]) => Step))[];
   /** It is killed after so long. Default: a minute. */
   readonly limitMs?: number;
@@ -24,6 +26,8 @@ export interface AgentOutcome {
   readonly stderr: string;
   /** What each tool has answered to the model. */
   readonly results: readonly string[];
+  /** The bodies of the requests that the agent has sent to the model, as JSON. */
+  readonly requests: readonly string[];
 }
 
 /** What the person asks the agent. */
@@ -44,14 +48,14 @@ export function cleanEnvironment(home: string): Record<string, string> {
 
 /** Runs one scripted session of a real agent to its end. */
 export async function runAgent(run: AgentRun): Promise<AgentOutcome> {
-  const { program, nodeModules, home, folder, env, steps, limitMs = TIME_LIMIT_MS } = run;
+  const { program, nodeModules, home, folder, env, steps, prompt = PROMPT, limitMs = TIME_LIMIT_MS } = run;
   const script = steps.map((step) => {
     if (typeof step !== "function") return [program.toCall(step, folder)];
     return (results: readonly string[]) => [program.toCall(step(results), folder)];
   });
   await using model = await ScriptedModel.start(program.protocol, script);
   const [command = "", ...leading] = program.command(nodeModules);
-  const child = spawn(command, [...leading, ...program.arguments(PROMPT, model.url)], {
+  const child = spawn(command, [...leading, ...program.arguments(prompt, model.url)], {
     cwd: folder,
     env: { ...cleanEnvironment(home), ...program.environment(model.url), ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -64,5 +68,5 @@ export async function runAgent(run: AgentRun): Promise<AgentOutcome> {
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString("utf8")));
   const closed = new Promise<number | null>((done, fail) => child.on("error", fail).on("close", done));
   const exitCode = await Promise.race([closed, model.failure]).finally(() => child.kill("SIGKILL"));
-  return { exitCode, stdout, stderr, results: [...model.results] };
+  return { exitCode, stdout, stderr, results: [...model.results], requests: [...model.requests] };
 }

@@ -14,6 +14,7 @@ export class ScriptedModel implements AsyncDisposable {
   readonly #script: readonly ScriptLine[];
   readonly #server: Server;
   readonly #results: string[] = [];
+  readonly #requests: string[] = [];
   readonly #failure = Promise.withResolvers<never>();
 
   private constructor(protocol: ModelProtocol, script: readonly ScriptLine[]) {
@@ -50,6 +51,11 @@ export class ScriptedModel implements AsyncDisposable {
     return this.#results;
   }
 
+  /** The bodies of all requests, as JSON. */
+  get requests(): readonly string[] {
+    return this.#requests;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((done) => this.#server.close(done));
@@ -57,6 +63,7 @@ export class ScriptedModel implements AsyncDisposable {
 
   async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const request: ModelRequest = { path: incoming.url ?? "/", body: await readJson(incoming) };
+    this.#requests.push(JSON.stringify(request.body));
     const results = this.#protocol.results(request);
     if (results !== undefined) this.#results.splice(0, Infinity, ...results);
     const answer =

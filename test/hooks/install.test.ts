@@ -410,9 +410,19 @@ describe("installing", () => {
     using machine = new Machine();
     const at = (agent: AgentConfig, variable: string) =>
       agent.files.user.map((file) => configPath(agent, file.path, machine.base("user", { [variable]: "/else" })));
-    expect(at(claude, "CLAUDE_CONFIG_DIR")).toEqual(["/else/settings.json", "/else/.claude.json"]);
-    expect(at(codex, "CODEX_HOME")).toEqual(["/else/hooks.json", "/else/config.toml"]);
-    expect(at(gemini, "GEMINI_CLI_HOME")).toEqual(["/else/.gemini/settings.json"]);
+    const each = (path: string): string[] => ["undo", "rewind"].map((name) => path.replace("*", `chronicle-${name}`));
+    expect(at(claude, "CLAUDE_CONFIG_DIR")).toEqual([
+      ...["/else/settings.json", "/else/.claude.json"],
+      ...each("/else/commands/*.md"),
+    ]);
+    expect(at(codex, "CODEX_HOME")).toEqual([
+      ...["/else/hooks.json", "/else/config.toml"],
+      ...each("/else/skills/*/SKILL.md"),
+    ]);
+    expect(at(gemini, "GEMINI_CLI_HOME")).toEqual([
+      "/else/.gemini/settings.json",
+      ...each("/else/.gemini/commands/*.toml"),
+    ]);
   });
 });
 

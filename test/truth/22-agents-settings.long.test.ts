@@ -86,7 +86,7 @@ describe("Truth 22: agents' settings, installing", () => {
     await box.must(["agents", "install", "claude", "gemini"]);
     const { stdout } = await box.must(["agents", "uninstall"]);
     expect(stdout).toMatch(
-      /^Claude Code: 2 files changed\n.*^Codex.*: is not installed; nothing to change\n.*^Gemini CLI: /ms,
+      /^Claude Code: 4 files changed\n.*^Codex.*: is not installed; nothing to change\n.*^Gemini CLI: /ms,
     );
     expect(existsSync(join(box.folder, fileOf("claude")))).toBe(false);
     expect(existsSync(join(box.folder, fileOf("gemini")))).toBe(false);

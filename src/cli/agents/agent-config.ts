@@ -18,8 +18,13 @@ export interface Wanted {
 export interface ConfigFile {
   /** The path relative to the project or to the user's home folder. */
   readonly path: string;
-  /** The kinds of Chronicle's entries in this file. */
-  readonly holds: "hooks" | "mcp" | "both";
+  /** The kinds of Chronicle's entries in this file. `command`: the whole file is a slash command of Chronicle. */
+  readonly holds: "hooks" | "mcp" | "both" | "command";
+  /**
+   * The number of folders above the file that an installation may make, and that an uninstallation removes if they are
+   * empty. Default: none, because the folder is the agent's own.
+   */
+  readonly foldersAbove?: number;
   /**
    * The end of a sentence about an agent and a file that the agent does not accept, such as `ignores the whole file` or
    * `does not start with this file`.
@@ -46,8 +51,13 @@ export interface Found {
   readonly hooks: readonly string[];
   /** The words of the command line of Chronicle's MCP server; `undefined` if the text has no such server. */
   readonly mcp: readonly string[] | undefined;
-  /** True if the user has another MCP server with the name of Chronicle's server. */
+  /**
+   * True if the user has another MCP server with the name of Chronicle's server, or has edited or written the file of a
+   * command.
+   */
   readonly namesake: boolean;
+  /** The state of a slash command. Absent for files that hold no command. */
+  readonly command?: "missing" | "unedited" | "edited";
   /**
    * The events that should have a hook of Chronicle but have none. Empty if no event at all has such a hook, because
    * Chronicle's hooks are then not installed.

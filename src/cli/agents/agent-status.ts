@@ -67,7 +67,9 @@ export function agentStatus(
   const states = stateOf(agent, base);
   const hooks = [...new Set(states.flatMap(({ found }) => found?.hooks ?? []))];
   const files = states.map((state) => ({ path: state.path, installed: isInstalled(state) }));
-  const count = files.filter((file) => file.installed).length;
+  const isMain = (_: unknown, at: number): boolean => states[at]?.holds !== "command";
+  const main = files.filter(isMain);
+  const count = main.filter((file) => file.installed).length;
   const disk = new NodeDisk();
   const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
   const last = lastCall(disk, run.folder, agent.name);
@@ -84,7 +86,7 @@ export function agentStatus(
     agent: agent.name,
     title: agent.title,
     scope: base.scope,
-    state: count === 0 ? "not installed" : count === files.length ? "installed" : "partly",
+    state: count === 0 ? "not installed" : count === main.length ? "installed" : "partly",
     files,
     hooks,
     strict: hooks.some((command) => command.includes(" --strict")),
@@ -97,6 +99,7 @@ export function agentStatus(
 
 function isInstalled({ holds, found }: FileState): boolean {
   if (found === undefined) return false;
+  if (holds === "command") return found.command !== "missing";
   const hooked = holds === "mcp" || found.hooks.length > 0;
   return hooked && (holds === "hooks" || found.mcp !== undefined);
 }
@@ -107,7 +110,7 @@ function isInstalled({ holds, found }: FileState): boolean {
  */
 function refusals({ holds, found, refused }: FileState): AgentProblem[] {
   const isOthers = found !== undefined && found.hooks.length === 0 && found.mcp === undefined;
-  return refused === undefined || isOthers ? [] : [{ ...refused, stops: holds !== "mcp" }];
+  return refused === undefined || isOthers ? [] : [{ ...refused, stops: holds === "hooks" || holds === "both" }];
 }
 
 interface HookOwner {

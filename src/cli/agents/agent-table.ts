@@ -3,6 +3,7 @@ import type { ConfigFile, AgentConfig, Found, Wanted } from "./agent-config.ts";
 import { type JsonDialect, jsonMisfit } from "./json-dialect.ts";
 import { type Shape, shapeMisfit } from "./json-shape.ts";
 import { dropHooks, type HookGroup, misplacedStrict, missingEvents, ourCommands, putHooks } from "./json-hooks.ts";
+import { commandFiles, MARKDOWN_COMMANDS, SKILLS, TOML_COMMANDS } from "./command-file.ts";
 import { dropServer, hasNamesake, ourServer, putServer } from "./json-mcp.ts";
 import { dropTomlServer, hasTomlNamesake, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
 
@@ -301,6 +302,11 @@ const GEMINI = clientReader(
   GEMINI_SETTINGS,
 );
 
+const CLAUDE_COMMANDS = commandFiles(MARKDOWN_COMMANDS, (name) => `.claude/commands/${name}.md`, 1);
+/** Codex has read no files of commands since 0.117. It reads skills, which are called as `$chronicle-undo`. */
+const CODEX_SKILLS = commandFiles(SKILLS, (name) => `.codex/skills/${name}/SKILL.md`, 2);
+const GEMINI_COMMANDS = commandFiles(TOML_COMMANDS, (name) => `.gemini/commands/${name}.toml`, 1);
+
 /** The configuration files of each agent, as Claude Code 2.1, Codex 0.169 and Gemini CLI 0.61 use them. */
 export const AGENT_CONFIGS: readonly AgentConfig[] = [
   {
@@ -310,10 +316,12 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
       user: [
         hooksFile(".claude/settings.json", CLAUDE_HOOKS, CLAUDE),
         mcpFile(".claude.json", CLAUDE_STATE, { type: "stdio" }),
+        ...CLAUDE_COMMANDS,
       ],
       project: [
         hooksFile(".claude/settings.json", CLAUDE_HOOKS, CLAUDE),
         mcpFile(".mcp.json", CLAUDE_SERVERS, { type: "stdio" }),
+        ...CLAUDE_COMMANDS,
       ],
     },
     moved: { variable: "CLAUDE_CONFIG_DIR", instead: ".claude" },
@@ -324,8 +332,8 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
     name: "codex",
     title: "Codex",
     files: {
-      user: [hooksFile(".codex/hooks.json", CODEX_HOOKS, CODEX), tomlFile(".codex/config.toml")],
-      project: [hooksFile(".codex/hooks.json", CODEX_HOOKS, CODEX), tomlFile(".codex/config.toml")],
+      user: [hooksFile(".codex/hooks.json", CODEX_HOOKS, CODEX), tomlFile(".codex/config.toml"), ...CODEX_SKILLS],
+      project: [hooksFile(".codex/hooks.json", CODEX_HOOKS, CODEX), tomlFile(".codex/config.toml"), ...CODEX_SKILLS],
     },
     moved: { variable: "CODEX_HOME", instead: ".codex" },
     notes: {
@@ -341,8 +349,8 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
     name: "gemini",
     title: "Gemini CLI",
     files: {
-      user: [bothFile(".gemini/settings.json", GEMINI_HOOKS, GEMINI)],
-      project: [bothFile(".gemini/settings.json", GEMINI_HOOKS, GEMINI)],
+      user: [bothFile(".gemini/settings.json", GEMINI_HOOKS, GEMINI), ...GEMINI_COMMANDS],
+      project: [bothFile(".gemini/settings.json", GEMINI_HOOKS, GEMINI), ...GEMINI_COMMANDS],
     },
     notes: { user: [], project: ["Gemini CLI runs the hooks of a project only where its folder is trusted"] },
     moved: { variable: "GEMINI_CLI_HOME", instead: "" },

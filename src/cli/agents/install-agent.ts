@@ -1,7 +1,14 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { NOT_EMPTY } from "../../core/values/errno.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { knownHome } from "../../process/places.ts";
-import { isLink, readTextIfThere, removeUserFile, replaceUserFile } from "../../process/user-files.ts";
+import {
+  isLink,
+  readTextIfThere,
+  removeEmptyFolder,
+  removeUserFile,
+  replaceUserFile,
+} from "../../process/user-files.ts";
 import type { AgentConfig, ConfigFile, Found, Scope, Wanted } from "./agent-config.ts";
 import { wholePath } from "../../core/tree/root-place.ts";
 import type { Misfit } from "./json-dialect.ts";
@@ -24,10 +31,13 @@ export interface FilePlan {
   /** The path of a backup of the previous text; `undefined` if no backup is made. */
   readonly backup: string | undefined;
   /**
-   * True if the user has another MCP server with the name of Chronicle's server. An installation leaves that server
-   * unchanged. Always false for an uninstallation.
+   * True if the user has another MCP server with the name of Chronicle's server, which an installation leaves unchanged
+   * (always false for an uninstallation). Also true if the user has edited or written the file of a command, which then
+   * stays as it is.
    */
   readonly namesake: boolean;
+  /** The folders to remove if they are empty once the file is removed, the innermost one first. */
+  readonly folders: readonly string[];
 }
 
 /** The state of one file. `found` is `undefined` if the file does not exist, or cannot be read or parsed. */
@@ -80,9 +90,10 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
     if (before !== undefined) refuseMisfit(agent, file, { path, text: before });
     const after = named(path, () => edited(before, (text) => file.install(text, wanted)));
     refuseMisfit(agent, file, { path, text: after });
-    const isNew = before !== undefined && !isThere(found(file, before));
+    const isNew = before !== undefined && before !== after && !isThere(found(file, before));
     const { namesake } = found(file, after);
-    return { path, holds: file.holds, before, after, backup: isNew ? backupOf(path) : undefined, namesake };
+    const backup = isNew ? backupOf(path) : undefined;
+    return { path, holds: file.holds, before, after, backup, namesake, folders: [] };
   });
 }
 
@@ -106,9 +117,16 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
       before,
       after: isOurs && !isLink(path) ? undefined : left,
       backup: undefined,
-      namesake: false,
+      namesake: file.holds === "command" && left !== undefined && found(file, left).namesake,
+      folders: foldersOf(path, file),
     };
   });
+}
+
+function foldersOf(path: string, { foldersAbove = 0 }: ConfigFile): string[] {
+  const folders: string[] = [];
+  for (let folder = dirname(path); folders.length < foldersAbove; folder = dirname(folder)) folders.push(folder);
+  return folders;
 }
 
 /**
@@ -116,12 +134,26 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
  * errors.
  */
 export function carryOut(plans: readonly FilePlan[]): void {
-  for (const { path, before, after, backup } of plans) {
+  for (const { path, before, after, backup, folders } of plans) {
     if (after === before) continue;
     if (backup !== undefined && before !== undefined) replaceUserFile(backup, before, 0o600);
-    if (after === undefined) removeUserFile(path);
-    else replaceUserFile(path, after);
+    if (after === undefined) {
+      removeUserFile(path);
+      removeIfEmpty(folders);
+    } else replaceUserFile(path, after);
     if (after !== undefined && readTextIfThere(backupOf(path)) === after) removeUserFile(backupOf(path));
+  }
+}
+
+function removeIfEmpty(folders: readonly string[]): void {
+  for (const folder of folders) {
+    try {
+      removeEmptyFolder(folder);
+    } catch (error) {
+      // A folder that is a link is no folder of Chronicle. It stays, as a folder with other files does.
+      if (!NOT_EMPTY.has(errnoOf(error) ?? "") && errnoOf(error) !== "ENOTDIR") throw error;
+      return;
+    }
   }
 }
 
@@ -214,8 +246,8 @@ function refuseMisfit(
   });
 }
 
-function isThere({ hooks, mcp }: Found): boolean {
-  return hooks.length > 0 || mcp !== undefined;
+function isThere({ hooks, mcp, command }: Found): boolean {
+  return hooks.length > 0 || mcp !== undefined || command === "unedited";
 }
 
 function named<T>(path: string, work: () => T): T {

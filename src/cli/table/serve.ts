@@ -183,8 +183,9 @@ export const AGENTS_COMMAND: CommandSpec = {
     "refused, and the line is named. (Claude Code, for example, ignores a configuration with a comment.) install " +
     "also works before the agent itself is installed. With --strict, a tool does not run if Chronicle cannot " +
     "record it. If Chronicle was uninstalled, tools run even with --strict, and the agent is told that nothing " +
-    "is recorded. status also names files whose hooks the agent does not call. test sends a made-up tool call " +
-    "through the installed command.",
+    "is recorded. install also adds commands for the agent, chronicle-undo and chronicle-rewind (docs/agents.md); one " +
+    "that you have edited stays. status also names files whose hooks the agent does not call. test sends a made-up " +
+    "tool call through the installed command.",
   args: [
     { name: "<what>", description: "what to do", completes: ["install", "uninstall", "status", "test"] },
     {

@@ -31,6 +31,9 @@ const NAMESAKE =
   "you have another MCP server with the name chronicle, which stays; therefore Chronicle's MCP server is not " +
   "added to";
 
+/** The note for the file of a command that a person has edited or written. The path of the file follows the text. */
+const EDITED = "you have edited this file, so it stays as it is; remove it if you do not want it:";
+
 function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
   if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
   if (words.length === 0) throw usageError("which agent?", USAGE);
@@ -140,8 +143,10 @@ function tell(context: CommandContext, { agent, plans }: Done, { what, dryRun, s
     const kept = plan.backup === undefined ? "" : ` (before: ${printable(plan.backup)})`;
     context.print(`  ${changeOf(plan).padEnd(8)} ${printable(plan.path)}${kept}`);
   }
+  const kept = plans.filter(({ namesake }) => namesake);
+  for (const { path, holds } of kept)
+    context.print(`  note: ${holds === "command" ? EDITED : NAMESAKE} ${printable(path)}`);
   if (what === "uninstall") return;
-  for (const { path, namesake } of plans) if (namesake) context.print(`  note: ${NAMESAKE} ${printable(path)}`);
   for (const note of agent.notes[scope]) context.print(`  note: ${note}`);
   if (scope === "project") context.print(`  note: ${SHARED}`);
   const more = scope === "project" ? " --project" : "";

@@ -1,0 +1,135 @@
+import { createHash } from "node:crypto";
+import { conversationBack } from "../render/turns.ts";
+import type { ConfigFile } from "./agent-config.ts";
+
+// The files of the slash commands that Chronicle adds to agents. A whole file belongs to Chronicle, until a person edits
+// it. The first comment of the file has a hash of the rest, from which an edit is detected.
+
+/** How an agent's files of commands look. */
+interface CommandStyle {
+  /** The name of the agent's actor. */
+  readonly actor: string;
+  /** The text that the agent replaces by the words behind the command; `undefined` if it adds them itself. */
+  readonly words?: string;
+  /** Returns the text of the file. `mark`: a line that must stand in the file as a comment of its own. */
+  text(command: SlashCommand, body: string, mark: string): string;
+}
+
+interface SlashCommand {
+  readonly name: string;
+  readonly description: string;
+  readonly hint: string;
+  /** Returns the text for the model. */
+  body(words: string, style: CommandStyle): string;
+}
+
+const SAID = (words: string): string => `What the user said about it: ${words}`;
+
+const UNDO: SlashCommand = {
+  name: "chronicle-undo",
+  description: "Take back changes of files with Chronicle: the last turn's, or those that are named",
+  hint: "[file, turn, agent or time]",
+  body: (words) => `The user wants changes of files taken back. Chronicle has recorded them. ${SAID(words)}
+
+1. Call the tool \`undo\` of the MCP server \`chronicle\` once, with what the user meant:
+   - The user said nothing about it: {"turn": "last"}. This is the last turn that changed something.
+   - A file: {"file": "PATH"}. Together with "turn", "session" or "actor", only that work on the file.
+   - Somebody's work: {"actor": "NAME"}.
+   - Anything else: find the id with \`list_actions\` or \`list_history\`, then {"turn": "ID"}, {"action": "ID"}, {"session": "ID"} or {"since": "TIME"}.
+   If this server is not there, run \`chronicle undo --turn last\` in a shell; \`chronicle undo -h\` lists the options.
+2. Do not edit files for this, and do not use git.
+3. Tell the user in a few words what was taken back and which paths were left alone. The tool \`redo\`, or \`chronicle redo\`, brings it back.
+`,
+};
+
+const REWIND: SlashCommand = {
+  name: "chronicle-rewind",
+  description: "Bring the files back to before an earlier prompt with Chronicle",
+  hint: "[turn, or how many turns back]",
+  body: (
+    words,
+    { actor },
+  ) => `The user wants the files as they were before one of their earlier prompts. Chronicle has recorded the changes. ${SAID(words)}
+
+1. Find the turn of that prompt with the tool \`list_actions\` of the MCP server \`chronicle\`. It lists the turns, newest first. Without anything said, it is the last turn that changed something; a number counts such turns back.
+2. Call the tool \`undo\` once with {"rewind": "TURN"}. It takes back that turn and all later work of its session. The work of others stays.
+   If this server is not there, run \`chronicle rewind TURN\` in a shell. There, TURN may also be \`last\` or a number.
+3. Do not edit files for this, and do not use git.
+4. Tell the user in a few words what was taken back and which paths were left alone. The tool \`redo\`, or \`chronicle redo\`, brings it back.
+   The conversation stays as it is. ${backText(actor)}
+`,
+};
+
+function backText(actor: string): string {
+  const how = conversationBack(actor);
+  return how === undefined ? "" : `Say how the user brings it there as well: ${how}`;
+}
+
+export const MARKDOWN_COMMANDS: CommandStyle = {
+  actor: "claude",
+  words: "$ARGUMENTS",
+  text: ({ description, hint }, body, mark) =>
+    `---\n${mark}\ndescription: "${description}"\nargument-hint: "${hint}"\n---\n\n${body}`,
+};
+
+export const TOML_COMMANDS: CommandStyle = {
+  actor: "gemini",
+  words: "{{args}}",
+  text: ({ description }, body, mark) => `${mark}\ndescription = "${description}"\nprompt = '''\n${body}'''\n`,
+};
+
+export const SKILLS: CommandStyle = {
+  actor: "codex",
+  text: ({ name, description }, body, mark) =>
+    `---\n${mark}\nname: ${name}\ndescription: "${description}. Only if the user asks for it."\n---\n\n${body}`,
+};
+
+/**
+ * Returns the files of the commands. `pathOf` returns the path of a command's file, as in `ConfigFile`. `shared`: the
+ * number of folders above a file that an installation may have made, and that an uninstallation removes if they are
+ * empty.
+ */
+export function commandFiles(
+  style: CommandStyle,
+  pathOf: (name: string) => string,
+  shared: number,
+): readonly ConfigFile[] {
+  return [UNDO, REWIND].map((command) => {
+    const text = signed((mark) => style.text(command, command.body(style.words ?? "see above", style), mark));
+    return {
+      path: pathOf(command.name),
+      holds: "command",
+      otherwise: "cannot read this file",
+      foldersAbove: shared,
+      misfit: () => undefined,
+      install: (given) => (given === undefined || given === "" || isUnedited(given) ? text : given),
+      uninstall: (given) => (isUnedited(given) ? "" : given),
+      found: (given) => ({
+        ...{ hooks: [], mcp: undefined, missing: [], misplaced: [] },
+        command: given === "" ? "missing" : isUnedited(given) ? "unedited" : "edited",
+        namesake: given !== "" && !isUnedited(given),
+      }),
+    };
+  });
+}
+
+const MARK = /^# Written by `chronicle agents install` \(([0-9a-f]{16})\).*$/m;
+
+function markOf(hash: string): string {
+  return `# Written by \`chronicle agents install\` (${hash}). If you edit this file, it stays as you leave it.`;
+}
+
+/** Returns the text with a mark that holds the hash of the rest of the text. */
+function signed(textWith: (mark: string) => string): string {
+  return textWith(markOf(hashOf(textWith(""))));
+}
+
+function hashOf(rest: string): string {
+  return createHash("sha256").update(rest).digest("hex").slice(0, 16);
+}
+
+/** True if Chronicle has written the text, in this version or an earlier one, and nobody has changed it since. */
+function isUnedited(text: string): boolean {
+  const [mark, hash] = MARK.exec(text) ?? [];
+  return mark !== undefined && hashOf(text.replace(mark, "")) === hash;
+}
