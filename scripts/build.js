@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { ASK_OPTIONS, BROWSER_OPTIONS, BUNDLE_OPTIONS, HOOK_IMAGE_OPTIONS, HOOK_OPTIONS } from "./bundle-options.js";
 import { libraryEntry } from "./library-entry.js";
+import { removeUnreached } from "./reached-types.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
@@ -119,8 +120,10 @@ function emitTypes(entries) {
   rmSync(join(dist, "types"), { recursive: true, force: true });
   const compiler = join(root, "node_modules/typescript/bin/tsc");
   const run = spawnSync(process.execPath, [compiler, "-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" });
-  if (run.status === 0) console.log("built   dist/types");
-  return run.status === 0;
+  if (run.status !== 0) return false;
+  removeUnreached(root);
+  console.log("built   dist/types");
+  return true;
 }
 
 /**

@@ -1,12 +1,19 @@
-/** A program that installs only this package, and its dependencies, compiles with `skipLibCheck: false`. */
+/**
+ * A program that installs only this package, and its dependencies, compiles with `skipLibCheck: false`, however it
+ * resolves modules. The package is the one that npm packs.
+ */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { builtinModules } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
 
 const repo = dirname(dirname(import.meta.dirname));
 const compiler = join(repo, "node_modules/typescript/bin/tsc");
+const script: string = join(repo, "scripts/reached-types.js");
+const { removeUnreached } = (await import(script)) as { removeUnreached: (root: string) => void };
 let folder = "";
 
 function compile(args: readonly string[], cwd: string): string {
@@ -14,58 +21,119 @@ function compile(args: readonly string[], cwd: string): string {
   return ran.stdout + ran.stderr;
 }
 
+/** The folder of the installed package. */
+const packed = (): string => join(folder, "node_modules", packageJson.name);
+
+/** Packs the package as npm does, with the types of the present sources, and installs it. */
+function installPacked(): void {
+  const staged = join(folder, "staged");
+  mkdirSync(staged);
+  for (const name of ["package.json", "README.md", "CHANGELOG.md", "LICENSE"])
+    cpSync(join(repo, name), join(staged, name));
+  const errors = compile(["-p", "tsconfig.build.json", "--outDir", join(staged, "dist/types")], repo);
+  if (errors !== "") throw new Error(errors);
+  removeUnreached(staged);
+  const ran = spawnSync("npm", ["pack", "--ignore-scripts", "--silent"], { cwd: staged, encoding: "utf8" });
+  if (ran.status !== 0) throw new Error(ran.stderr);
+  mkdirSync(packed(), { recursive: true });
+  const words = ["-xzf", join(staged, ran.stdout.trim()), "--strip-components=1", "-C", packed()];
+  const unpacked = spawnSync("tar", words, { encoding: "utf8" });
+  if (unpacked.status !== 0) throw new Error(unpacked.stderr);
+}
+
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "chronicle-types-"));
-  const packed = join(folder, "node_modules/@chronicle-dev/chronicle");
-  mkdirSync(packed, { recursive: true });
-  cpSync(join(repo, "package.json"), join(packed, "package.json"));
-  const errors = compile(["-p", "tsconfig.build.json", "--outDir", join(packed, "dist/types")], repo);
-  if (errors !== "") throw new Error(errors);
-  const { dependencies } = JSON.parse(readFileSync(join(repo, "package.json"), "utf8")) as {
-    dependencies: Record<string, string>;
-  };
+  installPacked();
   // The program has to bring Node's own types.
-  for (const name of [...Object.keys(dependencies), "@types/node"]) {
+  for (const name of [...Object.keys(packageJson.dependencies), "@types/node"]) {
     mkdirSync(dirname(join(folder, "node_modules", name)), { recursive: true });
     symlinkSync(join(repo, "node_modules", name), join(folder, "node_modules", name));
   }
-  const compilerOptions = {
-    target: "es2024",
-    lib: ["es2024", "esnext.disposable", "dom"],
-    module: "nodenext",
-    types: ["node"],
-  };
-  const config = { compilerOptions: { ...compilerOptions, strict: true, skipLibCheck: false, noEmit: true } };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ ...config, files: ["program.ts"] }));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-});
+}, 400_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe("the types of the package", { timeout: 120_000 }, () => {
+/** Compiles a program. Returns the errors. */
+function errorsOf(program: string, resolution: Readonly<Record<string, string>>): string {
+  const compilerOptions = {
+    target: "es2024",
+    lib: ["es2024", "esnext.disposable", "dom"],
+    types: ["node"],
+    ...{ strict: true, skipLibCheck: false, noEmit: true },
+    ...resolution,
+  };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.ts"] }));
+  writeFileSync(join(folder, "program.ts"), program);
+  return compile(["-p", "."], folder);
+}
+
+/** The public entries, by the names with which programs import them. */
+const ENTRIES = Object.keys(packageJson.exports).map((name) => name.replace(/^\./, packageJson.name));
+
+const RESOLUTIONS = [
+  { module: "node16", moduleResolution: "node16" },
+  { module: "nodenext", moduleResolution: "nodenext" },
+  { module: "esnext", moduleResolution: "bundler" },
+] as const;
+
+describe("the types of the package", { timeout: 240_000 }, () => {
+  it.for(RESOLUTIONS)("need only what is installed with it, by every entry: $moduleResolution", (resolution) => {
+    const imports = ENTRIES.map((entry, at) => `import * as entry${at} from ${JSON.stringify(entry)};`);
+    const uses = ENTRIES.map((_, at) => `console.log(Object.keys(entry${at}));`);
+    expect(errorsOf([...imports, ...uses].join("\n"), resolution)).toBe("");
+    // The check can fail: an entry that does not exist is an error.
+    expect(errorsOf(`import "${packageJson.name}/nothing";`, resolution)).toContain("TS2882");
+  });
+
   it.for([
-    ["@chronicle-dev/chronicle", "open, openSyncs, type StoreApi, type SyncRunner, type WorkspaceApi"],
-    ["@chronicle-dev/chronicle/client", "createClient"],
-    ["@chronicle-dev/chronicle/client/node", "createClient"],
-    ["@chronicle-dev/chronicle/testing", "diskSuite, workspaceSuite"],
-  ])("need only what is installed with it: %s", ([entry = "", names = ""]) => {
+    [packageJson.name, "open, openSyncs, type StoreApi, type SyncRunner, type WorkspaceApi"],
+    [`${packageJson.name}/client`, "createClient"],
+    [`${packageJson.name}/client/node`, "createClient"],
+    [`${packageJson.name}/testing`, "diskSuite, workspaceSuite"],
+  ])("have the names that programs use: %s", ([entry = "", names = ""]) => {
     const used = names.replaceAll(/type \w+,? ?/g, "").replace(/, $/, "");
-    writeFileSync(join(folder, "program.ts"), `import { ${names} } from "${entry}";\nconsole.log(${used});\n`);
-    expect(compile(["-p", "."], folder)).toBe("");
+    const program = `import { ${names} } from "${entry}";\nconsole.log(${used});\n`;
+    expect(errorsOf(program, RESOLUTIONS[1])).toBe("");
   });
 
   it("compile in a program that closes a workspace at the end of its block and reads its status", () => {
-    writeFileSync(
-      join(folder, "program.ts"),
-      `import { open, openStore, openSyncs } from "@chronicle-dev/chronicle";
+    const program = `import { open, openStore, openSyncs } from "@chronicle-dev/chronicle";
        await using workspace = await open({ home: "/s", configFolder: "/c", folder: "/p", create: true });
        const seq: number = (await workspace.status()).seq;
        const store = await openStore({ home: "/s", configFolder: "/c" });
        const syncs = openSyncs(store, (error: unknown) => console.error(error));
        const [sync] = await syncs.list();
        console.log(seq, sync?.state, syncs.active);
-      `,
+      `;
+    expect(errorsOf(program, RESOLUTIONS[1])).toBe("");
+  });
+
+  it("import only Node, the package's own files, its dependencies and its optional peers", () => {
+    const allowed = new Set([...Object.keys(packageJson.dependencies), ...Object.keys(packageJson.peerDependencies)]);
+    const types = join(packed(), "dist/types");
+    const files = readdirSync(types, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".d.ts"));
+    expect(files.length).toBeGreaterThan(10);
+    const foreign = files.flatMap((file) =>
+      importsOf(readFileSync(join(types, file), "utf8"))
+        .filter((name) => !name.startsWith(".") && !name.startsWith("node:") && !builtinModules.includes(name))
+        .filter((name) => !allowed.has(packageOf(name)))
+        .map((name) => `${file}: ${name}`),
     );
-    expect(compile(["-p", "."], folder)).toBe("");
+    expect(foreign).toEqual([]);
   });
 });
+
+/** Returns the modules that a declaration file imports, also by `import("…")` and `/// <reference types="…" />`. */
+function importsOf(text: string): string[] {
+  const found = text.matchAll(/(?:\bfrom |\bimport\(|^import |types=)"([^"]+)"/gm);
+  return [...found].map(([, name = ""]) => name);
+}
+
+/** Returns the name of the package of a module: `@scope/name/part` is in `@scope/name`. */
+function packageOf(module: string): string {
+  return module
+    .split("/")
+    .slice(0, module.startsWith("@") ? 2 : 1)
+    .join("/");
+}
