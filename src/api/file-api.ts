@@ -244,6 +244,79 @@ export interface TextHistoryShape extends Classed {
   notes: string[];
 }
 
+export interface GrepOptions {
+  /** Only these files, and files beneath these folders. Default: all. */
+  readonly paths?: readonly string[];
+  /** The moment whose contents are searched. Default: the last recorded state. */
+  readonly at?: string;
+  /** True to search all kept contents of any time (default: false). Cannot be combined with `at`. */
+  readonly history?: boolean;
+  /** True to treat upper and lower case alike (default: false). */
+  readonly ignoreCase?: boolean;
+  /** True to search the pattern as it is, and not as a regular expression (default: false). */
+  readonly fixed?: boolean;
+  /** True to return each file once, without its lines (default: false). */
+  readonly filesOnly?: boolean;
+  /** The maximum number of matches. Default: 1,000. */
+  readonly limit?: number;
+}
+
+/** A line that matches, or a file, if it is binary or if only files are asked for. */
+export interface GrepMatchShape {
+  path: string;
+  path_b64?: string;
+  /** The iteration that was searched; with `history`, the last one that has the line. */
+  iteration: number;
+  /** From 1; `null` for a file as a whole. */
+  line: number | null;
+  /**
+   * The line without its end; empty for a file as a whole. Bytes that are not UTF-8 are replaced. Only the part around
+   * the first match if the line is longer than 4,000 characters (`cut`).
+   */
+  text: string;
+  cut?: true;
+  /** The start and the end (exclusive) of the first 100 matches in `text`, in UTF-16 code units. */
+  spans: number[][];
+  /** True for a binary file, which has no lines. */
+  binary?: true;
+  /** Only with `history`: the change that brought the line. */
+  from?: BlameOriginShape;
+  /** Only with `history`: the change after which the line was gone; `null` if the line is still there. */
+  until?: BlameOriginShape | null;
+}
+
+/** A content that was not searched, or not to its end, although it may match. */
+export interface UnsearchedShape {
+  path: string;
+  path_b64?: string;
+  iteration: number;
+  /**
+   * - `slow`: the pattern took too long for this content.
+   * - `too-large`: the content has more than 32 MiB.
+   * - `time`: the whole search took too long before this content.
+   * - `not-kept`: the content is not kept any more. With `history`, `notes` counts such contents instead.
+   */
+  reason: "slow" | "too-large" | "time" | "not-kept";
+}
+
+/** `class` is `protected` if secrets by their names were searched, which happens only for people. */
+export interface GrepShape extends Classed {
+  /** In path order; with `history`, the newest lines first. */
+  matches: GrepMatchShape[];
+  /** The number of all matches that were found. */
+  total_matches: number;
+  /** The number of different contents that were searched, and of their bytes. */
+  contents: number;
+  bytes: number;
+  /** False if contents that may match were not searched. */
+  complete: boolean;
+  /** The first 100 of these contents. */
+  unsearched: UnsearchedShape[];
+  total_unsearched: number;
+  /** Notes for people. */
+  notes: string[];
+}
+
 export interface EventsOptions {
   /** Only events after this seq (default: only events from now on). */
   readonly after?: number;
@@ -317,6 +390,14 @@ export interface FileApi {
    * readers, secrets by their names are not searched. Contents of more than 32 MiB are not searched.
    */
   textHistory(text: string, options?: TextHistoryOptions): Promise<TextHistoryShape>;
+  /**
+   * Returns the lines that match a JavaScript regular expression, in the contents of a recorded state, or with `history`
+   * in all kept contents of any time. Each line is searched by itself. With `history`, a line that several iterations in
+   * a row have is one match. For agents and readers, secrets by their names are not searched. A search that takes too
+   * long for a content is given up, and `complete` is then false. Throws `USAGE` for an invalid pattern or option, and
+   * `NOT_FOUND` for a path that was never recorded.
+   */
+  grep(pattern: string, options?: GrepOptions): Promise<GrepShape>;
   /**
    * Returns a content by its hash. Throws `NOT_FOUND` if this workspace never had the content (for a path, a version, a
    * conflict, a base or a filter), `PRUNED` if it was pruned, and `ERASED` if it was erased.

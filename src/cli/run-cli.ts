@@ -145,6 +145,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   files: async () => (await import("./commands/look/files.ts")).files,
   forget: async () => (await import("./commands/keep/forget.ts")).forget,
   gc: async () => (await import("./commands/keep/upkeep.ts")).gc,
+  grep: async () => (await import("./commands/look/grep.ts")).grep,
   head: async () => (await import("./commands/look/verify.ts")).head,
   history: async () => (await import("./commands/look/history.ts")).history,
   hook: async () => (await import("./commands/serve/hook.ts")).hook,

@@ -55,6 +55,7 @@ const REQUESTS = {
   history: file.fileHistory,
   blame: file.blame,
   textHistory: file.textHistory,
+  grep: file.grep,
   putFile: file.putFile,
   makeFolder: file.makeFolder,
   deleteFile: file.deleteFile,

@@ -32,6 +32,7 @@ import { FolderProbe } from "../worktree/files/folder-probe.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Backends } from "../store/backends.ts";
 import { FileIngest, NO_INGEST } from "../workers/file-ingest.ts";
+import { FileContentSearch } from "../workers/file-content-search.ts";
 import { FileOffRecord } from "../store/file-off-record.ts";
 import { FileWhereabouts } from "../store/file-whereabouts.ts";
 import { FileRestoreWorkers } from "../workers/file-restore-workers.ts";
@@ -168,6 +169,7 @@ export function openHistory(
     offRecord: new FileOffRecord(parts.backends.disk, parts.layout.workspace(workspaceId).offRecord),
     whereabouts: new FileWhereabouts(parts.backends.disk, parts.layout.workspace(workspaceId).whereabouts, roots),
     ...(how.follows === true ? { follows: true } : {}),
+    search: contentSearch(parts),
     live: new DirtyPaths(files.worktree),
     recorded: recordedSignal(parts, history.workspaceId),
     decided: forwardingSignal<Recorded>(({ events }) => parts.decided.emit({ workspaceId, events })),
@@ -312,6 +314,10 @@ export function restoreWorkers(
   return backends.threads && placesOf !== undefined
     ? new FileRestoreWorkers({ home: layout.home, disk: backends.disk, placesOf, pools })
     : undefined;
+}
+
+function contentSearch({ backends, layout, placesOf }: StoreParts): FileContentSearch {
+  return new FileContentSearch({ home: layout.home, threads: backends.threads, placesOf });
 }
 
 /** Returns the path without links; an empty list if it cannot be resolved. */

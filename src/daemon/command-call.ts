@@ -48,6 +48,7 @@ export const RESIDENT_COMMANDS: readonly string[] = [
   "diff",
   "explain",
   "files",
+  "grep",
   "history",
   "list",
   "log",

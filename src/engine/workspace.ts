@@ -47,6 +47,7 @@ import { snapshotAction } from "./actions/snapshot-action.ts";
 import { startTurn } from "./actions/start-turn.ts";
 import { listSnapshots, snapshotShape, takeSnapshot } from "./read/snapshot.ts";
 import { signingShape } from "./log/signing.ts";
+import { grep } from "./read/grep.ts";
 import { textHistory } from "./read/text-history.ts";
 import { statusOf } from "./read/status.ts";
 import { insideAction, surroundingActions } from "./actions/session.ts";
@@ -193,6 +194,10 @@ export class Workspace implements api.WorkspaceApi {
 
   textHistory(text: string, options: files.TextHistoryOptions = {}): Promise<files.TextHistoryShape> {
     return this.#queue.read(() => textHistory(this.#context, text, options));
+  }
+
+  grep(pattern: string, options: files.GrepOptions = {}): Promise<files.GrepShape> {
+    return this.#queue.read(() => grep(this.#context, pattern, options));
   }
 
   files(options: files.ListFilesOptions = {}): Promise<files.FileListShape> {

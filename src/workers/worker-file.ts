@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { Disk } from "../disk/disk.ts";
 
-export type WorkerName = "ingest-worker" | "stage-worker";
+export type WorkerName = "ingest-worker" | "stage-worker" | "search-worker";
 
 /**
  * Returns the source file of a worker if the TypeScript sources run directly. Otherwise returns the bundle beside this
@@ -17,7 +17,7 @@ export function hasWorkers(disk: Disk): boolean {
   // `import.meta.url` is undefined if a bundler makes CommonJS.
   const here: string | undefined = import.meta.url;
   if (here === undefined || !here.startsWith("file:")) return false;
-  return (["ingest-worker", "stage-worker"] as const).every(
+  return (["ingest-worker", "stage-worker", "search-worker"] as const).every(
     (name) => disk.lstat(fileURLToPath(workerFile(name))) !== undefined,
   );
 }

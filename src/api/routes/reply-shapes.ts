@@ -138,6 +138,7 @@ export interface ReplyShapes {
   SyncResolvedShape: sync.SyncResolvedShape;
   SyncShape: sync.SyncShape;
   TextHistoryShape: file.TextHistoryShape;
+  GrepShape: file.GrepShape;
   TransactionRollbackShape: action.TransactionRollbackShape;
   TransactionShape: action.TransactionShape;
   UndoShape: shapes.UndoShape;

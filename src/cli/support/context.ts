@@ -425,7 +425,7 @@ export class ProgressLine {
   }
 }
 
-type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "blame" | "textHistory" | "as">;
+type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "blame" | "textHistory" | "grep" | "as">;
 
 interface Asker {
   /** Returns true if an agent runs the command, according to the environment and the ancestors of the process. */
@@ -453,6 +453,7 @@ function secretsForPeople(workspace: WorkspaceApi, asker: Asker): WorkspaceApi {
     blob: (hash) => opened((on) => on.blob(hash)),
     blame: (path, options) => opened((on) => on.blame(path, options)),
     textHistory: (text, options) => opened((on) => on.textHistory(text, options)),
+    grep: (pattern, options) => opened((on) => on.grep(pattern, options)),
     as: (who: ActingAs) => secretsForPeople(workspace.as(who), asker),
   };
   return new Proxy(workspace, {

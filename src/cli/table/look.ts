@@ -223,6 +223,34 @@ export const BLAME: CommandSpec = {
   ],
 };
 
+export const GREP: CommandSpec = {
+  name: "grep",
+  group: LOOK_GROUP,
+  summary: "the lines that match a pattern, now or at any time",
+  details:
+    "Searches the last recorded state, the state at a moment, or with --history all kept contents of any time. The " +
+    "pattern is a JavaScript regular expression, and each line is searched by itself. With --history, the newest " +
+    "lines come first, each with the change that brought it (the action, by whom, when), and whether it is still " +
+    "there. If the pattern takes too long for a content, that content is named, and the exit code is 1.",
+  args: [
+    { name: "<pattern>", description: "a regular expression; write -- before a pattern that begins with -" },
+    { name: "[path...]", description: "search only these files, and files beneath these folders", completes: "path" },
+  ],
+  options: [
+    { flags: "--history", description: "search all kept contents of any time" },
+    { flags: "--at <moment>", description: "search the state at this moment", completes: "moment" },
+    { flags: "-i, --ignore-case", description: "treat upper and lower case alike" },
+    { flags: "-F, --fixed", description: "search the pattern as it is, and not as a regular expression" },
+    { flags: "-l, --files", description: "show only the paths" },
+    { flags: "--limit <n>", description: "show at most this many matches (default 1000; 0: all)", value: "count" },
+  ],
+  examples: [
+    { line: "chronicle grep 'parse\\w*Config' src", why: "in the last recorded state" },
+    { line: "chronicle grep --history -F 'timeout = 30'", why: "who brought or removed this line, ever" },
+    { line: "chronicle grep -l TODO --at yesterday", why: "which files had one" },
+  ],
+};
+
 export const CAT: CommandSpec = {
   name: "cat",
   group: LOOK_GROUP,

@@ -6,6 +6,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { GivenUpPart } from "../../core/records/tombstone.ts";
 import type { Whereabouts } from "../../core/records/whereabouts.ts";
+import type { ContentMatches, LinePattern } from "../../core/text/line-search.ts";
 import type { OffRecord } from "../../core/records/off-record.ts";
 import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
@@ -57,6 +58,7 @@ export interface Context {
   readonly outside: OutsideFiles;
   readonly git: GitStates;
   readonly ingest: Ingest;
+  readonly search: ContentSearch;
   readonly offRecord: OffRecordFile;
   /** Keeps the places that the folders had at the last full capture, and finds out their present places. */
   readonly whereabouts: WhereaboutsFile;
@@ -195,6 +197,37 @@ export type IngestResult =
     }
   | { readonly path: WorkspacePath; readonly gone: true }
   | { readonly path: WorkspacePath; readonly omission: Omission };
+
+/** Searches kept contents for a pattern, with all cores. */
+export interface ContentSearch {
+  /**
+   * Yields the outcome of each content, in any order. A caller that stops early ends the search. Throws `USAGE` for an
+   * invalid pattern, and `BLOB_CORRUPT` for a damaged content.
+   */
+  search(request: SearchRequest): AsyncIterable<SearchedContent>;
+}
+
+export interface SizedContent {
+  readonly hash: Hash;
+  /** In bytes. */
+  readonly size: number;
+}
+
+export interface SearchRequest {
+  /** The contents of the history that asks. */
+  readonly blobs: Pick<BlobStore, "readMany">;
+  /** Each content once. */
+  readonly contents: readonly SizedContent[];
+  readonly pattern: LinePattern;
+  /** The maximum number of lines to return of each content. */
+  readonly mostLines: number;
+}
+
+export interface SearchedContent {
+  readonly hash: Hash;
+  /** `slow`: the pattern took too long for this content. `missing`: the content is not kept. */
+  readonly outcome: ContentMatches | "none" | "slow" | "missing";
+}
 
 /**
  * Keeps the notes on the paths that were changed off the record. The caller of `write` must hold the workspace's lock.

@@ -1,25 +1,20 @@
 import type { TextChangeShape, TextHistoryOptions, TextHistoryShape } from "../../api/file-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import { isWithin, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import { ROOT } from "../../core/values/path.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { erasedAmong } from "../facts/contents-of-history.ts";
 import type { Context } from "../log/context.ts";
 import { knownPaths } from "../log/known-paths.ts";
-import { proveRows } from "../state/proved-rows.ts";
-import { protectedNames } from "../state/protected.ts";
-import type { LineSource } from "./blame-memo.ts";
-import { originShapes } from "./blame-shape.ts";
-import { recordedShapes } from "./history.ts";
+import { changeOrigins, historiesOf, MOST_SEARCHED_BYTES, secretPaths } from "./searched-histories.ts";
 
 const DEFAULT_LIMIT = 100;
 
 /** The maximum length of the searched text, in characters. */
 const MOST_TEXT = 10_000;
 
-/** The maximum size of a content that is searched, and the maximum total size for one answer, in bytes. */
-const MOST_BYTES = 32 * 1024 ** 2;
+/** The maximum total size of the contents that are searched for one answer, in bytes. */
 const MOST_READ_BYTES = 4 * 1024 ** 3;
 
 /** An iteration with another number of occurrences than the last one before it whose content is kept. */
@@ -42,7 +37,7 @@ export async function textHistory(
 ): Promise<TextHistoryShape> {
   check(text, limit);
   const [beneath = ROOT] = (await knownPaths(context, given === undefined ? undefined : [given])) ?? [];
-  const histories = await historiesOf(context, beneath);
+  const histories = await historiesOf(context, [beneath]);
   const secrets = await secretPaths(context, [...histories.keys()]);
   const isAgent = context.caller.role === "agent";
   if (isAgent) for (const path of secrets) histories.delete(path);
@@ -71,25 +66,6 @@ function check(text: string, limit: number): void {
     throw new ChronicleError("USAGE", `the limit is ${limit}`, { hint: "give a number from 1" });
 }
 
-/** Returns the iterations of each path at or beneath a path. */
-async function historiesOf(
-  context: Context,
-  beneath: WorkspacePath,
-): Promise<Map<WorkspacePath, readonly IterationRow[]>> {
-  const { index } = context;
-  const paths = (await index.touched(-1, (await index.head()).seq)).filter((path) => isWithin(path, beneath));
-  const histories = new Map<WorkspacePath, readonly IterationRow[]>();
-  for (const path of paths) histories.set(path, await index.iterations(path));
-  return histories;
-}
-
-/** Returns the paths that have or had the name of a secret, unless a person said that they are none. */
-async function secretPaths(context: Context, paths: readonly WorkspacePath[]): Promise<ReadonlySet<WorkspacePath>> {
-  const names = await protectedNames(context);
-  const recorded = new Set(await context.index.protectedPaths());
-  return new Set(paths.filter((path) => names.added(path) ?? (recorded.has(path) || names.holds(path))));
-}
-
 interface Counts {
   /** The occurrences in a content; `undefined` if it was not searched. */
   readonly of: (hash: Hash) => number | undefined;
@@ -104,7 +80,9 @@ async function countsOf(context: Context, rows: readonly IterationRow[], text: B
     if (entry?.kind === "file" && entry.hash !== undefined) sizes.set(entry.hash, entry.size);
   const erased = await erasedAmong(context, sizes.keys());
   let left = MOST_READ_BYTES;
-  const wanted = [...sizes].filter(([hash, size]) => size <= MOST_BYTES && !erased.has(hash) && (left -= size) >= 0);
+  const wanted = [...sizes].filter(
+    ([hash, size]) => size <= MOST_SEARCHED_BYTES && !erased.has(hash) && (left -= size) >= 0,
+  );
   const counts = new Map<Hash, number>();
   for await (const [hash, reader] of context.blobs.readMany(wanted.map(([hash]) => hash))) {
     if (reader === undefined) continue;
@@ -142,16 +120,6 @@ function changesOf(rows: readonly IterationRow[], countOf: Counts["of"]): Found[
 }
 
 async function shapesOf(context: Context, found: readonly Found[]): Promise<TextChangeShape[]> {
-  await proveRows(
-    context,
-    found.map(({ row }) => row),
-  );
-  const sources: LineSource[] = [];
-  for (const { row, first } of found) {
-    const [shape] = await recordedShapes(context, row.path, [row]);
-    const how = first === undefined ? { kind: "iteration" as const } : { kind: "between" as const, first };
-    if (shape !== undefined) sources.push({ ...how, shape, path: row.path });
-  }
-  const origins = await originShapes(context, sources);
+  const origins = await changeOrigins(context, found);
   return origins.map((origin, i) => ({ ...origin, before: found[i]?.before ?? 0, after: found[i]?.after ?? 0 }));
 }

@@ -1,6 +1,7 @@
 import type {
   BlameOptions,
   EventsOptions,
+  GrepOptions,
   HistoryOptions,
   ListFilesOptions,
   PutFileOptions,
@@ -94,6 +95,21 @@ export const textHistory = defineCall({
   // The answer says how many changes there are, so a greater limit than a request may have is no error.
   ask: (text: string, { path, limit }: TextHistoryOptions = {}) => ({
     query: { text, path, limit: limit === undefined ? undefined : Math.min(limit, MAX_PAGE) },
+  }),
+});
+
+export const grep = defineCall({
+  operation: "grep",
+  method: "GET",
+  path: `${WORKSPACE}/grep`,
+  reply: { json: "GrepShape" },
+  // The answer says how many matches there are, so a greater limit than a request may have is no error.
+  ask: (pattern: string, { paths, at, history, ignoreCase, fixed, filesOnly, limit }: GrepOptions = {}) => ({
+    query: {
+      ...{ pattern, path: paths, at, history },
+      ...{ ignore_case: ignoreCase, fixed, files_only: filesOnly },
+      limit: limit === undefined ? undefined : Math.min(limit, MAX_PAGE),
+    },
   }),
 });
 

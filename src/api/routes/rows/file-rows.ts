@@ -5,7 +5,7 @@ import type { WorkspaceApi } from "../../workspace-api.ts";
 import * as calls from "../calls/file-calls.ts";
 import { workspaceRoute, type WorkspaceRoute, withoutUndefined } from "../row.ts";
 import { eventStart, numberOf, PAGE, pageWithMore } from "../pages.ts";
-import { bits, by, count, flag, limit, moment, paging, path, text, word } from "../fields.ts";
+import { bits, by, count, flag, limit, many, moment, paging, path, text, word } from "../fields.ts";
 import type { ContentReply } from "../route.ts";
 import { refuseVirtual } from "../meant-by-path.ts";
 
@@ -171,6 +171,35 @@ const textHistory = workspaceRoute(calls.textHistory, {
   answer: (on, { query: { text: wanted, ...options } }) => on.textHistory(wanted, withoutUndefined(options)),
 });
 
+const grep = workspaceRoute(calls.grep, {
+  tag: "history",
+  role: "reader",
+  heavy: "history",
+  summary: "The lines that match a pattern, at a moment or at any time",
+  description:
+    "The pattern is a JavaScript regular expression, for each line by itself. With `history`, all kept contents are searched, and each match has " +
+    "the changes that brought and removed its line. For readers and agents, secrets by their names are not searched. If the pattern takes too long " +
+    "for a content, `complete` is false, and `unsearched` names the content.",
+  query: z.strictObject({
+    pattern: text("the pattern", 10_000),
+    path: many(
+      "search only this file, or files beneath this folder; repeat the field for further paths",
+      200,
+    ).optional(),
+    at,
+    history: flag("search all kept contents of any time").optional(),
+    ignore_case: flag("treat upper and lower case alike").optional(),
+    fixed: flag("search the pattern as it is, and not as a regular expression").optional(),
+    files_only: flag("return each file once, without its lines").optional(),
+    limit: count("the maximum number of matches in the answer (default and at most 1,000)", {
+      least: 1,
+      most: 1_000,
+    }).optional(),
+  }),
+  answer: (on, { query: { pattern, path: paths, ignore_case: ignoreCase, files_only: filesOnly, ...options } }) =>
+    on.grep(pattern, withoutUndefined({ paths, ignoreCase, filesOnly, ...options })),
+});
+
 const permissions = bits(
   "permission bits, in decimal, or in octal with a leading 0: 420 and 0644 both mean `rw-r--r--`; at most 511 (0777)",
 ).optional();
@@ -277,6 +306,7 @@ export const FILE_ROWS: readonly WorkspaceRoute[] = [
   history,
   blame,
   textHistory,
+  grep,
   atIteration,
   read,
   put,

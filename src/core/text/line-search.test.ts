@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { LineSearch, type LinePattern } from "./line-search.ts";
+
+const search = (text: string, content: string | Uint8Array, more: Partial<LinePattern> = {}, most = 100) =>
+  new LineSearch({ text, isFixed: false, ignoresCase: false, ...more }).search(Buffer.from(content), most);
+
+const lines = (...args: Parameters<typeof search>): string[] =>
+  search(...args)?.lines.map(({ line, text }) => `${line}:${text}`) ?? [];
+
+describe("a search of lines", () => {
+  it("finds the lines that match by themselves, whatever ends them", () => {
+    expect(lines("b.d", "abcd\nb\nd\nbxd\r\nbyd")).toEqual(["1:abcd", "4:bxd", "5:byd"]);
+    expect(lines("^$", "\na\n\n\r\n")).toEqual(["1:", "3:", "4:"]);
+    expect(lines("^b$", "b\r\nab\nb\n")).toEqual(["1:b", "3:b"]);
+    expect(lines("x", "")).toEqual([]);
+    expect(lines("^", "a\n")).toEqual(["1:a"]);
+  });
+
+  it("never matches over a line end, and misses no line behind such a match", () => {
+    expect(lines("a\\s+b", "a\nb\na b\n")).toEqual(["3:a b"]);
+    expect(lines("a[^x]*b", "a\nb\na.b\nb\n")).toEqual(["3:a.b"]);
+    expect(lines("foo(?![^]*bar)", "foo\nfoo bar\n")).toEqual(["1:foo"]);
+    expect(lines("(?<=a)b|\\Wc", "ab\na\nb\n-c\n\nc")).toEqual(["1:ab", "4:-c"]);
+    expect(lines("[\\]^]", "]\nx\n^")).toEqual(["1:]", "3:^"]);
+  });
+
+  it("agrees with a search of each single line", () => {
+    const alphabet = ["a", "b", " ", "\n", "\r", "é", "\u2028", "-"];
+    let seed = 11;
+    const random = (below: number): number => (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) % below;
+    for (let n = 0; n < 2_000; n += 1) {
+      const content = Array.from({ length: random(30) }, () => alphabet[random(alphabet.length)]).join("");
+      const pattern =
+        ["a\\s*b", "^a", "b$", "a.b", "(a|b)\\1", "\\bb", "^\\s*$", "a\\S*-", "[ab]-", "\\B-"][n % 10] ?? "";
+      const single = content.split("\n").flatMap((line, i, all) => {
+        const isLast = i === all.length - 1;
+        const text = !isLast && line.endsWith("\r") ? line.slice(0, -1) : line;
+        return !(isLast && line === "") && new RegExp(pattern).test(text) ? [`${i + 1}:${text}`] : [];
+      });
+      expect([pattern, content, lines(pattern, content)]).toEqual([pattern, content, single]);
+    }
+  });
+
+  it("takes a fixed text as it is, and ignores case if asked", () => {
+    expect(lines("a.*(", "a.*( x\nab(\nA.*(", { isFixed: true })).toEqual(["1:a.*( x"]);
+    expect(lines("a.*(", "a.*( x\nab(\nA.*(", { isFixed: true, ignoresCase: true })).toHaveLength(2);
+    expect(lines("É+", "éé\n", { ignoresCase: true })).toEqual(["1:éé"]);
+  });
+
+  it("says where the matches are, and cuts a very long line around the first", () => {
+    expect(search("o", "foo\n")?.lines[0]?.spans).toEqual([
+      [1, 2],
+      [2, 3],
+    ]);
+    expect(search("x*", "axxb")?.lines[0]?.spans).toEqual([[1, 3]]);
+    const [cut] = search("needle", `${"a".repeat(9_000)}needle${"b".repeat(9_000)}`)?.lines ?? [];
+    expect([cut?.isCut, cut?.text.length]).toEqual([true, 4_000]);
+    const [start = 0, end = 0] = cut?.spans[0] ?? [];
+    expect(cut?.text.slice(start, end)).toBe("needle");
+  });
+
+  it("counts all lines, keeps the first, and only says that a binary content matches", () => {
+    expect(search("a", "a\nb\na\na", {}, 2)).toMatchObject({ total: 3, lines: [{ line: 1 }, { line: 3 }] });
+    expect(search("key", "\0\0key")).toEqual({ isBinary: true, lines: [], total: 1 });
+    expect(search("k.y", "\0\0nok-")).toBeUndefined();
+  });
+
+  it.each([
+    ["(a", "unterminated group"],
+    ["[b-a]", "range out of order"],
+    ["*", "nothing to repeat"],
+    ["", "empty"],
+    ["a".repeat(10_001), "too long"],
+  ])("refuses %.10s", (text, reason) => {
+    expect(() => search(text, "x")).toThrow(reason);
+  });
+
+  it("refuses a fixed text with a line break", () => {
+    expect(() => search("a\nb", "x", { isFixed: true })).toThrow("line break");
+  });
+});

@@ -1,0 +1,179 @@
+import { isAscii } from "node:buffer";
+import { ChronicleError } from "../values/errors.ts";
+import { isBinary } from "./text-diff.ts";
+
+/** A pattern for the lines of contents, as data that can be sent to a worker thread. */
+export interface LinePattern {
+  /** A JavaScript regular expression, or, if `isFixed` is set, the text itself. */
+  readonly text: string;
+  readonly isFixed: boolean;
+  readonly ignoresCase: boolean;
+}
+
+/** A line that matches. */
+export interface FoundLine {
+  /** From 1. */
+  readonly line: number;
+  /** The line without its end, or, if it is cut, the part around the first match. */
+  readonly text: string;
+  /** The start and the end (exclusive) of the first matches in `text`, in UTF-16 code units. Empty matches are left out. */
+  readonly spans: readonly (readonly [number, number])[];
+  readonly isCut: boolean;
+}
+
+/** The matches of one content. A binary content has no lines: `total` is 1 if anything in it matches. */
+export interface ContentMatches {
+  readonly isBinary: boolean;
+  /** The first lines that match. */
+  readonly lines: readonly FoundLine[];
+  /** The number of all lines that match; at least 1. */
+  readonly total: number;
+}
+
+/** The maximum length of a pattern, in characters. */
+const MOST_PATTERN = 10_000;
+
+/** The maximum length of the text of a found line, and the length that is kept before the first match, in characters. */
+const MOST_TEXT = 4_000;
+const TEXT_BEFORE = 200;
+
+/** The maximum number of matches of one line that are reported. */
+const MOST_SPANS = 100;
+
+/**
+ * Searches contents line by line. A line ends with LF or CRLF, which are no part of it. Bytes that are not UTF-8 are
+ * replaced before they are compared.
+ */
+export class LineSearch {
+  /** Matches within one line. */
+  readonly #line: RegExp;
+  /**
+   * Finds, in a whole content, the first line that may match. Every line that `#line` matches is found, because the
+   * pattern cannot look beyond the end of a line, and `^` and `$` match at the ends of lines. `undefined` if the pattern
+   * may take long over several lines.
+   */
+  readonly #whole: RegExp | undefined;
+  /** The bytes that every matching content has; `undefined` if the pattern is no plain text. */
+  readonly #literal: Buffer | undefined;
+
+  /** Throws `USAGE` for an invalid pattern. */
+  constructor({ text, isFixed, ignoresCase }: LinePattern) {
+    refuseLength(text);
+    if (isFixed && /[\r\n]/.test(text))
+      throw new ChronicleError("USAGE", "the text has a line break", {
+        hint: "each line is searched by itself: give the text of one line",
+      });
+    const source = isFixed ? text.replaceAll(SPECIAL, String.raw`\$&`) : text;
+    const flags = ignoresCase ? "gi" : "g";
+    this.#line = compiled(text, source, flags);
+    const isPlain = isFixed || PLAIN.test(text);
+    this.#whole = isPlain || staysInLine(text) ? new RegExp(source, `${flags}m`) : undefined;
+    this.#literal = isPlain && !ignoresCase ? Buffer.from(text) : undefined;
+  }
+
+  /** Returns the first `most` lines that match; `undefined` if no line does. */
+  search(content: Uint8Array, most: number): ContentMatches | undefined {
+    const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+    if (this.#literal !== undefined && !bytes.includes(this.#literal)) return undefined;
+    const isOfBytes = isBinary(bytes);
+    const text = bytes.toString(isAscii(bytes) ? "latin1" : "utf8");
+    const lines: FoundLine[] = [];
+    let [total, at, line, counted] = [0, 0, 1, 0];
+    while (at < text.length) {
+      const start = this.#candidate(text, at);
+      if (start === undefined || start >= text.length) break;
+      const end = endOf(text, start);
+      const found = this.#foundIn(text.slice(start, isCarriage(text, start, end) ? end - 1 : end));
+      if (found !== undefined) {
+        if (isOfBytes) return { isBinary: true, lines: [], total: 1 };
+        total += 1;
+        if (lines.length < most) {
+          line += newlines(text, counted, start);
+          counted = start;
+          lines.push({ line, ...found });
+        }
+      }
+      at = end + 1;
+    }
+    return total === 0 ? undefined : { isBinary: false, lines, total };
+  }
+
+  /** Returns the start of the next line that may match, from the line that begins at `at`. */
+  #candidate(text: string, at: number): number | undefined {
+    if (this.#whole === undefined) return at;
+    this.#whole.lastIndex = at;
+    const found = this.#whole.exec(text);
+    if (found === null) return undefined;
+    return found.index === 0 ? 0 : text.lastIndexOf("\n", found.index - 1) + 1;
+  }
+
+  #foundIn(line: string): Omit<FoundLine, "line"> | undefined {
+    this.#line.lastIndex = 0;
+    const first = this.#line.exec(line);
+    if (first === null) return undefined;
+    const isCut = line.length > MOST_TEXT;
+    const from = isCut ? Math.max(0, Math.min(first.index - TEXT_BEFORE, line.length - MOST_TEXT)) : 0;
+    const text = isCut ? line.slice(from, from + MOST_TEXT).toWellFormed() : line;
+    const spans: [number, number][] = [];
+    for (let match: RegExpExecArray | null = first; match !== null; match = this.#line.exec(line)) {
+      const [start, end] = [match.index - from, Math.min(match.index - from + match[0].length, text.length)];
+      if (start >= text.length || spans.length >= MOST_SPANS) break;
+      if (end > start) spans.push([start, end]);
+      // An empty match would be found again.
+      else this.#line.lastIndex = Math.max(this.#line.lastIndex, match.index + 1);
+    }
+    return { text, spans, isCut };
+  }
+}
+
+/** A text without a character that has a meaning in a regular expression. */
+const PLAIN = /^[^\\^$.*+?()[\]{}|\r\n]+$/;
+
+const SPECIAL = /[\\^$.*+?()[\]{}|/]/g;
+
+/** Escapes that match no line end, or only as a part of white space, which is short in nearly every text. */
+const SAFE_ESCAPES = /\\[bBdwsSt1-9.*+?^$|()[\]{}/\\-]/g;
+
+/**
+ * True if the pattern cannot look beyond the end of a line, and does not run over many lines: it has no look-around, no
+ * flags, no negated class and no escape but the usual ones. Returns false if in doubt.
+ */
+function staysInLine(source: string): boolean {
+  const rest = source.replaceAll(SAFE_ESCAPES, "x");
+  return !/\\|\[\^|\(\?(?!:|<[A-Za-z_$])/.test(rest) && !/\p{Cc}/u.test(rest);
+}
+
+function refuseLength(text: string): void {
+  if (text !== "" && text.length <= MOST_PATTERN) return;
+  throw new ChronicleError("USAGE", text === "" ? "the pattern is empty" : "the pattern is too long", {
+    hint: `give a pattern of 1 to ${MOST_PATTERN} characters`,
+  });
+}
+
+function compiled(text: string, source: string, flags: string): RegExp {
+  try {
+    return new RegExp(source, flags);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const reason = error.message.split(": ").at(-1) ?? error.message;
+    throw new ChronicleError("USAGE", `${JSON.stringify(text)} is no valid pattern: ${reason.toLowerCase()}`, {
+      hint: "a pattern is a JavaScript regular expression; with -F (fixed), the text is searched as it is",
+    });
+  }
+}
+
+function endOf(text: string, start: number): number {
+  const end = text.indexOf("\n", start);
+  return end < 0 ? text.length : end;
+}
+
+/** True if the line ends with CRLF. */
+function isCarriage(text: string, start: number, end: number): boolean {
+  return end > start && end < text.length && text.codePointAt(end - 1) === 0x0d;
+}
+
+function newlines(text: string, from: number, to: number): number {
+  let count = 0;
+  for (let at = text.indexOf("\n", from); at >= 0 && at < to; at = text.indexOf("\n", at + 1)) count += 1;
+  return count;
+}

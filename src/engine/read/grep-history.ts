@@ -1,0 +1,93 @@
+import type { BlameOriginShape, GrepMatchShape } from "../../api/file-api.ts";
+import type { ContentMatches, FoundLine } from "../../core/text/line-search.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import type { Context } from "../log/context.ts";
+import type { ContentsFound } from "./grep-contents.ts";
+import { type Asked, type GrepFound, hashOf, matchShape, type Unsearched } from "./grep-match.ts";
+import { changeOrigins, type FoundChange } from "./searched-histories.ts";
+
+/** A matching line, or a matching content as a whole, that successive iterations of a path have. */
+interface Run {
+  readonly from: FoundChange;
+  last: IterationRow;
+  /** As the last iteration has it. */
+  line: FoundLine | undefined;
+  isBinary: boolean;
+  /** The iteration after which it was gone; `undefined` if the path still has it. */
+  until?: FoundChange;
+}
+
+interface HistoriesSearched {
+  readonly histories: ReadonlyMap<WorkspacePath, readonly IterationRow[]>;
+  readonly contents: ContentsFound;
+}
+
+/** Returns each line that some iteration of a path has, with the changes that brought it and removed it, newest first. */
+export async function matchesInHistory(
+  context: Context,
+  { filesOnly, limit }: Asked,
+  { histories, contents }: HistoriesSearched,
+): Promise<GrepFound> {
+  const runs = [...histories.values()].flatMap((rows) => runsOf(rows, contents, filesOnly));
+  runs.sort((a, b) => b.from.row.seq - a.from.row.seq || (a.line?.line ?? 0) - (b.line?.line ?? 0));
+  const unsearched = [...histories.values()].flat().flatMap((row): Unsearched[] => {
+    const reason = contents.of(hashOf(row));
+    return typeof reason === "string" && reason !== "not-kept" ? [{ row, reason }] : [];
+  });
+  return { matches: await shapesOf(context, runs.slice(0, limit)), total: runs.length, unsearched };
+}
+
+/** Stands for a content as a whole. A line has no line end. */
+const WHOLE = "\n";
+
+function runsOf(rows: readonly IterationRow[], contents: ContentsFound, filesOnly: boolean): Run[] {
+  const open = new Map<string, Run>();
+  const closed: Run[] = [];
+  let first: number | undefined;
+  for (const row of rows) {
+    const found = contents.of(hashOf(row));
+    if (typeof found === "string") {
+      first ??= row.iteration;
+      continue;
+    }
+    const change: FoundChange = first === undefined ? { row } : { row, first };
+    first = undefined;
+    const present = linesOf(found, filesOnly);
+    for (const [key, run] of open) {
+      if (present.has(key)) continue;
+      closed.push({ ...run, until: change });
+      open.delete(key);
+    }
+    for (const [key, line] of present) {
+      const run = open.get(key) ?? { from: change, last: row, line, isBinary: false };
+      Object.assign(run, { last: row, line, isBinary: found?.isBinary === true });
+      open.set(key, run);
+    }
+  }
+  return [...closed, ...open.values()];
+}
+
+/** Returns the different lines of a content that match, each once. */
+function linesOf(found: ContentMatches | undefined, filesOnly: boolean): ReadonlyMap<string, FoundLine | undefined> {
+  if (found === undefined) return new Map();
+  if (filesOnly || found.isBinary) return new Map([[WHOLE, undefined]]);
+  return new Map(found.lines.toReversed().map((line) => [line.text, line]));
+}
+
+async function shapesOf(context: Context, runs: readonly Run[]): Promise<GrepMatchShape[]> {
+  const changes = new Map<IterationRow, FoundChange>();
+  for (const { from, until } of runs)
+    for (const one of until === undefined ? [from] : [from, until]) changes.set(one.row, one);
+  const origins = await changeOrigins(context, [...changes.values()]);
+  const originOf = new Map<IterationRow, BlameOriginShape>();
+  for (const [i, row] of [...changes.keys()].entries()) {
+    const origin = origins[i];
+    if (origin !== undefined) originOf.set(row, origin);
+  }
+  return runs.map((run): GrepMatchShape => {
+    const from = originOf.get(run.from.row);
+    const until = run.until === undefined ? null : (originOf.get(run.until.row) ?? null);
+    return { ...matchShape(run.last, run.line, run.isBinary), ...(from === undefined ? {} : { from }), until };
+  });
+}

@@ -1,0 +1,45 @@
+import type { GrepMatchShape, UnsearchedShape } from "../../api/file-api.ts";
+import type { FoundLine, LinePattern } from "../../core/text/line-search.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import { exactPath, shownPath } from "../log/shape.ts";
+
+/** A search, after its options have been checked. */
+export interface Asked {
+  readonly pattern: LinePattern;
+  readonly folders: readonly WorkspacePath[];
+  readonly filesOnly: boolean;
+  readonly limit: number;
+}
+
+/** The matches of a search, and the iterations that it could not search. */
+export interface GrepFound {
+  readonly matches: GrepMatchShape[];
+  readonly total: number;
+  readonly unsearched: readonly Unsearched[];
+}
+
+export interface Unsearched {
+  readonly row: IterationRow;
+  readonly reason: UnsearchedShape["reason"];
+}
+
+/** Returns the hash of a file's content; `undefined` for an empty file, and for what is no file. */
+export function hashOf({ entry }: IterationRow): Hash | undefined {
+  return entry?.kind === "file" && entry.size > 0 ? entry.hash : undefined;
+}
+
+/** Returns a match of a line, or, without a line, of the file as a whole. */
+export function matchShape(row: IterationRow, found: FoundLine | undefined, isBinary = false): GrepMatchShape {
+  return {
+    path: shownPath(row.path),
+    ...exactPath(row.path),
+    iteration: row.iteration,
+    line: found?.line ?? null,
+    text: found?.text ?? "",
+    ...(found?.isCut === true ? { cut: true as const } : {}),
+    spans: found?.spans.map((span) => [...span]) ?? [],
+    ...(isBinary ? { binary: true as const } : {}),
+  };
+}

@@ -1,0 +1,140 @@
+import { Script } from "node:vm";
+import { ChronicleError } from "../core/values/errors.ts";
+import { hashFromBytes, type Hash } from "../core/values/hash.ts";
+import { type ContentMatches, type LinePattern, LineSearch } from "../core/text/line-search.ts";
+import type { BlobPlace, PackRow } from "../storage/blob-index.ts";
+import type { PackReader } from "../storage/files/pack-reader.ts";
+
+// This file has the job of a worker thread that searches contents of packs, or contents that it gets.
+
+export type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
+
+/** Contents in packs, in the order in which they are stored. */
+interface PackedContents {
+  /** The packs whose ids are in `numbers`. */
+  readonly packs: readonly PackRow[];
+  /** The hash of each content, 32 bytes each. */
+  readonly hashes: Uint8Array;
+  /** For each content: id of the pack, offset and length of the block, offset and length in the unpacked block. */
+  readonly numbers: Float64Array;
+}
+
+export interface SearchBatch {
+  readonly pattern: LinePattern;
+  /** The maximum number of lines to return of each content. */
+  readonly mostLines: number;
+  readonly contents: PackedContents | readonly Uint8Array[];
+}
+
+/**
+ * The result of one content: its matches, `none`, `slow` if the pattern took too long, or `unread` if the content could
+ * not be read at its place.
+ */
+export type SearchOutcome = ContentMatches | "none" | "slow" | "unread";
+
+const NUMBERS = 5;
+
+export function toPackedContents(
+  rows: readonly { readonly hash: Hash; readonly place: PackPlace }[],
+  packs: readonly PackRow[],
+): PackedContents {
+  const hashes = new Uint8Array(rows.length * 32);
+  const numbers = new Float64Array(rows.length * NUMBERS);
+  rows.forEach(({ hash, place: { pack, block, blockBytes, at, length } }, i) => {
+    hashes.set(Buffer.from(hash, "hex"), i * 32);
+    numbers.set([pack, block, blockBytes, at, length], i * NUMBERS);
+  });
+  return { packs, hashes, numbers };
+}
+
+/** Reads and searches the contents of a batch. Returns an outcome for each. */
+export function searchBatch(packs: PackReader, { pattern, mostLines, contents }: SearchBatch): SearchOutcome[] {
+  const read = Array.isArray(contents) ? contents : readPacked(packs, contents as PackedContents);
+  return searchInTime(new LineSearch(pattern), read, { mostLines, limitOf: timeLimitOf });
+}
+
+function readPacked(packs: PackReader, { hashes, numbers }: PackedContents): (Uint8Array | undefined)[] {
+  return Array.from({ length: hashes.length / 32 }, (_, row) => {
+    const [pack = 0, block = 0, blockBytes = 0, at = 0, length = 0] = numbers.subarray(
+      row * NUMBERS,
+      (row + 1) * NUMBERS,
+    );
+    const hash = hashFromBytes(hashes.subarray(row * 32, row * 32 + 32));
+    try {
+      return packs.read(hash, { kind: "pack", pack, block, blockBytes, at, length, stored: 0 });
+    } catch (error) {
+      // The caller reads the content itself, and gets the same error unless its cause is gone by then.
+      if (error instanceof ChronicleError) return undefined;
+      throw error;
+    }
+  });
+}
+
+/** The time in ms for which one content may be searched: far more than a search takes whose time is linear. */
+export function timeLimitOf(bytes: number): number {
+  return 1_000 + Math.ceil(bytes / 16_384);
+}
+
+interface InTime {
+  readonly mostLines: number;
+  /** Returns the time in ms for which a content of this size may be searched. */
+  readonly limitOf: (bytes: number) => number;
+}
+
+/**
+ * Searches contents. A pattern whose time grows exponentially with the content is interrupted, and the content is
+ * `slow`. `undefined` stands for a content that could not be read.
+ */
+export function searchInTime(
+  search: LineSearch,
+  contents: readonly (Uint8Array | undefined)[],
+  { mostLines, limitOf }: InTime,
+): SearchOutcome[] {
+  const outcomes: SearchOutcome[] = [];
+  let startedAt = 0;
+  // The limit holds for a whole part of the batch, because each limited call starts a thread of its own.
+  const searchFrom = (from: number, to: number): void => {
+    for (let i = from; i < to; i += 1) {
+      startedAt = performance.now();
+      const content = contents[i];
+      outcomes[i] = content === undefined ? "unread" : (search.search(content, mostLines) ?? "none");
+    }
+  };
+  const limitFrom = (at: number): number => limitOf(contents.slice(at).reduce((sum, one) => sum + lengthOf(one), 0));
+  while (outcomes.length < contents.length) {
+    const from = outcomes.length;
+    if (isInTime(() => searchFrom(from, contents.length), limitFrom(from))) break;
+    const at = outcomes.length;
+    const limit = limitOf(lengthOf(contents[at]));
+    // A content whose search has begun late gets its whole time.
+    const hadTime = performance.now() - startedAt >= limit;
+    if (hadTime || !isInTime(() => searchFrom(at, at + 1), limit)) outcomes[at] = "slow";
+  }
+  return outcomes;
+}
+
+function lengthOf(content: Uint8Array | undefined): number {
+  return content?.length ?? 0;
+}
+
+/** The place of the work that `runner` calls. */
+const HELD = "chronicleSearch";
+let runner: Script | undefined;
+
+/**
+ * Runs `work`; returns false if it was interrupted after `limit` ms. Only the virtual machine can interrupt a regular
+ * expression in its own thread.
+ */
+function isInTime(work: () => void, limit: number): boolean {
+  runner ??= new Script(`globalThis.${HELD}()`);
+  Reflect.set(globalThis, HELD, work);
+  try {
+    runner.runInThisContext({ timeout: limit });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return false;
+    throw error;
+  } finally {
+    Reflect.deleteProperty(globalThis, HELD);
+  }
+}
