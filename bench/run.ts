@@ -28,6 +28,7 @@ import { residentStatus } from "./resident-status.ts";
 import { residentUndo } from "./resident-undo.ts";
 import { restoreInPlace } from "./restore-in-place.ts";
 import { restoreIntoEmpty } from "./restore-into-empty.ts";
+import { searchContents } from "./search-contents.ts";
 import { serveEvents } from "./serve-events.ts";
 import { serveHistory } from "./serve-history.ts";
 import { serveMany } from "./serve-many.ts";
@@ -62,6 +63,7 @@ const BENCHES: readonly Bench[] = [
   serveWrite,
   serveHistory,
   blameLines,
+  searchContents,
   serveEvents,
   serveMany,
   filterSpeed,

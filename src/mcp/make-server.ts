@@ -12,6 +12,7 @@ import type { Tool } from "./tool.ts";
 import { BACK_TOOLS } from "./tools/back-tools.ts";
 import { CONFLICT_TOOLS } from "./tools/conflict-tools.ts";
 import { FILE_TOOLS } from "./tools/file-tools.ts";
+import { LINE_TOOLS } from "./tools/line-tools.ts";
 import { LOOK_TOOLS } from "./tools/look-tools.ts";
 import { STATE_TOOLS } from "./tools/state-tools.ts";
 import { TRANSACTION_TOOLS } from "./tools/transaction-tools.ts";
@@ -42,6 +43,7 @@ const INSTRUCTIONS =
 export const TOOLS: readonly Tool[] = [
   ...LOOK_TOOLS,
   ...FILE_TOOLS,
+  ...LINE_TOOLS,
   ...BACK_TOOLS,
   ...TRANSACTION_TOOLS,
   ...CONFLICT_TOOLS,

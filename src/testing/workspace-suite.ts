@@ -109,6 +109,17 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         ]);
         expect((await ws.textHistory("two", { limit: 1 })).changes).toHaveLength(1);
         expect(await codeOf(ws.textHistory(""))).toBe("USAGE");
+        const { matches } = await ws.grep("^tw.$", { history: true, paths: ["renamed.txt", "blamed.txt"] });
+        expect(
+          matches.map(({ path: at, line, text, from, until }) => [at, line, text, from?.iteration, until?.cause]),
+        ).toEqual([
+          ["renamed.txt", 2, "two", 1, expect.any(String)],
+          ["blamed.txt", 2, "two", 2, expect.any(String)],
+        ]);
+        expect(await ws.grep("tw.", { fixed: true, ignoreCase: true, filesOnly: true, limit: 1 })).toMatchObject({
+          ...{ matches: [], total_matches: 0, complete: true },
+        });
+        expect(await codeOf(ws.grep("("))).toBe("USAGE");
       });
 
       test("a content is written and read in pieces", async () => {

@@ -107,6 +107,8 @@ const LOOKS: readonly (readonly string[])[] = [
   ["blame", "--json", "-L", "1", "a.txt"],
   ["blame", "nosuch"],
   ["log", "-S", "a", "a.txt"],
+  ["grep", "a", "a.txt"],
+  ["grep", "--history", "--json", "a"],
   ["explain", "a.txt", "nosuch"],
   ["cat", "a.txt"],
   ["cat", "a.txt@1", "--json"],

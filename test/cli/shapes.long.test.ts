@@ -120,6 +120,13 @@ describe("shapes that programs rely on", async () => {
     has(list(found["lines"])[0], ["line", "origin", "text"]);
   });
 
+  it("grep", async () => {
+    const found = has(await json("grep", "--history", "."), ["matches", "total_matches", "contents", "bytes"]);
+    has(found, ["complete", "unsearched", "total_unsearched", "notes"]);
+    const [match] = list(found["matches"]);
+    has(match, ["path", "iteration", "line", "text", "spans", "from", "until"]);
+  });
+
   it("verify, head", async () => {
     const verified = has(await json("verify"), ["ok", "events", "blobs", "problems"]);
     expect([verified["ok"], verified["problems"]]).toEqual([true, []]);

@@ -44,6 +44,11 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
     readFile: paths.flatMap((path) => get(`/files/${path}`, `/files/${path}?at=latest`, `/files/${path}?fresh=true`)),
     blame: files.flatMap((path) => get(`/blame?path=${path}`, `/blame?path=${path}&at=baseline`)),
     textHistory: get("/text-history?text=TOKEN", ...files.map((path) => `/text-history?text=O&path=${path}`)),
+    grep: get(
+      "/grep?pattern=TOKEN",
+      "/grep?pattern=O&history=true",
+      ...files.map((path) => `/grep?pattern=O&fixed=true&files_only=true&ignore_case=true&path=${path}`),
+    ),
     putFile: paths.map((path) => ({ path: `${base}/files/${path}`, bytes: "TOKEN=new\n" })),
     makeFolder: [{ path: `${base}/folders/made`, bytes: "" }],
     deleteFile: [{ path: `${base}/files/never` }],

@@ -25,6 +25,27 @@ export function toolsSuite(start: StartMcp): void {
       expect((await mcp.client.call("find_file", { name: "notes.txt" })).data["paths"]).toEqual(["notes.txt"]);
     });
 
+    it("blame and grep say in a few words who wrote a line, and whether it is still there", async () => {
+      await using mcp = await start((project) => project.write("notes.txt", "one\ntwo\n"));
+      mcp.project.write("notes.txt", `one\n${"three\n".repeat(500)}`);
+      await mcp.client.call("take_snapshot");
+      const blamed = await mcp.client.call("blame", { path: "notes.txt", from_line: 1, to_line: 2 });
+      expect(blamed.text).toMatch(/^notes.txt: 2 lines\nby the first recorded state, .*:\n {2}1 {2}one\nby /);
+      expect(blamed.data["lines"]).toMatchObject([{ line: 1, text: "one", by: { kind: "baseline" } }, { line: 2 }]);
+      const gone = await mcp.client.call("grep", { pattern: "t[wx]o", history: true });
+      expect(gone.text).toMatch(
+        /^1 match:\nnotes.txt, iteration 1:2: two\n {2}by the first recorded state, .*; gone: /,
+      );
+      const many = await mcp.client.call("grep", { pattern: "three" });
+      expect(many.text).toMatch(/^500 matches:\n[^]*… and \d+ more: narrow the question/);
+      for (const call of [many, await mcp.client.call("blame", { path: "notes.txt" })])
+        expect(call.text.length).toBeLessThan(1_500);
+      expect((await mcp.client.call("grep", { pattern: "three", max_chars: 20_000 })).text.length).toBeGreaterThan(
+        9_000,
+      );
+      expect((await mcp.client.call("grep", { pattern: "(" })).text).toMatch(/^USAGE: .*unterminated group/);
+    });
+
     it("reads a long content in pieces, never within a character, and bytes in base64", async () => {
       const long = "é".repeat(20_000);
       await using mcp = await start((project) => {

@@ -329,6 +329,8 @@ describe("Truth 21: every answer of the MCP server", () => {
     file_history: [{ path: ".env" }],
     read_version: [{ path: ".env" }, { path: ".env", iteration: 1 }, { path: "id_rsa", offset: 3 }],
     find_file: [{ name: ".env" }],
+    blame: [{ path: ".env" }],
+    grep: [{ pattern: "TOKEN" }, { pattern: "TOKEN", history: true }, { pattern: "T", fixed: true, paths: [".env"] }],
     list_history: [{}],
     list_actions: [{}],
     show_action: [{ action: "none" }],
@@ -395,6 +397,11 @@ describe("Truth 21: every answer of the command line, for an agent", () => {
     blame: [
       ["blame", ".env"],
       ["blame", "id_rsa", "--at", "baseline"],
+    ],
+    grep: [
+      ["grep", "TOKEN"],
+      ["grep", "--history", "TOKEN"],
+      ["grep", "-F", "TOKEN", ".env", "--at", "baseline"],
     ],
     cat: [
       ["cat", ".env"],

@@ -82,7 +82,10 @@ describe("a search of all times", () => {
       "a@4:2:limit = 2 cid@3 eve",
       "a@2:3:limit = 1 ann@1 cid",
     ]);
-    expect(await runs(workspace, "limit", { filesOnly: true })).toEqual(["b@1:null: fay@1 there", "a@4:null: ann@1 eve"]);
+    expect(await runs(workspace, "limit", { filesOnly: true })).toEqual([
+      "b@1:null: fay@1 there",
+      "a@4:null: ann@1 eve",
+    ]);
     expect(await runs(workspace, "limit", { limit: 1, paths: ["a"] })).toEqual(["a@4:1:limit = 1 dan@4 eve"]);
     expect((await workspace.grep("limit", { history: true })).contents).toBe(4);
   });

@@ -1,0 +1,212 @@
+import * as z from "zod";
+import type { BlameOriginShape, GrepMatchShape, UnsearchedShape } from "../../api/file-api.ts";
+import type { Answer } from "../tool-answer.ts";
+import { inWorkspace, moment, path, paths, pathsIn } from "../arguments.ts";
+import { counted, oneLine } from "../one-line.ts";
+import * as output from "../outputs.ts";
+import { defineTool, type Tool } from "../tool.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { optional } from "../../util/optional.ts";
+
+/** The usual and the greatest length of the lines of an answer, in characters. */
+const USUAL_CHARS = 1_200;
+const MOST_CHARS = 20_000;
+
+/** The length of a line of a file, of a name, and of an id in an answer. */
+const LONGEST_LINE = 160;
+const LONGEST_NAME = 40;
+const ID = 8;
+
+const maxChars = z
+  .number()
+  .int()
+  .min(200)
+  .max(MOST_CHARS)
+  .default(USUAL_CHARS)
+  .describe("the maximum length of the listed lines, in characters");
+
+const origin = z.looseObject({ kind: output.text, actor: output.text, time: output.text.nullable() });
+
+/** Who made a change and when, in short. */
+interface Origin {
+  readonly kind: string;
+  readonly actor: string;
+  readonly action?: string;
+  readonly turn?: string;
+  readonly time: string | null;
+}
+
+function originOf({ kind, actor, action, turn, timestamp }: BlameOriginShape): Origin {
+  return {
+    ...{ kind, actor: oneLine(actor, LONGEST_NAME) },
+    ...optional({ action: action?.slice(0, ID), turn: turn?.slice(0, ID) }),
+    time: timestamp === null ? null : new Date(timestamp).toISOString(),
+  };
+}
+
+const NOT_RECORDED: Readonly<Record<string, string>> = {
+  nobody: "nobody that was recorded",
+  baseline: "the first recorded state",
+  unrecorded: "somebody, not recorded yet",
+  earlier: "a change that is no longer kept",
+  between: "one of several changes that are no longer kept",
+};
+
+function originText({ kind, actor, action, turn, time }: Origin): string {
+  const who = NOT_RECORDED[kind] ?? actor;
+  const ids = [action === undefined ? "" : `action ${action}`, turn === undefined ? "" : `turn ${turn}`];
+  return [who, ...ids, time ?? ""].filter((part) => part !== "").join(", ");
+}
+
+/** Returns the first items whose lines have at most `most` characters together; the first item always. */
+function fitting<T>(items: readonly T[], linesOf: (item: T, i: number) => readonly string[], most: number) {
+  const lines: string[] = [];
+  let [room, shown] = [most, 0];
+  for (const [i, item] of items.entries()) {
+    const more = linesOf(item, i);
+    room -= more.reduce((sum, line) => sum + line.length + 1, 0);
+    if (room < 0 && shown > 0) break;
+    addAll(lines, more);
+    shown += 1;
+  }
+  return { lines, items: items.slice(0, shown) };
+}
+
+function restOf(total: number, shown: number): string[] {
+  return total > shown ? [`… and ${total - shown} more: narrow the question, or give a greater max_chars.`] : [];
+}
+
+function actionStep(origins: readonly Origin[]): string[] {
+  const action = origins.find((one) => one.action !== undefined)?.action;
+  return action === undefined ? [] : [`show_action {"id":"${action}","patch":true} shows the whole change.`];
+}
+
+const blame = defineTool({
+  name: "blame",
+  title: "Who wrote each line",
+  description:
+    "Says who wrote each line of a file, with which action, in which turn, and when. Renames are followed. Use it to find out who " +
+    "broke a line, before you undo that action. Give a few lines: the answer is short.",
+  input: z.strictObject({
+    path,
+    from_line: z.number().int().min(1).describe("the first line (default: the first of the file)").optional(),
+    to_line: z.number().int().min(1).describe("the last line (default: the last of the file)").optional(),
+    at: moment.optional(),
+    max_chars: maxChars,
+  }),
+  output: {
+    path: output.path,
+    lines: z.array(z.looseObject({ line: output.count, text: output.text, by: origin })).describe("the first lines"),
+    total_lines: output.count.describe("the number of lines that were asked about"),
+    notes: output.texts,
+  },
+  effect: "reads",
+  hints: { NOT_FOUND: "find_file finds recorded paths by their name, deleted ones included" },
+  run: async (workspace, { path: given, from_line, to_line, at, max_chars: most }): Promise<Answer> => {
+    const asked = optional({ at, fromLine: from_line, toLine: to_line });
+    const found = await workspace.blame(inWorkspace(workspace, given), asked);
+    const origins = found.origins.map(originOf);
+    const all = found.lines.flatMap(({ line, origin: from, text }) => {
+      const by = origins[from];
+      return by === undefined ? [] : [{ line, text: oneLine(text, LONGEST_LINE), by }];
+    });
+    const linesOf = ({ line, text, by }: (typeof all)[number], i: number): string[] => [
+      ...(all[i - 1]?.by === by ? [] : [`by ${originText(by)}:`]),
+      `  ${line}  ${text}`,
+    ];
+    const { lines, items } = fitting(all, linesOf, most);
+    const notes = found.notes.map((note) => oneLine(note));
+    return {
+      summary: `${oneLine(found.path)}: ${counted(all.length, "line")}${found.deleted === true ? " (the file is deleted)" : ""}`,
+      lines: [...lines, ...restOf(all.length, items.length), ...notes],
+      next: actionStep(items.map(({ by }) => by)),
+      data: { path: found.path, lines: items, total_lines: all.length, notes },
+    };
+  },
+});
+
+const grep = defineTool({
+  name: "grep",
+  title: "Search recorded contents",
+  description:
+    "Finds the lines that match a JavaScript regular expression, in the last recorded state or at a moment. With `history`, it searches " +
+    "everything that was ever recorded, also deleted files, and says who brought each line and whether it is still there. Use it to find " +
+    "lost text, or who added or removed something. Secrets are not searched.",
+  input: z.strictObject({
+    pattern: z.string().min(1).max(10_000).describe("a regular expression, or with `fixed` a text"),
+    paths: paths.optional(),
+    history: z.boolean().default(false).describe("search all recorded contents of any time"),
+    at: moment.optional(),
+    ignore_case: z.boolean().default(false).describe("treat upper and lower case alike"),
+    fixed: z.boolean().default(false).describe("search the pattern as it is"),
+    files_only: z.boolean().default(false).describe("name each file once, without its lines"),
+    max_chars: maxChars,
+  }),
+  output: {
+    matches: z
+      .array(z.looseObject({ path: output.path, line: output.count.nullable(), text: output.text }))
+      .describe("the first matches"),
+    total_matches: output.count,
+    complete: output.flag,
+    unsearched: z.array(z.looseObject({ path: output.path, reason: output.text })),
+    notes: output.texts,
+  },
+  effect: "reads",
+  hints: { NOT_FOUND: "find_file finds recorded paths by their name, deleted ones included" },
+  run: async (workspace, { pattern, paths: given, at, max_chars: most, ...how }): Promise<Answer> => {
+    const { history, fixed, ignore_case: ignoreCase, files_only: filesOnly } = how;
+    const options = { history, fixed, ignoreCase, filesOnly, limit: most, ...optional({ at }) };
+    const found = await workspace.grep(pattern, { ...options, ...pathsIn(workspace, given) });
+    const all = found.matches.map(shownMatch);
+    const { lines, items } = fitting(all, matchLines, most);
+    const notes = found.notes.map((note) => oneLine(note));
+    const unsearched = found.unsearched.slice(0, MOST_UNSEARCHED);
+    const total = found.total_matches;
+    return {
+      summary: total === 0 ? "Nothing matches." : `${counted(total, "match").replace(/hs$/, "hes")}:`,
+      lines: [
+        ...lines,
+        ...restOf(total, items.length),
+        ...unsearchedLines(unsearched, found.total_unsearched),
+        ...notes,
+      ],
+      next: actionStep(items.flatMap(({ from }) => from ?? [])),
+      data: { matches: items, total_matches: total, complete: found.complete, unsearched, notes },
+    };
+  },
+});
+
+const MOST_UNSEARCHED = 5;
+
+function unsearchedLines(unsearched: readonly UnsearchedShape[], total: number): string[] {
+  if (total === 0) return [];
+  const named = unsearched.map((one) => `${oneLine(one.path, LONGEST_LINE)} (${one.reason})`);
+  const rest = total - named.length;
+  return [`The answer is not complete. Not searched: ${named.join(", ")}${rest > 0 ? `, and ${rest} more` : ""}`];
+}
+
+/** A match, in short. `from` and `until` are present for a search of the history. */
+interface ShownMatch {
+  readonly path: string;
+  readonly iteration: number;
+  readonly line: number | null;
+  readonly text: string;
+  readonly from?: Origin;
+  readonly until?: Origin | null;
+}
+
+function shownMatch({ path: at, iteration, line, text, from, until }: GrepMatchShape): ShownMatch {
+  const ends = until === undefined ? {} : { until: until === null ? null : originOf(until) };
+  const begins = from === undefined ? {} : { from: originOf(from) };
+  return { path: at, iteration, line, text: oneLine(text, LONGEST_LINE), ...begins, ...ends };
+}
+
+function matchLines({ path: at, iteration, line, text, from, until }: ShownMatch): string[] {
+  const name = `${oneLine(at)}${from === undefined ? "" : `, iteration ${iteration}`}`;
+  const found = line === null ? name : `${name}:${line}: ${text}`;
+  if (from === undefined) return [found];
+  const end = until === undefined || until === null ? "still there" : `gone: ${originText(until)}`;
+  return [found, `  by ${originText(from)}; ${end}`];
+}
+
+export const LINE_TOOLS: readonly Tool[] = [blame, grep];
