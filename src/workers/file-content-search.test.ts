@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import { HostedProject } from "../../test/helpers/hosted-project.ts";
+import { Project } from "../../test/helpers/project.ts";
+import type { LinePattern } from "../core/text/line-search.ts";
+import { LineSearch } from "../core/text/line-search.ts";
+import { searchInTime } from "./search-job.ts";
+
+const pattern = (text: string): LinePattern => ({ text, isFixed: false, ignoresCase: false });
+
+it("threads find in many contents, in packs and in files of their own, what is there", async () => {
+  await using project = new Project();
+  for (let i = 0; i < 700; i += 1) project.write(`many/${i}.txt`, `first\nvalue ${i}\n`);
+  project.write("large.txt", `${"filler of a large file\n".repeat(500_000)}value 77 in the large file\n`);
+  project.write("image", `\0${"x".repeat(100)} value 77`);
+  const workspace = await project.init();
+  const found = await workspace.grep("^val.e \\d*77\\b");
+  expect(found.matches.map(({ path, line, text }) => [path, line, text])).toEqual([
+    ["large.txt", 500_001, "value 77 in the large file"],
+    ["many/177.txt", 2, "value 177"],
+    ["many/277.txt", 2, "value 277"],
+    ["many/377.txt", 2, "value 377"],
+    ["many/477.txt", 2, "value 477"],
+    ["many/577.txt", 2, "value 577"],
+    ["many/677.txt", 2, "value 677"],
+    ["many/77.txt", 2, "value 77"],
+  ]);
+  expect(found).toMatchObject({ contents: 702, complete: true });
+  const first = await workspace.grep("first", { limit: 3, history: true });
+  expect([first.matches.length, first.total_matches]).toEqual([3, 700]);
+});
+
+it("a content is slow only if it alone takes too long, wherever it stands in a batch", () => {
+  const evil = Buffer.from(`${"a".repeat(60)}b`);
+  const [good, other] = [Buffer.from("aaa"), Buffer.from("b")];
+  const limitOf = (): number => 150;
+  const search = new LineSearch(pattern("^(a+)+$"));
+  const outcomes = searchInTime(search, [good, evil, undefined, other, evil, good], { mostLines: 9, limitOf });
+  expect(outcomes.map((one) => (typeof one === "string" ? one : one.lines[0]?.text))).toEqual([
+    "aaa",
+    "slow",
+    "unread",
+    "none",
+    "slow",
+    "aaa",
+  ]);
+});
+
+it("the process answers others while a pattern takes too long", async () => {
+  await using project = new HostedProject();
+  const workspace = await project.create();
+  await workspace.putFile("evil", Buffer.from(`${"a".repeat(60)}b`), { actor: "ann" });
+  let ticks = 0;
+  const timer = setInterval(() => (ticks += 1), 5);
+  const { complete } = await workspace.grep("^(a+)+$");
+  clearInterval(timer);
+  // The search takes more than a second, in which a blocked process would count nothing.
+  expect([complete, ticks > 20]).toEqual([false, true]);
+});
