@@ -169,7 +169,7 @@ async function transcript(box: Sandbox, env: Readonly<Record<string, string>>): 
   }
   return box.transcript
     .replace(/(?<=rolled back |committed )[0-9a-f]{8}/g, "<id>")
-    .replace(/\b[0-9a-f]{8}(?= {2}human {2})/g, "<id>")
+    .replace(/\b[0-9a-f]{8}(?= {2}human {2}| human\b)/g, "<id>")
     .replace(/(?<=signed head at seq )\d+/g, "<seq>")
     .replace(/(?<=freed )[\d.]+ [KMG]?i?B/g, "<size>")
     .replace(/^(contents|logs|indexes|other|total) +[\d.]+ [KMG]?i?B/gm, "$1 <size>")
