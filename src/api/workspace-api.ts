@@ -101,6 +101,15 @@ export interface UndoOptions extends ProgressOptions, Selection {
    * operation that was undone.
    */
   readonly operation?: string;
+  /**
+   * Only for an undo: the first line of `file`, counted from 1 in its present content. Then only the hunks of the work
+   * at the lines from this one to `toLine` are undone. A hunk that touches these lines is undone whole, and a deletion
+   * if a line before or after its gap is among them. With `file` alone, the work is that of `operation`. The answer then
+   * has the patch of the change. Throws `NOT_FOUND` if the work has no hunk there, and `REFUSED` if the path is no text.
+   */
+  readonly fromLine?: number;
+  /** The last line (default: `fromLine`). */
+  readonly toLine?: number;
   /** True to change nothing, and return the effect of the undo or redo (default: false). */
   readonly dryRun?: boolean;
   /**

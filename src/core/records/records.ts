@@ -102,6 +102,16 @@ export interface SessionRecord {
 }
 
 /**
+ * A path of which an undo of selected work undoes only some hunks. The event that the undo writes to the path tells
+ * which hunks these are.
+ */
+export interface UndonePart {
+  readonly path: WorkspacePath;
+  /** The events at the path whose changes are undone in part. They are not in the undo's `took`. */
+  readonly took: SeqRanges;
+}
+
+/**
  * `intent:<id>`: an operation that changes files. The record is written as `open` before the first file is changed, and
  * is written again as `done` or `abandoned` when the operation ends. A crash can leave an intent open. A later change
  * of the workspace then closes the intent. That change first finishes the operation. An incomplete write to a hosted
@@ -171,6 +181,8 @@ export interface IntentRecord {
    * undone, even if `took` has them. The list is complete once the intent is closed.
    */
   readonly left?: readonly WorkspacePath[];
+  /** Only for an undo of selected work: the paths of which it undoes only some hunks (see `UndonePart`). */
+  readonly parts?: readonly UndonePart[];
   /**
    * Only for a write: the session, the action and the transaction that own the write, as in the write's file records
    * (see `FileRecord`). Each field is omitted if there is no such owner.
@@ -373,7 +385,7 @@ export function decodeSession(body: RecordBody): SessionRecord {
 }
 
 export function encodeIntent(record: IntentRecord): RecordBody {
-  const { fromSeq, left, conflicts, changes, replica, proposals, aside, git, stayed, keptAt, keepMtime, ...rest } =
+  const { fromSeq, left, parts, conflicts, changes, replica, proposals, aside, git, stayed, keptAt, keepMtime, ...rest } =
     record;
   return {
     ...rest,
@@ -389,6 +401,7 @@ export function encodeIntent(record: IntentRecord): RecordBody {
     ...(replica === undefined ? {} : { replica: encodeReplica(replica) }),
     ...(proposals === undefined ? {} : { proposals: proposals.map(encodePath) }),
     ...(left === undefined ? {} : { left: left.map(encodePath) }),
+    ...(parts === undefined ? {} : { parts: parts.map(({ path, took }) => ({ ...encodePath(path), took })) }),
     ...(conflicts === undefined
       ? {}
       : { conflicts: conflicts.map(({ id, record: one }) => ({ id, record: encodeConflict(one) })) }),
@@ -483,8 +496,13 @@ function decodeWrite(body: RecordBody): OfWrite {
 
 type Selective = Pick<
   IntentRecord,
-  "selection" | "takes" | "passes" | "took" | "met" | "left" | "contents" | "conflicts"
+  "selection" | "takes" | "passes" | "took" | "met" | "left" | "parts" | "contents" | "conflicts"
 >;
+
+function decodePart(item: Json): UndonePart {
+  const one = object(item, "a path that was undone in part");
+  return { path: decodePath(one), took: decodeRanges(one["took"] ?? null) };
+}
 
 function decodeSelective(body: RecordBody): Selective {
   const selection = optionalText(body, "selection");
@@ -497,6 +515,7 @@ function decodeSelective(body: RecordBody): Selective {
     ...(body["left"] === undefined
       ? {}
       : { left: list(body, "left").map((one) => decodePath(object(one, "a path left alone"))) }),
+    ...(body["parts"] === undefined ? {} : { parts: list(body, "parts").map(decodePart) }),
     ...(body["contents"] === undefined ? {} : { contents: texts(body, "contents").map(parseHash) }),
     ...(body["conflicts"] === undefined
       ? {}

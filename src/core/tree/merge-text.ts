@@ -60,8 +60,8 @@ export function mergeText({ base, ours, theirs }: TextSides, prefer: "ours" | "t
   return { content: Buffer.from(merged.join("")), conflicts };
 }
 
-/** Replaces lines `start` to `end` (exclusive) of the base by `lines`. */
-interface Edit {
+/** Replaces lines `start` to `end` (exclusive, counted from 0) of the base by `lines`. */
+export interface Edit {
   readonly start: number;
   readonly end: number;
   readonly lines: readonly string[];
@@ -106,7 +106,8 @@ function append(to: string[], lines: readonly string[]): void {
   for (const line of lines) to.push(line);
 }
 
-function editsOf(base: readonly string[], side: readonly string[]): Edit[] {
+/** Returns the edits that lead from the base to the side, in order. Between two edits, at least one line is kept. */
+export function editsOf(base: readonly string[], side: readonly string[]): Edit[] {
   const shorter = Math.min(base.length, side.length);
   let head = 0;
   while (head < shorter && base[head] === side[head]) head += 1;
@@ -135,7 +136,8 @@ function editsOf(base: readonly string[], side: readonly string[]): Edit[] {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function linesOf(bytes: Uint8Array): readonly string[] | undefined {
+/** Returns the lines with their ends; `undefined` if the bytes are not text that can be merged. */
+export function linesOf(bytes: Uint8Array): readonly string[] | undefined {
   if (bytes.length > MAX_MERGE_BYTES || bytes.includes(0)) return undefined;
   try {
     return utf8.decode(bytes).match(/[^\n]*\n|[^\n]+$/g) ?? [];

@@ -57,7 +57,7 @@ export interface Operation {
   /** The operation that an undo or redo concerns. */
   readonly target?: string;
   /** The selection of an undo by selection, and the work that it undoes. */
-  readonly selective?: Pick<IntentRecord, "selection" | "takes" | "passes" | "took" | "met" | "left">;
+  readonly selective?: Pick<IntentRecord, "selection" | "takes" | "passes" | "took" | "met" | "left" | "parts">;
   /** The paths that the undo of a whole operation leaves alone. */
   readonly left?: readonly WorkspacePath[];
   /** The paths that the plan leaves alone, with reasons. */

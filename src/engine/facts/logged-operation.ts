@@ -1,4 +1,5 @@
 import type { OperationShape } from "../../api/shapes.ts";
+import type { UndonePart } from "../../core/records/records.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { SeqRanges } from "../../core/values/seq-ranges.ts";
 
@@ -77,6 +78,8 @@ export interface Selective {
   readonly named: ReadonlySet<WorkspacePath>;
   /** Paths that were left alone. Their events are not undone. */
   readonly left: readonly WorkspacePath[];
+  /** The paths of which the undo undid only some hunks. */
+  readonly parts: readonly UndonePart[];
   /** Set if the undo changed no file and undid nothing, because everything was in conflict or was left alone. */
   readonly isNothing?: true;
 }

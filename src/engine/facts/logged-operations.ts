@@ -22,7 +22,7 @@ function selectiveOf(
   intent: IntentRecord,
   conflicts: readonly ConflictRecord[],
 ): Pick<LoggedOperation, "selective" | "left"> {
-  const { selection, takes = [], passes = [], took = [], met = [], left = [] } = intent;
+  const { selection, takes = [], passes = [], took = [], met = [], left = [], parts = [] } = intent;
   if (selection === undefined) return left.length === 0 ? {} : { left };
   const settled = new Set(conflicts.filter(isForUndo).map((one) => one.path));
   const isNamed = (one: ConflictRecord): boolean => one.state === "open" || one.settled === "current";
@@ -40,7 +40,7 @@ function selectiveOf(
     ids.takes.length + settled.size === 0 &&
     (took.length === 0 || left.length > 0);
   return {
-    selective: { selection, ...ids, took, met, settled, named, left, ...(isNothing ? { isNothing } : {}) },
+    selective: { selection, ...ids, took, met, settled, named, left, parts, ...(isNothing ? { isNothing } : {}) },
   };
 }
 

@@ -59,6 +59,8 @@ export interface OwnEvents {
   readonly between?: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
   /** The sessions, actions, transactions and intents that the events name, and the keepers of the work. */
   readonly ids: ReadonlySet<string>;
+  /** By path, what is left of own events of which an undo has undone only some hunks (see `left-of-hunks.ts`). */
+  readonly rests?: ReadonlyMap<WorkspacePath, readonly Rest[]>;
   /**
    * The id of an operation, if the events are all that is left of it. If so, an undo of the events undoes the
    * operation, even if no event is left.
@@ -66,6 +68,15 @@ export interface OwnEvents {
   readonly operation?: string | undefined;
   /** Own changes on disk that a dry run does not record, with the actions that own them. */
   readonly pending?: readonly PendingChange[];
+}
+
+/** The change that is left of some own events of a path, after an undo of some of their hunks. */
+export interface Rest extends Group {
+  readonly seqs: ReadonlySet<number>;
+  /** The event with which the undo wrote the path. The change counts as made right before it. */
+  readonly at: number;
+  /** The content of `before`, which no event names. */
+  readonly made?: Buffer;
 }
 
 /** Returns the events of some work, without those for which `without` is true. */
@@ -157,6 +168,8 @@ export interface PathGroups {
   readonly apart?: readonly Group[];
   readonly last: IterationRow | undefined;
   readonly first: FirstEvent;
+  /** Contents of states in `groups` that no event names. */
+  readonly made?: readonly Buffer[];
 }
 
 /**
@@ -165,7 +178,10 @@ export interface PathGroups {
  */
 export async function groupsOf(
   context: Context,
-  { byPath, firsts, between, pending = [] }: Pick<OwnEvents, "byPath" | "firsts" | "between" | "pending">,
+  { byPath, firsts, between, rests, pending = [] }: Pick<
+    OwnEvents,
+    "byPath" | "firsts" | "between" | "rests" | "pending"
+  >,
 ): Promise<PathGroups[]> {
   const unrecorded = new Map(pending.map((change) => [change.path, change]));
   const paths = new Set([...byPath.keys(), ...unrecorded.keys()]);
@@ -181,10 +197,13 @@ export async function groupsOf(
       own.add(UNRECORDED);
     }
     const first = firsts.get(path) ?? { seq: UNRECORDED, action: next?.action, isWritten: false };
-    const groups = groupRows(states, own);
-    const joined = cancelled.size === 0 ? groups : groupRows(states, new Set([...own, ...cancelled]));
+    const left = rests?.get(path) ?? [];
+    for (const { seqs } of left) for (const seq of seqs) own.delete(seq);
+    const groups = groupRows(states, own, left);
+    const joined = cancelled.size === 0 ? groups : groupRows(states, new Set([...own, ...cancelled]), left);
     const apart = joined.length < groups.length ? { apart: groups } : {};
-    found.push({ path, groups: joined, ...apart, last: rows.at(-1), first });
+    const made = left.flatMap((one) => one.made ?? []);
+    found.push({ path, groups: joined, ...apart, last: rows.at(-1), first, ...(made.length === 0 ? {} : { made }) });
   }
   return found;
 }
@@ -192,19 +211,24 @@ export async function groupsOf(
 /** The seq that stands for a pending change, which has no event. It is later than every event. */
 const UNRECORDED = Number.MAX_SAFE_INTEGER;
 
-function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: ReadonlySet<number>): Group[] {
-  const groups: { before: Entry | undefined; after: Entry | undefined }[] = [];
+function groupRows(
+  rows: readonly Pick<IterationRow, "seq" | "entry">[],
+  own: ReadonlySet<number>,
+  rests: readonly Rest[],
+): Group[] {
+  const groups: { before: Entry | undefined; after: Entry | undefined; at: number }[] = [];
   let isContinued = false;
   let before: Entry | undefined;
   for (const { seq, entry } of rows) {
     const isOwn = own.has(seq);
     const last = groups.at(-1);
-    if (isOwn && isContinued && last !== undefined) last.after = entry;
-    else if (isOwn) groups.push({ before, after: entry });
+    if (isOwn && isContinued && last !== undefined) Object.assign(last, { after: entry, at: seq });
+    else if (isOwn) groups.push({ before, after: entry, at: seq });
     isContinued = isOwn;
     before = entry;
   }
-  return groups;
+  const all = rests.length === 0 ? groups : [...groups, ...rests].sort((a, b) => a.at - b.at);
+  return all.map(({ before: from, after }) => ({ before: from, after }));
 }
 
 /**

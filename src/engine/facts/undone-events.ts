@@ -1,6 +1,6 @@
 import type { FileRecord } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { holdsSeq } from "../../core/values/seq-ranges.ts";
+import { holdsSeq, type SeqRanges } from "../../core/values/seq-ranges.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
@@ -30,6 +30,13 @@ export interface UndoneEvents {
    * and no later undo reversed it. Unlike `by`, this includes paths where the undo met a conflict.
    */
   readonly isInForceAt: (undo: string, path: WorkspacePath) => boolean;
+  /** Returns the undos in force that undid only some hunks of the path, the newest first. */
+  readonly partsAt: (path: WorkspacePath) => readonly HunkUndo[];
+}
+
+/** An undo of some hunks of a path: its span, and the events whose changes it undid in part. */
+export interface HunkUndo extends SeqSpan {
+  readonly took: SeqRanges;
 }
 
 /** An undo with its own span, and the paths at which it is in force. */
@@ -109,7 +116,14 @@ export function undoneBy(
       const undo = parts.get(id);
       return undo !== undefined && isInForceAt(undo, path);
     },
+    partsAt: (path) => ofWork.flatMap((undo) => partOf(undo, path)),
   };
+}
+
+function partOf(undo: PartUndo, path: WorkspacePath): HunkUndo[] {
+  const part = undo.selective.parts.find((one) => one.path === path);
+  const { fromSeq, toSeq } = undo.own;
+  return part === undefined || !isInForceAt(undo, path) ? [] : [{ fromSeq, toSeq, took: part.took }];
 }
 
 /** Returns the undo or redo without its reversals after event `upTo`. */

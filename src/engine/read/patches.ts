@@ -30,9 +30,12 @@ export class Patches {
   #bytes = MOST_PATCH_BYTES;
   #readable = MOST_READ_BYTES;
   #isFull = false;
+  readonly #made: Uint8Array | undefined;
 
-  constructor(context: Context) {
+  /** `made`: a content that may be in no store yet. */
+  constructor(context: Context, made?: Uint8Array) {
     this.#context = context;
+    this.#made = made;
   }
 
   /**
@@ -67,7 +70,8 @@ export class Patches {
 
   async #compared(change: Change): Promise<PatchPart> {
     const old = await contentOf(this.#context, change.before);
-    const fresh = await contentOf(this.#context, change.after);
+    const isMade = this.#made !== undefined && change.after?.hash === sha256(this.#made);
+    const fresh = isMade ? this.#made : await contentOf(this.#context, change.after);
     const sides = { ...sidesOf(change), budget: this.#budget };
     // Git represents the change from a file to a link as a deletion and a creation.
     if (old === undefined || fresh === undefined || change.before?.kind === change.after?.kind)

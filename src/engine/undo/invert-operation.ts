@@ -1,15 +1,19 @@
 import { quoteCommand } from "../../core/shell/quote-command.ts";
-import type { OperationShape, UndoShape } from "../../api/shapes.ts";
+import type { ChangeShape, OperationShape, UndoShape } from "../../api/shapes.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
+import type { UndonePart } from "../../core/records/records.ts";
 import { rangesOf } from "../../core/values/seq-ranges.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { changedShape, type FilePlan, type FileReport, type Present } from "../capture/change-files.ts";
 import type { Context } from "../log/context.ts";
+import { changeShape } from "../log/shape.ts";
+import { Patches } from "../read/patches.ts";
 import { unmergedShape } from "./conflicts.ts";
 import { editedAmong, editedSince, type OtherWay } from "./edited-since.ts";
 import type { Unmerged } from "../capture/fit-folders.ts";
-import { invertWork, type InversePlan } from "./invert-work.ts";
+import { invertWork, type InversePlan, type Planning } from "./invert-work.ts";
+import { type LinesOf, nothingThere, withoutLines } from "./only-lines.ts";
 import { claimsOf, groupsOf, type OwnEvents, type PathGroups, withoutPaths } from "../facts/own-work.ts";
 import { refuseGone } from "../capture/paths-gone.ts";
 import type { SkippedPath } from "../capture/seen-absent.ts";
@@ -48,6 +52,10 @@ export interface Inversion {
   readonly operation: OperationShape | null;
   /** The number of operations, if the answer names it. */
   readonly pieces?: number;
+  /** Set if only the hunks at these lines of one file are undone. `path`: the file. */
+  readonly lines?: LinesOf & { readonly path: WorkspacePath };
+  /** Paths of which an earlier undo of the same work has undone only some hunks, as its record has them. */
+  readonly parts?: readonly UndonePart[];
 }
 
 export interface InversionOptions {
@@ -72,10 +80,12 @@ export async function planInversion(
   const groups = await groupsOf(context, inReach(work));
   const edited = exact === undefined || present.force ? [] : editedAmong(groups, present.unrecorded);
   if (exact !== undefined && edited.length > 0) throw editedSince(edited, { ...exact, merges: true });
+  const { lines } = work;
+  if (lines !== undefined) refuseOtherPaths(groups, lines);
   const { back } = work.own;
   const inverse = present.dryRun
-    ? await invertWork(context, groups, { ...present, back })
-    : await withoutMissingBases(context, await keptPlan(context, groups, back));
+    ? await invertWork(context, groups, { ...present, back, lines })
+    : await withoutMissingBases(context, await keptPlan(context, groups, { back, lines }));
   const plan = leaving(inverse, how.left);
   if (!present.force) refuseGone(plan.skipped);
   const isEmpty = plan.changes.length + plan.unmerged.length === 0;
@@ -102,8 +112,17 @@ export async function planInversion(
       const stays = new Set(plan.skipped.map((one) => one.path));
       return [...met, ...work.withdraws.filter((one) => !stays.has(one.record.path)).map(withdrawn)];
     },
-    report: (done) => shapeOf(work, how, { plan, met, done }),
+    report: async (done) => {
+      const shape = shapeOf(work, how, { plan, met, done });
+      return work.lines === undefined ? shape : withPatches(context, shape, { plan, done });
+    },
   };
+}
+
+function refuseOtherPaths(groups: readonly PathGroups[], lines: NonNullable<Inversion["lines"]>): void {
+  if (groups.length === 0) throw nothingThere(lines.path, lines, []);
+  if (groups.some(({ path }) => path !== lines.path))
+    throw withoutLines(lines.path, "it is a folder, or a database of several files");
 }
 
 function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
@@ -137,9 +156,9 @@ function inReach({ own, leaves }: Inversion): OwnEvents {
 async function keptPlan(
   context: Context,
   groups: readonly PathGroups[],
-  back: OwnEvents["back"],
+  how: Pick<Planning, "back" | "lines">,
 ): Promise<InversePlan> {
-  return withBatch(context.blobs, (batch) => invertWork(context, groups, { unrecorded: [], batch, back }));
+  return withBatch(context.blobs, (batch) => invertWork(context, groups, { ...how, unrecorded: [], batch }));
 }
 
 /**
@@ -161,11 +180,15 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
  * - `took` has the undone events, and the events of paths in `leaves`. Events of other skipped paths are left out.
  * - `met` has the events whose changes did not merge, so that they can be undone later.
  * - `left` names the paths in `leaves`.
+ * - `parts` has the events of paths of which only some hunks are undone. No other field has them.
  */
-async function aboutOf(context: Context, { about, label, own, leaves = new Map() }: Inversion, plan: InversePlan) {
+async function aboutOf(context: Context, work: Inversion, plan: InversePlan) {
+  const { about, label, leaves = new Map() } = work;
   if ("target" in about) return { target: about.target };
+  const parts = partsOf(work, plan);
+  const own = parts.length === 0 ? work.own : withoutPaths(work.own, new Set(parts.map(({ path }) => path)));
   const left = new Set(plan.skipped.map((one) => one.path).filter((path) => !leaves.has(path)));
-  const met = new Set(plan.unmerged.map((one) => one.path));
+  const met = new Set(plan.unmerged.map((one) => one.path).filter((path) => own.byPath.has(path)));
   const seqsOf = (isMeant: (path: WorkspacePath) => boolean): number[] =>
     [...own.byPath].flatMap(([path, events]) => (!left.has(path) && isMeant(path) ? [...events] : []));
   const all = await about.takesOf(own);
@@ -180,8 +203,17 @@ async function aboutOf(context: Context, { about, label, own, leaves = new Map()
       took: rangesOf(seqsOf((path) => !met.has(path))),
       ...(met.size === 0 ? {} : { met: rangesOf(seqsOf((path) => met.has(path))) }),
       ...(leaves.size === 0 ? {} : { left: [...leaves.keys()] }),
+      ...(parts.length === 0 ? {} : { parts }),
     },
   };
+}
+
+/** Returns the paths of which the undo undoes only some hunks, with the events whose hunks these are. */
+function partsOf({ own, lines, parts = [] }: Inversion, { isPart, skipped }: InversePlan): readonly UndonePart[] {
+  const stays = new Set(skipped.map(({ path }) => path));
+  if (lines === undefined) return parts.filter(({ path }) => !stays.has(path));
+  if (isPart !== true || stays.has(lines.path)) return [];
+  return [...own.byPath].map(([path, seqs]) => ({ path, took: rangesOf(seqs) }));
 }
 
 /** Returns the paths at which an own event recorded a file or link, or deleted anything. */
@@ -230,6 +262,18 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
     nothing: isNothing && done.aside.applied.length + done.skipped.length === 0 ? work.nothing : undefined,
     unmerged: (dryRun ? would : met).filter((one) => !left.has(one.record.path)).map(unmergedShape),
   });
+}
+
+/** Adds the patches of the changes, which show exactly the hunks that are undone. */
+async function withPatches(
+  context: Context,
+  shape: UndoShape,
+  { plan, done }: Pick<Result, "plan" | "done">,
+): Promise<UndoShape> {
+  const patches = new Patches(context, plan.made);
+  const changes: ChangeShape[] = [];
+  for (const change of done.changes) changes.push({ ...changeShape(change), ...(await patches.ofKept(change)) });
+  return { ...shape, changes };
 }
 
 /** The parts of the answer to an undo or redo that do not follow from the changes. */

@@ -23,6 +23,7 @@ import type { Group, PathGroups } from "../facts/own-work.ts";
 import { PathsGone } from "../capture/paths-gone.ts";
 import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "../capture/seen-absent.ts";
 import { optional } from "../../util/optional.ts";
+import { type LinesOf, onlyLines, type PickedLines } from "./only-lines.ts";
 
 export interface InversePlan {
   readonly changes: readonly Change[];
@@ -33,6 +34,10 @@ export interface InversePlan {
   readonly without: readonly SkippedPath[];
   /** Hashes of merged contents, which no event names yet. */
   readonly contents: readonly Hash[];
+  /** For an undo of lines: true if other hunks of the work, or its change of the mode, are left. */
+  readonly isPart?: boolean;
+  /** For an undo of lines: the content that the path gets. */
+  readonly made?: Buffer;
 }
 
 export interface Planning {
@@ -45,6 +50,8 @@ export interface Planning {
    * without a single beginning, such as the work of an actor.
    */
   readonly back?: number | undefined;
+  /** Set if only the hunks at these lines are undone. */
+  readonly lines?: LinesOf | undefined;
 }
 
 /**
@@ -70,13 +77,18 @@ export async function invertWork(
     paths.map(({ path }) => path),
   );
   const unseen: SkippedPath[] = [];
+  let part: PickedLines | undefined;
   for (const one of paths) {
     const { path, last, first } = one;
     const seen = pending.get(path);
     const present = seen === undefined ? last?.entry : seen.after;
     targets.set(path, { present, target: present });
-    const way = await gone.unlessGivenUp(path, () => wayBack(new Merger(context), one, present));
-    if (way === undefined) continue;
+    const whole = await gone.unlessGivenUp(path, () => wayBack(new Merger(context, one.made), one, present));
+    if (whole === undefined) continue;
+    const picked =
+      planning.lines === undefined ? undefined : await onlyLines(context, { path, present, ...whole }, planning.lines);
+    if (picked !== undefined) part = picked;
+    const way = picked ?? whole;
     const { kept, wanted, made } = way;
     const isGoing = kept.entry === undefined || wanted === undefined;
     const asked = { path, before: present, after: isGoing ? undefined : kept.entry };
@@ -102,6 +114,7 @@ export async function invertWork(
     skipped: [...skipped, ...neverSet(changes), ...stayed],
     without: madeWithout(changes),
     contents,
+    ...(part === undefined ? {} : { isPart: part.isPart, made: part.content }),
   };
 }
 
@@ -188,7 +201,7 @@ function isAsWas(now: Entry | undefined, then: Entry | undefined): boolean {
   return sameEntry(now, then) || sameEntry(now, settable(then));
 }
 
-interface WayBack {
+export interface WayBack {
   /** The end state if the merges prefer the present state. */
   readonly kept: Folded;
   /** The end state if the merges prefer the undo. It is the same object as `kept.entry` if both states are equal. */
@@ -234,8 +247,19 @@ export async function mergeGroups(
   return { entry, ...optional({ reason }), contents };
 }
 
+/** Like `mergeGroups`, but stores nothing: returns the content that a merge made, if there is one. */
+export async function withoutGroups(
+  context: Context,
+  { groups, made = [] }: Pick<PathGroups, "groups" | "made">,
+  present: Entry | undefined,
+): Promise<Folded & { readonly made?: Buffer }> {
+  const merger = new Merger(context, made);
+  const folded = await merger.fold(groups, present, "ours");
+  return { ...folded, ...optional({ made: merger.made(folded.entry) }) };
+}
+
 /** The end state of a path, with the reason and the base of the first merge that had a conflict. */
-interface Folded {
+export interface Folded {
   readonly entry: Entry | undefined;
   readonly reason?: ConflictReason;
   readonly base?: Entry | undefined;
@@ -246,8 +270,10 @@ class Merger {
   readonly #context: Context;
   readonly #made = new Map<Hash, Buffer>();
 
-  constructor(context: Context) {
+  /** `made`: contents that are in no store. */
+  constructor(context: Context, made: readonly Buffer[] = []) {
     this.#context = context;
+    for (const content of made) this.#made.set(sha256(content), content);
   }
 
   async fold(

@@ -449,7 +449,7 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
 }
 
 /** Returns the named path, and a test for the paths that are meant: the path, what is beneath it, and its database. */
-async function fileNamed(
+export async function fileNamed(
   context: Context,
   given: string,
 ): Promise<{ readonly path: WorkspacePath; readonly isMeant: (path: WorkspacePath) => boolean }> {

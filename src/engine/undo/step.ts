@@ -1,20 +1,20 @@
 import { holdsSteps } from "../../core/records/transaction-record.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { holdsSeq } from "../../core/values/seq-ranges.ts";
+import { holdsSeq, type SeqRanges } from "../../core/values/seq-ranges.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
-import { addAll, greatestOf } from "../../util/long-lists.ts";
+import { addAll, greatestOf, leastOf } from "../../util/long-lists.ts";
 import type { OwnChange } from "../facts/first-event.ts";
 import { openConflicts } from "../facts/open-conflicts.ts";
 import type { Context } from "../log/context.ts";
 import { keepersWithin } from "../facts/keepers.ts";
-import type { LoggedOperation } from "../facts/logged-operation.ts";
+import type { LoggedOperation, Selective } from "../facts/logged-operation.ts";
 import { changesOfOperation, isReversed, isUndone, operationShape } from "./operations.ts";
 import type { OwnWork, SeqSpan } from "../facts/own-changes.ts";
 import { eventsOfWork, fileEvents, groupsOf, type Work } from "../facts/own-work.ts";
 import { ownersIn, type Owners } from "../facts/owners.ts";
 import type { Inversion } from "./invert-operation.ts";
-import { type Covering, undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
+import { type Covering, isTakenIn, undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
 import { reversedTold } from "../facts/reversed-undos.ts";
 import { labelOf } from "../facts/transaction-work.ts";
 import { allTransactions } from "../facts/transactions.ts";
@@ -397,7 +397,25 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
     const work = await partOf(context, step, { taken, owners });
     return work === undefined ? undefined : stepOver(context, work, step);
   }
-  return stepOver(context, await again(context, operation, { operations, taken }), step);
+  const once = await stepOver(context, await again(context, operation, { operations, taken }), step);
+  return { ...once, parts: selective.parts };
+}
+
+/**
+ * Returns the work of an operation: for an undo of selected work, the work that it undid. An undo of a whole operation
+ * and a redo are about their target (`stepMeant`).
+ */
+export async function workToUndo(context: Context, step: Step): Promise<Work> {
+  const { operations } = step;
+  const { operation } = stepMeant(operations, step);
+  if (operation.selective === undefined) return withoutStep(await workOf(context, operation));
+  const taken = undoneBy(operations, await ownersIn(context));
+  return withoutStep(await again(context, operation, { operations, taken }));
+}
+
+/** Returns the work without the operation that it is a step of, because only a part of it is undone. */
+function withoutStep({ operation: _operation, ...work }: Work): Work {
+  return work;
 }
 
 /** True for an undo that ended while the second operation was open. */
@@ -416,6 +434,7 @@ async function redoOf(
   { operations, taken }: Pick<Covering, "operations" | "taken">,
 ): Promise<Omit<Inversion, "operation">> {
   const { id, fromSeq, toSeq, selective, reversed } = operation;
+  await refuseRebuilt(context, operation, { operations, taken });
   const label = selective?.selection ?? "";
   const again = operations.filter(
     (one) => one.toSeq > toSeq && one.selective?.isNothing === true && one.selective.selection === label,
@@ -436,6 +455,35 @@ async function redoOf(
     always: reversed?.isAll !== true,
     withdraws: (await openConflicts(context)).filter(({ record: { undo } }) => replaced.has(undo)),
   };
+}
+
+/**
+ * Throws `REFUSED` for the redo of an undo of hunks if a later undo in force undid more of the same changes. What the
+ * later undo has left follows from the state without the earlier hunks.
+ */
+async function refuseRebuilt(
+  context: Context,
+  undo: LoggedOperation,
+  { operations, taken }: Pick<Covering, "operations" | "taken">,
+): Promise<void> {
+  for (const { path, took } of undo.selective?.parts ?? []) {
+    const rows = (await context.index.iterations(path)).filter(({ seq }) => holdsSeq(took, seq));
+    const isMore = ({ id, toSeq, selective }: LoggedOperation): boolean =>
+      toSeq > undo.toSeq &&
+      selective !== undefined &&
+      taken.isInForceAt(id, path) &&
+      rows.some(({ seq }) => isTakenIn(selective, seq, path) || isPartOf(selective, seq, path));
+    const later = operations.findLast(isMore);
+    if (later === undefined) continue;
+    throw new ChronicleError("REFUSED", "a later undo has taken back more of the same changes", {
+      hint: `\`chronicle redo ${later.id.slice(0, 8)}\` brings that back; then this undo can be redone`,
+      data: { undo: later.id },
+    });
+  }
+}
+
+function isPartOf({ parts }: Selective, seq: number, path: WorkspacePath): boolean {
+  return parts.some((one) => one.path === path && holdsSeq(one.took, seq));
 }
 
 /**
@@ -488,18 +536,25 @@ async function again(
   const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
   // Events of restores and undos are included only if the earlier undo included them.
   const isEverything = isWithSteps || /^(?:file|since|to) /.test(selection);
-  const first = took[0]?.[0] ?? fromSeq;
+  // Of a path that was undone in part, the redo tells which hunks these are.
+  const parts = new Set(selective?.parts.map(({ path }) => path));
+  const redos = parts.size === 0 ? [] : operations.filter(({ kind, target }) => kind === "redo" && target === id);
+  const redone = new Set(redos.map((one) => one.id));
+  const starts = [took[0]?.[0], redos[0] === undefined ? undefined : redos[0].fromSeq + 1];
+  const first = Math.min(leastOf(starts.filter((seq) => seq !== undefined)), Number.MAX_SAFE_INTEGER);
   return {
     label: selection,
     ...optional({ known: wordsOfUndo(undo) }),
     operation: id,
     keepers: await keepersWithin(context, takenWith(id, operations)),
-    fromSeq: first - 1,
-    toSeq: took.at(-1)?.[1] ?? first,
+    fromSeq: (first === Number.MAX_SAFE_INTEGER ? fromSeq : first) - 1,
+    toSeq: Math.max(took.at(-1)?.[1] ?? fromSeq, redos.at(-1)?.toSeq ?? 0),
     ...(isEverything ? { everything: true as const } : {}),
     // The earlier undo is still in force where its redo met a conflict. If the work includes everybody's events, the
     // events that are still undone are left out here. For other work, `undoOf` leaves out all undone events.
-    isOwn: (record, path, seq) => holdsSeq(took, seq) && !(isEverything && taken.by(seq, record, path).includes(undo)),
+    isOwn: (record, path, seq) =>
+      (holdsSeq(took, seq) && !(isEverything && taken.by(seq, record, path).includes(undo))) ||
+      (record.intent !== undefined && redone.has(record.intent) && parts.has(path)),
   };
 }
 
@@ -528,17 +583,23 @@ async function partOf(
   if (isWhole(step)) return undefined;
   const { operation, operations, stack } = step;
   const { id, fromSeq, toSeq } = operation;
-  const touching = [...taken.undos.values()].filter(({ took }) => {
+  const touching = [...taken.undos.values()].map(eventsTouched).filter((took) => {
     return took.some(([first, last]) => first <= toSeq && last > fromSeq);
   });
   const isPartTaken = !stack.undone.has(id) && operations.some((one) => isUndoWithin(one, operation));
   if (touching.length === 0 && !isPartTaken) return undefined;
   for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
     if (!owners.of(record).includes(id)) continue;
-    const isTaken = touching.some(({ took }) => holdsSeq(took, seq)) || (isPartTaken && taken.holds(seq, record, path));
+    const isTaken = touching.some((took) => holdsSeq(took, seq)) || (isPartTaken && taken.holds(seq, record, path));
     if (isTaken) return workOf(context, operation);
   }
   return undefined;
+}
+
+/** Returns the events that an undo of selected work undid, also those of which it undid only some hunks. */
+function eventsTouched({ took, parts }: Selective): SeqRanges {
+  if (parts.length === 0) return took;
+  return [...took, ...parts.flatMap((one) => one.took)].sort(([a], [b]) => a - b);
 }
 
 /**

@@ -1,7 +1,9 @@
 import { isRestored } from "../../core/records/omitted-change.ts";
-import type { UndoShape } from "../../api/shapes.ts";
+import type { OperationShape, UndoShape } from "../../api/shapes.ts";
+import type { LineRange } from "../../core/tree/pick-hunks.ts";
 import type { UndoOptions } from "../../api/workspace-api.ts";
 import type { Change } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import { attributePending } from "../facts/attribution.ts";
@@ -20,6 +22,7 @@ import {
   type Keeper,
   keepersOf,
   type OwnEvents,
+  type PathGroups,
   type PendingChange,
   type Work,
 } from "../facts/own-work.ts";
@@ -27,6 +30,7 @@ import { ownersIn } from "../facts/owners.ts";
 import {
   withoutSightings,
   type ChosenWork,
+  fileNamed,
   lastTurnWith,
   narrowed,
   selectorOf,
@@ -37,6 +41,9 @@ import {
 import { planInversion, type Inversion } from "./invert-operation.ts";
 import { invertWork } from "./invert-work.ts";
 import { coveredBy, type Covering, isUndoneWithAround, undoneBy, whatIsLeft } from "../facts/undone-events.ts";
+import { withRests } from "./left-of-hunks.ts";
+import { rangeInWords } from "./only-lines.ts";
+import { linesOf } from "./lines-given.ts";
 import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
@@ -48,11 +55,19 @@ export async function undoSelection(
   options: UndoOptions,
   before: BeforeChange = NOTHING_BEFORE,
 ): Promise<UndoShape> {
-  if (selectorOf(options)?.by === "turn" && options.turn === "last")
-    return undoWork(context, (present) => lastTurn(context, options, present), { finished: /^turn /, options, before });
+  if (selectorOf(options)?.by === "turn" && options.turn === "last") {
+    const finished = { test: (label: string) => label.startsWith("turn ") && label.endsWith(linesInLabel(options)) };
+    return undoWork(context, (present) => lastTurn(context, options, present), { finished, options, before });
+  }
   const find = await finderOf(context, options);
-  const { label } = await find();
-  return undoWork(context, find, { finished: label, options, before });
+  const finished = `${(await find()).label}${linesInLabel(options)}`;
+  return undoWork(context, find, { finished, options, before });
+}
+
+/** Returns what the label of a work on one file has in addition if only the hunks at some lines are meant. */
+function linesInLabel(options: UndoOptions): string {
+  const lines = linesOf(options);
+  return lines === undefined ? "" : `:${rangeInWords(lines)}`;
 }
 
 /**
@@ -92,16 +107,33 @@ async function lastTurn(
     const { own, always } = await undoOf(context, work);
     if (always) return true;
     const groups = await groupsOf(context, { ...own, pending });
+    const lines = linesOf(options);
+    if (lines !== undefined) return hasHunksAt(context, groups, { ...lines, unrecorded, back: own.back });
     const plan = await invertWork(context, groups, { unrecorded, back: own.back });
     return plan.changes.length + plan.unmerged.length > 0 || plan.skipped.some(({ reason }) => reason !== "not-empty");
   });
   return narrowed(context, found, options);
 }
 
+/** True if the work has a hunk at the lines, also one that does not merge. */
+async function hasHunksAt(
+  context: Context,
+  groups: readonly PathGroups[],
+  { from, to, unrecorded, back }: LineRange & Pick<Present, "unrecorded"> & Pick<OwnEvents, "back">,
+): Promise<boolean> {
+  try {
+    await invertWork(context, groups, { unrecorded, back, lines: { from, to, work: "" } });
+    return groups.length > 0;
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "NOT_FOUND") return false;
+    throw error;
+  }
+}
+
 export interface UndoWork {
-  /** The label of the work, or a pattern of it. An interrupted undo of such work counts as this undo. */
-  readonly finished: string | RegExp;
-  readonly options: Pick<UndoOptions, "dryRun" | "force" | "exact" | "onProgress">;
+  /** The label of the work, or a test of it. An interrupted undo of such work counts as this undo. */
+  readonly finished: string | { readonly test: (label: string) => boolean };
+  readonly options: Pick<UndoOptions, "dryRun" | "force" | "exact" | "file" | "fromLine" | "toLine" | "onProgress">;
   readonly before: BeforeChange;
 }
 
@@ -111,7 +143,7 @@ export interface UndoWork {
  */
 export async function undoWork(
   context: Context,
-  find: (present: Present) => Promise<Work & Pick<ChosenWork, "pieces">>,
+  find: (present: Present) => Promise<Work & Pick<ChosenWork, "pieces"> & { readonly operationShape?: OperationShape }>,
   { finished, options, before }: UndoWork,
 ): Promise<UndoShape> {
   const dryRun = options.dryRun === true;
@@ -133,9 +165,10 @@ export async function undoWork(
     const nothing = pending.length === 0 ? undone.nothing : `${work.label}: everything is already as it was before`;
     const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, ids))];
     const told = [...notes, ...gone];
+    const whole = { ...undone, own, nothing, ...optional({ pieces: work.pieces, operation: work.operationShape }) };
     return planInversion(
       context,
-      { ...undone, own, nothing, ...optional({ pieces: work.pieces }) },
+      await onlyAtLines(context, whole, { options, work }),
       {
         present,
         notes: told,
@@ -144,6 +177,24 @@ export async function undoWork(
       },
     );
   });
+}
+
+/** Returns the inversion of only the hunks at the lines that the options name; the same inversion if they name none. */
+async function onlyAtLines(
+  context: Context,
+  whole: Inversion,
+  { options, work }: { readonly options: UndoWork["options"]; readonly work: Work },
+): Promise<Inversion> {
+  const lines = linesOf(options);
+  if (lines === undefined) return whole;
+  const { path } = await fileNamed(context, options.file ?? "");
+  const at = `:${rangeInWords(lines)}`;
+  return {
+    ...whole,
+    label: `${whole.label}${at}`,
+    summary: `${whole.summary}${at}`,
+    lines: { ...lines, path, work: work.known ?? work.label },
+  };
 }
 
 function lostNote({ what, before }: NonNullable<Work["lost"]>): string {
@@ -182,7 +233,8 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   });
   const left = await withoutSightings(context, work, all);
   const isPart = work.everything !== true && taken.isAny;
-  const own = isPart ? await withUndoneBetween(context, left, { undone: before, taken }) : left;
+  const rest = isPart ? await withRests(context, left, taken) : left;
+  const own = isPart ? await withUndoneBetween(context, rest, { undone: before, taken }) : rest;
   return {
     kind: "undo",
     summary: `undo of ${work.known ?? work.label}`,
@@ -212,7 +264,8 @@ async function conflictsAbout(
     const { path, undo } = conflict.record;
     const redo = operations.find(({ id, kind }) => id === undo && kind === "redo");
     if (redo !== undefined && (await leavesNothingOf(context, redo, { own, operations, taken }))) found.push(conflict);
-    const met = taken.undos.get(undo)?.met ?? [];
+    const { met: all = [], parts = [] } = taken.undos.get(undo) ?? {};
+    const met = parts.find((one) => one.path === path)?.took ?? all;
     if (met.length === 0 || !own.byPath.has(path)) continue;
     const events = (await context.index.iterations(path)).filter(({ seq }) => holdsSeq(met, seq));
     if (events.length > 0 && events.every(({ seq }) => own.seqs.has(seq))) found.push(conflict);

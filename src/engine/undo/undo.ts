@@ -1,4 +1,4 @@
-import type { UndoShape } from "../../api/shapes.ts";
+import type { OperationShape, UndoShape } from "../../api/shapes.ts";
 import type { UndoOptions } from "../../api/workspace-api.ts";
 import { type Change, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
@@ -19,19 +19,21 @@ import { databaseUnits } from "../log/database-units.ts";
 import type { OwnChange } from "../facts/first-event.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import { settable } from "../capture/never-set.ts";
+import type { Work } from "../facts/own-work.ts";
+import { linesOf } from "./lines-given.ts";
 import type { OwnWork } from "../facts/own-changes.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
 import { isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
 import { type BackTo, backTo, type SkippedPath } from "../capture/seen-absent.ts";
-import { changesToInvert, inversionOf, partStep, type Step, stepMeant, type StepWork, undoToInvert } from "./step.ts";
-import { selectorOf } from "./selection.ts";
+import { changesToInvert, inversionOf, partStep, type Step, stepMeant, type StepWork, undoToInvert, workToUndo } from "./step.ts";
+import { narrowed, selectorOf } from "./selection.ts";
 import { pathArgument, shownPath } from "../log/shape.ts";
 import { type Inversion, planInversion, type InversionOptions, undoShape } from "./invert-operation.ts";
 import { asideOfStep, lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
-import { undoSelection } from "./undo-selection.ts";
+import { undoSelection, undoWork } from "./undo-selection.ts";
 
 type Direction = Step["direction"];
 
@@ -42,13 +44,29 @@ export async function undo(
   before: BeforeChange = NOTHING_BEFORE,
 ): Promise<UndoShape> {
   refuseForcedExact(options);
-  if (selectorOf(options) !== undefined) {
+  const given = selectorOf(options);
+  if (linesOf(options) !== undefined && given?.by === "file") return undoLines(context, options, before);
+  if (given !== undefined) {
     if (options.operation === undefined) return undoSelection(context, options, before);
     throw new ChronicleError("USAGE", "an operation and a selection cannot be given together", {
       hint: "give only one of them",
     });
   }
   return reverse(context, "undo", { options, before });
+}
+
+/** Undoes the hunks at some lines of a file that the last operation, or a named one, has made. */
+async function undoLines(context: Context, options: UndoOptions, before: BeforeChange): Promise<UndoShape> {
+  const where = ` in ${options.file}:`;
+  const finished = { test: (label: string) => label.startsWith("operation ") && label.includes(where) };
+  const find = async (): Promise<Work & { readonly operationShape: OperationShape }> => {
+    const operations = await listOperations(context);
+    const stack = stackOf(operations);
+    const operation = pick(operations, stack.undoable, { direction: "undo", asked: options.operation });
+    const work = await workToUndo(context, { direction: "undo", operation, operations, stack });
+    return { ...(await narrowed(context, work, options)), operationShape: operationShape(operation, stack) };
+  };
+  return undoWork(context, find, { finished, options, before });
 }
 
 /** Redoes the operation that was undone last, or a named operation. Throws `USAGE` for a selection. */
@@ -59,7 +77,7 @@ export async function redo(
 ): Promise<UndoShape> {
   refuseForcedExact(options);
   if (selectorOf(options) !== undefined) {
-    throw new ChronicleError("USAGE", "redo takes no selection", { hint: "give the id of the undo, or nothing" });
+    throw new ChronicleError("USAGE", "redo takes no selection and no lines", { hint: "give the id of the undo, or nothing" });
   }
   return reverse(context, "redo", { options, before });
 }

@@ -129,8 +129,8 @@ const selected = ({ action, turn, session, actor, file, since, to, rewind }: Sel
   rewind,
 });
 
-const back = ({ operation, dryRun, force, exact, ...selection }: UndoOptions) => ({
-  body: { ...selected(selection), operation, dry_run: dryRun, force, exact },
+const back = ({ operation, fromLine, toLine, dryRun, force, exact, ...selection }: UndoOptions) => ({
+  body: { ...selected(selection), operation, from_line: fromLine, to_line: toLine, dry_run: dryRun, force, exact },
 });
 
 export const undo = defineCall({

@@ -198,20 +198,27 @@ const selectionFields = {
   rewind: word("an agent's turn and all later work of its session, by the turn's id or `<session>:<turn>`").optional(),
 };
 
+const line = (what: string) => z.int().min(1).describe(what);
+
 const backBody = z.strictObject({
   ...selectionFields,
   operation: word(
     "the id of the operation (default of undo: the last operation that is not undone; default of redo: the last undo)",
   ).optional(),
+  from_line: line("only of an undo: the first line of `file`; only hunks that touch the lines up to `to_line` are undone").optional(),
+  to_line: line("the last line (default: `from_line`)").optional(),
   dry_run: dryRun,
   force: bool("overwrite edits that were made since; the present state is recorded first").optional(),
   exact: bool("merge nothing: if a path was edited since, change nothing and answer `REFUSED`").optional(),
 });
 
-const backOptions = ({ operation, dry_run, force, exact, ...selection }: z.output<typeof backBody>) => ({
-  ...selectionOf(withoutUndefined(selection)),
-  ...withoutUndefined({ operation, dryRun: dry_run, force, exact }),
-});
+const backOptions = (body: z.output<typeof backBody>) => {
+  const { operation, from_line, to_line, dry_run, force, exact, ...selection } = body;
+  return {
+    ...selectionOf(withoutUndefined(selection)),
+    ...withoutUndefined({ operation, fromLine: from_line, toLine: to_line, dryRun: dry_run, force, exact }),
+  };
+};
 
 const undo = workspaceRoute(calls.undo, {
   tag: "undo",
