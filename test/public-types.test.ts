@@ -179,6 +179,8 @@ it("the options are pinned", () => {
       ],
       "UndoOptions": [
         "readonly operation?: string",
+        "readonly fromLine?: number",
+        "readonly toLine?: number",
         "readonly dryRun?: boolean",
         "readonly force?: boolean",
         "readonly exact?: boolean",

@@ -394,6 +394,24 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(await codeOf(ws.commitTransaction("nothing"))).toBe("NOT_FOUND");
       });
 
+      test("an undo of lines takes back only the hunks there, and later the rest", async () => {
+        await ws.putFile("lines.txt", bytes("a\nb\nc\nd\n"));
+        await ws.putFile("lines.txt", bytes("A\nb\nc\nD\n"));
+        const dry = await ws.undo({ file: "lines.txt", fromLine: 4, dryRun: true });
+        expect(dry.changes[0]?.patch).toContain("-D\n+d\n");
+        const { operation } = await ws.undo({ file: "lines.txt", fromLine: 4, toLine: 4 });
+        expect(await textOf((await ws.file("lines.txt")).pieces())).toBe("A\nb\nc\nd\n");
+        const again = { operation: operation?.id ?? "", file: "lines.txt", fromLine: 2, toLine: 4 };
+        expect(await codeOf(ws.undo(again))).toBe("NOT_FOUND");
+        expect(await codeOf(ws.undo({ ...again, file: "nowhere.txt" }))).toBe("NOT_FOUND");
+        expect(await codeOf(ws.redo({ file: "lines.txt", fromLine: 4 }))).toBe("USAGE");
+        await ws.undo({ operation: operation?.id ?? "" });
+        expect(await textOf((await ws.file("lines.txt")).pieces())).toBe("a\nb\nc\nd\n");
+        await ws.redo();
+        await ws.redo();
+        expect(await textOf((await ws.file("lines.txt")).pieces())).toBe("A\nb\nc\nD\n");
+      });
+
       test("an undo that does not merge leaves a conflict, which can be settled", async () => {
         await ws.putFile("merge.txt", bytes("a\nb\nc\n"));
         const change = await ws.putFile("merge.txt", bytes("a\nB\nc\n"));

@@ -101,6 +101,8 @@ const COMMANDS: readonly Step[] = [
     ["changes", "--file", "src", "-p"],
     ["undo", "--file", "src/main.ts", "--dry-run"],
     { words: ["put", "src/main.ts"], how: { input: "let a = 1;\nlet b = 30;\nlet c = 3;\n" } },
+    ["undo", "--since", "first", "src/main.ts:2", "--dry-run"],
+    ["undo", "src/main.ts:99"],
     ["undo", "--since", "first", "--file", "src"],
     ["conflicts"],
     ["conflicts", "-p", "--all"],

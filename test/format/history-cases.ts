@@ -271,6 +271,12 @@ function intentCases(h: HistoryBuilder): Case[] {
       { "a plan's paths are in order": { plan: upside }, "a plan is a list": { plan: none } },
       "plan-wrong",
     ),
+    ...pairs("record-damaged", {
+      "what an undo took in part are events of a path": [
+        intent({ parts: [{ path: "a.txt", took: [[3, 4]] }] }),
+        intent({ parts: [{ path: "a.txt", took: [[4, 3]] }] }),
+      ],
+    }),
     ...pairs("rule-broken", {
       "a commit that ends an operation states the root": [
         [...intent(), ...rooted(upsert("intent:1", done))],

@@ -692,6 +692,10 @@ def triple(value):
     return list_of(whole)(value) and len(value) == 3
 
 
+def undone_part(value):
+    return path_in(value) and fields(took=ranges)(value)
+
+
 HEAD = fields(seq=whole, hash=is_hash)
 
 RECORDS = {
@@ -729,6 +733,7 @@ RECORDS = {
         from_seq=whole,
         took_=ranges,
         met_=ranges,
+        parts_=list_of(undone_part),
     ),
     "conflict": conflict,
     "transaction": fields(

@@ -71,6 +71,17 @@ export function actionsSuite(start: StartMcp): void {
       expect(mcp.project.read("main.go")).toBe("ONE\nsame\ntwo\nsame\nbroken\n");
     });
 
+    it("undo of lines takes back only the hunk there", async () => {
+      const { mcp } = await threeEdits(start);
+      await using _ = mcp;
+      const lines = { file: "main.go", from_line: 1, to_line: 2 };
+      const other = await mcp.client.call("undo", { ...lines, action: "toolu_main.go_t2" });
+      expect([other.isError, other.text]).toEqual([true, expect.stringContaining("are at 3")]);
+      const undone = await mcp.client.call("undo", { ...lines, session: "s1" });
+      expect(undone).toMatchObject({ isError: false, data: { total_changes: 1 } });
+      expect(mcp.project.read("main.go")).toBe("one\nsame\nTWO\nsame\nbroken\n");
+    });
+
     it("as an operation it keeps the later edits, too", async () => {
       const { mcp, actions } = await threeEdits(start);
       await using _ = mcp;

@@ -77,12 +77,16 @@ export const UNDO: CommandSpec = {
     "session with the id of the run.) --turn last is the last turn of which something is left to take back, so that each " +
     "such undo goes one turn further; with --session or --actor, it is a turn of that session or actor. --to takes " +
     "back the named run, action, turn or restore and all recorded work after it (for a moment: after the moment), and " +
-    "keeps people's own edits; restore and --since take these back, too. If a path needs a content that was pruned, the path is listed and nothing is " +
+    "keeps people's own edits; restore and --since take these back, too. FILE:10-20 takes back only the hunks that " +
+    "the work has made at these lines of the present file; the work is that of the last operation, or the one of " +
+    "these options. A hunk of which one line is named is taken back whole, and a deletion if a line before or after " +
+    "its gap is named. What is left of the work can be taken back later. (If a file's name itself ends like that, " +
+    "the file is meant: use --file, or FILE:10:1-9.) If a path needs a content that was pruned, the path is listed and nothing is " +
     "done; with --force, the path is left and the rest is done.",
   args: [
     {
       name: "[operation]",
-      description: "an operation's id (default: the last operation that is not undone)",
+      description: "an operation's id (default: the last operation that is not undone), or lines of a file: FILE:10-20",
       completes: "operation",
     },
   ],
@@ -93,6 +97,11 @@ export const UNDO: CommandSpec = {
     { line: "chronicle undo 4b62", why: "one run (list shows them); what was edited since stays" },
     { line: "chronicle undo --to 4b62", why: "this run and all work after it; your own edits stay" },
     { line: "chronicle undo --actor codex --file src/parser.ts", why: "only what Codex did to one file" },
+    { line: "chronicle undo src/parser.ts:10-20", why: "only what the last work changed at these lines" },
+    {
+      line: "chronicle undo --turn last src/parser.ts:12",
+      why: "the same, for the agent's last turn that changed line 12",
+    },
     { line: "chronicle undo --dry-run", why: "see it first" },
     { line: "chronicle redo", why: "and forward again" },
   ],

@@ -49,6 +49,7 @@ it("an intent keeps its selection, the work that it undoes, and its conflicts", 
       [8, 8],
     ],
     left: [path],
+    parts: [{ path, took: [[3, 4]] }],
     contents: [sha256("new")],
     conflicts: [{ id: "c1", record: conflict }],
   };

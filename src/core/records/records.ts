@@ -385,8 +385,21 @@ export function decodeSession(body: RecordBody): SessionRecord {
 }
 
 export function encodeIntent(record: IntentRecord): RecordBody {
-  const { fromSeq, left, parts, conflicts, changes, replica, proposals, aside, git, stayed, keptAt, keepMtime, ...rest } =
-    record;
+  const {
+    fromSeq,
+    left,
+    parts,
+    conflicts,
+    changes,
+    replica,
+    proposals,
+    aside,
+    git,
+    stayed,
+    keptAt,
+    keepMtime,
+    ...rest
+  } = record;
   return {
     ...rest,
     ...(keepMtime === true ? { keep_mtime: true } : {}),

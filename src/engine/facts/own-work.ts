@@ -178,10 +178,13 @@ export interface PathGroups {
  */
 export async function groupsOf(
   context: Context,
-  { byPath, firsts, between, rests, pending = [] }: Pick<
-    OwnEvents,
-    "byPath" | "firsts" | "between" | "rests" | "pending"
-  >,
+  {
+    byPath,
+    firsts,
+    between,
+    rests,
+    pending = [],
+  }: Pick<OwnEvents, "byPath" | "firsts" | "between" | "rests" | "pending">,
 ): Promise<PathGroups[]> {
   const unrecorded = new Map(pending.map((change) => [change.path, change]));
   const paths = new Set([...byPath.keys(), ...unrecorded.keys()]);

@@ -20,7 +20,7 @@ import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { Patches } from "../read/patches.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
-import { mergeGroups } from "./invert-work.ts";
+import { mergeGroups } from "./way-back.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { onePathShape, planOnePath } from "./one-path.ts";
 import { readRange } from "../log/read-events.ts";

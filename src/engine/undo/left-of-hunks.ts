@@ -4,7 +4,7 @@ import { optional } from "../../util/optional.ts";
 import { groupsOf, type OwnEvents, type Rest } from "../facts/own-work.ts";
 import type { HunkUndo, UndoneEvents } from "../facts/undone-events.ts";
 import type { Context } from "../log/context.ts";
-import { withoutGroups } from "./invert-work.ts";
+import { withoutGroups } from "./way-back.ts";
 
 /**
  * Returns the own events with what is left of them after undos of hunks. Such an undo in force has undone only a part of

@@ -1,3 +1,4 @@
+import type { UndoOptions } from "../../api/workspace-api.ts";
 import { type LineRange, pickHunks } from "../../core/tree/pick-hunks.ts";
 import { type Entry, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
@@ -6,12 +7,31 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { Context } from "../log/context.ts";
 import { pathArgument, shownPath } from "../log/shape.ts";
 import { contentOf } from "../read/patches.ts";
-import type { WayBack } from "./invert-work.ts";
+import type { WayBack } from "./way-back.ts";
 
 /** Lines of the present content of a file, and the work whose hunks at these lines are undone. */
 export interface LinesOf extends LineRange {
   /** The name of the work, for messages. */
   readonly work: string;
+}
+
+/** Returns the lines that the options of an undo name; `undefined` if they name none. Throws `USAGE` if they are invalid. */
+export function linesOf({
+  file,
+  fromLine,
+  toLine,
+}: Pick<UndoOptions, "file" | "fromLine" | "toLine">): LineRange | undefined {
+  if (fromLine === undefined && toLine === undefined) return undefined;
+  const from = fromLine ?? 1;
+  const to = toLine ?? fromLine ?? 1;
+  const isLine = (line: number): boolean => Number.isSafeInteger(line) && line >= 1;
+  if (fromLine === undefined || !isLine(from) || !isLine(to) || to < from) {
+    throw new ChronicleError("USAGE", "these are not lines of a file", {
+      hint: "give the first line, and perhaps the last one, which comes after it; lines are counted from 1",
+    });
+  }
+  if (file !== undefined) return { from, to };
+  throw new ChronicleError("USAGE", "lines were given without their file", { hint: "give the file, too" });
 }
 
 /** The way back of only some hunks of a file. */
@@ -78,11 +98,7 @@ export function withoutLines(path: WorkspacePath, why: string): ChronicleError {
 const MOST_RANGES = 10;
 
 /** Returns the error for lines at which the work has changed nothing. `there`: the lines at which it has. */
-export function nothingThere(
-  path: WorkspacePath,
-  lines: LinesOf,
-  there: readonly LineRange[],
-): ChronicleError {
+export function nothingThere(path: WorkspacePath, lines: LinesOf, there: readonly LineRange[]): ChronicleError {
   const at = there.slice(0, MOST_RANGES).map(rangeInWords).join(", ");
   const more = there.length > MOST_RANGES ? ` and ${there.length - MOST_RANGES} more places` : "";
   const named = pathArgument(path);
@@ -92,7 +108,7 @@ export function nothingThere(
     `${lines.work} has nothing to take back at ${rangeInWords(lines)} of ${shownPath(path)}`,
     {
       hint: `${other}\`chronicle blame ${named} -L ${lines.from},${lines.to}\` says who wrote these lines`,
-      data: { path: shownPath(path), lines: there.map(({ from, to }) => [from, to]) },
+      data: { file: shownPath(path), lines: there.map(({ from, to }) => [from, to]) },
     },
   );
 }

@@ -46,9 +46,7 @@ it("takes back only the hunks at the lines; the rest of the work is taken back l
   const workspace = await agentsTurn(project);
   const before = project.tree();
   const done = await workspace.undo({ turn: "t1", ...at(16) });
-  expect(project.read("a.txt")).toBe(
-    replaced([2, "TWO\n"], [10, ""], [11, ""])(textOf(numbers(20))),
-  );
+  expect(project.read("a.txt")).toBe(replaced([2, "TWO\n"], [10, ""], [11, ""])(textOf(numbers(20))));
   expect(done).toMatchObject({ selection: "turn t1 in a.txt:16", unmerged: [], skipped: [] });
   expect(done.changes[0]?.patch).toContain("-new\n-newer\n");
   expect(done.changes[0]?.patch).not.toContain("TWO");
@@ -119,7 +117,12 @@ it("leaves a hunk that a person has repeated after its undo", async () => {
 it("merges with the edits of others, and makes a conflict only of what is at the lines", async () => {
   await using project = new Project();
   const workspace = await agentsTurn(project);
-  await edit(workspace, project, { actor: "codex", turn: "u1" }, (text) => `above\n${text.replace("TWO", "TWO and more")}`);
+  await edit(
+    workspace,
+    project,
+    { actor: "codex", turn: "u1" },
+    (text) => `above\n${text.replace("TWO", "TWO and more")}`,
+  );
   const present = project.read("a.txt");
   const met = await workspace.undo({ turn: "t1", ...at(3) });
   expect([met.changes, met.unmerged.map(({ path }) => path)]).toEqual([[], ["a.txt"]]);
@@ -129,7 +132,9 @@ it("merges with the edits of others, and makes a conflict only of what is at the
   expect(project.read("a.txt")).toBe(present.replace("new\nnewer\n", ""));
   const rest = await workspace.undo({ turn: "t1" });
   expect(rest.unmerged.map(({ path }) => path)).toEqual(["a.txt"]);
-  expect(project.read("a.txt")).toBe(present.replace("new\nnewer\n", "").replace("line 9\n", "line 9\nline 10\nline 11\n"));
+  expect(project.read("a.txt")).toBe(
+    present.replace("new\nnewer\n", "").replace("line 9\n", "line 9\nline 10\nline 11\n"),
+  );
 });
 
 it("does nothing in a dry run, and shows the same patch", async () => {
@@ -156,7 +161,11 @@ it("refuses what has no lines, and lines that are none", async () => {
   });
   await edit(workspace, project, { turn: "t2", path: "bytes" }, () => "\0\u0002");
   const refused = { code: "REFUSED", hint: expect.stringContaining("undo --file") };
-  for (const [file, turn] of [["made.txt", "t1"], ["gone.txt", "t1"], ["bytes", "t2"]] as const)
+  for (const [file, turn] of [
+    ["made.txt", "t1"],
+    ["gone.txt", "t1"],
+    ["bytes", "t2"],
+  ] as const)
     await expect(workspace.undo({ turn, file, fromLine: 1 })).rejects.toMatchObject(refused);
   await expect(workspace.undo({ turn: "t2", ...at(1) })).rejects.toMatchObject({ code: "NOT_FOUND" });
   for (const lines of [{ fromLine: 0 }, { fromLine: 3, toLine: 2 }, { toLine: 2 }, { fromLine: 1.5 }])

@@ -42,8 +42,7 @@ import { planInversion, type Inversion } from "./invert-operation.ts";
 import { invertWork } from "./invert-work.ts";
 import { coveredBy, type Covering, isUndoneWithAround, undoneBy, whatIsLeft } from "../facts/undone-events.ts";
 import { withRests } from "./left-of-hunks.ts";
-import { rangeInWords } from "./only-lines.ts";
-import { linesOf } from "./lines-given.ts";
+import { linesOf, rangeInWords } from "./only-lines.ts";
 import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
@@ -166,16 +165,12 @@ export async function undoWork(
     const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, ids))];
     const told = [...notes, ...gone];
     const whole = { ...undone, own, nothing, ...optional({ pieces: work.pieces, operation: work.operationShape }) };
-    return planInversion(
-      context,
-      await onlyAtLines(context, whole, { options, work }),
-      {
-        present,
-        notes: told,
-        left: await unrecordedBy(context, work.keepers ?? [], present),
-        ...(options.exact === true ? { exact: { command: undefined } } : {}),
-      },
-    );
+    return planInversion(context, await onlyAtLines(context, whole, { options, work }), {
+      present,
+      notes: told,
+      left: await unrecordedBy(context, work.keepers ?? [], present),
+      ...(options.exact === true ? { exact: { command: undefined } } : {}),
+    });
   });
 }
 

@@ -20,14 +20,23 @@ import type { OwnChange } from "../facts/first-event.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import { settable } from "../capture/never-set.ts";
 import type { Work } from "../facts/own-work.ts";
-import { linesOf } from "./lines-given.ts";
+import { linesOf } from "./only-lines.ts";
 import type { OwnWork } from "../facts/own-changes.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
 import { isUndone, listOperations, operationShape, stackOf } from "./operations.ts";
 import { type BackTo, backTo, type SkippedPath } from "../capture/seen-absent.ts";
-import { changesToInvert, inversionOf, partStep, type Step, stepMeant, type StepWork, undoToInvert, workToUndo } from "./step.ts";
+import {
+  changesToInvert,
+  inversionOf,
+  partStep,
+  type Step,
+  stepMeant,
+  type StepWork,
+  undoToInvert,
+  workToUndo,
+} from "./step.ts";
 import { narrowed, selectorOf } from "./selection.ts";
 import { pathArgument, shownPath } from "../log/shape.ts";
 import { type Inversion, planInversion, type InversionOptions, undoShape } from "./invert-operation.ts";
@@ -77,7 +86,9 @@ export async function redo(
 ): Promise<UndoShape> {
   refuseForcedExact(options);
   if (selectorOf(options) !== undefined) {
-    throw new ChronicleError("USAGE", "redo takes no selection and no lines", { hint: "give the id of the undo, or nothing" });
+    throw new ChronicleError("USAGE", "redo takes no selection and no lines", {
+      hint: "give the id of the undo, or nothing",
+    });
   }
   return reverse(context, "redo", { options, before });
 }

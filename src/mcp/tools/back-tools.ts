@@ -15,6 +15,8 @@ const force = z
   .default(false)
   .describe("overwrite edits that were made since; the present state is recorded first");
 
+const line = z.int().min(1);
+
 const exact = z.boolean().default(false).describe("merge nothing: if a path was edited since, change nothing");
 
 function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next: readonly string[]): Answer {
@@ -93,12 +95,17 @@ const undo = defineTool({
     "from list_actions), a turn, a turn with all later work of its session (`rewind`), a session, all work of one actor, the changes of one " +
     "file, or everything since a time. Later " +
     "edits by others stay: they are merged. A path whose changes do not merge is left as it is, and becomes a conflict. Without " +
-    "arguments, undo takes back the last operation that is not undone (see list_history). With `dry_run`, it only shows what it " +
+    "arguments, undo takes back the last operation that is not undone (see list_history). With `file` and `from_line`, it takes " +
+    "back only the hunks of that work at these lines. With `dry_run`, it only shows what it " +
     "would do. Nothing is lost: the present state is recorded first, and redo does the undone work again. Use this for " +
     "`that last edit broke the tests, roll it back`: call list_actions, then undo with the first id that it lists.",
   input: z.strictObject({
     ...selectionShape,
     operation: named("an operation's id, as list_history shows it: a run, a restore …").optional(),
+    from_line: line
+      .describe("take back only hunks that touch the lines from this one to `to_line` of the present `file`")
+      .optional(),
+    to_line: line.describe("the last line (default: `from_line`)").optional(),
     dry_run: dryRun,
     force,
     exact,
@@ -109,14 +116,15 @@ const undo = defineTool({
     NOT_FOUND: "list_actions and list_history show the ids",
     AMBIGUOUS: "give more of the id, as list_actions shows it",
   },
-  run: async (workspace, { operation, dry_run: dry, force: forced, exact: isExact, ...given }): Promise<Answer> => {
+  run: async (workspace, given): Promise<Answer> => {
+    const { operation, from_line: fromLine, to_line: toLine, dry_run: dry, force: forced, exact: isExact } = given;
     const selection = selectionOf(workspace, given);
-    if (selection !== undefined && operation !== undefined) {
+    if (selection !== undefined && operation !== undefined && fromLine === undefined) {
       throw new ChronicleError("USAGE", "give an operation or a selection of work, not both");
     }
     const result = await workspace.undo({
       ...selection,
-      ...optional({ operation }),
+      ...optional({ operation, fromLine, toLine }),
       dryRun: dry,
       force: forced,
       exact: isExact,

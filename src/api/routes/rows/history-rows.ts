@@ -205,7 +205,9 @@ const backBody = z.strictObject({
   operation: word(
     "the id of the operation (default of undo: the last operation that is not undone; default of redo: the last undo)",
   ).optional(),
-  from_line: line("only of an undo: the first line of `file`; only hunks that touch the lines up to `to_line` are undone").optional(),
+  from_line: line(
+    "only of an undo: the first line of `file`; only hunks that touch the lines up to `to_line` are undone",
+  ).optional(),
   to_line: line("the last line (default: `from_line`)").optional(),
   dry_run: dryRun,
   force: bool("overwrite edits that were made since; the present state is recorded first").optional(),

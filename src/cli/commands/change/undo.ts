@@ -1,9 +1,13 @@
+import { basename } from "node:path";
 import { EXIT } from "../../../api/problems.ts";
 import type { Selection } from "../../../api/action-api.ts";
 import type { UndoShape } from "../../../api/shapes.ts";
 import type { UndoOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
 import { confirm, previewed } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
+import { patchLines } from "../../render/patch.ts";
+import { quotePath } from "../../../core/shell/quote-command.ts";
+import { usageError } from "../../../process/usage-error.ts";
 import { withCandidates, withEditedShown } from "../../support/find-file.ts";
 import type { ChangesStyle } from "../../render/changes.ts";
 import { conflictLines, SETTLE } from "../../render/conflicts.ts";
@@ -41,6 +45,10 @@ function summaryOf(context: CommandContext, result: UndoShape): string {
   // The redo of an undo is shown with the name of the work that was undone.
   if (operation?.kind === "undo" && selection?.startsWith("operation ") === true)
     return printable(operation.summary.replace(/^undo of /, ""));
+  if (operation !== null && selection?.startsWith(`operation ${operation.id} in `) === true) {
+    const where = printable(selection.slice(`operation ${operation.id}`.length));
+    return `${operation.kind}: ${printable(operation.summary)}${where}  (${ago(operation.started, context.io.now())})`;
+  }
   if (!isOperation) return `${printable(selection ?? "")}${piecesOf(result)}`;
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
 }
@@ -67,7 +75,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (result.finished.length > 0) return printFinished(context, result, style);
   for (const note of result.notes) context.print(context.paint("yellow", `note: ${context.worded(printable(note))}`));
   if (!telling.asked) context.print(summaryOf(context, result));
-  for (const line of restoredLines(result, style)) context.print(line);
+  for (const line of [...restoredLines(result, style), ...hunkLines(context, result)]) context.print(line);
   for (const line of unmergedLines(result, style)) context.print(line);
   // If nothing was changed, the sentence of `restoredSentence` is left out in two cases:
   // - Something conflicts. The sentence would wrongly say that there is nothing to change, so another text is printed.
@@ -98,6 +106,13 @@ function unmergedLines({ changes, unmerged, dry_run: dryRun }: UndoShape, style:
     : "the file stays as it is";
   const head = `${dryRun ? "would be" : "these are"} conflicts (${what}, both contents are kept):`;
   return [style.paint("yellow", head), ...conflictLines(unmerged, style)];
+}
+
+/** Returns the hunks that a dry run for some lines of a file would take back, as a patch. */
+function hunkLines({ io, paint }: CommandContext, { changes, dry_run: dryRun }: UndoShape): string[] {
+  if (!dryRun) return [];
+  const patched = changes.filter(({ patch, protected: isSecret }) => patch !== undefined || isSecret === true);
+  return patchLines(patched, { paint, escape: io.out.isTerminal });
 }
 
 function printFinished(context: CommandContext, result: UndoShape, style: ChangesStyle): void {
@@ -185,6 +200,50 @@ function isNothing(result: UndoShape): boolean {
   return result.operation === null && result.selection === undefined && result.finished.length === 0;
 }
 
+/**
+ * Returns what the argument and the options of the command mean: an operation, lines of a file (`FILE:10-20`), or a
+ * selection of work.
+ */
+async function meantBy(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  verb: Direction["verb"],
+): Promise<UndoOptions> {
+  const { input } = context;
+  const [argument] = input.args;
+  const selection = await selectionOf(context, workspace);
+  const lines = verb === "undo" && argument !== undefined ? linesIn(argument) : undefined;
+  if (argument === undefined || lines === undefined) return { ...optional({ operation: argument }), ...selection };
+  const paths = context.paths(workspace);
+  const [whole, file] = [await paths.toWorkspace(argument), await paths.toWorkspace(lines.file)];
+  if ((await workspace.find(basename(whole))).includes(whole)) {
+    const named = quotePath(argument);
+    throw usageError(
+      `${argument} is the name of a recorded file`,
+      `\`chronicle undo --file ${named}\` takes back the work on it, and \`chronicle undo ${named}:1-9\` only that at its lines`,
+    );
+  }
+  if (selection.file !== undefined)
+    throw usageError("--file and lines of a file cannot be given together", "give the file with its lines only");
+  const { fromLine, toLine } = lines;
+  return { ...selection, file, fromLine, toLine };
+}
+
+/** Parses `FILE:12` and `FILE:10-20`. Returns `undefined` for another text, such as an id. */
+function linesIn(
+  argument: string,
+): { readonly file: string; readonly fromLine: number; readonly toLine: number } | undefined {
+  const match = /^(.+):(\d{1,9})(?:-(\d{1,9}))?$/s.exec(argument);
+  if (match === null) return undefined;
+  const [, file = "", first = "", last = first] = match;
+  const [fromLine, toLine] = [Number(first), Number(last)];
+  if (fromLine >= 1 && toLine >= fromLine) return { file, fromLine, toLine };
+  throw usageError(
+    `not lines of a file: ${argument}`,
+    "give them as FILE:12 or FILE:10-20; lines are counted from 1, and the last one comes after the first",
+  );
+}
+
 async function stepBack(context: CommandContext, given: Direction): Promise<number> {
   const { input } = context;
   const direction: Direction = {
@@ -195,12 +254,10 @@ async function stepBack(context: CommandContext, given: Direction): Promise<numb
       }),
   };
   const { selection } = given;
-  const operation = selection === undefined ? input.args[0] : undefined;
   const dryRun = input.flag("dryRun");
   const workspace = await context.workspace({ readOnly: dryRun });
   const options: UndoOptions = {
-    ...optional({ operation }),
-    ...(selection ?? (await selectionOf(context, workspace))),
+    ...(selection ?? (await meantBy(context, workspace, given.verb))),
     force: input.flag("force"),
     exact: input.flag("exact"),
     ...context.progress(),
