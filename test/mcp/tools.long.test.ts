@@ -24,7 +24,7 @@ describe("the list of tools", () => {
         "find_file(name): read-only, idempotent",
         "blame(path [from_line] [to_line] [at] [max_chars]): read-only, idempotent",
         "grep(pattern [paths] [history] [at] [ignore_case] [fixed] [files_only] [max_chars]): read-only, idempotent",
-        "undo([action] [turn] [session] [actor] [file] [since] [to] [rewind] [operation] [dry_run] [force] [exact]): destructive",
+        "undo([action] [turn] [session] [actor] [file] [since] [to] [rewind] [operation] [from_line] [to_line] [dry_run] [force] [exact]): destructive",
         "redo([operation] [dry_run] [force] [exact]): destructive",
         "rollback(id [dry_run] [force] [outside]): destructive, idempotent",
         "restore(moment [paths] [dry_run] [force]): destructive, idempotent",
