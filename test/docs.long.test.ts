@@ -68,25 +68,32 @@ describe("examples of undo", () => {
   });
 });
 
+/** The longest time that the examples of a page may take, in milliseconds. */
+const LONGEST = 600_000;
+
 describe("shell examples", () => {
-  it.each(withBlocks("sh runnable"))("%s", (page) => {
-    const { folder, env } = sandbox(page);
-    const parts = blocks(page, "sh runnable");
-    const script = parts.map((part, i) => `echo '@@ ${i}'\n${part}`).join("\n");
-    const ran = spawnSync("bash", ["--norc", "-euc", `exec 2>&1\n${script}`], {
-      cwd: join(folder, "work"),
-      env,
-      encoding: "utf8",
-      // An example that waits for ever must not block the whole test run.
-      timeout: 600_000,
-      killSignal: "SIGKILL",
-    });
-    expect([page, ran.status, ran.status === 0 ? "" : ran.stdout]).toEqual([page, 0, ""]);
-    const outputs = ran.stdout.split(/^@@ \d+\n/m).slice(1);
-    for (const [i, part] of parts.entries()) {
-      for (const [, promised = ""] of part.matchAll(/^# → (.*)$/gm)) expect(outputs[i]).toContain(promised);
-    }
-  });
+  it.each(withBlocks("sh runnable"))(
+    "%s",
+    (page) => {
+      const { folder, env } = sandbox(page);
+      const parts = blocks(page, "sh runnable");
+      const script = parts.map((part, i) => `echo '@@ ${i}'\n${part}`).join("\n");
+      const ran = spawnSync("bash", ["--norc", "-euc", `exec 2>&1\n${script}`], {
+        cwd: join(folder, "work"),
+        env,
+        encoding: "utf8",
+        // An example that waits for ever must not block the whole test run.
+        timeout: LONGEST,
+        killSignal: "SIGKILL",
+      });
+      expect([page, ran.status, ran.status === 0 ? "" : ran.stdout]).toEqual([page, 0, ""]);
+      const outputs = ran.stdout.split(/^@@ \d+\n/m).slice(1);
+      for (const [i, part] of parts.entries()) {
+        for (const [, promised = ""] of part.matchAll(/^# → (.*)$/gm)) expect(outputs[i]).toContain(promised);
+      }
+    },
+    LONGEST,
+  );
 
   it("include those of docs/first-steps.md", () => expect(withBlocks("sh runnable")).toContain("docs/first-steps.md"));
 });
