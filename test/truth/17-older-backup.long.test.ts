@@ -51,7 +51,9 @@ describe("Truth 17: a store put back from an older backup", { timeout: 120_000 }
     expect(ran.stderr).toContain("the store was put back from an older copy");
     expect(ran.stderr).toContain("chronicle head --accept");
     const status = await box.call(["status"]);
-    expect(status.stdout).toMatch(/^NOT RECORDING: .*put back from an older copy.*\nread-only .*put back.*head --accept/);
+    expect(status.stdout).toMatch(
+      /^NOT RECORDING: .*put back from an older copy.*\nread-only .*put back.*head --accept/,
+    );
     expect(status.stdout).not.toContain("everything on disk is recorded");
     box.write("mine.txt", "in no history\n");
     const { value } = await box.json(["status"]);

@@ -48,7 +48,9 @@ function expectDamaged({ code, stdout, stderr }: Ran, about: string): void {
 
 async function expectKnown({ box, kept }: Damaged): Promise<void> {
   const status = await box.call(["status"]);
-  expect(status.stdout).toMatch(/^NOT RECORDING: .*the log is damaged at event.*\nread-only .*the log is damaged at event/);
+  expect(status.stdout).toMatch(
+    /^NOT RECORDING: .*the log is damaged at event.*\nread-only .*the log is damaged at event/,
+  );
   expect(status.stdout).toMatch(WAYS);
   expect(status.stdout).not.toContain("everything on disk is recorded");
   expectDamaged(await box.call(["snapshot"]), "snapshot");
