@@ -225,6 +225,7 @@ export const BLAME: CommandSpec = {
 
 export const GREP: CommandSpec = {
   name: "grep",
+  paged: true,
   group: LOOK_GROUP,
   summary: "the lines that match a pattern, now or at any time",
   details:
