@@ -6,7 +6,7 @@ import { COMMANDS } from "./table/command-table.ts";
 import { LIST } from "./table/look.ts";
 import { type CommandSpec, GLOBAL_OPTIONS } from "./table/spec.ts";
 import { ROLE_VARIABLE } from "../core/values/agents-role.ts";
-import { pagerOf } from "../process/pager.ts";
+import { isUnattended, pagerOf } from "../process/pager.ts";
 import { Input } from "../process/input.ts";
 import type { Io } from "../process/io.ts";
 import { inLocalZone } from "../process/local-zone.ts";
@@ -79,12 +79,12 @@ function refuseServed({ served, env }: Io, input: Input, command: string | undef
 
 /**
  * True if the output of the command goes to a pager where it does not fit on the screen. An agent and a job (`CI`) get
- * no pager even on a terminal, because nobody is there to leave it.
+ * no pager even on a terminal, because nobody is there to leave it. The same holds if stdin is no terminal.
  */
-function isPaged({ env, out }: Io, input: Input, spec: CommandSpec | undefined): boolean {
+function isPaged({ env, out, stdinIsTerminal }: Io, input: Input, spec: CommandSpec | undefined): boolean {
   const { paged = false } = spec ?? LIST;
-  if (!paged || !out.isTerminal || input.flag("json") || !input.flag("pager")) return false;
-  if ((env["CI"] ?? "") !== "" || env["TERM"] === "dumb" || env[ROLE_VARIABLE] === "agent") return false;
+  if (!paged || !out.isTerminal || !stdinIsTerminal || input.flag("json") || !input.flag("pager")) return false;
+  if (isUnattended(env) || env[ROLE_VARIABLE] === "agent") return false;
   return pagerOf(env) !== undefined;
 }
 

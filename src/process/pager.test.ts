@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { pagerOf, throughPager } from "./pager.ts";
+import { isUnattended, pagerOf, throughPager } from "./pager.ts";
 
 const OUT = (text: string): readonly [1, Uint8Array] => [1, Buffer.from(text)];
 const ERR = (text: string): readonly [2, Uint8Array] => [2, Buffer.from(text)];
@@ -13,6 +13,19 @@ it.each([
   [{ PAGER: " cat " }, undefined],
 ])("the pager with %j is %s", (env, pager) => {
   expect(pagerOf(env)).toBe(pager);
+});
+
+it.each([
+  [{ TERM: "xterm" }, false],
+  [{ TERM: "xterm", CI: "", AGENT: "" }, false],
+  [{}, true],
+  [{ TERM: "" }, true],
+  [{ TERM: "dumb" }, true],
+  [{ TERM: "xterm", CI: "true" }, true],
+  [{ TERM: "xterm-256color", PAGER: "cat", GEMINI_CLI: "1", CHRONICLE_PAGER: "less" }, true],
+  [{ TERM: "xterm", CLAUDECODE: "1" }, true],
+])("nobody is there to leave a pager with %j: %s", (env, isSo) => {
+  expect(isUnattended(env)).toBe(isSo);
 });
 
 /** Resolves to true if the output was left to the caller, that is, if no pager was started. */
@@ -43,6 +56,25 @@ it("text on stderr takes room on the screen, too, and is left to the caller", as
 
 it("a screen of unknown height fits everything", async () => {
   expect(await isPrinted([OUT("1\n".repeat(1_000))], { columns: 80 })).toBe(true);
+});
+
+it("a pager that ends with an error is named", async () => {
+  const output = [OUT("text\n".repeat(30)), ERR("a\n")];
+  const env = { PATH: process.env["PATH"], PAGER: "false" };
+  const left = await throughPager(output, { env, screen: { rows: 24, columns: 80 } });
+  expect(left.map(([fd, bytes]) => [fd, Buffer.from(bytes).toString()])).toEqual([
+    [2, "a\n"],
+    [
+      2,
+      "note: the pager ended with the exit code 1 (false); set CHRONICLE_PAGER to another pager, or to cat for none\n",
+    ],
+  ]);
+});
+
+it("output whose lines are split between its parts is measured whole", async () => {
+  const parts = [..."1\n2\n一二三四五\n"].map((one) => OUT(one));
+  expect(await isPrinted(parts, { rows: 4, columns: 10 })).toBe(true);
+  expect(await isPrinted([...parts.slice(0, -1), OUT("六")], { rows: 4, columns: 10 })).toBe(false);
 });
 
 it("a pager that reads nothing of a large output is no error", async () => {

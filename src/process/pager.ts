@@ -22,6 +22,30 @@ const DEFAULT_PAGER = "less -FRX";
 /** Variables that a pager gets if the user has not set them. They are those that git sets. */
 const PAGER_VARIABLES = { LESS: "FRX", LV: "-c" };
 
+/** Variables that agents set for the commands that they start, some of them on a terminal of their own. */
+const AGENTS_VARIABLES = [
+  "AGENT",
+  "AI_AGENT",
+  "CLAUDECODE",
+  "CLINE_ACTIVE",
+  "CODEX_CI",
+  "CODEX_SANDBOX",
+  "CODEX_THREAD_ID",
+  "CURSOR_AGENT",
+  "GEMINI_CLI",
+  "OPENCODE",
+];
+
+/**
+ * True if no person may be at the terminal to leave a pager: in a job (`CI`), for an agent, and on a terminal that
+ * cannot move its cursor.
+ */
+export function isUnattended(env: Environment): boolean {
+  const { TERM = "" } = env;
+  if (TERM === "" || TERM === "dumb") return true;
+  return ["CI", ...AGENTS_VARIABLES].some((name) => (env[name] ?? "") !== "");
+}
+
 /**
  * Returns the command line of the user's pager: `$CHRONICLE_PAGER`, else `$PAGER`, else `less -FRX`. Returns
  * `undefined` if the variable is empty or `cat`, because the user wants no pager.
@@ -44,27 +68,35 @@ export async function throughPager<P extends Part>(
   const pager = pagerOf(env);
   if (pager === undefined || fits(output, screen)) return output;
   const input = Buffer.concat(output.flatMap(([fd, bytes]) => (fd === 1 ? [bytes] : [])));
-  const trouble = await troubleOf(pager, input, env);
-  if (trouble === undefined) return output.filter(([fd]) => fd === 2);
-  const note =
-    `note: the pager could not be started (${printable(pager)}: ${trouble}), so the output was printed directly; ` +
-    "set CHRONICLE_PAGER to another pager, or to cat for none\n";
+  const { trouble, code } = await paged(pager, input, env);
+  const notes = output.filter(([fd]) => fd === 2);
+  if (trouble === undefined && code === 0) return notes;
+  const way = "set CHRONICLE_PAGER to another pager, or to cat for none\n";
+  const ended = `note: the pager ended with the exit code ${code} (${printable(pager)}); ${way}`;
+  if (trouble === undefined) return [...notes, [2, Buffer.from(ended)]];
+  const note = `note: the pager could not be started (${printable(pager)}: ${trouble}), so the output was printed directly; ${way}`;
   return [...output, [2, Buffer.from(note)]];
 }
 
-/** Runs the pager. Resolves to the reason why it could not be started; `undefined` if it ran. */
-async function troubleOf(pager: string, input: Uint8Array, env: Environment): Promise<string | undefined> {
+interface Paged {
+  /** The reason why the pager could not be started. */
+  readonly trouble?: string | undefined;
+  /** The exit code of the pager. */
+  readonly code: number;
+}
+
+/** Runs the pager, and waits for its end. */
+async function paged(pager: string, input: Uint8Array, env: Environment): Promise<Paged> {
   const command = wordsOf(pager);
   // The code that starts processes is loaded on first use, so that a command line without a pager starts fast.
   const { runCommand } = await import("../util/run-command.ts");
   try {
     const { code } = await runCommand(command, { env: { ...PAGER_VARIABLES, ...env }, input });
-    if (command[0] !== SHELL) return undefined;
-    return SHELL_FAILURES.get(code);
+    return { code, trouble: command[0] === SHELL ? SHELL_FAILURES.get(code) : undefined };
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === undefined) throw error;
-    return errno;
+    return { code: 0, trouble: errno };
   }
 }
 
@@ -89,14 +121,19 @@ const TAB = " ".repeat(8);
 /** True if the output and the next prompt of the shell fit on the screen, or if the height of the screen is unknown. */
 function fits(output: readonly Part[], { rows, columns }: Screen): boolean {
   if (rows === undefined || rows === 0) return true;
-  const text = Buffer.concat(output.map(([, bytes]) => bytes)).toString("utf8");
+  const decoder = new TextDecoder();
   let needed = 0;
-  for (let at = 0; at < text.length;) {
-    const end = text.indexOf("\n", at);
-    const line = text.slice(at, end < 0 ? text.length : end);
-    needed += Math.max(1, Math.ceil(widthOf(line.replaceAll("\t", TAB)) / columns));
+  // The end of a part that has no newline yet. Only so much is decoded as fits on a screen.
+  let rest = "";
+  for (const [, bytes] of output) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) needed += rowsOf(line, columns);
     if (needed >= rows) return false;
-    at = end < 0 ? text.length : end + 1;
   }
-  return true;
+  return needed + (rest === "" ? 0 : rowsOf(rest, columns)) < rows;
+}
+
+function rowsOf(line: string, columns: number): number {
+  return Math.max(1, Math.ceil(widthOf(line.replaceAll("\t", TAB)) / columns));
 }

@@ -121,12 +121,12 @@ describe.each(present)("$name, asked by an installed command", (program) => {
     // The tools of MCP servers are not scripted for Codex.
     const step: Step =
       program === codexProgram
-        ? { shell: `${process.execPath} ${chronicleBin()} undo --turn last` }
-        : { mcp: "undo", input: { turn: "last" } };
+        ? { shell: `${process.execPath} ${chronicleBin()} undo --turn last --actor ${program.name}` }
+        : { mcp: "undo", input: { turn: "last", actor: program.name } };
     const { requests } = await project.session(program, [step], `${SIGIL[program.name]}chronicle-undo the greeting`);
     const asked = requests.find((request) => request.includes("changes of files taken back. Chronicle has")) ?? "";
     expect(asked).toContain("the greeting");
-    expect(asked).toContain(String.raw`{\"turn\": \"last\"}`);
+    expect(asked).toContain(String.raw`{\"turn\": \"last\", \"actor\": \"${program.name}\"}`);
     expect(existsSync(join(project.folder, "hello.txt"))).toBe(false);
 
     const back = await project.attempt(program, [], `${SIGIL[program.name]}chronicle-rewind`);

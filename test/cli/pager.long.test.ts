@@ -151,6 +151,9 @@ describe.skipIf(WHY_NOT !== undefined).each(["this process", "the store's proces
       "CI=true $C log --limit 0",
       "CHRONICLE_ROLE=agent $C log --limit 0",
       "TERM=dumb $C log --limit 0",
+      "env -u TERM $C log --limit 0",
+      "CLAUDECODE=1 $C log --limit 0",
+      "$C log --limit 0 < /dev/null",
       "$C log --limit 0 | cat",
       "$C log --limit 0 --json",
       "$C log --limit 3",
@@ -180,6 +183,14 @@ describe.skipIf(WHY_NOT !== undefined).each(["this process", "the store's proces
       );
     },
   );
+
+  it("names a pager that ends with an error", async () => {
+    using terminal = box.terminal({ PAGER: "less --no-such-option" });
+    await terminal.prompt();
+    terminal.line("$C log --limit 0; echo code $?");
+    await terminal.until(/^code 0$/m);
+    expect(terminal.screen).toMatch(/^note: the pager ended with the exit code 1 \(less --no-such-option\)/m);
+  });
 
   it("keeps the exit code of the command, and prints the command's notes after the pager", async () => {
     box.write("large", "x".repeat(2_000));

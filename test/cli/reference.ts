@@ -128,8 +128,9 @@ only look at what was recorded (\`chronicle\` alone is \`list\`). If their outpu
 is that of the command, also if the pager is left early. What a command says on stderr is printed after the pager. If the pager cannot be started, the output is
 printed directly, with a note.
 
-There is no pager in a pipe, with \`--json\`, with \`--no-pager\`, on a terminal that can do nothing (\`TERM=dumb\`), where \`CI\` is set, and with
-\`CHRONICLE_ROLE=agent\`: nobody would be there to leave it.
+There is no pager in a pipe, without a terminal as stdin, with \`--json\`, with \`--no-pager\`, on a terminal that can do nothing (\`TERM\` is \`dumb\` or not set), and
+where \`CI\`, \`CHRONICLE_ROLE=agent\` or a variable of an agent (\`AGENT\`, \`CLAUDECODE\`, \`CODEX_CI\`, \`CURSOR_AGENT\`, \`GEMINI_CLI\`, \`OPENCODE\` …) is set:
+nobody would be there to leave it.
 
 ## Completions
 

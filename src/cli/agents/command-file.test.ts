@@ -28,7 +28,7 @@ describe.each(Object.entries(FILES))("the commands for %s", (agent, files) => {
     const [undo = "", rewind = ""] = within(box).map((path) => readFileSync(path, "utf8"));
     const [about, back] = [undo, rewind].map((text) => (agent === "gemini" ? parseToml(text) : headerOf(text)));
     expect(about?.["description"]).toContain("Take back changes of files");
-    expect(about?.["prompt"] ?? about?.["body"]).toContain('{"turn": "last"}');
+    expect(about?.["prompt"] ?? about?.["body"]).toContain(`{"turn": "last", "actor": "${agent}"}`);
     expect(back?.["description"]).toContain("before an earlier prompt");
     expect(back?.["prompt"] ?? back?.["body"]).toContain('{"rewind": "TURN"}');
     const { value } = await box.json(["agents", "status", agent, "--project"]);

@@ -29,14 +29,17 @@ const UNDO: SlashCommand = {
   name: "chronicle-undo",
   description: "Take back changes of files with Chronicle: the last turn's, or those that are named",
   hint: "[file, turn, agent or time]",
-  body: (words) => `The user wants changes of files taken back. Chronicle has recorded them. ${SAID(words)}
+  body: (words, { actor }) => `The user wants changes of files taken back. Chronicle has recorded them. ${SAID(words)}
+
+Do this only if the user has asked for it.
 
 1. Call the tool \`undo\` of the MCP server \`chronicle\` once, with what the user meant:
-   - The user said nothing about it: {"turn": "last"}. This is the last turn that changed something.
+   - The user said nothing about it: {"turn": "last", "actor": "${actor}"}. This is the last turn of yours that changed something.
    - A file: {"file": "PATH"}. Together with "turn", "session" or "actor", only that work on the file.
-   - Somebody's work: {"actor": "NAME"}.
+   - Somebody's work: {"actor": "NAME"}, or {"turn": "last", "actor": "NAME"} for the last turn of it.
    - Anything else: find the id with \`list_actions\` or \`list_history\`, then {"turn": "ID"}, {"action": "ID"}, {"session": "ID"} or {"since": "TIME"}.
-   If this server is not there, run \`chronicle undo --turn last\` in a shell; \`chronicle undo -h\` lists the options.
+   If it is not clear what the user meant, call \`undo\` with "dry_run": true, say what would change, and ask.
+   If this server is not there, run \`chronicle undo --turn last --actor ${actor}\` in a shell; \`chronicle undo -h\` lists the options.
 2. Do not edit files for this, and do not use git.
 3. Tell the user in a few words what was taken back and which paths were left alone. The tool \`redo\`, or \`chronicle redo\`, brings it back.
 `,
@@ -51,9 +54,14 @@ const REWIND: SlashCommand = {
     { actor },
   ) => `The user wants the files as they were before one of their earlier prompts. Chronicle has recorded the changes. ${SAID(words)}
 
-1. Find the turn of that prompt with the tool \`list_actions\` of the MCP server \`chronicle\`. It lists the turns, newest first. Without anything said, it is the last turn that changed something; a number counts such turns back.
+Do this only if the user has asked for it.
+
+1. Find the turn of that prompt, with the MCP server \`chronicle\`:
+   - The user said nothing about it: the tool \`what_changed\` with {"turn": "last", "actor": "${actor}"} shows the last turn of yours that changed something, and its id.
+   - The user named a turn's id: take it.
+   - Anything else, such as "two prompts ago": the tool \`list_actions\` lists single tool calls, newest first, each with its turn and session. Several calls belong to one turn: count turns of this session, not calls, and leave out turns whose calls are marked UNDONE. Then call \`undo\` with {"rewind": "TURN", "dry_run": true}, say when that turn began and what would change, and ask whether this is the one.
 2. Call the tool \`undo\` once with {"rewind": "TURN"}. It takes back that turn and all later work of its session. The work of others stays.
-   If this server is not there, run \`chronicle rewind TURN\` in a shell. There, TURN may also be \`last\` or a number.
+   If this server is not there: \`chronicle turns --actor ${actor}\` in a shell lists the turns, and \`chronicle rewind TURN\` goes to before one.
 3. Do not edit files for this, and do not use git.
 4. Tell the user in a few words what was taken back and which paths were left alone. The tool \`redo\`, or \`chronicle redo\`, brings it back.
    The conversation stays as it is. ${backText(actor)}
