@@ -291,7 +291,7 @@ export interface UnsearchedShape {
   path_b64?: string;
   iteration: number;
   /**
-   * - `slow`: the pattern took too long for this content.
+   * - `slow`: the pattern took too long, or too much memory, for this content.
    * - `too-large`: the content has more than 32 MiB.
    * - `time`: the whole search took too long before this content.
    * - `not-kept`: the content is not kept any more. With `history`, `notes` counts such contents instead.

@@ -5,6 +5,8 @@ import type { LinePattern } from "../core/text/line-search.ts";
 import { LineSearch } from "../core/text/line-search.ts";
 import { searchInTime } from "./search-job.ts";
 
+const limitOf = (): number => 5_000;
+
 const pattern = (text: string): LinePattern => ({ text, isFixed: false, ignoresCase: false });
 
 it("threads find in many contents, in packs and in files of their own, what is there", async () => {
@@ -32,9 +34,9 @@ it("threads find in many contents, in packs and in files of their own, what is t
 it("a content is slow only if it alone takes too long, wherever it stands in a batch", () => {
   const evil = Buffer.from(`${"a".repeat(60)}b`);
   const [good, other] = [Buffer.from("aaa"), Buffer.from("b")];
-  const limitOf = (): number => 150;
+  const briefly = (): number => 150;
   const search = new LineSearch(pattern("^(a+)+$"));
-  const outcomes = searchInTime(search, [good, evil, undefined, other, evil, good], { mostLines: 9, limitOf });
+  const outcomes = searchInTime(search, [good, evil, undefined, other, evil, good], { mostLines: 9, limitOf: briefly });
   expect(outcomes.map((one) => (typeof one === "string" ? one : one.lines[0]?.text))).toEqual([
     "aaa",
     "slow",
@@ -43,6 +45,13 @@ it("a content is slow only if it alone takes too long, wherever it stands in a b
     "slow",
     "aaa",
   ]);
+});
+
+it("a line that exhausts the stack of a pattern makes its content slow, and the others are searched", () => {
+  const endless = Buffer.from(`"${"a".repeat(8_000_000)}`);
+  const search = new LineSearch(pattern(String.raw`"([^"\\]|\\.)*"`));
+  const outcomes = searchInTime(search, [Buffer.from('"a"'), endless, Buffer.from("b")], { mostLines: 9, limitOf });
+  expect(outcomes).toMatchObject([{ total: 1 }, "slow", "none"]);
 });
 
 it("the process answers others while a pattern takes too long", async () => {

@@ -27,8 +27,8 @@ export interface SearchBatch {
 }
 
 /**
- * The result of one content: its matches, `none`, `slow` if the pattern took too long, or `unread` if the content could
- * not be read at its place.
+ * The result of one content: its matches, `none`, `slow` if the pattern took too long or too much memory, or `unread` if
+ * the content could not be read at its place.
  */
 export type SearchOutcome = ContentMatches | "none" | "slow" | "unread";
 
@@ -83,7 +83,7 @@ interface InTime {
 
 /**
  * Searches contents. A pattern whose time grows exponentially with the content is interrupted, and the content is
- * `slow`. `undefined` stands for a content that could not be read.
+ * `slow`. So is a content for which the pattern needs too much memory. `undefined` stands for a content that could not be read.
  */
 export function searchInTime(
   search: LineSearch,
@@ -122,8 +122,8 @@ const HELD = "chronicleSearch";
 let runner: Script | undefined;
 
 /**
- * Runs `work`; returns false if it was interrupted after `limit` ms. Only the virtual machine can interrupt a regular
- * expression in its own thread.
+ * Runs `work`; returns false if it was interrupted after `limit` ms, or if a regular expression exhausted its memory.
+ * Only the virtual machine can interrupt a regular expression in its own thread.
  */
 function isInTime(work: () => void, limit: number): boolean {
   runner ??= new Script(`globalThis.${HELD}()`);
@@ -133,6 +133,8 @@ function isInTime(work: () => void, limit: number): boolean {
     return true;
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return false;
+    // `exec` throws these errors if the stack is too small for a long line, or the compiled pattern too large.
+    if (error instanceof RangeError || error instanceof SyntaxError) return false;
     throw error;
   } finally {
     Reflect.deleteProperty(globalThis, HELD);

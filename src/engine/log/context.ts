@@ -225,7 +225,7 @@ export interface SearchRequest {
 
 export interface SearchedContent {
   readonly hash: Hash;
-  /** `slow`: the pattern took too long for this content. `missing`: the content is not kept. */
+  /** `slow`: the pattern took too long or too much memory for this content. `missing`: the content is not kept. */
   readonly outcome: ContentMatches | "none" | "slow" | "missing";
 }
 
