@@ -3,7 +3,7 @@ import { HostedProject } from "../../test/helpers/hosted-project.ts";
 import { Project } from "../../test/helpers/project.ts";
 import type { LinePattern } from "../core/text/line-search.ts";
 import { LineSearch } from "../core/text/line-search.ts";
-import { searchInTime } from "./search-job.ts";
+import { searchInTime, timeLimitOf } from "./search-job.ts";
 
 const limitOf = (): number => 5_000;
 
@@ -53,6 +53,15 @@ it("a line that exhausts the stack of a pattern makes its content slow, and the 
   const outcomes = searchInTime(search, [Buffer.from('"a"'), endless, Buffer.from("b")], { mostLines: 9, limitOf });
   expect(outcomes).toMatchObject([{ total: 1 }, "slow", "none"]);
 });
+
+it.each([String.raw`foo[\s\S]*bar`, String.raw`foo(?:\w|\s)*bar`, String.raw`foo[\t-z]*bar`])(
+  "%s, which may match line ends, takes no longer for a content than its lines do",
+  (text) => {
+    const search = new LineSearch(pattern(text));
+    const content = Buffer.from("foo x\n".repeat(50_000));
+    expect(searchInTime(search, [content], { mostLines: 9, limitOf: timeLimitOf })).toEqual(["none"]);
+  },
+);
 
 it("the process answers others while a pattern takes too long", async () => {
   await using project = new HostedProject();

@@ -25,15 +25,17 @@ describe("a search of lines", () => {
   });
 
   it("agrees with a search of each single line", () => {
-    const alphabet = ["a", "b", " ", "\n", "\r", "é", "\u2028", "-"];
+    const alphabet = ["a", "b", " ", "\n", "\r", "é", "\u2028", "-", "\t"];
+    const patterns = ["a\\s*b", "^a", "b$", "a.b", "(a|b)\\1", "\\bb", "^\\s*$", "a\\S*-", "[ab]-", "\\B-"];
+    const overLines = ["a[\\s\\S]*b", "(a|\\s)*b", "[\\w\\s]+-", "[\\t-a]b", "(?:\\S\\s)+b", "[\\b-b]-", "a\\12b", "a[^]+b"];
+    const all = [...patterns, ...overLines];
     let seed = 11;
     const random = (below: number): number => (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) % below;
-    for (let n = 0; n < 2_000; n += 1) {
+    for (let n = 0; n < 3_600; n += 1) {
       const content = Array.from({ length: random(30) }, () => alphabet[random(alphabet.length)]).join("");
-      const pattern =
-        ["a\\s*b", "^a", "b$", "a.b", "(a|b)\\1", "\\bb", "^\\s*$", "a\\S*-", "[ab]-", "\\B-"][n % 10] ?? "";
-      const single = content.split("\n").flatMap((line, i, all) => {
-        const isLast = i === all.length - 1;
+      const pattern = all[n % all.length] ?? "";
+      const single = content.split("\n").flatMap((line, i, { length }) => {
+        const isLast = i === length - 1;
         const text = !isLast && line.endsWith("\r") ? line.slice(0, -1) : line;
         return !(isLast && line === "") && new RegExp(pattern).test(text) ? [`${i + 1}:${text}`] : [];
       });

@@ -131,8 +131,14 @@ const PLAIN = /^[^\\^$.*+?()[\]{}|\r\n]+$/;
 
 const SPECIAL = /[\\^$.*+?()[\]{}|/]/g;
 
-/** Escapes that match no line end, or only as a part of white space, which is short in nearly every text. */
-const SAFE_ESCAPES = /\\[bBdwsSt1-9.*+?^$|()[\]{}/\\-]/g;
+/**
+ * Escapes that match no line end, or only as a part of white space, which is short in nearly every text. Two digits can
+ * be the octal code of a line end.
+ */
+const SAFE_ESCAPES = /\\(?:[bBdwsSt.*+?^$|()[\]{}/\\-]|[1-9](?!\d))/g;
+
+/** An escape or a class. */
+const ESCAPES_AND_CLASSES = /\\.|\[(?:[^\\\]]|\\.)*\]/gs;
 
 /**
  * True if the pattern cannot look beyond the end of a line, and does not run over many lines: it has no look-around, no
@@ -140,7 +146,17 @@ const SAFE_ESCAPES = /\\[bBdwsSt1-9.*+?^$|()[\]{}/\\-]/g;
  */
 function staysInLine(source: string): boolean {
   const rest = source.replaceAll(SAFE_ESCAPES, "x");
-  return !/\\|\[\^|\(\?(?!:|<[A-Za-z_$])/.test(rest) && !/\p{Cc}/u.test(rest);
+  return !/\\|\[\^|\(\?(?!:|<[A-Za-z_$])/.test(rest) && !/\p{Cc}/u.test(rest) && !mayRunOverLines(source);
+}
+
+/**
+ * True if a class, such as `[\s\S]` or `[\t-z]`, has line ends, or if white space may be repeated together with other
+ * text, as in `(a|\s)*`.
+ */
+function mayRunOverLines(source: string): boolean {
+  const parts = Array.from(source.matchAll(ESCAPES_AND_CLASSES), ([part]) => part);
+  if (parts.some((part) => part.startsWith("[") && /\\(?:s|[bt1-9]-)/.test(part))) return true;
+  return parts.includes(String.raw`\s`) && /\)[*+{]/.test(source);
 }
 
 function refuseLength(text: string): void {
