@@ -392,7 +392,8 @@ export interface FileApi {
   textHistory(text: string, options?: TextHistoryOptions): Promise<TextHistoryShape>;
   /**
    * Returns the lines that match a JavaScript regular expression, in the contents of a recorded state, or with `history`
-   * in all kept contents of any time. Each line is searched by itself. With `history`, a line that several iterations in
+   * in all kept contents of any time. Each line is searched by itself. A pattern with `\p{`, `\u{` or a character beyond
+   * U+FFFF, such as an emoji, is read with the flag `u`. With `history`, a line that several iterations in
    * a row have is one match. For agents and readers, secrets by their names are not searched. A search that takes too
    * long for a content is given up, and `complete` is then false. Throws `USAGE` for an invalid pattern or option, and
    * `NOT_FOUND` for a path that was never recorded.

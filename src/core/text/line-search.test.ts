@@ -25,22 +25,54 @@ describe("a search of lines", () => {
   });
 
   it("agrees with a search of each single line", () => {
-    const alphabet = ["a", "b", " ", "\n", "\r", "é", "\u2028", "-", "\t"];
+    const alphabet = ["a", "b", " ", "\n", "\r", "é", "\u2028", "-", "\t", "😀", "A"];
     const patterns = ["a\\s*b", "^a", "b$", "a.b", "(a|b)\\1", "\\bb", "^\\s*$", "a\\S*-", "[ab]-", "\\B-"];
-    const overLines = ["a[\\s\\S]*b", "(a|\\s)*b", "[\\w\\s]+-", "[\\t-a]b", "(?:\\S\\s)+b", "[\\b-b]-", "a\\12b", "a[^]+b"];
-    const all = [...patterns, ...overLines];
+    const overLines = [
+      "a[\\s\\S]*b",
+      "(a|\\s)*b",
+      "[\\w\\s]+-",
+      "[\\t-a]b",
+      "(?:\\S\\s)+b",
+      "[\\b-b]-",
+      "a\\12b",
+      "a[^]+b",
+    ];
+    const ofCodePoints = ["\\p{Lu}", "[😀é]b", "\\P{L}+b$", "\\u{1F600}\\s*a", "^\\p{L}*$"];
+    const all = [...patterns, ...overLines, ...ofCodePoints];
     let seed = 11;
     const random = (below: number): number => (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) % below;
-    for (let n = 0; n < 3_600; n += 1) {
+    for (let n = 0; n < 4_600; n += 1) {
       const content = Array.from({ length: random(30) }, () => alphabet[random(alphabet.length)]).join("");
       const pattern = all[n % all.length] ?? "";
+      const flags = ofCodePoints.includes(pattern) ? "u" : "";
       const single = content.split("\n").flatMap((line, i, { length }) => {
         const isLast = i === length - 1;
         const text = !isLast && line.endsWith("\r") ? line.slice(0, -1) : line;
-        return !(isLast && line === "") && new RegExp(pattern).test(text) ? [`${i + 1}:${text}`] : [];
+        return !(isLast && line === "") && new RegExp(pattern, flags).test(text) ? [`${i + 1}:${text}`] : [];
       });
       expect([pattern, content, lines(pattern, content)]).toEqual([pattern, content, single]);
     }
+  });
+
+  it("takes a pattern of code points as one, and never splits a character", () => {
+    expect(lines("^\\p{Lu}", "p{Lu}\nÉ\n")).toEqual(["2:É"]);
+    expect(lines("\\u{1F600}", "u\n😀\n")).toEqual(["2:😀"]);
+    expect(lines("[😀🎉]", "😁\n🎉\n")).toEqual(["2:🎉"]);
+    expect(lines("\\\\p{2}\\-", "\\pp-\n")).toEqual(["1:\\pp-"]);
+    expect(lines("\\p{L}", "\\p{L}\nL\n", { isFixed: true })).toEqual(["1:\\p{L}"]);
+    expect(search("\\p{Lu}*", "😀A")?.lines[0]?.spans).toEqual([[2, 3]]);
+    expect(search("x.", "x😀x")?.lines[0]?.spans).toEqual([[0, 3]]);
+    expect(search(".", "😀")?.lines[0]?.spans).toEqual([[0, 2]]);
+    expect(search("[^a]b", "😀b")?.lines[0]?.spans).toEqual([[0, 3]]);
+    expect(() => search("\\p{Nope}", "x")).toThrow("invalid property name");
+  });
+
+  it("leaves a byte order mark out of the first line", () => {
+    expect(search("^import", "\uFEFFimport a\nimport b\n")?.lines).toMatchObject([
+      { line: 1, text: "import a", spans: [[0, 6]] },
+      { line: 2 },
+    ]);
+    expect(lines("^", "\uFEFF")).toEqual([]);
   });
 
   it("takes a fixed text as it is, and ignores case if asked", () => {

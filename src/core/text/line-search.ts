@@ -41,8 +41,8 @@ const TEXT_BEFORE = 200;
 const MOST_SPANS = 100;
 
 /**
- * Searches contents line by line. A line ends with LF or CRLF, which are no part of it. Bytes that are not UTF-8 are
- * replaced before they are compared.
+ * Searches contents line by line. A line ends with LF or CRLF, which are no part of it. A byte order mark
+ * is no part of the first line. Bytes that are not UTF-8 are replaced before they are compared.
  */
 export class LineSearch {
   /** Matches within one line. */
@@ -64,7 +64,7 @@ export class LineSearch {
         hint: "each line is searched by itself: give the text of one line",
       });
     const source = isFixed ? text.replaceAll(SPECIAL, String.raw`\$&`) : text;
-    const flags = ignoresCase ? "gi" : "g";
+    const flags = (ignoresCase ? "gi" : "g") + (OF_CODE_POINTS.test(source) ? "u" : "");
     this.#line = compiled(text, source, flags);
     const isPlain = isFixed || PLAIN.test(text);
     this.#whole = isPlain || staysInLine(text) ? new RegExp(source, `${flags}m`) : undefined;
@@ -76,7 +76,7 @@ export class LineSearch {
     const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
     if (this.#literal !== undefined && !bytes.includes(this.#literal)) return undefined;
     const isOfBytes = isBinary(bytes);
-    const text = bytes.toString(isAscii(bytes) ? "latin1" : "utf8");
+    const text = textOf(bytes);
     const lines: FoundLine[] = [];
     let [total, at, line, counted] = [0, 0, 1, 0];
     while (at < text.length) {
@@ -116,15 +116,22 @@ export class LineSearch {
     const text = isCut ? line.slice(from, from + MOST_TEXT).toWellFormed() : line;
     const spans: [number, number][] = [];
     for (let match: RegExpExecArray | null = first; match !== null; match = this.#line.exec(line)) {
-      const [start, end] = [match.index - from, Math.min(match.index - from + match[0].length, text.length)];
-      if (start >= text.length || spans.length >= MOST_SPANS) break;
-      if (end > start) spans.push([start, end]);
-      // An empty match would be found again.
-      else this.#line.lastIndex = Math.max(this.#line.lastIndex, match.index + 1);
+      const isEmpty = match[0] === "";
+      const [start, end] = isEmpty ? [match.index, match.index] : wholeCharacters(line, match);
+      if (start - from >= text.length || spans.length >= MOST_SPANS) break;
+      if (!isEmpty) spans.push([Math.max(0, start - from), Math.min(end - from, text.length)]);
+      // An empty match would be found again, and a part of a character twice.
+      this.#line.lastIndex = isEmpty ? start + lengthAt(line, start) : end;
     }
     return { text, spans, isCut };
   }
 }
+
+/**
+ * A pattern whose meaning without the flag `u` would be another one: it has `\p{`, `\P{` or `\u{`, or a character that is
+ * two code units.
+ */
+const OF_CODE_POINTS = /(?<!\\)(?:\\\\)*\\[pPu]\{|[\u{10000}-\u{10FFFF}]/u;
 
 /** A text without a character that has a meaning in a regular expression. */
 const PLAIN = /^[^\\^$.*+?()[\]{}|\r\n]+$/;
@@ -176,6 +183,23 @@ function compiled(text: string, source: string, flags: string): RegExp {
       hint: "a pattern is a JavaScript regular expression; with -F (fixed), the text is searched as it is",
     });
   }
+}
+
+function textOf(bytes: Buffer): string {
+  if (isAscii(bytes)) return bytes.toString("latin1");
+  const text = bytes.toString("utf8");
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
+}
+
+/** Returns the start and the end of the characters of which the match has code units. */
+function wholeCharacters(line: string, { index, 0: { length } }: RegExpExecArray): [number, number] {
+  const last = index + length - 1;
+  return [index > 0 && lengthAt(line, index - 1) === 2 ? index - 1 : index, last + lengthAt(line, last)];
+}
+
+/** Returns the number of code units of the character that begins at `at`. */
+function lengthAt(line: string, at: number): 1 | 2 {
+  return (line.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
 }
 
 function endOf(text: string, start: number): number {

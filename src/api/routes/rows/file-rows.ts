@@ -177,7 +177,8 @@ const grep = workspaceRoute(calls.grep, {
   heavy: "history",
   summary: "The lines that match a pattern, at a moment or at any time",
   description:
-    "The pattern is a JavaScript regular expression, for each line by itself. With `history`, all kept contents are searched, and each match has " +
+    "The pattern is a JavaScript regular expression, for each line by itself. One with `\\p{`, `\\u{` or a character beyond U+FFFF, such as an " +
+    "emoji, is read with the flag `u`. With `history`, all kept contents are searched, and each match has " +
     "the changes that brought and removed its line. For readers and agents, secrets by their names are not searched. If the pattern takes too long " +
     "for a content, `complete` is false, and `unsearched` names the content.",
   query: z.strictObject({
