@@ -281,8 +281,13 @@ export interface GrepMatchShape {
   binary?: true;
   /** Only with `history`: the change that brought the line. */
   from?: BlameOriginShape;
-  /** Only with `history`: the change after which the line was gone; `null` if the line is still there. */
+  /** Only with `history`: the change after which the line was gone; `null` if the line is still there, or unknown. */
   until?: BlameOriginShape | null;
+  /**
+   * Only with `history`: true if the line may be gone, because the contents of the path after `iteration` were not
+   * searched, or are not kept any more.
+   */
+  until_unknown?: true;
 }
 
 /** A content that was not searched, or not to its end, although it may match. */

@@ -60,4 +60,15 @@ describe("chronicle grep", () => {
     });
     await box.must(["rm", "evil.txt"]);
   });
+
+  it("does not say that a line is still there if the newest content was not searched", async () => {
+    await box.must(["put", "evil.txt", "-"], { input: "aaa\n" });
+    await box.must(["put", "evil.txt", "-"], { input: `${"a".repeat(60)}b\n` });
+    expect(await box.call(["grep", "--history", "^(a+)+$", "evil.txt"])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(
+        /^evil.txt@3:1:aaa\n {4}.* human, last seen in @3; later contents were not searched\n$/,
+      ),
+    });
+  });
 });

@@ -36,6 +36,13 @@ export function toolsSuite(start: StartMcp): void {
       expect(gone.text).toMatch(
         /^1 match:\nnotes.txt, iteration 1:2: two\n {2}by the first recorded state, .*; gone: /,
       );
+      mcp.project.write("slow.txt", "aaa\n");
+      await mcp.client.call("take_snapshot");
+      mcp.project.write("slow.txt", `${"a".repeat(60)}b\n`);
+      await mcp.client.call("take_snapshot");
+      const unknown = await mcp.client.call("grep", { pattern: "^(a+)+$", history: true });
+      expect(unknown.text).toMatch(/last seen in iteration 1; later contents were not searched\n/);
+      expect(unknown.data["matches"]).toMatchObject([{ iteration: 1, until: null, until_unknown: true }]);
       const many = await mcp.client.call("grep", { pattern: "three" });
       expect(many.text).toMatch(/^500 matches:\n[^]*… and \d+ more: narrow the question/);
       for (const call of [many, await mcp.client.call("blame", { path: "notes.txt" })])

@@ -14,8 +14,10 @@ interface Run {
   /** As the last iteration has it. */
   line: FoundLine | undefined;
   isBinary: boolean;
-  /** The iteration after which it was gone; `undefined` if the path still has it. */
+  /** The iteration after which it was gone; `undefined` if the path still has it, or if this is not known. */
   until?: FoundChange;
+  /** Set if the last contents of the path were not searched. */
+  isUnknown?: true;
 }
 
 interface HistoriesSearched {
@@ -65,7 +67,9 @@ function runsOf(rows: readonly IterationRow[], contents: ContentsFound, filesOnl
       open.set(key, run);
     }
   }
-  return [...closed, ...open.values()];
+  // The iterations from `first` on were not searched.
+  const left = [...open.values()];
+  return [...closed, ...(first === undefined ? left : left.map((run): Run => ({ ...run, isUnknown: true })))];
 }
 
 /** Returns the different lines of a content that match, each once. */
@@ -88,6 +92,11 @@ async function shapesOf(context: Context, runs: readonly Run[]): Promise<GrepMat
   return runs.map((run): GrepMatchShape => {
     const from = originOf.get(run.from.row);
     const until = run.until === undefined ? null : (originOf.get(run.until.row) ?? null);
-    return { ...matchShape(run.last, run.line, run.isBinary), ...(from === undefined ? {} : { from }), until };
+    return {
+      ...matchShape(run.last, run.line, run.isBinary),
+      ...(from === undefined ? {} : { from }),
+      until,
+      ...(run.isUnknown === true ? { until_unknown: true as const } : {}),
+    };
   });
 }

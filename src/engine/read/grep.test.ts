@@ -90,6 +90,26 @@ describe("a search of all times", () => {
     expect((await workspace.grep("limit", { history: true })).contents).toBe(4);
   });
 
+  it("does not say that a line is still there if the newest content was not searched", async () => {
+    await using project = new HostedProject();
+    const workspace = await project.create();
+    const evil = `${"a".repeat(60)}b\n`;
+    await put(workspace, "a", "aaa\n", "ann");
+    await put(workspace, "a", evil, "bob");
+    await put(workspace, "b", "aaa\n", "cid");
+    await put(workspace, "b", evil, "dan");
+    await workspace.deleteFile("b", { actor: "eve" });
+    await put(workspace, "c", "aaa\n", "fay");
+    const { matches } = await workspace.grep("^(a+)+$", { history: true });
+    expect(matches.map(({ path, until, until_unknown: unknown }) => [path, until?.iteration ?? null, unknown])).toEqual(
+      [
+        ["c", null, undefined],
+        ["b", 3, undefined],
+        ["a", null, true],
+      ],
+    );
+  });
+
   it("searches no secret for an agent, and does not say what it has", async () => {
     await using project = new Project();
     project.write(".env", "TOKEN=1\n");

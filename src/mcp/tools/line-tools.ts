@@ -185,7 +185,7 @@ function unsearchedLines(unsearched: readonly UnsearchedShape[], total: number):
   return [`The answer is not complete. Not searched: ${named.join(", ")}${rest > 0 ? `, and ${rest} more` : ""}`];
 }
 
-/** A match, in short. `from` and `until` are present for a search of the history. */
+/** A match, in short. `from`, `until` and `until_unknown` are present only for a search of the history. */
 interface ShownMatch {
   readonly path: string;
   readonly iteration: number;
@@ -193,20 +193,31 @@ interface ShownMatch {
   readonly text: string;
   readonly from?: Origin;
   readonly until?: Origin | null;
+  readonly until_unknown?: true;
 }
 
-function shownMatch({ path: at, iteration, line, text, from, until }: GrepMatchShape): ShownMatch {
-  const ends = until === undefined ? {} : { until: until === null ? null : originOf(until) };
+function shownMatch({ path: at, iteration, line, text, from, until, ...more }: GrepMatchShape): ShownMatch {
+  const ends = {
+    ...(until === undefined ? {} : { until: until === null ? null : originOf(until) }),
+    ...optional({ until_unknown: more.until_unknown }),
+  };
   const begins = from === undefined ? {} : { from: originOf(from) };
   return { path: at, iteration, line, text: oneLine(text, LONGEST_LINE), ...begins, ...ends };
 }
 
-function matchLines({ path: at, iteration, line, text, from, until }: ShownMatch): string[] {
+function matchLines({ path: at, iteration, line, text, from, ...ends }: ShownMatch): string[] {
   const name = `${oneLine(at)}${from === undefined ? "" : `, iteration ${iteration}`}`;
   const found = line === null ? name : `${name}:${line}: ${text}`;
   if (from === undefined) return [found];
-  const end = until === undefined || until === null ? "still there" : `gone: ${originText(until)}`;
-  return [found, `  by ${originText(from)}; ${end}`];
+  return [found, `  by ${originText(from)}; ${endOf(iteration, ends)}`];
+}
+
+function endOf(
+  iteration: number,
+  { until, until_unknown: isUnknown }: Pick<ShownMatch, "until" | "until_unknown">,
+): string {
+  if (isUnknown === true) return `last seen in iteration ${iteration}; later contents were not searched`;
+  return until === undefined || until === null ? "still there" : `gone: ${originText(until)}`;
 }
 
 export const LINE_TOOLS: readonly Tool[] = [blame, grep];

@@ -23,9 +23,9 @@ type Shown = (path: string) => string;
 /** Returns one line for each match, and with the history a second line: who brought it when, and until when it was there. */
 export function grepLines(context: GrepContext, matches: readonly GrepMatchShape[], shown: Shown): string[] {
   return matches.flatMap((match) => {
-    const { from, until } = match;
+    const { from } = match;
     const line = matchLine(context, match, shown);
-    return from === undefined ? [line] : [line, `    ${historyOf(context, from, until ?? undefined)}`];
+    return from === undefined ? [line] : [line, `    ${originText(context, from)}, ${endOf(context, match)}`];
   });
 }
 
@@ -64,11 +64,11 @@ function fitted({ text, spans }: GrepMatchShape, paint: Paint, room: number): st
   return shown;
 }
 
-function historyOf(context: GrepContext, from: BlameOriginShape, until: BlameOriginShape | undefined): string {
+function endOf(context: GrepContext, { iteration, until, until_unknown: isUnknown }: GrepMatchShape): string {
   const { paint } = context;
-  const end =
-    until === undefined ? paint("green", "still there") : `${paint("red", "gone")} ${originText(context, until)}`;
-  return `${originText(context, from)}, ${end}`;
+  if (isUnknown === true) return `last seen in @${iteration}; later contents were not searched`;
+  if (until === undefined || until === null) return paint("green", "still there");
+  return `${paint("red", "gone")} ${originText(context, until)}`;
 }
 
 function originText({ paint, io }: GrepContext, origin: BlameOriginShape): string {
