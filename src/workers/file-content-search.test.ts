@@ -3,9 +3,14 @@ import { HostedProject } from "../../test/helpers/hosted-project.ts";
 import { Project } from "../../test/helpers/project.ts";
 import type { LinePattern } from "../core/text/line-search.ts";
 import { LineSearch } from "../core/text/line-search.ts";
+import { SearchBudget } from "../core/text/search-budget.ts";
+import { MemoryBlobStore } from "../storage/memory/memory-blob-store.ts";
+import { FileContentSearch } from "./file-content-search.ts";
 import { searchInTime, timeLimitOf } from "./search-job.ts";
 
 const limitOf = (): number => 5_000;
+
+const budgetOf = (slow: number): SearchBudget => SearchBudget.of({ slow });
 
 const pattern = (text: string): LinePattern => ({ text, isFixed: false, ignoresCase: false });
 
@@ -36,7 +41,11 @@ it("a content is slow only if it alone takes too long, wherever it stands in a b
   const [good, other] = [Buffer.from("aaa"), Buffer.from("b")];
   const briefly = (): number => 150;
   const search = new LineSearch(pattern("^(a+)+$"));
-  const outcomes = searchInTime(search, [good, evil, undefined, other, evil, good], { mostLines: 9, limitOf: briefly });
+  const outcomes = searchInTime(search, [good, evil, undefined, other, evil, good], {
+    mostLines: 9,
+    limitOf: briefly,
+    budget: budgetOf(9),
+  });
   expect(outcomes.map((one) => (typeof one === "string" ? one : one.lines[0]?.text))).toEqual([
     "aaa",
     "slow",
@@ -47,10 +56,45 @@ it("a content is slow only if it alone takes too long, wherever it stands in a b
   ]);
 });
 
+it("a batch ends when too many contents are slow, or when the time of the whole search is over", () => {
+  const evil = Buffer.from(`${"a".repeat(60)}b`);
+  const search = new LineSearch(pattern("^(a+)+$"));
+  const contents = [evil, evil, evil, Buffer.from("aaa")];
+  const budget = budgetOf(2);
+  const how = { mostLines: 9, limitOf: (): number => 20 };
+  expect(searchInTime(search, contents, { ...how, budget })).toEqual(["slow", "slow", "left", "left"]);
+  const stopped = budgetOf(9);
+  stopped.stop();
+  expect(searchInTime(search, contents, { ...how, budget: stopped })).toEqual(["left", "left", "left", "left"]);
+});
+
+it.each([
+  ["are slow", { slow: 2, mostMs: 60_000 }, ["slow", "slow"]],
+  ["take too long", { slow: 9, mostMs: 500 }, ["slow"]],
+])("a search without threads ends when its contents %s", async (_, { slow, mostMs }, outcomes) => {
+  const blobs = new MemoryBlobStore();
+  const batch = await blobs.batch();
+  const contents = [];
+  for (const end of ["b", "c", "d"]) {
+    const bytes = Buffer.from(`${"a".repeat(60)}${end}`);
+    contents.push({ hash: await batch.put(bytes), size: bytes.length });
+  }
+  await batch.commit();
+  const search = new FileContentSearch({ home: "", threads: false, placesOf: undefined });
+  const found = [];
+  const request = { blobs, contents, pattern: pattern("^(a+)+$"), mostLines: 9, budget: budgetOf(slow), mostMs };
+  for await (const { outcome } of search.search(request)) found.push(outcome);
+  expect(found).toEqual(outcomes);
+});
+
 it("a line that exhausts the stack of a pattern makes its content slow, and the others are searched", () => {
   const endless = Buffer.from(`"${"a".repeat(8_000_000)}`);
   const search = new LineSearch(pattern(String.raw`"([^"\\]|\\.)*"`));
-  const outcomes = searchInTime(search, [Buffer.from('"a"'), endless, Buffer.from("b")], { mostLines: 9, limitOf });
+  const outcomes = searchInTime(search, [Buffer.from('"a"'), endless, Buffer.from("b")], {
+    mostLines: 9,
+    limitOf,
+    budget: budgetOf(9),
+  });
   expect(outcomes).toMatchObject([{ total: 1 }, "slow", "none"]);
 });
 
@@ -59,7 +103,9 @@ it.each([String.raw`foo[\s\S]*bar`, String.raw`foo(?:\w|\s)*bar`, String.raw`foo
   (text) => {
     const search = new LineSearch(pattern(text));
     const content = Buffer.from("foo x\n".repeat(50_000));
-    expect(searchInTime(search, [content], { mostLines: 9, limitOf: timeLimitOf })).toEqual(["none"]);
+    expect(searchInTime(search, [content], { mostLines: 9, limitOf: timeLimitOf, budget: budgetOf(9) })).toEqual([
+      "none",
+    ]);
   },
 );
 

@@ -38,20 +38,28 @@ export class FileContentSearch implements ContentSearch {
   }
 
   async *search(request: SearchRequest): AsyncIterable<SearchedContent> {
+    const timer = setTimeout(() => request.budget.stop(), request.mostMs);
+    try {
+      yield* this.#search(request);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async *#search(request: SearchRequest): AsyncIterable<SearchedContent> {
     const { threads } = this.#options;
     const { contents } = request;
     const done = new Set<Hash>();
     const isSmall = contents.length <= HERE_CONTENTS && bytesOf(contents) <= HERE_BYTES;
     if (isSmall || !threads) {
-      const limitOf = threads ? (): number => HERE_MS : timeLimitOf;
-      for await (const found of searchHere(request, limitOf)) {
+      for await (const found of searchHere(request, threads)) {
         if (threads && found.outcome === "slow") break;
         done.add(found.hash);
         yield found;
       }
     }
     const left = contents.filter(({ hash }) => !done.has(hash));
-    if (left.length > 0) yield* this.#searchInThreads(request, left);
+    if (left.length > 0 && !request.budget.isOver) yield* this.#searchInThreads(request, left);
   }
 
   async *#searchInThreads(request: SearchRequest, contents: readonly SizedContent[]): AsyncIterable<SearchedContent> {
@@ -61,12 +69,12 @@ export class FileContentSearch implements ContentSearch {
     const unread: SizedContent[] = [...unplaced];
     for await (const [content, outcome] of pool.search(batches))
       if (outcome === "unread") unread.push(content);
-      else yield { hash: content.hash, outcome };
+      else if (outcome !== "left") yield { hash: content.hash, outcome };
     // This thread reads what is not in a pack, and what a collector has moved meanwhile.
     const missing: Hash[] = [];
     const noteMissing = (hash: Hash): number => missing.push(hash);
-    for await (const [{ hash }, outcome] of pool.search(readBatches(request.blobs, unread, noteMissing)))
-      yield { hash, outcome: outcome === "unread" ? "missing" : outcome };
+    for await (const [{ hash }, outcome] of pool.search(readBatches(request, unread, noteMissing)))
+      if (outcome !== "left") yield { hash, outcome: outcome === "unread" ? "missing" : outcome };
     for (const hash of missing) yield { hash, outcome: "missing" };
   }
 
@@ -90,14 +98,17 @@ export class FileContentSearch implements ContentSearch {
   }
 }
 
+/** `isTrial`: each content has only a short time, because threads can search a slow one again. */
 async function* searchHere(
-  { blobs, contents, pattern, mostLines }: SearchRequest,
-  limitOf: (bytes: number) => number,
+  { blobs, contents, pattern, mostLines, budget }: SearchRequest,
+  isTrial: boolean,
 ): AsyncIterable<SearchedContent> {
   const search = new LineSearch(pattern);
+  const limitOf = isTrial ? (): number => HERE_MS : timeLimitOf;
   const hashes = contents.map(({ hash }) => hash);
   for await (const [hash, bytes] of readAll(blobs, hashes)) {
-    const [outcome = "unread"] = searchInTime(search, [bytes], { mostLines, limitOf });
+    const [outcome = "unread"] = searchInTime(search, [bytes], { mostLines, limitOf, budget, isTrial });
+    if (outcome === "left") return;
     yield { hash, outcome: outcome === "unread" ? "missing" : outcome };
     await yieldToEventLoop();
   }
@@ -148,12 +159,13 @@ async function* readAll(
 
 /** Yields each content as a batch of its own, and calls `onMissing` for each that is missing. */
 async function* readBatches(
-  blobs: SearchRequest["blobs"],
+  { blobs, budget }: SearchRequest,
   contents: readonly SizedContent[],
   onMissing: (hash: Hash) => void,
 ): AsyncIterable<Batch> {
   const sized = new Map(contents.map((content) => [content.hash, content]));
   for await (const [hash, bytes] of readAll(blobs, [...sized.keys()])) {
+    if (budget.isOver) return;
     const content = sized.get(hash);
     if (content === undefined || bytes === undefined) onMissing(hash);
     else yield { contents: [content], make: () => [bytes] };

@@ -2,6 +2,7 @@ import { Script } from "node:vm";
 import { ChronicleError } from "../core/values/errors.ts";
 import { hashFromBytes, type Hash } from "../core/values/hash.ts";
 import { type ContentMatches, type LinePattern, LineSearch } from "../core/text/line-search.ts";
+import { SearchBudget } from "../core/text/search-budget.ts";
 import type { BlobPlace, PackRow } from "../storage/blob-index.ts";
 import type { PackReader } from "../storage/files/pack-reader.ts";
 
@@ -24,13 +25,15 @@ export interface SearchBatch {
   /** The maximum number of lines to return of each content. */
   readonly mostLines: number;
   readonly contents: PackedContents | readonly Uint8Array[];
+  /** The memory of the search's budget. */
+  readonly budget: SharedArrayBuffer;
 }
 
 /**
- * The result of one content: its matches, `none`, `slow` if the pattern took too long or too much memory, or `unread` if
- * the content could not be read at its place.
+ * The result of one content: its matches, `none`, `slow` if the pattern took too long or too much memory, `unread` if
+ * the content could not be read at its place, or `left` if the budget was over before.
  */
-export type SearchOutcome = ContentMatches | "none" | "slow" | "unread";
+export type SearchOutcome = ContentMatches | "none" | "slow" | "unread" | "left";
 
 const NUMBERS = 5;
 
@@ -48,9 +51,12 @@ export function toPackedContents(
 }
 
 /** Reads and searches the contents of a batch. Returns an outcome for each. */
-export function searchBatch(packs: PackReader, { pattern, mostLines, contents }: SearchBatch): SearchOutcome[] {
+export function searchBatch(packs: PackReader, { pattern, mostLines, contents, budget }: SearchBatch): SearchOutcome[] {
   const read = Array.isArray(contents) ? contents : readPacked(packs, contents as PackedContents);
-  return searchInTime(new LineSearch(pattern), read, { mostLines, limitOf: timeLimitOf });
+  return searchInTime(new LineSearch(pattern), read, {
+    ...{ mostLines, limitOf: timeLimitOf },
+    budget: new SearchBudget(budget),
+  });
 }
 
 function readPacked(packs: PackReader, { hashes, numbers }: PackedContents): (Uint8Array | undefined)[] {
@@ -79,16 +85,19 @@ interface InTime {
   readonly mostLines: number;
   /** Returns the time in ms for which a content of this size may be searched. */
   readonly limitOf: (bytes: number) => number;
+  readonly budget: SearchBudget;
+  /** True if the caller searches a slow content again, so that the budget does not count it. */
+  readonly isTrial?: boolean;
 }
 
 /**
  * Searches contents. A pattern whose time grows exponentially with the content is interrupted, and the content is
- * `slow`. So is a content for which the pattern needs too much memory. `undefined` stands for a content that could not be read.
+ * `slow`. So is a content for which the pattern needs too much memory. Contents are `left` once the budget is over. `undefined` stands for a content that could not be read.
  */
 export function searchInTime(
   search: LineSearch,
   contents: readonly (Uint8Array | undefined)[],
-  { mostLines, limitOf }: InTime,
+  { mostLines, limitOf, budget, isTrial = false }: InTime,
 ): SearchOutcome[] {
   const outcomes: SearchOutcome[] = [];
   let startedAt = 0;
@@ -97,7 +106,8 @@ export function searchInTime(
     for (let i = from; i < to; i += 1) {
       startedAt = performance.now();
       const content = contents[i];
-      outcomes[i] = content === undefined ? "unread" : (search.search(content, mostLines) ?? "none");
+      if (budget.isOver) outcomes[i] = "left";
+      else outcomes[i] = content === undefined ? "unread" : (search.search(content, mostLines) ?? "none");
     }
   };
   const limitFrom = (at: number): number => limitOf(contents.slice(at).reduce((sum, one) => sum + lengthOf(one), 0));
@@ -108,7 +118,9 @@ export function searchInTime(
     const limit = limitOf(lengthOf(contents[at]));
     // A content whose search has begun late gets its whole time.
     const hadTime = performance.now() - startedAt >= limit;
-    if (hadTime || !isInTime(() => searchFrom(at, at + 1), limit)) outcomes[at] = "slow";
+    if (!hadTime && isInTime(() => searchFrom(at, at + 1), limit)) continue;
+    outcomes[at] = "slow";
+    if (!isTrial) budget.noteSlow();
   }
   return outcomes;
 }

@@ -25,11 +25,11 @@ interface Settled {
 /** Worker threads that search batches. Disposing of the pool ends the threads. */
 export class SearchPool implements AsyncDisposable {
   readonly #pool: WorkerPool<SearchBatch, SearchReply>;
-  readonly #request: Pick<SearchRequest, "pattern" | "mostLines">;
+  readonly #request: Pick<SearchRequest, "pattern" | "mostLines" | "budget">;
   readonly #most: number;
   readonly #underWay: Promise<Settled>[] = [];
 
-  constructor(home: string, request: Pick<SearchRequest, "pattern" | "mostLines">) {
+  constructor(home: string, request: Pick<SearchRequest, "pattern" | "mostLines" | "budget">) {
     const data = Array.from({ length: poolSize() }, (): SearchWorkerData => ({ home }));
     this.#pool = new WorkerPool({ name: "search-worker", data, failureOf });
     this.#request = request;
@@ -37,11 +37,12 @@ export class SearchPool implements AsyncDisposable {
   }
 
   /**
-   * Searches the batches while they come. Yields the outcomes in the order of the batches. Throws `IO` if a thread
-   * fails.
+   * Searches the batches while they come. Yields the outcomes in the order of the batches. Takes no further batch
+   * once the budget is over. Throws `IO` if a thread fails.
    */
   async *search(batches: Iterable<Batch> | AsyncIterable<Batch>): AsyncIterable<Searched> {
     for await (const batch of batches) {
+      if (this.#request.budget.isOver) break;
       this.#underWay.push(this.#give(batch));
       if (this.#underWay.length >= this.#most) yield* await this.#take();
     }
@@ -49,9 +50,11 @@ export class SearchPool implements AsyncDisposable {
   }
 
   async #give({ contents, make }: Batch): Promise<Settled> {
-    const { pattern, mostLines } = this.#request;
+    const { pattern, mostLines, budget } = this.#request;
     try {
-      const reply = await this.#pool.give(() => ({ message: { pattern, mostLines, contents: make() } }));
+      const reply = await this.#pool.give(() => ({
+        message: { pattern, mostLines, contents: make(), budget: budget.memory },
+      }));
       const outcomes = reply.kind === "found" ? reply.outcomes : [];
       return { found: contents.map((content, i) => [content, outcomes[i] ?? "unread"] as const) };
     } catch (error) {

@@ -7,6 +7,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import type { GivenUpPart } from "../../core/records/tombstone.ts";
 import type { Whereabouts } from "../../core/records/whereabouts.ts";
 import type { ContentMatches, LinePattern } from "../../core/text/line-search.ts";
+import type { SearchBudget } from "../../core/text/search-budget.ts";
 import type { OffRecord } from "../../core/records/off-record.ts";
 import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
@@ -201,8 +202,9 @@ export type IngestResult =
 /** Searches kept contents for a pattern, with all cores. */
 export interface ContentSearch {
   /**
-   * Yields the outcome of each content, in any order. A caller that stops early ends the search. Throws `USAGE` for an
-   * invalid pattern, and `BLOB_CORRUPT` for a damaged content.
+   * Yields the outcome of each content, in any order. A content has no outcome if the budget or the time was over
+   * before. A caller that stops early ends the search. Throws `USAGE` for an invalid pattern, and `BLOB_CORRUPT` for a
+   * damaged content.
    */
   search(request: SearchRequest): AsyncIterable<SearchedContent>;
 }
@@ -221,6 +223,9 @@ export interface SearchRequest {
   readonly pattern: LinePattern;
   /** The maximum number of lines to return of each content. */
   readonly mostLines: number;
+  readonly budget: SearchBudget;
+  /** The time in ms after which no further content is searched. */
+  readonly mostMs: number;
 }
 
 export interface SearchedContent {

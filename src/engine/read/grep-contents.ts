@@ -1,5 +1,6 @@
 import type { UnsearchedShape } from "../../api/file-api.ts";
 import type { ContentMatches, LinePattern } from "../../core/text/line-search.ts";
+import { SearchBudget } from "../../core/text/search-budget.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
@@ -54,14 +55,14 @@ export async function searchContents(
     else contents.push({ hash, size });
   const left = new Set(contents.map(({ hash }) => hash));
   const kept = new KeptLines(outcomes, [...sizes.keys()], mostKept);
-  const until = context.now() + MOST_MS;
-  let [slow, bytes, searched] = [0, 0, 0];
-  for await (const found of context.search.search({ blobs: context.blobs, contents, pattern, mostLines })) {
+  const budget = SearchBudget.of({ slow: MOST_SLOW });
+  const request = { blobs: context.blobs, contents, pattern, mostLines, budget, mostMs: MOST_MS };
+  let [bytes, searched] = [0, 0];
+  for await (const found of context.search.search(request)) {
     left.delete(found.hash);
     note(kept, outcomes, found);
-    if (found.outcome === "slow") slow += 1;
-    else if (found.outcome !== "missing") [bytes, searched] = [bytes + (sizes.get(found.hash) ?? 0), searched + 1];
-    if (slow >= MOST_SLOW || context.now() > until) break;
+    if (found.outcome !== "slow" && found.outcome !== "missing")
+      [bytes, searched] = [bytes + (sizes.get(found.hash) ?? 0), searched + 1];
   }
   for (const hash of left) outcomes.set(hash, "time");
   const missing = [...outcomes.values()].filter((one) => one === "not-kept").length;
