@@ -400,8 +400,8 @@ export interface FileApi {
    * in all kept contents of any time. Each line is searched by itself. A pattern with `\p{`, `\u{` or a character beyond
    * U+FFFF, such as an emoji, is read with the flag `u`. With `history`, a line that several iterations in
    * a row have is one match. For agents and readers, secrets by their names are not searched. A search that takes too
-   * long for a content is given up, and `complete` is then false. Throws `USAGE` for an invalid pattern or option, and
-   * `NOT_FOUND` for a path that was never recorded.
+   * long for a content is given up, and `complete` is then false. Throws `USAGE` for an invalid pattern or option,
+   * `NOT_FOUND` for a path that was never recorded, and `LIMIT_EXCEEDED` if more lines match than can be held in memory.
    */
   grep(pattern: string, options?: GrepOptions): Promise<GrepShape>;
   /**

@@ -10,7 +10,7 @@ import { searchInTime, timeLimitOf } from "./search-job.ts";
 
 const limitOf = (): number => 5_000;
 
-const budgetOf = (slow: number): SearchBudget => SearchBudget.of({ slow });
+const budgetOf = (slow: number, bytes = 1_000_000): SearchBudget => SearchBudget.of({ slow, bytes });
 
 const pattern = (text: string): LinePattern => ({ text, isFixed: false, ignoresCase: false });
 
@@ -34,6 +34,9 @@ it("threads find in many contents, in packs and in files of their own, what is t
   expect(found).toMatchObject({ contents: 702, complete: true });
   const first = await workspace.grep("first", { limit: 3, history: true });
   expect([first.matches.length, first.total_matches]).toEqual([3, 700]);
+  const now = await workspace.grep("first", { limit: 3 });
+  expect(now.matches.map(({ path }) => path)).toEqual(["many/0.txt", "many/1.txt", "many/10.txt"]);
+  expect(now.total_matches).toBe(700);
 });
 
 it("a content is slow only if it alone takes too long, wherever it stands in a batch", () => {
@@ -66,6 +69,33 @@ it("a batch ends when too many contents are slow, or when the time of the whole 
   const stopped = budgetOf(9);
   stopped.stop();
   expect(searchInTime(search, contents, { ...how, budget: stopped })).toEqual(["left", "left", "left", "left"]);
+});
+
+it("a batch returns only the lines that are needed, and counts the others", () => {
+  const search = new LineSearch(pattern("a"));
+  const contents = ["a\na\n", "a\nb\na\n", "a\n", "b\n"].map((one) => Buffer.from(one));
+  const outcomes = searchInTime(search, contents, { mostLines: 3, limitOf, budget: budgetOf(9) });
+  expect(outcomes.map((one) => (typeof one === "string" ? one : [one.lines.length, one.total]))).toEqual([
+    [2, 2],
+    [1, 2],
+    [0, 1],
+    "none",
+  ]);
+});
+
+it("a search fails as soon as the lines of a content need too much memory", () => {
+  const search = new LineSearch(pattern("."));
+  const lines = Buffer.from("some text of a line\n".repeat(10_000));
+  const how = { mostLines: Number.MAX_SAFE_INTEGER, limitOf };
+  expect(() => searchInTime(search, [lines], { ...how, budget: budgetOf(9) })).toThrow("more lines match");
+});
+
+it("the lines of a content that turns out to be slow need no memory of the budget", () => {
+  const search = new LineSearch(pattern("^(a+)+$"));
+  const budget = budgetOf(9);
+  const evil = Buffer.from(`${"aaa\n".repeat(5_000)}${"a".repeat(60)}b`);
+  expect(searchInTime(search, [evil], { mostLines: 9_999, limitOf: () => 100, budget })).toEqual(["slow"]);
+  budget.take(1_000_000);
 });
 
 it.each([

@@ -3,7 +3,7 @@ import type { Hash } from "../core/values/hash.ts";
 import type { ContentSearch, SearchedContent, SearchRequest, SizedContent } from "../engine/log/context.ts";
 import type { OpenedBlobs } from "../storage/storage-backends.ts";
 import { yieldToEventLoop } from "../util/yield-to-event-loop.ts";
-import { type PackPlace, searchInTime, timeLimitOf, toPackedContents } from "./search-job.ts";
+import { byPlace, type PackPlace, searchInTime, timeLimitOf, toPackedContents } from "./search-job.ts";
 import { type Batch, SearchPool } from "./search-pool.ts";
 
 /** The maximum number of contents, and of their bytes, that the main thread searches if it can start threads. */
@@ -78,7 +78,10 @@ export class FileContentSearch implements ContentSearch {
     for (const hash of missing) yield { hash, outcome: "missing" };
   }
 
-  /** Returns batches of the contents that are in packs, in pack order, and the contents that are not. */
+  /**
+   * Returns batches of the contents that are in packs, and the contents that are not. The batches are in pack order, and
+   * the contents of each in the order of the request, in which their first lines are needed.
+   */
   async #placed(contents: readonly SizedContent[]) {
     const { placesOf } = this.#options;
     if (placesOf === undefined) return { batches: [], unplaced: contents };
@@ -87,13 +90,13 @@ export class FileContentSearch implements ContentSearch {
     const unplaced: SizedContent[] = [];
     contents.forEach((content, i) => {
       const place = places[i];
-      if (place?.kind === "pack") rows.push({ content, hash: content.hash, place });
+      if (place?.kind === "pack") rows.push({ content, hash: content.hash, place, rank: i });
       else unplaced.push(content);
     });
-    const batches = inBatches(rows).map((some): Batch => ({
-      contents: some.map(({ content }) => content),
-      make: () => toPackedContents(some, packs),
-    }));
+    const batches = inBatches(rows).map((unordered): Batch => {
+      const some = unordered.toSorted((a, b) => a.rank - b.rank);
+      return { contents: some.map(({ content }) => content), make: () => toPackedContents(some, packs) };
+    });
     return { batches, unplaced };
   }
 }
@@ -118,6 +121,8 @@ interface PlacedContent {
   readonly content: SizedContent;
   readonly hash: Hash;
   readonly place: PackPlace;
+  /** The place in the request. */
+  readonly rank: number;
 }
 
 function bytesOf(contents: readonly SizedContent[]): number {
@@ -139,10 +144,6 @@ function inBatches(rows: PlacedContent[]): PlacedContent[][] {
     bytes += row.place.length;
   }
   return batches;
-}
-
-function byPlace(a: PackPlace, b: PackPlace): number {
-  return a.pack - b.pack || a.block - b.block || a.at - b.at;
 }
 
 /** Yields the bytes of each content, in storage order; `undefined` for a missing content. */

@@ -10,7 +10,7 @@ import type { PackReader } from "../storage/files/pack-reader.ts";
 
 export type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 
-/** Contents in packs, in the order in which they are stored. */
+/** Contents in packs. */
 interface PackedContents {
   /** The packs whose ids are in `numbers`. */
   readonly packs: readonly PackRow[];
@@ -22,7 +22,7 @@ interface PackedContents {
 
 export interface SearchBatch {
   readonly pattern: LinePattern;
-  /** The maximum number of lines to return of each content. */
+  /** The maximum number of lines to return, those of the first contents. */
   readonly mostLines: number;
   readonly contents: PackedContents | readonly Uint8Array[];
   /** The memory of the search's budget. */
@@ -60,20 +60,29 @@ export function searchBatch(packs: PackReader, { pattern, mostLines, contents, b
 }
 
 function readPacked(packs: PackReader, { hashes, numbers }: PackedContents): (Uint8Array | undefined)[] {
-  return Array.from({ length: hashes.length / 32 }, (_, row) => {
+  const read = Array.from({ length: hashes.length / 32 }, (_, row) => {
     const [pack = 0, block = 0, blockBytes = 0, at = 0, length = 0] = numbers.subarray(
       row * NUMBERS,
       (row + 1) * NUMBERS,
     );
     const hash = hashFromBytes(hashes.subarray(row * 32, row * 32 + 32));
+    return { row, hash, place: { kind: "pack", pack, block, blockBytes, at, length, stored: 0 } satisfies PackPlace };
+  });
+  const contents: (Uint8Array | undefined)[] = read.map(() => undefined);
+  // A block that is read in one go is unpacked once.
+  for (const { row, hash, place } of read.sort((a, b) => byPlace(a.place, b.place)))
     try {
-      return packs.read(hash, { kind: "pack", pack, block, blockBytes, at, length, stored: 0 });
+      contents[row] = packs.read(hash, place);
     } catch (error) {
       // The caller reads the content itself, and gets the same error unless its cause is gone by then.
-      if (error instanceof ChronicleError) return undefined;
-      throw error;
+      if (!(error instanceof ChronicleError)) throw error;
     }
-  });
+  return contents;
+}
+
+/** Compares two places in the order in which they are stored. */
+export function byPlace(a: PackPlace, b: PackPlace): number {
+  return a.pack - b.pack || a.block - b.block || a.at - b.at;
 }
 
 /** The time in ms for which one content may be searched: far more than a search takes whose time is linear. */
@@ -92,7 +101,8 @@ interface InTime {
 
 /**
  * Searches contents. A pattern whose time grows exponentially with the content is interrupted, and the content is
- * `slow`. So is a content for which the pattern needs too much memory. Contents are `left` once the budget is over. `undefined` stands for a content that could not be read.
+ * `slow`. So is a content for which the pattern needs too much memory. Contents are `left` once the budget is over.
+ * Throws `LIMIT_EXCEEDED` if the lines need more memory than the budget has. `undefined` stands for a content that could not be read.
  */
 export function searchInTime(
   search: LineSearch,
@@ -100,26 +110,40 @@ export function searchInTime(
   { mostLines, limitOf, budget, isTrial = false }: InTime,
 ): SearchOutcome[] {
   const outcomes: SearchOutcome[] = [];
-  let startedAt = 0;
+  // `taken`: the memory of the lines of the content that is being searched.
+  let [startedAt, lines, taken] = [0, 0, 0];
+  const take = (bytes: number): void => {
+    taken += bytes;
+    budget.take(bytes);
+  };
   // The limit holds for a whole part of the batch, because each limited call starts a thread of its own.
   const searchFrom = (from: number, to: number): void => {
     for (let i = from; i < to; i += 1) {
       startedAt = performance.now();
       const content = contents[i];
       if (budget.isOver) outcomes[i] = "left";
-      else outcomes[i] = content === undefined ? "unread" : (search.search(content, mostLines) ?? "none");
+      else if (content === undefined) outcomes[i] = "unread";
+      else {
+        const found = search.search(content, mostLines - lines, take);
+        outcomes[i] = found ?? "none";
+        lines += found?.lines.length ?? 0;
+      }
+      taken = 0;
     }
   };
   const limitFrom = (at: number): number => limitOf(contents.slice(at).reduce((sum, one) => sum + lengthOf(one), 0));
   while (outcomes.length < contents.length) {
     const from = outcomes.length;
     if (isInTime(() => searchFrom(from, contents.length), limitFrom(from))) break;
+    budget.giveBack(taken);
     const at = outcomes.length;
     const limit = limitOf(lengthOf(contents[at]));
     // A content whose search has begun late gets its whole time.
     const hadTime = performance.now() - startedAt >= limit;
+    taken = 0;
     if (!hadTime && isInTime(() => searchFrom(at, at + 1), limit)) continue;
     outcomes[at] = "slow";
+    budget.giveBack(taken);
     if (!isTrial) budget.noteSlow();
   }
   return outcomes;

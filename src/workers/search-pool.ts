@@ -1,3 +1,4 @@
+import { tooManyLines } from "../core/text/search-budget.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import type { SearchRequest, SizedContent } from "../engine/log/context.ts";
 import { poolSize } from "./ingest-pool.ts";
@@ -75,6 +76,7 @@ export class SearchPool implements AsyncDisposable {
 }
 
 function failureOf(reply: SearchReply): ChronicleError | undefined {
+  if (reply.kind === "too-many") return tooManyLines();
   return reply.kind === "failed"
     ? new ChronicleError("IO", `a worker thread could not search: ${reply.message}`)
     : undefined;

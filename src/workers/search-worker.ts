@@ -1,4 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { ChronicleError } from "../core/values/errors.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import type { PackRow } from "../storage/blob-index.ts";
 import { storeLayout } from "../storage/layout.ts";
@@ -14,6 +15,7 @@ export interface SearchWorkerData {
 
 export type SearchReply =
   | { readonly kind: "found"; readonly outcomes: readonly SearchOutcome[] }
+  | { readonly kind: "too-many" }
   | { readonly kind: "failed"; readonly message: string };
 
 const port = parentPort;
@@ -28,6 +30,8 @@ port.on("message", (batch: SearchBatch) => {
     if ("packs" in batch.contents) known = batch.contents.packs;
     port.postMessage({ kind: "found", outcomes: searchBatch(packs, batch) } satisfies SearchReply);
   } catch (error) {
+    if (error instanceof ChronicleError && error.code === "LIMIT_EXCEEDED")
+      return port.postMessage({ kind: "too-many" } satisfies SearchReply);
     const message = error instanceof Error ? error.message : String(error);
     port.postMessage({ kind: "failed", message } satisfies SearchReply);
   } finally {

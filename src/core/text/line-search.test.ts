@@ -60,16 +60,16 @@ describe("a search of lines", () => {
     expect(lines("[😀🎉]", "😁\n🎉\n")).toEqual(["2:🎉"]);
     expect(lines("\\\\p{2}\\-", "\\pp-\n")).toEqual(["1:\\pp-"]);
     expect(lines("\\p{L}", "\\p{L}\nL\n", { isFixed: true })).toEqual(["1:\\p{L}"]);
-    expect(search("\\p{Lu}*", "😀A")?.lines[0]?.spans).toEqual([[2, 3]]);
-    expect(search("x.", "x😀x")?.lines[0]?.spans).toEqual([[0, 3]]);
-    expect(search(".", "😀")?.lines[0]?.spans).toEqual([[0, 2]]);
-    expect(search("[^a]b", "😀b")?.lines[0]?.spans).toEqual([[0, 3]]);
+    expect(search("\\p{Lu}*", "😀A")?.lines[0]?.spans).toEqual([2, 3]);
+    expect(search("x.", "x😀x")?.lines[0]?.spans).toEqual([0, 3]);
+    expect(search(".", "😀")?.lines[0]?.spans).toEqual([0, 2]);
+    expect(search("[^a]b", "😀b")?.lines[0]?.spans).toEqual([0, 3]);
     expect(() => search("\\p{Nope}", "x")).toThrow("invalid property name");
   });
 
   it("leaves a byte order mark out of the first line", () => {
     expect(search("^import", "\uFEFFimport a\nimport b\n")?.lines).toMatchObject([
-      { line: 1, text: "import a", spans: [[0, 6]] },
+      { line: 1, text: "import a", spans: [0, 6] },
       { line: 2 },
     ]);
     expect(lines("^", "\uFEFF")).toEqual([]);
@@ -82,14 +82,11 @@ describe("a search of lines", () => {
   });
 
   it("says where the matches are, and cuts a very long line around the first", () => {
-    expect(search("o", "foo\n")?.lines[0]?.spans).toEqual([
-      [1, 2],
-      [2, 3],
-    ]);
-    expect(search("x*", "axxb")?.lines[0]?.spans).toEqual([[1, 3]]);
+    expect(search("o", "foo\n")?.lines[0]?.spans).toEqual([1, 2, 2, 3]);
+    expect(search("x*", "axxb")?.lines[0]?.spans).toEqual([1, 3]);
     const [cut] = search("needle", `${"a".repeat(9_000)}needle${"b".repeat(9_000)}`)?.lines ?? [];
     expect([cut?.isCut, cut?.text.length]).toEqual([true, 4_000]);
-    const [start = 0, end = 0] = cut?.spans[0] ?? [];
+    const [start = 0, end = 0] = cut?.spans ?? [];
     expect(cut?.text.slice(start, end)).toBe("needle");
   });
 
@@ -97,6 +94,17 @@ describe("a search of lines", () => {
     expect(search("a", "a\nb\na\na", {}, 2)).toMatchObject({ total: 3, lines: [{ line: 1 }, { line: 3 }] });
     expect(search("key", "\0\0key")).toEqual({ isBinary: true, lines: [], total: 1 });
     expect(search("k.y", "\0\0nok-")).toBeUndefined();
+  });
+
+  it("asks for the memory of each line before it holds it", () => {
+    let asked = 0;
+    const take = (): void => {
+      asked += 1;
+      if (asked > 2) throw new Error("full");
+    };
+    const lineSearch = new LineSearch({ text: "a", isFixed: false, ignoresCase: false });
+    expect(() => lineSearch.search(Buffer.from("a\n".repeat(9)), 9, take)).toThrow("full");
+    expect(asked).toBe(3);
   });
 
   it.each([

@@ -1,10 +1,15 @@
+import { ChronicleError } from "../values/errors.ts";
+
 /** The places of the numbers in the memory of a budget. */
 const SLOW = 0;
-const STOPPED = 1;
+const BYTES = 1;
+const STOPPED = 2;
 
 interface Limits {
   /** The maximum number of contents for which the pattern may take too long. */
   readonly slow: number;
+  /** The maximum memory of the lines that are held at once, in bytes; below 2 GiB. */
+  readonly bytes: number;
 }
 
 /** What a search may still use. Threads share a budget by making one of the same memory. */
@@ -15,9 +20,9 @@ export class SearchBudget {
     this.#left = new Int32Array(memory);
   }
 
-  static of({ slow }: Limits): SearchBudget {
-    const budget = new SearchBudget(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
-    budget.#left.set([slow]);
+  static of({ slow, bytes }: Limits): SearchBudget {
+    const budget = new SearchBudget(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
+    budget.#left.set([slow, bytes]);
     return budget;
   }
 
@@ -38,4 +43,20 @@ export class SearchBudget {
   noteSlow(): void {
     Atomics.sub(this.#left, SLOW, 1);
   }
+
+  /** Takes the memory of a line. Throws `LIMIT_EXCEEDED` if it is not left. */
+  take(bytes: number): void {
+    if (Atomics.sub(this.#left, BYTES, bytes) < bytes) throw tooManyLines();
+  }
+
+  giveBack(bytes: number): void {
+    Atomics.add(this.#left, BYTES, bytes);
+  }
+}
+
+/** The error of a search whose matching lines are more than can be held. */
+export function tooManyLines(): ChronicleError {
+  return new ChronicleError("LIMIT_EXCEEDED", "more lines match than can be held in memory", {
+    hint: "give a longer pattern or a path, or ask for the files only (-l)",
+  });
 }

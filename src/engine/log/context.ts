@@ -204,7 +204,7 @@ export interface ContentSearch {
   /**
    * Yields the outcome of each content, in any order. A content has no outcome if the budget or the time was over
    * before. A caller that stops early ends the search. Throws `USAGE` for an invalid pattern, and `BLOB_CORRUPT` for a
-   * damaged content.
+   * damaged content, and `LIMIT_EXCEEDED` if the lines need more memory than the budget has.
    */
   search(request: SearchRequest): AsyncIterable<SearchedContent>;
 }
@@ -218,10 +218,10 @@ export interface SizedContent {
 export interface SearchRequest {
   /** The contents of the history that asks. */
   readonly blobs: Pick<BlobStore, "readMany">;
-  /** Each content once. */
+  /** Each content once, in the order in which their lines are needed. */
   readonly contents: readonly SizedContent[];
   readonly pattern: LinePattern;
-  /** The maximum number of lines to return of each content. */
+  /** Only so many lines are needed, those of the first contents. Contents that match may have fewer lines then. */
   readonly mostLines: number;
   readonly budget: SearchBudget;
   /** The time in ms after which no further content is searched. */

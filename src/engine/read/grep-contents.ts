@@ -1,19 +1,19 @@
 import type { UnsearchedShape } from "../../api/file-api.ts";
 import type { ContentMatches, LinePattern } from "../../core/text/line-search.ts";
 import { SearchBudget } from "../../core/text/search-budget.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { erasedAmong } from "../facts/contents-of-history.ts";
 import type { Context, SearchedContent, SizedContent } from "../log/context.ts";
+import { KeptLines, type Outcomes } from "./kept-lines.ts";
 import { MOST_SEARCHED_BYTES } from "./searched-histories.ts";
 
 /** The maximum number of contents for which a pattern may take too long, and the maximum time of a search, in ms. */
 const MOST_SLOW = 10;
 const MOST_MS = 60_000;
 
-/** The maximum number of matching lines that are held at once if all are needed. */
-const MOST_LINES = 1_000_000;
+/** The maximum memory of the matching lines that are held at once, in bytes. */
+const MOST_HELD = 256 * 1024 ** 2;
 
 /** The matches of contents. */
 export interface ContentsFound {
@@ -28,7 +28,7 @@ export interface ContentsFound {
 
 interface Wanted {
   readonly pattern: LinePattern;
-  /** The maximum number of lines of one content. */
+  /** Of each content, at most this number of lines is needed. */
   readonly mostLines: number;
   /** Only this number of lines is needed, those of the first rows. `undefined`: all lines are needed. */
   readonly mostKept: number | undefined;
@@ -47,15 +47,16 @@ export async function searchContents(
   for (const { entry } of rows)
     if (entry?.kind === "file" && entry.hash !== undefined && entry.size > 0) sizes.set(entry.hash, entry.size);
   const erased = await erasedAmong(context, sizes.keys());
-  const outcomes = new Map<Hash, ContentMatches | UnsearchedShape["reason"]>();
+  const outcomes: Outcomes = new Map();
   const contents: SizedContent[] = [];
   for (const [hash, size] of sizes)
     if (erased.has(hash)) outcomes.set(hash, "not-kept");
     else if (size > MOST_SEARCHED_BYTES) outcomes.set(hash, "too-large");
     else contents.push({ hash, size });
   const left = new Set(contents.map(({ hash }) => hash));
-  const kept = new KeptLines(outcomes, [...sizes.keys()], mostKept);
-  const budget = SearchBudget.of({ slow: MOST_SLOW });
+  const budget = SearchBudget.of({ slow: MOST_SLOW, bytes: MOST_HELD });
+  const order = [...sizes.keys()];
+  const kept = new KeptLines({ ...{ outcomes, order, budget }, most: mostKept, dropAt: MOST_HELD / 4 });
   const request = { blobs: context.blobs, contents, pattern, mostLines, budget, mostMs: MOST_MS };
   let [bytes, searched] = [0, 0];
   for await (const found of context.search.search(request)) {
@@ -74,47 +75,4 @@ function note(kept: KeptLines, outcomes: Outcomes, { hash, outcome }: SearchedCo
   if (outcome === "missing") outcomes.set(hash, "not-kept");
   else if (outcome === "slow") outcomes.set(hash, "slow");
   else kept.add(hash, outcome);
-}
-
-type Outcomes = Map<Hash, ContentMatches | UnsearchedShape["reason"]>;
-
-/** Keeps the lines that an answer can show, so that a pattern that matches nearly every line does not fill the memory. */
-class KeptLines {
-  readonly #outcomes: Outcomes;
-  /** The contents in the order in which the answer has them. */
-  readonly #order: readonly Hash[];
-  readonly #most: number | undefined;
-  #lines = 0;
-
-  constructor(outcomes: Outcomes, order: readonly Hash[], most: number | undefined) {
-    this.#outcomes = outcomes;
-    this.#order = order;
-    this.#most = most;
-  }
-
-  add(hash: Hash, found: ContentMatches): void {
-    this.#outcomes.set(hash, found);
-    this.#lines += found.lines.length;
-    if (this.#most === undefined) {
-      if (this.#lines > MOST_LINES) throw tooMany();
-    } else if (this.#lines > 2 * this.#most + MOST_LINES / 10) this.#drop(this.#most);
-  }
-
-  /** Drops the lines behind the first `most` ones. */
-  #drop(most: number): void {
-    this.#lines = 0;
-    for (const hash of this.#order) {
-      const found = this.#outcomes.get(hash);
-      if (typeof found !== "object") continue;
-      const lines = found.lines.slice(0, Math.max(0, most - this.#lines));
-      this.#outcomes.set(hash, { ...found, lines });
-      this.#lines += lines.length;
-    }
-  }
-}
-
-function tooMany(): ChronicleError {
-  return new ChronicleError("LIMIT_EXCEEDED", `more than ${MOST_LINES} lines of the history match`, {
-    hint: "give a longer pattern or a path, or ask for the files only (-l)",
-  });
 }

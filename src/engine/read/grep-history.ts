@@ -1,5 +1,6 @@
 import type { BlameOriginShape, GrepMatchShape } from "../../api/file-api.ts";
 import type { ContentMatches, FoundLine } from "../../core/text/line-search.ts";
+import { tooManyLines } from "../../core/text/search-budget.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
@@ -20,6 +21,12 @@ interface Run {
   isUnknown?: true;
 }
 
+/**
+ * The maximum number of runs of lines that are held at once. The budget of the search has each content once, but many
+ * iterations can have the same content.
+ */
+const MOST_RUNS = 1_000_000;
+
 interface HistoriesSearched {
   readonly histories: ReadonlyMap<WorkspacePath, readonly IterationRow[]>;
   readonly contents: ContentsFound;
@@ -31,7 +38,11 @@ export async function matchesInHistory(
   { filesOnly, limit }: Asked,
   { histories, contents }: HistoriesSearched,
 ): Promise<GrepFound> {
-  const runs = [...histories.values()].flatMap((rows) => runsOf(rows, contents, filesOnly));
+  const runs: Run[] = [];
+  for (const rows of histories.values()) {
+    for (const run of runsOf(rows, contents, filesOnly)) runs.push(run);
+    if (runs.length > MOST_RUNS && !filesOnly) throw tooManyLines();
+  }
   runs.sort((a, b) => b.from.row.seq - a.from.row.seq || (a.line?.line ?? 0) - (b.line?.line ?? 0));
   const unsearched = [...histories.values()].flat().flatMap((row): Unsearched[] => {
     const reason = contents.of(hashOf(row));

@@ -30,6 +30,10 @@ export function hashOf({ entry }: IterationRow): Hash | undefined {
   return entry?.kind === "file" && entry.size > 0 ? entry.hash : undefined;
 }
 
+function pairs(numbers: readonly number[]): number[][] {
+  return Array.from({ length: numbers.length / 2 }, (_, i) => numbers.slice(2 * i, 2 * i + 2));
+}
+
 /** Returns a match of a line, or, without a line, of the file as a whole. */
 export function matchShape(row: IterationRow, found: FoundLine | undefined, isBinary = false): GrepMatchShape {
   return {
@@ -39,7 +43,7 @@ export function matchShape(row: IterationRow, found: FoundLine | undefined, isBi
     line: found?.line ?? null,
     text: found?.text ?? "",
     ...(found?.isCut === true ? { cut: true as const } : {}),
-    spans: found?.spans.map((span) => [...span]) ?? [],
+    spans: pairs(found?.spans ?? []),
     ...(isBinary ? { binary: true as const } : {}),
   };
 }

@@ -21,8 +21,8 @@ const MOST_UNSEARCHED = 100;
 
 /**
  * Returns the lines that match a pattern, in a recorded state or in all kept contents of any time. Throws `USAGE` for an
- * invalid pattern or option, `NOT_FOUND` for a path that was never recorded, `LIMIT_EXCEEDED` if too many lines of the
- * history match, and the errors of `resolveMoment`.
+ * invalid pattern or option, `NOT_FOUND` for a path that was never recorded, `LIMIT_EXCEEDED` if more lines match
+ * than can be held, and the errors of `resolveMoment`.
  */
 export async function grep(context: Context, text: string, options: GrepOptions = {}): Promise<GrepShape> {
   const { fixed = false, ignoreCase = false, filesOnly = false, limit = DEFAULT_LIMIT } = options;
