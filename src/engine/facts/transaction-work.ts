@@ -92,13 +92,14 @@ function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, inten
 /** True for an undo or redo that concerns only what other work has changed since the transaction began. */
 async function isOthers(
   context: Context,
-  { kind, took, met, target }: IntentRecord,
+  { kind, took, met, parts = [], target }: IntentRecord,
   { fromSeq, ids }: { readonly fromSeq: number; readonly ids: ReadonlySet<string> },
 ): Promise<boolean> {
   if (kind === "restore" || kind === "resolve" || (target !== undefined && ids.has(target))) return false;
   if (took !== undefined) {
-    // A path with a conflict may have been merged in part, although its events are listed as not undone.
-    const about = [...took, ...(met ?? [])];
+    // A path with a conflict may have been merged in part, although its events are listed as not undone. The events of
+    // a path of which only some hunks are undone are listed in `parts` alone.
+    const about = [...took, ...(met ?? []), ...parts.flatMap((one) => one.took)];
     if (about.some(([first]) => first <= fromSeq)) return false;
     const toSeq = Math.max(fromSeq, greatestOf(about.map(([, last]) => last)));
     for await (const { seq, record } of fileEvents(context, { fromSeq, toSeq }))

@@ -196,3 +196,14 @@ it("`last` with lines is the last turn with a hunk at these lines", async () => 
   expect((await workspace.undo({ turn: "last", ...at(2) })).selection).toBe("turn t1 in a.txt:2");
   await expect(workspace.undo({ turn: "last", ...at(2) })).rejects.toMatchObject({ code: "NOT_FOUND" });
 });
+
+it("a rollback brings back what an undo of lines in the transaction has taken back", async () => {
+  await using project = new Project();
+  const workspace = await agentsTurn(project);
+  const before = project.tree();
+  const { id } = await workspace.beginTransaction({ name: "try" });
+  await workspace.undo({ turn: "t1", ...at(2) });
+  expect(project.read("a.txt")).toContain("line 2\n");
+  await workspace.rollbackTransaction(id);
+  expect(project.tree()).toEqual(before);
+});
