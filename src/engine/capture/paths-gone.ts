@@ -79,7 +79,8 @@ export class PathsGone {
   }
 }
 
-function isGivenUp(error: unknown): error is ChronicleError {
+/** True if an error says that a content was pruned or erased. */
+export function isGivenUp(error: unknown): error is ChronicleError {
   return error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED");
 }
 

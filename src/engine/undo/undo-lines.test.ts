@@ -207,3 +207,25 @@ it("a rollback brings back what an undo of lines in the transaction has taken ba
   await workspace.rollbackTransaction(id);
   expect(project.tree()).toEqual(before);
 });
+
+it("names a file whose content was erased after an undo of lines, and undoes the others", async () => {
+  await using project = new Project();
+  project.write("a.txt", textOf(numbers(20)));
+  project.write("b.txt", textOf(numbers(3)));
+  const workspace = await project.init();
+  const { id } = await workspace.beginTransaction();
+  await edit(workspace, project, {}, replaced([2, "TWO\n"], [17, "SEVENTEEN\n"]));
+  await edit(workspace, project, { path: "b.txt" }, replaced([2, "TWO\n"]));
+  await edit(workspace, project, { actor: "codex", turn: "u1" }, replaced([9, "NINE\n"]));
+  await workspace.undo({ turn: "t1", ...at(2) });
+  const present = project.read("a.txt");
+  await workspace.erase({ what: "a.txt" });
+  expect((await workspace.commitTransaction(id)).status).toBe("committed");
+  for (const selection of [{ turn: "t1" }, { turn: "last", actor: "claude" }]) {
+    const done = await workspace.undo(selection);
+    expect(done.skipped).toEqual([expect.objectContaining({ path: "a.txt", reason: "erased" })]);
+    expect(pathsOf(done)).toEqual(["b.txt"]);
+    expect([project.read("a.txt"), project.read("b.txt")]).toEqual([present, textOf(numbers(3))]);
+    await workspace.redo();
+  }
+});
