@@ -79,8 +79,17 @@ export class PathsGone {
   }
 }
 
-/** True if an error says that a content was pruned or erased. */
-export function isGivenUp(error: unknown): error is ChronicleError {
+/** Returns the result of `find`; `undefined` if `find` needs content that was pruned or erased. */
+export async function unlessGone<T>(find: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await find();
+  } catch (error) {
+    if (!isGivenUp(error)) throw error;
+    return undefined;
+  }
+}
+
+function isGivenUp(error: unknown): error is ChronicleError {
   return error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED");
 }
 

@@ -13,7 +13,7 @@ import { unmergedShape } from "./conflicts.ts";
 import { editedAmong, editedSince, type OtherWay } from "./edited-since.ts";
 import type { Unmerged } from "../capture/fit-folders.ts";
 import { invertWork, type InversePlan, type Planning } from "./invert-work.ts";
-import { type LinesOf, nothingThere, withoutLines } from "./only-lines.ts";
+import { type LinesOf, nothingThere, settledByLines, withoutLines } from "./only-lines.ts";
 import { claimsOf, groupsOf, type OwnEvents, type PathGroups, withoutPaths } from "../facts/own-work.ts";
 import { refuseGone } from "../capture/paths-gone.ts";
 import type { SkippedPath } from "../capture/seen-absent.ts";
@@ -90,6 +90,8 @@ export async function planInversion(
   if (!present.force) refuseGone(plan.skipped);
   const isEmpty = plan.changes.length + plan.unmerged.length === 0;
   const met: IdentifiedConflict[] = [];
+  const withdraws =
+    plan.isPart === true && !present.dryRun ? await settledByLines(context, work.withdraws, plan) : work.withdraws;
   return {
     kind: work.kind,
     summary: work.summary,
@@ -110,7 +112,7 @@ export async function planInversion(
         plan.unmerged.map((one) => ({ id: context.newId(), record: recordOf(one, undo, now) })),
       );
       const stays = new Set(plan.skipped.map((one) => one.path));
-      return [...met, ...work.withdraws.filter((one) => !stays.has(one.record.path)).map(withdrawn)];
+      return [...met, ...withdraws.filter((one) => !stays.has(one.record.path)).map(withdrawn)];
     },
     report: async (done) => {
       const shape = shapeOf(work, how, { plan, met, done });

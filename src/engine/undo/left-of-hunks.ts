@@ -1,9 +1,8 @@
-import type { Entry } from "../../core/values/entry.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import { optional } from "../../util/optional.ts";
-import { isGivenUp } from "../capture/paths-gone.ts";
-import { groupsOf, type OwnEvents, type PathGroups, type Rest } from "../facts/own-work.ts";
+import { unlessGone } from "../capture/paths-gone.ts";
+import { groupsOf, type OwnEvents, type Rest } from "../facts/own-work.ts";
 import type { HunkUndo, UndoneEvents } from "../facts/undone-events.ts";
 import type { Context } from "../log/context.ts";
 import { withoutGroups } from "./way-back.ts";
@@ -50,7 +49,8 @@ async function restsAt(
     const earlier = await restsAt(context, { path, seqs: taken, own }, undos.slice(i + 1));
     const part = { byPath: new Map([[path, taken]]), firsts: own.firsts, rests: new Map([[path, earlier]]) };
     const [groups] = await groupsOf(context, part);
-    const rest = groups === undefined ? undefined : await restOf(context, groups, before.entry);
+    const rest =
+      groups === undefined ? undefined : await unlessGone(() => withoutGroups(context, groups, before.entry));
     // A part that did not merge is still to be undone, and is found only by the events themselves. These count also if
     // a content is gone: the undo then leaves the path alone, or merges without this content.
     if (rest === undefined || rest.reason !== undefined) continue;
@@ -58,18 +58,4 @@ async function restsAt(
     found.push({ seqs: taken, at: row.seq, before: rest.entry, after: row.entry, ...optional({ made: rest.made }) });
   }
   return found;
-}
-
-/** Returns the state without the groups; `undefined` if a content that this needs was pruned or erased. */
-async function restOf(
-  context: Context,
-  groups: PathGroups,
-  present: Entry | undefined,
-): Promise<Awaited<ReturnType<typeof withoutGroups>> | undefined> {
-  try {
-    return await withoutGroups(context, groups, present);
-  } catch (error) {
-    if (!isGivenUp(error)) throw error;
-    return undefined;
-  }
 }

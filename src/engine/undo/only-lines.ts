@@ -1,13 +1,16 @@
 import type { UndoOptions } from "../../api/workspace-api.ts";
+import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import { type LineRange, pickHunks } from "../../core/tree/pick-hunks.ts";
-import { type Entry, sameEntry } from "../../core/values/entry.ts";
+import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
+import type { Unmerged } from "../capture/fit-folders.ts";
+import { unlessGone } from "../capture/paths-gone.ts";
 import type { Context } from "../log/context.ts";
 import { pathArgument, shownPath } from "../log/shape.ts";
 import { contentOf } from "../read/patches.ts";
-import type { WayBack } from "./way-back.ts";
+import { type WayBack, withoutGroups } from "./way-back.ts";
 
 /** Lines of the present content of a file, and the work whose hunks at these lines are undone. */
 export interface LinesOf extends LineRange {
@@ -79,6 +82,27 @@ export async function onlyLines(context: Context, way: WholeWay, lines: LinesOf)
     content: picked.content,
     isPart: !whole,
   };
+}
+
+/**
+ * Returns those conflicts of earlier undos that an undo of lines settles: the ones whose wanted hunks the undo wants as
+ * well. The others are about hunks at other lines, so they stay open.
+ */
+export async function settledByLines(
+  context: Context,
+  conflicts: readonly IdentifiedConflict[],
+  { changes, unmerged }: { readonly changes: readonly Change[]; readonly unmerged: readonly Unmerged[] },
+): Promise<IdentifiedConflict[]> {
+  const found: IdentifiedConflict[] = [];
+  for (const conflict of conflicts) {
+    const { path, current, wanted } = conflict.record;
+    const met = unmerged.find((one) => one.path === path);
+    const state = met === undefined ? changes.find((one) => one.path === path)?.after : met.wanted;
+    const groups = [{ before: wanted, after: current }];
+    const both = await unlessGone(() => withoutGroups(context, { groups }, state));
+    if (both !== undefined && both.reason === undefined && sameEntry(both.entry, state)) found.push(conflict);
+  }
+  return found;
 }
 
 function reasonOf({ present, kept, wanted }: WholeWay): string {

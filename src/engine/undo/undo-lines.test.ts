@@ -229,3 +229,30 @@ it("names a file whose content was erased after an undo of lines, and undoes the
     await workspace.redo();
   }
 });
+
+it("keeps the conflict of other lines open, and settles one of its own lines", async () => {
+  await using project = new Project();
+  const workspace = await agentsTurn(project);
+  await edit(workspace, project, { actor: "codex", turn: "u1" }, (text) => text.replace("TWO", "TWO and more"));
+  const [met] = (await workspace.undo({ turn: "t1", ...at(2) })).unmerged;
+  const open = async (): Promise<string[]> => (await workspace.conflicts()).map(({ id }) => id);
+  await workspace.undo({ turn: "t1", ...at(16) });
+  expect(await open()).toEqual([met?.id]);
+  // An undo of the same lines and of others wants what the conflict wants, so its own conflict replaces that one.
+  const [again] = (await workspace.undo({ turn: "t1", ...at(2, 9) })).unmerged;
+  expect(await open()).toEqual([again?.id]);
+  await workspace.resolve("a.txt", { keep: "undo" });
+  expect(project.read("a.txt")).toBe(textOf(numbers(20)));
+  expect(await open()).toEqual([]);
+});
+
+it("settles the conflict of some lines once they are taken back", async () => {
+  await using project = new Project();
+  const workspace = await agentsTurn(project);
+  await edit(workspace, project, { actor: "codex", turn: "u1" }, (text) => text.replace("TWO", "TWO and more"));
+  await workspace.undo({ turn: "t1", ...at(2) });
+  await workspace.undo({ turn: "u1" });
+  await workspace.undo({ turn: "t1", ...at(2) });
+  expect(project.read("a.txt")).toContain("line 2\n");
+  expect(await workspace.conflicts()).toEqual([]);
+});
