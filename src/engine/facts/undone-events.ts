@@ -196,6 +196,17 @@ export function isTakenIn({ took, left, met, settled }: Selective, seq: number, 
   return (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path));
 }
 
+/** True if the undo of selected work undid some hunks of the event of the path. */
+export function isPartOf({ parts }: Selective, seq: number, path: WorkspacePath): boolean {
+  return parts.some((one) => one.path === path && holdsSeq(one.took, seq));
+}
+
+/** Returns the events that an undo of selected work undid, also those of which it undid only some hunks. */
+export function eventsTouched({ took, parts }: Selective): SeqRanges {
+  if (parts.length === 0) return took;
+  return [...took, ...parts.flatMap((one) => one.took)].sort(([a], [b]) => a - b);
+}
+
 function tookWhole(undo: WholeUndo, seq: number, path: WorkspacePath): boolean {
   return isIn(undo.target, seq) && !undo.left.includes(path) && isInForceAt(undo, path);
 }
@@ -246,8 +257,11 @@ export async function coveredBy(
   for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
     if (own.seqs.has(seq) || taken.holds(seq, record, path)) continue;
     const ids = owners.of(record);
-    for (const { id, selective, ...span } of candidates)
-      if (selective === undefined ? ids.includes(id) && isIn(span, seq) : holdsSeq(selective.took, seq)) left.add(id);
+    const isOf = ({ id, selective, ...span }: Candidate): boolean =>
+      selective === undefined
+        ? ids.includes(id) && isIn(span, seq)
+        : holdsSeq(selective.took, seq) || isPartOf(selective, seq, path);
+    for (const one of candidates) if (isOf(one)) left.add(one.id);
   }
   for (const id of await othersAround(context, keepers, covering)) left.add(id);
   const covered = new Set(candidates.map((one) => one.id).filter((id) => !left.has(id)));
@@ -276,7 +290,7 @@ function operationsIn(own: OwnEvents, { operations, owners, stack }: Covering): 
   const around = owners.around([...own.ids, ...asked]);
   return operations.filter(({ id, selective, kind }) => {
     if (selective === undefined) return kind !== "undo" && kind !== "redo" && !stack.undone.has(id) && around.has(id);
-    const { took, met } = selective;
+    const [took, { met }] = [eventsTouched(selective), selective];
     const isTouched = asked.includes(id) || [...own.seqs].some((seq) => holdsSeq(took, seq) || holdsSeq(met, seq));
     return stack.undoable.includes(id) && isTouched;
   });
@@ -285,7 +299,7 @@ function operationsIn(own: OwnEvents, { operations, owners, stack }: Covering): 
 /** Returns the `fromSeq` of an operation or, for a redone undo, the seq before the first event that the undo undoes. */
 function startOf({ fromSeq, selective }: Candidate): number {
   if (selective === undefined) return fromSeq;
-  const [took = fromSeq + 1, met = fromSeq + 1] = [selective.took[0]?.[0], selective.met[0]?.[0]];
+  const [took = fromSeq + 1, met = fromSeq + 1] = [eventsTouched(selective)[0]?.[0], selective.met[0]?.[0]];
   return Math.min(took, met) - 1;
 }
 

@@ -1,7 +1,7 @@
 import { holdsSteps } from "../../core/records/transaction-record.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { holdsSeq, type SeqRanges } from "../../core/values/seq-ranges.ts";
+import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
 import { addAll, greatestOf, leastOf } from "../../util/long-lists.ts";
 import type { OwnChange } from "../facts/first-event.ts";
@@ -14,8 +14,16 @@ import type { OwnWork, SeqSpan } from "../facts/own-changes.ts";
 import { eventsOfWork, fileEvents, groupsOf, type Work } from "../facts/own-work.ts";
 import { ownersIn, type Owners } from "../facts/owners.ts";
 import type { Inversion } from "./invert-operation.ts";
-import { type Covering, isTakenIn, undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
+import {
+  type Covering,
+  eventsTouched,
+  isPartOf,
+  isTakenIn,
+  undoneBy,
+  type UndoneEvents,
+} from "../facts/undone-events.ts";
 import { reversedTold } from "../facts/reversed-undos.ts";
+import { shownPath } from "../log/shape.ts";
 import { labelOf } from "../facts/transaction-work.ts";
 import { allTransactions } from "../facts/transactions.ts";
 import { undoOf } from "./undo-selection.ts";
@@ -402,15 +410,41 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
 }
 
 /**
- * Returns the work of an operation: for an undo of selected work, the work that it undid. An undo of a whole operation
+ * Returns the work of an operation, and the operation that it is the work of. For an undo of selected work, this is the
+ * work that it undid; for an undo of some hunks, all hunks of this work in the same files. An undo of a whole operation
  * and a redo are about their target (`stepMeant`).
  */
-export async function workToUndo(context: Context, step: Step): Promise<Work> {
+export async function workToUndo(
+  context: Context,
+  step: Step,
+): Promise<{ readonly operation: LoggedOperation; readonly work: Work }> {
   const { operations } = step;
   const { operation } = stepMeant(operations, step);
-  if (operation.selective === undefined) return withoutStep(await workOf(context, operation));
+  const { selective } = operation;
+  if (selective === undefined) return { operation, work: withoutStep(await workOf(context, operation)) };
   const taken = undoneBy(operations, await ownersIn(context));
-  return withoutStep(await again(context, operation, { operations, taken }));
+  const work = withoutStep(await again(context, operation, { operations, taken }));
+  if (selective.parts.length === 0) return { operation, work };
+  const all = withAllHunks(work, selective);
+  return { operation: operations.find(({ id }) => all.label === `operation ${id}`) ?? operation, work: all };
+}
+
+/** Returns the work of an undo of some hunks, with all hunks of the work in the files of the undo. */
+function withAllHunks(work: Work, selective: Selective): Work {
+  const took = eventsTouched(selective);
+  const isIn = (path: WorkspacePath): boolean => selective.parts.some((one) => one.path === path);
+  const whole = (text: string): string => {
+    const at = Math.max(...selective.parts.map(({ path }) => text.lastIndexOf(` in ${shownPath(path)}:`)));
+    return at < 0 ? text : text.slice(0, at);
+  };
+  return {
+    ...work,
+    label: whole(work.label),
+    ...(work.known === undefined ? {} : { known: whole(work.known) }),
+    fromSeq: leastOf(took.map(([first]) => first)) - 1,
+    toSeq: greatestOf(took.map(([, last]) => last)),
+    isOwn: (_record, path, seq) => isIn(path) && holdsSeq(took, seq),
+  };
 }
 
 /** Returns the work without the operation that it is a step of, because only a part of it is undone. */
@@ -480,10 +514,6 @@ async function refuseRebuilt(
       data: { undo: later.id },
     });
   }
-}
-
-function isPartOf({ parts }: Selective, seq: number, path: WorkspacePath): boolean {
-  return parts.some((one) => one.path === path && holdsSeq(one.took, seq));
 }
 
 /**
@@ -594,12 +624,6 @@ async function partOf(
     if (isTaken) return workOf(context, operation);
   }
   return undefined;
-}
-
-/** Returns the events that an undo of selected work undid, also those of which it undid only some hunks. */
-function eventsTouched({ took, parts }: Selective): SeqRanges {
-  if (parts.length === 0) return took;
-  return [...took, ...parts.flatMap((one) => one.took)].sort(([a], [b]) => a - b);
 }
 
 /**

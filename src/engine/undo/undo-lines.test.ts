@@ -105,6 +105,50 @@ it("without a selection, it is the last operation that is not undone; hunk by hu
   expect(project.read("a.txt")).toBe(first);
 });
 
+it("after a redo of some lines, all lines of the same operation are reached", async () => {
+  await using project = new Project();
+  for (const path of ["a.txt", "b.txt"]) project.write(path, textOf(numbers(9)));
+  const workspace = await project.init();
+  const old = project.tree();
+  await edit(workspace, project, { turn: "t0", path: "b.txt" }, replaced([5, "FIVE\n"]));
+  const before = project.tree();
+  const request = { type: "command", payload: {}, session: "s", turn: "t1", actor: "claude" };
+  const change = replaced([2, "TWO\n"], [8, "EIGHT\n"]);
+  await workspace.action(request, () => {
+    for (const path of ["a.txt", "b.txt"]) project.write(path, change(project.read(path)));
+  });
+  const text = project.read("a.txt");
+  await workspace.undo(at(2));
+  await workspace.redo();
+  expect(project.read("a.txt")).toBe(text);
+  const done = await workspace.undo(at(8));
+  expect(done.operation?.kind).toBe("action");
+  expect(done.selection).toBe(`operation ${done.operation?.id} in a.txt:8`);
+  expect(project.read("a.txt")).toBe(text.replace("EIGHT", "line 8"));
+  await workspace.redo();
+  await workspace.undo({ ...at(8), file: "b.txt" });
+  expect(project.read("b.txt")).toContain("TWO\n");
+  expect(project.read("b.txt")).toContain("line 8\n");
+  await workspace.undo({ ...at(2), file: "b.txt" });
+  await workspace.undo(at(2));
+  await workspace.undo(at(8));
+  expect(project.tree()).toEqual(before);
+  // The operation is undone now, so the next undo is about the one before.
+  await workspace.undo();
+  expect(project.tree()).toEqual(old);
+});
+
+it("after a redo of some lines of a turn, all lines of the turn are reached without naming it", async () => {
+  await using project = new Project();
+  const workspace = await agentsTurn(project);
+  await edit(workspace, project, { actor: "codex", turn: "u1" }, replaced([5, "FIVE\n"]));
+  await workspace.undo({ turn: "t1", ...at(2) });
+  await workspace.redo();
+  const text = project.read("a.txt");
+  expect((await workspace.undo(at(17))).selection).toBe("turn t1 in a.txt:17");
+  expect(project.read("a.txt")).toBe(text.replace("new\nnewer\n", ""));
+});
+
 it("leaves a hunk that a person has repeated after its undo", async () => {
   await using project = new Project();
   const workspace = await agentsTurn(project);

@@ -37,7 +37,7 @@ import {
   undoToInvert,
   workToUndo,
 } from "./step.ts";
-import { narrowed, selectorOf } from "./selection.ts";
+import { fileNamed, narrowed, selectorOf } from "./selection.ts";
 import { pathArgument, shownPath } from "../log/shape.ts";
 import { type Inversion, planInversion, type InversionOptions, undoShape } from "./invert-operation.ts";
 import { asideOfStep, lostNotes } from "../capture/undo-aside.ts";
@@ -67,12 +67,18 @@ export async function undo(
 /** Undoes the hunks at some lines of a file that the last operation, or a named one, has made. */
 async function undoLines(context: Context, options: UndoOptions, before: BeforeChange): Promise<UndoShape> {
   const where = ` in ${options.file}:`;
-  const finished = { test: (label: string) => label.startsWith("operation ") && label.includes(where) };
+  const finished = { test: (label: string) => label.includes(where) };
+  const { path } = await fileNamed(context, options.file ?? "");
   const find = async (): Promise<Work & { readonly operationShape: OperationShape }> => {
     const operations = await listOperations(context);
     const stack = stackOf(operations);
-    const operation = pick(operations, stack.undoable, { direction: "undo", asked: options.operation });
-    const work = await workToUndo(context, { direction: "undo", operation, operations, stack });
+    // A redone undo of lines of another file says nothing about this file.
+    const isOther = ({ selective }: LoggedOperation): boolean =>
+      selective !== undefined && selective.parts.length > 0 && selective.parts.every((one) => one.path !== path);
+    const others = new Set(operations.filter(isOther).map(({ id }) => id));
+    const undoable = stack.undoable.filter((id) => !others.has(id));
+    const picked = pick(operations, undoable, { direction: "undo", asked: options.operation });
+    const { operation, work } = await workToUndo(context, { direction: "undo", operation: picked, operations, stack });
     return { ...(await narrowed(context, work, options)), operationShape: operationShape(operation, stack) };
   };
   return undoWork(context, find, { finished, options, before });
