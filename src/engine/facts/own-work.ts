@@ -75,8 +75,8 @@ export interface Rest extends Group {
   readonly seqs: ReadonlySet<number>;
   /** The event with which the undo wrote the path. The change counts as made right before it. */
   readonly at: number;
-  /** The content of `before`, which no event names. */
-  readonly made?: Buffer;
+  /** The contents of `before` and `after` that no event names. */
+  readonly made: readonly Buffer[];
 }
 
 /** Returns the events of some work, without those for which `without` is true. */
@@ -205,7 +205,7 @@ export async function groupsOf(
     const groups = groupRows(states, own, left);
     const joined = cancelled.size === 0 ? groups : groupRows(states, new Set([...own, ...cancelled]), left);
     const apart = joined.length < groups.length ? { apart: groups } : {};
-    const made = left.flatMap((one) => one.made ?? []);
+    const made = left.flatMap((one) => one.made);
     found.push({ path, groups: joined, ...apart, last: rows.at(-1), first, ...(made.length === 0 ? {} : { made }) });
   }
   return found;

@@ -1,8 +1,9 @@
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
-import { optional } from "../../util/optional.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import { addAll } from "../../util/long-lists.ts";
 import { unlessGone } from "../capture/paths-gone.ts";
-import { groupsOf, type OwnEvents, type Rest } from "../facts/own-work.ts";
+import { type Group, groupsOf, type OwnEvents, type PathGroups, type Rest } from "../facts/own-work.ts";
 import type { HunkUndo, UndoneEvents } from "../facts/undone-events.ts";
 import type { Context } from "../log/context.ts";
 import { withoutGroups } from "./way-back.ts";
@@ -17,7 +18,10 @@ export async function withRests(context: Context, own: OwnEvents, taken: UndoneE
   const rests = new Map<WorkspacePath, readonly Rest[]>();
   for (const [path, seqs] of own.byPath) {
     const undos = taken.partsAt(path);
-    const found = undos.length === 0 ? [] : await restsAt(context, { path, seqs, own }, undos);
+    if (undos.length === 0) continue;
+    const rows = await context.index.iterations(path);
+    const about = undos.map(({ took }) => rows.filter(({ seq }) => holdsSeq(took, seq)).map(({ seq }) => seq));
+    const found = await restsAt(context, { path, firsts: own.firsts, rows, undos, about, left: new Map() }, seqs);
     if (found.length > 0) rests.set(path, found);
   }
   return rests.size === 0 ? own : { ...own, rests };
@@ -25,37 +29,80 @@ export async function withRests(context: Context, own: OwnEvents, taken: UndoneE
 
 interface OwnPath {
   readonly path: WorkspacePath;
-  readonly seqs: ReadonlySet<number>;
-  readonly own: OwnEvents;
+  readonly firsts: OwnEvents["firsts"];
+  readonly rows: readonly IterationRow[];
+  /** The undos of hunks of the path, the newest first. */
+  readonly undos: readonly HunkUndo[];
+  /** For each of the undos, the events that it is about. */
+  readonly about: readonly (readonly number[])[];
+  /** What the undos have left, by their index, as far as it is known. Without it, the time would double with each undo. */
+  readonly left: Map<number, readonly Rest[]>;
 }
 
-/** `undos`: the undos of hunks of the path, the newest first. */
-async function restsAt(
-  context: Context,
-  { path, seqs, own }: OwnPath,
-  undos: readonly HunkUndo[],
-): Promise<readonly Rest[]> {
-  const rows = await context.index.iterations(path);
+/** Returns what the undos from index `from` on have left of the events. */
+async function restsAt(context: Context, path: OwnPath, seqs: ReadonlySet<number>, from = 0): Promise<readonly Rest[]> {
   const found: Rest[] = [];
   const known = new Set<number>();
-  for (const [i, undo] of undos.entries()) {
-    const about = rows.filter(({ seq }) => holdsSeq(undo.took, seq)).map(({ seq }) => seq);
-    const at = rows.findLastIndex(({ seq }) => seq > undo.fromSeq && seq <= undo.toSeq);
-    const [row, before] = [rows[at], rows[at - 1]];
+  for (const [i, about] of path.about.entries()) {
+    if (i < from) continue;
     const isMeant = about.length > 0 && about.every((seq) => seqs.has(seq) && !known.has(seq));
-    // An undo that wrote nothing has undone nothing.
-    if (!isMeant || row === undefined || before === undefined) continue;
-    const taken = new Set(about);
-    const earlier = await restsAt(context, { path, seqs: taken, own }, undos.slice(i + 1));
-    const part = { byPath: new Map([[path, taken]]), firsts: own.firsts, rests: new Map([[path, earlier]]) };
-    const [groups] = await groupsOf(context, part);
-    const rest =
-      groups === undefined ? undefined : await unlessGone(() => withoutGroups(context, groups, before.entry));
-    // A part that did not merge is still to be undone, and is found only by the events themselves. These count also if
-    // a content is gone: the undo then leaves the path alone, or merges without this content.
-    if (rest === undefined || rest.reason !== undefined) continue;
-    for (const seq of taken) known.add(seq);
-    found.push({ seqs: taken, at: row.seq, before: rest.entry, after: row.entry, ...optional({ made: rest.made }) });
+    if (!isMeant) continue;
+    const left = path.left.get(i) ?? (await leftBy(context, path, i));
+    path.left.set(i, left);
+    if (left.length === 0) continue;
+    for (const seq of about) known.add(seq);
+    addAll(found, left);
   }
   return found;
+}
+
+/**
+ * Returns what the undo has left of the events that it is about. Returns nothing if the undo has undone nothing, or if
+ * this cannot be told because contents do not merge, or are gone. The events themselves then say what is left.
+ */
+async function leftBy(context: Context, of: OwnPath, i: number): Promise<readonly Rest[]> {
+  const { path, rows, firsts } = of;
+  const { fromSeq, toSeq } = of.undos[i] ?? { fromSeq: 0, toSeq: 0 };
+  const at = rows.findLastIndex(({ seq }) => seq > fromSeq && seq <= toSeq);
+  const [row, before] = [rows[at], rows[at - 1]];
+  if (row === undefined || before === undefined) return [];
+  const seqs = new Set(of.about[i]);
+  const earlier = await restsAt(context, of, seqs, i + 1);
+  const part = { byPath: new Map([[path, seqs]]), firsts, rests: new Map([[path, earlier]]) };
+  const [groups] = await groupsOf(context, part);
+  if (groups === undefined) return [];
+  const change = { before: before.entry, after: row.entry };
+  const rests = await unlessGone(async () => {
+    const rest = await withoutGroups(context, groups, change.before);
+    if (rest.reason !== undefined) return withoutHunks(context, groups, change);
+    return [{ before: rest.entry, after: change.after, made: madeOf(rest) }];
+  });
+  return (rests ?? []).map((rest) => ({ ...rest, seqs, at: row.seq }));
+}
+
+type LeftChange = Pick<Rest, "before" | "after" | "made">;
+
+/**
+ * Returns the groups without the hunks that an undo has undone: each state with the change of the undo. If some groups
+ * do not merge, no state is without the whole work, so what is left cannot be told as one change. Returns no groups if
+ * the change of the undo does not merge with a state.
+ */
+async function withoutHunks(
+  context: Context,
+  { groups, made = [] }: PathGroups,
+  { before, after }: Group,
+): Promise<readonly LeftChange[]> {
+  const change = { groups: [{ before: after, after: before }], made };
+  const found: LeftChange[] = [];
+  for (const group of groups) {
+    const from = await withoutGroups(context, change, group.before);
+    const to = await withoutGroups(context, change, group.after);
+    if (from.reason !== undefined || to.reason !== undefined) return [];
+    found.push({ before: from.entry, after: to.entry, made: [...madeOf(from), ...madeOf(to)] });
+  }
+  return found;
+}
+
+function madeOf({ made }: { readonly made?: Buffer }): readonly Buffer[] {
+  return made === undefined ? [] : [made];
 }

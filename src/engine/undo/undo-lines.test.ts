@@ -158,6 +158,37 @@ it("leaves a hunk that a person has repeated after its undo", async () => {
   expect(project.read("a.txt")).toBe(replaced([2, "TWO\n"])(textOf(numbers(20))));
 });
 
+it("leaves a repeated hunk also if another hunk of the work does not merge", async () => {
+  await using project = new Project();
+  const workspace = await agentsTurn(project);
+  await edit(workspace, project, { actor: "codex", turn: "u1" }, (text) => text.replace("TWO", "TWO and more"));
+  await workspace.undo({ turn: "t1", ...at(17) });
+  await workspace.undo({ turn: "t1", ...at(10) });
+  project.write("a.txt", project.read("a.txt").replace("line 17\n", "line 17\nnew\nnewer\n"));
+  const present = project.read("a.txt");
+  const done = await workspace.undo({ turn: "t1" });
+  expect(done.unmerged.map(({ path }) => path)).toEqual(["a.txt"]);
+  expect(project.read("a.txt")).toBe(present);
+  await workspace.resolve("a.txt", { keep: "undo" });
+  expect(project.read("a.txt")).toBe(present.replace("TWO and more", "line 2"));
+});
+
+it("undoes lines one by one in little time if another line of the work does not merge", async () => {
+  await using project = new Project();
+  const count = 18;
+  project.write("a.txt", textOf(numbers(2 * count)));
+  const workspace = await project.init();
+  const every = (text: string): string => text.replaceAll(/^line (\d*[02468])$/gm, "even $1");
+  await edit(workspace, project, {}, every);
+  await edit(workspace, project, { actor: "codex", turn: "u1" }, (text) =>
+    text.replace("even 2\n", "even 2 and more\n"),
+  );
+  for (let line = 4; line <= 2 * count; line += 2) await workspace.undo({ turn: "t1", ...at(line) });
+  const done = await workspace.undo({ turn: "t1" });
+  expect(done.unmerged.map(({ path }) => path)).toEqual(["a.txt"]);
+  expect(project.read("a.txt")).toBe(textOf(numbers(2 * count)).replace("line 2\n", "even 2 and more\n"));
+}, 60_000);
+
 it("merges with the edits of others, and makes a conflict only of what is at the lines", async () => {
   await using project = new Project();
   const workspace = await agentsTurn(project);
