@@ -501,12 +501,14 @@ async function refuseRebuilt(
   { operations, taken }: Pick<Covering, "operations" | "taken">,
 ): Promise<void> {
   for (const { path, took } of undo.selective?.parts ?? []) {
-    const rows = (await context.index.iterations(path)).filter(({ seq }) => holdsSeq(took, seq));
-    const isMore = ({ id, toSeq, selective }: LoggedOperation): boolean =>
-      toSeq > undo.toSeq &&
-      selective !== undefined &&
-      taken.isInForceAt(id, path) &&
-      rows.some(({ seq }) => isTakenIn(selective, seq, path) || isPartOf(selective, seq, path));
+    const all = await context.index.iterations(path);
+    const rows = all.filter(({ seq }) => holdsSeq(took, seq));
+    const isMore = ({ id, fromSeq, toSeq, selective }: LoggedOperation): boolean => {
+      if (toSeq <= undo.toSeq || selective === undefined || !taken.isInForceAt(id, path)) return false;
+      // An undo of hunks that wrote nothing has only met a conflict.
+      const isWritten = all.some(({ seq }) => seq > fromSeq && seq <= toSeq);
+      return rows.some(({ seq }) => isTakenIn(selective, seq, path) || (isWritten && isPartOf(selective, seq, path)));
+    };
     const later = operations.findLast(isMore);
     if (later === undefined) continue;
     throw new ChronicleError("REFUSED", "a later undo has taken back more of the same changes", {

@@ -331,3 +331,15 @@ it("settles the conflict of some lines once they are taken back", async () => {
   expect(project.read("a.txt")).toContain("line 2\n");
   expect(await workspace.conflicts()).toEqual([]);
 });
+
+it("redoes an undo of lines before one of other lines that only met a conflict", async () => {
+  await using project = new Project();
+  const workspace = await agentsTurn(project);
+  await edit(workspace, project, { actor: "codex", turn: "u1" }, (text) => text.replace("TWO", "TWO and more"));
+  const before = project.read("a.txt");
+  await workspace.undo({ turn: "t1", ...at(17) });
+  const met = await workspace.undo({ turn: "t1", ...at(2) });
+  expect([met.changes, met.unmerged.length]).toEqual([[], 1]);
+  await workspace.redo();
+  expect(project.read("a.txt")).toBe(before);
+});
