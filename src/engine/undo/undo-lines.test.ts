@@ -343,3 +343,15 @@ it("redoes an undo of lines before one of other lines that only met a conflict",
   await workspace.redo();
   expect(project.read("a.txt")).toBe(before);
 });
+
+it("refuses lines of the settling of a conflict, which is undone as a whole", async () => {
+  await using project = new Project();
+  const workspace = await agentsTurn(project);
+  await edit(workspace, project, { actor: "codex", turn: "u1" }, (text) => text.replace("TWO", "TWO and more"));
+  await workspace.undo({ turn: "t1", ...at(2) });
+  await workspace.resolve("a.txt", { keep: "undo" });
+  const refused = { code: "REFUSED", hint: expect.stringMatching(/`chronicle undo [0-9a-f]{8}`/) };
+  await expect(workspace.undo(at(2))).rejects.toMatchObject(refused);
+  await workspace.undo();
+  expect(await workspace.conflicts()).toHaveLength(1);
+});

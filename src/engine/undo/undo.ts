@@ -79,9 +79,18 @@ async function undoLines(context: Context, options: UndoOptions, before: BeforeC
     const undoable = stack.undoable.filter((id) => !others.has(id));
     const picked = pick(operations, undoable, { direction: "undo", asked: options.operation });
     const { operation, work } = await workToUndo(context, { direction: "undo", operation: picked, operations, stack });
+    if (operation.kind === "resolve") throw onlyWhole(operation);
     return { ...(await narrowed(context, work, options)), operationShape: operationShape(operation, stack) };
   };
   return undoWork(context, find, { finished, options, before });
+}
+
+/** The settling of a conflict is one decision. If it were undone in part, the conflict could not be opened again. */
+function onlyWhole({ id, summary }: LoggedOperation): ChronicleError {
+  return new ChronicleError("REFUSED", `lines of the settling of a conflict cannot be taken back alone: ${summary}`, {
+    hint: `\`chronicle undo ${id.slice(0, 8)}\` takes all of it back, and opens the conflict again`,
+    data: { operation: id },
+  });
 }
 
 /** Redoes the operation that was undone last, or a named operation. Throws `USAGE` for a selection. */
