@@ -355,3 +355,11 @@ it("refuses lines of the settling of a conflict, which is undone as a whole", as
   await workspace.undo();
   expect(await workspace.conflicts()).toHaveLength(1);
 });
+
+it("redo takes no lines, also without their file", async () => {
+  await using project = new Project();
+  const workspace = await agentsTurn(project);
+  await workspace.undo();
+  for (const lines of [{ fromLine: 2 }, { toLine: 2 }])
+    await expect(workspace.redo(lines)).rejects.toMatchObject({ code: "USAGE" });
+});

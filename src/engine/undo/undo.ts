@@ -100,7 +100,8 @@ export async function redo(
   before: BeforeChange = NOTHING_BEFORE,
 ): Promise<UndoShape> {
   refuseForcedExact(options);
-  if (selectorOf(options) !== undefined) {
+  const { fromLine, toLine } = options;
+  if (selectorOf(options) !== undefined || fromLine !== undefined || toLine !== undefined) {
     throw new ChronicleError("USAGE", "redo takes no selection and no lines", {
       hint: "give the id of the undo, or nothing",
     });
