@@ -106,18 +106,23 @@ function append(to: string[], lines: readonly string[]): void {
   for (const line of lines) to.push(line);
 }
 
-/** Returns the edits that lead from the base to the side, in order. Between two edits, at least one line is kept. */
-export function editsOf(base: readonly string[], side: readonly string[]): Edit[] {
-  const shorter = Math.min(base.length, side.length);
-  let head = 0;
-  while (head < shorter && base[head] === side[head]) head += 1;
-  let tail = 0;
-  while (tail < shorter - head && base.at(-1 - tail) === side.at(-1 - tail)) tail += 1;
-  const old = base.slice(head, base.length - tail);
-  const fresh = side.slice(head, side.length - tail);
+/**
+ * Returns the edits that lead from the base to the side, in order. Between two edits, at least one line is kept. Above
+ * the limit of the search (`MAX_EDITS`), returns one edit.
+ */
+function editsOf(base: readonly string[], side: readonly string[]): readonly Edit[] {
+  const edits = singleEdits(base, side);
+  if (edits !== undefined) return edits;
+  const { head, old, fresh } = differing(base, side);
+  return [{ start: head, end: head + old.length, lines: fresh }];
+}
+
+/** Like `editsOf`, but returns `undefined` above the limit of the search (`MAX_EDITS`). */
+export function singleEdits(base: readonly string[], side: readonly string[]): readonly Edit[] | undefined {
+  const { head, old, fresh } = differing(base, side);
   if (old.length === 0 && fresh.length === 0) return [];
   const parts = diffArrays(old, fresh, { maxEditLength: MAX_EDITS });
-  if (parts === undefined) return [{ start: head, end: head + old.length, lines: fresh }];
+  if (parts === undefined) return undefined;
   const edits: Edit[] = [];
   let at = head;
   let edit: { start: number; end: number; lines: string[] } | undefined;
@@ -132,6 +137,16 @@ export function editsOf(base: readonly string[], side: readonly string[]): Edit[
     else edit.end = at += value.length;
   }
   return edits;
+}
+
+/** Returns the lines between the first and the last difference: of the base from `head` on, and of the side. */
+function differing(base: readonly string[], side: readonly string[]) {
+  const shorter = Math.min(base.length, side.length);
+  let head = 0;
+  while (head < shorter && base[head] === side[head]) head += 1;
+  let tail = 0;
+  while (tail < shorter - head && base.at(-1 - tail) === side.at(-1 - tail)) tail += 1;
+  return { head, old: base.slice(head, base.length - tail), fresh: side.slice(head, side.length - tail) };
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -1,4 +1,4 @@
-import { type Edit, editsOf, linesOf } from "./merge-text.ts";
+import { type Edit, linesOf, singleEdits } from "./merge-text.ts";
 
 /** Lines of a file, counted from 1. Both are included. */
 export interface LineRange {
@@ -28,14 +28,16 @@ export interface PickedHunks {
 /**
  * Undoes only those hunks of some work that lie at the given lines of the present content. A hunk of which one line is
  * among them is undone whole. A deletion has no lines: it is undone if a line at either side of its gap is among them.
- * Returns `undefined` if a content is not text.
+ * Returns `not-text` if a content is not text or is too large, and `many-lines` if so many lines have changed that single
+ * hunks cannot be told apart (see `singleEdits`).
  */
-export function pickHunks({ present, kept, wanted }: Sides, range: LineRange): PickedHunks | undefined {
+export function pickHunks({ present, kept, wanted }: Sides, range: LineRange): PickedHunks | "not-text" | "many-lines" {
   const [now, free, full] = [linesOf(present), linesOf(kept), linesOf(wanted)];
-  if (now === undefined || free === undefined || full === undefined) return undefined;
-  const edits = editsOf(now, free);
+  if (now === undefined || free === undefined || full === undefined) return "not-text";
+  const [edits, all] = [singleEdits(now, free), singleEdits(now, full)];
+  if (edits === undefined || all === undefined) return "many-lines";
   const known = new Set(edits.map(keyOf));
-  const unmerged = editsOf(now, full).filter((edit) => !known.has(keyOf(edit)));
+  const unmerged = all.filter((edit) => !known.has(keyOf(edit)));
   const isTouched = (edit: Edit): boolean => isAt(edit, range);
   const [picked, met] = [edits.filter(isTouched), unmerged.filter(isTouched)];
   const apart = picked.filter((edit) => !met.some((one) => edit.start <= one.end && one.start <= edit.end));

@@ -69,7 +69,9 @@ export async function onlyLines(context: Context, way: WholeWay, lines: LinesOf)
     contents.get(entry.hash ?? sha256("")) ?? (await contentOf(context, entry)) ?? Buffer.alloc(0);
   const sides = { present: await read(present), kept: await read(target), wanted: await read(wanted) };
   const picked = pickHunks(sides, lines);
-  if (picked === undefined) throw withoutLines(path, "it is not a text, or is too large");
+  if (picked === "not-text") throw withoutLines(path, "it is not a text, or is too large");
+  if (picked === "many-lines")
+    throw withoutLines(path, "too many of its lines have changed to tell single hunks apart");
   if (picked.touched === 0) throw nothingThere(path, lines, picked.all);
   const state = (content: Buffer): Entry => ({ ...present, hash: sha256(content), size: content.length });
   const entry = state(picked.content);

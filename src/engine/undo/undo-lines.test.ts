@@ -363,3 +363,17 @@ it("redo takes no lines, also without their file", async () => {
   for (const lines of [{ fromLine: 2 }, { toLine: 2 }])
     await expect(workspace.redo(lines)).rejects.toMatchObject({ code: "USAGE" });
 });
+
+it("refuses lines of a work that has changed so many lines that its hunks cannot be told apart", async () => {
+  await using project = new Project();
+  project.write("a.txt", textOf(numbers(4000)));
+  const workspace = await project.init();
+  await edit(workspace, project, {}, (text) => text.replaceAll(/^line (\d*[02468])$/gm, "even $1"));
+  const present = project.read("a.txt");
+  await expect(workspace.undo({ turn: "t1", ...at(2) })).rejects.toMatchObject({
+    code: "REFUSED",
+    message: expect.stringContaining("too many of its lines have changed"),
+    hint: expect.stringContaining("undo --file"),
+  });
+  expect(project.read("a.txt")).toBe(present);
+});
