@@ -170,6 +170,24 @@ describe("a terminal", () => {
   });
 
   it.skipIf(script.error !== undefined)(
+    "undo of lines shows the hunks with its question, and asks again if other work is at the lines meanwhile",
+    async () => {
+      using box = new Sandbox();
+      const lines = Array.from({ length: 12 }, (_, i) => `line ${i + 1}\n`).join("");
+      box.write("a", lines);
+      await box.must(["init"]);
+      await box.must(["run", "--", "sed", "-i", "-e", "s/line 4$/FOUR/;s/line 8$/EIGHT/", "a"]);
+      const changed = readFileSync(join(box.project, "a"), "utf8");
+      const more = () => Promise.resolve(box.write("a", `above\n`.repeat(4) + changed));
+      const shown = await whileAsking(box, "undo a:8 --ask", more, "yn");
+      expect(shown).toMatch(/-EIGHT[^]*\+line 8[^]*asked again[^]*-FOUR[^]*\+line 4[^]*Take this back/);
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe(`above\n`.repeat(4) + changed);
+      await whileAsking(box, "undo a:8 --ask", () => Promise.resolve(), "y");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toContain("line 4\n");
+    },
+  );
+
+  it.skipIf(script.error !== undefined)(
     "forget removes the history that it asked about, even if another one got the name meanwhile",
     async () => {
       using box = new Sandbox();

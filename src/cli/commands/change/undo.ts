@@ -75,7 +75,8 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (result.finished.length > 0) return printFinished(context, result, style);
   for (const note of result.notes) context.print(context.paint("yellow", `note: ${context.worded(printable(note))}`));
   if (!telling.asked) context.print(summaryOf(context, result));
-  for (const line of [...restoredLines(result, style), ...hunkLines(context, result)]) context.print(line);
+  const hunks = hunkLines(result, { paint: context.paint, escape: context.io.out.isTerminal });
+  for (const line of [...restoredLines(result, style), ...hunks]) context.print(line);
   for (const line of unmergedLines(result, style)) context.print(line);
   // If nothing was changed, the sentence of `restoredSentence` is left out in two cases:
   // - Something conflicts. The sentence would wrongly say that there is nothing to change, so another text is printed.
@@ -109,10 +110,10 @@ function unmergedLines({ changes, unmerged, dry_run: dryRun }: UndoShape, style:
 }
 
 /** Returns the hunks that a dry run for some lines of a file would take back, as a patch. */
-function hunkLines({ io, paint }: CommandContext, { changes, dry_run: dryRun }: UndoShape): string[] {
+function hunkLines({ changes, dry_run: dryRun }: UndoShape, style: Parameters<typeof patchLines>[1]): string[] {
   if (!dryRun) return [];
   const patched = changes.filter(({ patch, protected: isSecret }) => patch !== undefined || isSecret === true);
-  return patchLines(patched, { paint, escape: io.out.isTerminal });
+  return patchLines(patched, style);
 }
 
 function printFinished(context: CommandContext, result: UndoShape, style: ChangesStyle): void {
@@ -151,9 +152,10 @@ async function agreed(
     if (!resumes && isNothingToDo(preview)) return { options: meant, asked: false };
     if (needsQuestion && !(await isWanted(context, workspace, preview))) return undefined;
     meant = shownStep(meant, preview);
-    // A named operation cannot change while the question is open. A selection, or an interrupted step, may have
-    // changed, so the step is previewed again.
-    if (!needsQuestion || (!resumes && preview.operation !== null)) return { options: meant, asked: needsQuestion };
+    // A named operation cannot change while the question is open. A selection, what is at the given lines, or an
+    // interrupted step may have changed, so the step is previewed again.
+    const isNamed = preview.operation !== null && meant.fromLine === undefined;
+    if (!needsQuestion || (!resumes && isNamed)) return { options: meant, asked: needsQuestion };
     const now = await look(meant);
     if (isSameStep(preview, now)) return { options: meant, asked: true };
     context.say("something else was done meanwhile, so the question is asked again:");
@@ -186,7 +188,8 @@ async function isWanted(context: CommandContext, workspace: WorkspaceApi, previe
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
   for (const note of resumes ? preview.finished : [summaryOf(context, preview)]) context.say(note);
   for (const note of preview.notes) context.say(context.paintErr("yellow", `note: ${context.worded(printable(note))}`));
-  for (const line of [...restoredLines(preview, style), ...unmergedLines(preview, style)]) context.say(line);
+  const hunks = hunkLines(preview, { paint: context.paintErr, escape: context.io.err.isTerminal });
+  for (const line of [...restoredLines(preview, style), ...hunks, ...unmergedLines(preview, style)]) context.say(line);
   if (resumes) return confirm(context, "Finish it?");
   return confirm(context, `${preview.direction === "undo" ? "Take this back" : "Do this again"}?`);
 }
