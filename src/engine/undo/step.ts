@@ -434,7 +434,7 @@ function withAllHunks(work: Work, selective: Selective): Work {
   const took = eventsTouched(selective);
   const isIn = (path: WorkspacePath): boolean => selective.parts.some((one) => one.path === path);
   const whole = (text: string): string => {
-    const at = Math.max(...selective.parts.map(({ path }) => text.lastIndexOf(` in ${shownPath(path)}:`)));
+    const at = greatestOf(selective.parts.map(({ path }) => text.lastIndexOf(` in ${shownPath(path)}:`)));
     return at < 0 ? text : text.slice(0, at);
   };
   return {
