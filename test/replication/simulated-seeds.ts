@@ -25,7 +25,7 @@ interface Kind {
   readonly leastInTwenty: Readonly<Record<string, number>>;
 }
 
-/** Power, network and clocks. CI runs 1,000. */
+/** Power, network and clocks. CI runs 150. */
 const ORDINARY: Kind = {
   name: "an origin, its replicas, and everything that goes wrong",
   isHard: false,
@@ -73,7 +73,7 @@ const HARD: Kind = {
   },
 };
 
-/** Ordinary weather, and whole machines, stores or folders that are put back to an earlier state, or run twice. CI runs 1,000. */
+/** Ordinary weather, and whole machines, stores or folders that are put back to an earlier state, or run twice. CI runs 150. */
 const PUT_BACK: Kind = {
   name: "an origin and replicas that are put back to an earlier state, copied, and run twice",
   isHard: false,
