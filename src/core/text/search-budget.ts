@@ -12,7 +12,7 @@ interface Limits {
   readonly bytes: number;
 }
 
-/** What a search may still use. Threads share a budget by making one of the same memory. */
+/** The memory and the number of slow contents that a search may still use. Threads share a budget by its memory. */
 export class SearchBudget {
   readonly #left: Int32Array<SharedArrayBuffer>;
 

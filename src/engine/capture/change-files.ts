@@ -214,29 +214,30 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present:
   ];
   const units = await databaseUnits(context, whole, present.unrecorded);
   const apart = leaveUnits(units, guarded.changes.filter(isFree), left);
-  const free = await besideLeft(context, apart.changes, { ...present, left: apart.left });
-  const fitted = await fit(context, { ...plan, wanted: free.changes }, present);
-  const done = leaveUnits(units, fitted.changes, [...apart.left, ...free.skipped, ...fitted.skipped]);
+  const fitted = await fit(context, { ...plan, wanted: apart.changes, skipped: apart.left }, present);
+  const done = leaveUnits(units, fitted.changes, [...apart.left, ...fitted.skipped]);
   if (!present.force) refuseAllErased(done.changes, done.left);
   const without = [...(plan.without ?? []), ...madeWithout(whole)];
   return { ...plan, wanted: done.changes, skipped: done.left, without, units: unitsAmong(units, done.changes) };
 }
 
 /**
- * Fits the changes into their folders, as `folders` of the plan says. For `whole`, throws `REFUSED` if a folder cannot
- * be made, unless `force` is set.
+ * Fits the changes beside the paths that are left alone (`skipped`), and into their folders, as `folders` of the plan
+ * says. For `whole`, throws `REFUSED` if a path has no folder and none can be made, unless `force` is set.
  */
 async function fit<Shape>(
   context: Context,
   plan: FilePlan<Shape>,
   { unrecorded, force }: Present,
 ): Promise<FittedChanges> {
-  const { wanted, folders } = plan;
-  if (folders === undefined) return { changes: wanted, skipped: [] };
-  if (folders === "part") return amongFolders(context, wanted, unrecorded);
-  const fitted = await withFolders(context, wanted, unrecorded);
-  if (!force && fitted.skipped.length > 0) throw refused(fitted.skipped, plan);
-  return fitted;
+  const { wanted, folders, skipped: left = [] } = plan;
+  const free = await besideLeft(context, wanted, { left, unrecorded });
+  if (folders === undefined) return free;
+  const into = folders === "part" ? amongFolders : withFolders;
+  const fitted = await into(context, free.changes, unrecorded);
+  const homeless = [...free.skipped.filter(({ reason }) => reason === "no-folder"), ...fitted.skipped];
+  if (folders === "whole" && !force && homeless.length > 0) throw refused(homeless, plan);
+  return { changes: fitted.changes, skipped: [...free.skipped, ...fitted.skipped] };
 }
 
 /** Proves the changed paths and the claims of the plan. Throws `IndexDisagrees` if the index disagrees with the log. */

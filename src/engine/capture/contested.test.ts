@@ -28,9 +28,9 @@ function afterScan(context: Context, work: () => Promise<void>): Context {
 }
 
 interface Race {
-  /** What a person does before the slow process scans the folder. */
+  /** Edits the folder as a person, before the slow process scans it. */
   readonly before: (disk: SimDisk) => void;
-  /** What a person does after that scan. A second process records it before the slow one records its scan. */
+  /** Edits the folder as a person, after that scan. A second process records it before the slow one records its scan. */
   readonly meanwhile: (disk: SimDisk) => void;
   readonly left: readonly string[];
 }

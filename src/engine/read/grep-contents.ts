@@ -28,7 +28,7 @@ export interface ContentsFound {
 
 interface Wanted {
   readonly pattern: LinePattern;
-  /** Of each content, at most this number of lines is needed. */
+  /** The maximum number of lines that are needed of one content. */
   readonly mostLines: number;
   /** Only this number of lines is needed, those of the first rows. `undefined`: all lines are needed. */
   readonly mostKept: number | undefined;

@@ -35,7 +35,7 @@ interface OwnPath {
   readonly undos: readonly HunkUndo[];
   /** For each of the undos, the events that it is about. */
   readonly about: readonly (readonly number[])[];
-  /** What the undos have left, by their index, as far as it is known. Without it, the time would double with each undo. */
+  /** The known rests of the undos, by the index of the undo. Without them, the time would double with each undo. */
   readonly left: Map<number, readonly Rest[]>;
 }
 

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../testing/sim-store.ts";
 
@@ -22,32 +23,46 @@ function write(disk: SimDisk, path: string, text: string): void {
   disk.close(fd);
 }
 
+/** Runs `work` in a workspace whose disk is about to exchange the link `d`, which was a folder at the baseline. */
+async function withExchange(work: (workspace: WorkspaceApi) => Promise<void>): Promise<void> {
+  const disk = new ExchangedLinkDisk();
+  for (const path of ["/store", "/config", "/root", "/proj", "/proj/d"]) disk.makeFolder(path, 0o755);
+  write(disk, "/proj/d/file", "kept\n");
+  write(disk, "/proj/other", "kept\n");
+  const store = await openSimStore(disk, { firstId: 0 });
+  const workspace = await store.open({ folder: "/proj", create: true });
+  disk.unlink("/proj/d/file");
+  disk.removeFolder("/proj/d");
+  disk.symlink(Buffer.from("elsewhere"), "/proj/d");
+  disk.unlink("/proj/other");
+  await workspace.snapshot();
+
+  // This link is another one than the recorded one, so that it is read again.
+  disk.unlink("/proj/d");
+  disk.symlink(Buffer.from("elsewhere"), "/proj/d");
+  disk.exchanges = 1;
+  await work(workspace);
+  expect(disk.exchanges).toBe(0);
+  expect(disk.lstat("/proj/d/file")).toBeUndefined();
+  expect((await workspace.verify()).problems).toEqual([]);
+  await workspace.close();
+  await store.close();
+}
+
 it.each([{ force: true }, { force: false }])(
   "a restore makes nothing in a folder that the history has as a link, because the link could not be read ($force)",
-  async ({ force }) => {
-    const disk = new ExchangedLinkDisk();
-    for (const path of ["/store", "/config", "/root", "/proj", "/proj/d"]) disk.makeFolder(path, 0o755);
-    write(disk, "/proj/d/file", "kept\n");
-    write(disk, "/proj/other", "kept\n");
-    const store = await openSimStore(disk, { firstId: 0 });
-    const workspace = await store.open({ folder: "/proj", create: true });
-    disk.unlink("/proj/d/file");
-    disk.removeFolder("/proj/d");
-    disk.symlink(Buffer.from("elsewhere"), "/proj/d");
-    disk.unlink("/proj/other");
-    await workspace.snapshot();
-
-    // This link is another one than the recorded one, so that it is read again.
-    disk.unlink("/proj/d");
-    disk.symlink(Buffer.from("elsewhere"), "/proj/d");
-    disk.exchanges = 1;
-    const restored = await workspace.restore("baseline", { force });
-    expect(disk.exchanges).toBe(0);
-    expect(restored.changes.map(({ path }) => path)).toEqual(["other"]);
-    expect(restored.skipped.map(({ path }) => path)).toEqual(["d", "d/file"]);
-    expect(disk.lstat("/proj/d/file")).toBeUndefined();
-    expect((await workspace.verify()).problems).toEqual([]);
-    await workspace.close();
-    await store.close();
-  },
+  ({ force }) =>
+    withExchange(async (workspace) => {
+      const restored = await workspace.restore("baseline", { force });
+      expect(restored.changes.map(({ path }) => path)).toEqual(["other"]);
+      expect(restored.skipped.map(({ path }) => path)).toEqual(["d", "d/file"]);
+    }),
 );
+
+it("a restore of named paths is refused as a whole if one of them has no folder", () =>
+  withExchange(async (workspace) => {
+    await expect(workspace.restore("baseline", { paths: ["d", "other"] })).rejects.toMatchObject({
+      code: "REFUSED",
+      data: { blocked: [{ path: "d/file", reason: "no-folder" }] },
+    });
+  }));

@@ -568,7 +568,7 @@ async function again(
   const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
   // Events of restores and undos are included only if the earlier undo included them.
   const isEverything = isWithSteps || /^(?:file|since|to) /.test(selection);
-  // Of a path that was undone in part, the redo tells which hunks these are.
+  // The redo tells which hunks of a path were undone.
   const parts = new Set(selective?.parts.map(({ path }) => path));
   const redos = parts.size === 0 ? [] : operations.filter(({ kind, target }) => kind === "redo" && target === id);
   const redone = new Set(redos.map((one) => one.id));

@@ -66,9 +66,9 @@ export async function undo(
 
 /** Undoes the hunks at some lines of a file that the last operation, or a named one, has made. */
 async function undoLines(context: Context, options: UndoOptions, before: BeforeChange): Promise<UndoShape> {
-  const where = ` in ${options.file}:`;
-  const finished = { test: (label: string) => label.includes(where) };
   const { path } = await fileNamed(context, options.file ?? "");
+  const where = ` in ${shownPath(path)}:`;
+  const finished = { test: (label: string) => label.includes(where) };
   const find = async (): Promise<Work & { readonly operationShape: OperationShape }> => {
     const operations = await listOperations(context);
     const stack = stackOf(operations);

@@ -27,7 +27,7 @@ const maxChars = z
 
 const origin = z.looseObject({ kind: output.text, actor: output.text, time: output.text.nullable() });
 
-/** Who made a change and when, in short. */
+/** The author and the time of a change, in short. */
 interface Origin {
   readonly kind: string;
   readonly actor: string;
