@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
@@ -6,7 +6,13 @@ import { CountReporter } from "./test/reporter.ts";
 
 // No test may see or touch the store, the keys or the git settings of whoever runs it.
 const home = mkdtempSync(join(tmpdir(), "chronicle-test-home-"));
-process.on("exit", () => rmSync(home, { recursive: true, force: true }));
+/** Bundles of the sources, which the test files of a run share (test/helpers/cli-package.ts). */
+const packages = mkdtempSync(join(tmpdir(), "chronicle-test-packages-"));
+// Some tests run the command line as other users.
+chmodSync(packages, 0o755);
+process.on("exit", () => {
+  for (const folder of [home, packages]) rmSync(folder, { recursive: true, force: true });
+});
 delete process.env["CHRONICLE_HOME"];
 delete process.env["NODE_EXTRA_CA_CERTS"];
 // Commands work on the store itself. Tests of the store's process ask for it.
@@ -30,6 +36,7 @@ export default defineConfig({
       XDG_CACHE_HOME: join(home, "cache"),
       GIT_CONFIG_GLOBAL: join(home, "gitconfig"),
       GIT_CONFIG_NOSYSTEM: "1",
+      CHRONICLE_TEST_PACKAGES: packages,
     },
     pool: "forks",
     maxWorkers: 2,

@@ -20,6 +20,7 @@ import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { exitCodeOf } from "../src/api/problems.ts";
 import type { ErrorCode } from "../src/core/values/errors.ts";
+import { sharedChronicleBin } from "./helpers/cli-package.ts";
 
 const repo = join(import.meta.dirname, "..");
 const pages = [
@@ -45,7 +46,7 @@ function sandbox(name: string): { folder: string; env: NodeJS.ProcessEnv } {
   const folder = join(base, name.replaceAll("/", "-"));
   for (const each of ["home", "bin", "work"]) mkdirSync(join(folder, each), { recursive: true });
   const command = join(folder, "bin", "chronicle");
-  writeFileSync(command, `#!/bin/sh\nexec '${process.execPath}' '${join(repo, "src/cli/main.ts")}' "$@"\n`);
+  writeFileSync(command, `#!/bin/sh\nexec '${process.execPath}' '${sharedChronicleBin()}' "$@"\n`);
   chmodSync(command, 0o755);
   const path = `${join(folder, "bin")}:${dirname(process.execPath)}:${process.env["PATH"] ?? ""}`;
   const home = join(folder, "home");

@@ -8,11 +8,9 @@ import { openStore } from "../../src/open.ts";
 import { reportEnd } from "../../src/cli/resident/ask-process.ts";
 import { allowsResident } from "../../src/cli/resident/asks-resident.ts";
 import type { OutputPart, RunOrder, RunReport } from "../../src/daemon/command-call.ts";
+import { sharedChronicleBin } from "../helpers/cli-package.ts";
 import { ResidentServer } from "../helpers/resident-server.ts";
 import { innerIo } from "./memory-io.ts";
-
-const repo = dirname(dirname(import.meta.dirname));
-const main = join(repo, "src", "cli", "main.ts");
 
 /**
  * With this variable, the commands of all tests use the store's process where it can be had: nothing may differ.
@@ -77,7 +75,7 @@ export class Sandbox {
       XDG_STATE_HOME: join(this.folder, "state"),
       CHRONICLE_HOME: this.store,
       LC_ALL: "C.UTF-8",
-      // The sources are stripped of their types at each start; the test run's own home keeps the result.
+      // The test run's own home keeps the compiled code.
       NODE_COMPILE_CACHE: join(process.env["HOME"] ?? tmpdir(), "compile"),
       ...more,
     };
@@ -85,7 +83,7 @@ export class Sandbox {
 
   /** The words that start the command line. */
   get command(): readonly string[] {
-    return [process.execPath, main];
+    return [process.execPath, sharedChronicleBin()];
   }
 
   write(path: string, content: string | Uint8Array): void {

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import {
-  chmodSync,
+  closeSync,
+  fchmodSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -52,8 +54,14 @@ export class Project implements AsyncDisposable {
 
   write(path: string, content: string | Uint8Array, mode = 0o644): void {
     mkdirSync(dirname(this.at(path)), { recursive: true });
-    writeFileSync(this.at(path), content);
-    chmodSync(this.at(path), mode);
+    // Changes the mode of the open file, because a running command may remove the file as soon as it exists.
+    const file = openSync(this.at(path), "w");
+    try {
+      writeFileSync(file, content);
+      fchmodSync(file, mode);
+    } finally {
+      closeSync(file);
+    }
   }
 
   read(path: string): string {

@@ -5,8 +5,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vi } from "vitest";
+import { sharedChronicleBin } from "./cli-package.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 /**
  * Timeout and interval of waiting, in milliseconds. In this time two programs start from their sources, one after the
  * other. Beside a dozen busy processes on two cores, one start takes 20 seconds.
@@ -75,7 +75,7 @@ export class TwoSides implements AsyncDisposable {
   #start(side: "origin" | "desk", words: readonly string[], prefix: readonly string[] = []): SideProcess {
     const home = join(this.base, `${side}-home`);
     mkdirSync(home, { recursive: true });
-    const argv = [...prefix, process.execPath, MAIN, "--store", join(home, "store"), ...words];
+    const argv = [...prefix, process.execPath, sharedChronicleBin(), "--store", join(home, "store"), ...words];
     const child = spawn(argv[0] ?? "", argv.slice(1), {
       cwd: side === "origin" ? this.path("origin", "") : this.base,
       env: {

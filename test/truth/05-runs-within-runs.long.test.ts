@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { RunShape } from "../../src/api/shapes.ts";
 import { ended, Sandbox } from "../cli/sandbox.ts";
+import { sharedChronicleBin } from "../helpers/cli-package.ts";
 import { Project } from "../helpers/project.ts";
 
 /** `chronicle` as the commands of a run call it. */
@@ -276,7 +277,6 @@ function agentCalls(box: Sandbox, calls: readonly Call[]): void {
 
 /** Runs the command line as another process on the project's store. Resolves to its exit code. */
 function chronicleIn(project: Project, args: readonly string[]): Promise<number | null> {
-  const main = join(import.meta.dirname, "../../src/cli/main.ts");
   const env = { ...process.env, CHRONICLE_HOME: project.home, XDG_CONFIG_HOME: dirname(project.configFolder) };
-  return ended(spawn(process.execPath, [main, ...args], { cwd: project.folder, env, stdio: "ignore" }));
+  return ended(spawn(process.execPath, [sharedChronicleBin(), ...args], { cwd: project.folder, env, stdio: "ignore" }));
 }

@@ -42,7 +42,8 @@ describe.skipIf(!IS_LINUX)("descriptors (of a system with /proc)", () => {
     using box = new Sandbox();
     const list = "sh -c 'ls /proc/$$/fd; readlink /proc/$$/fd/[3-9] | grep -v pipe:'";
     const open = "exec 4>four 6</dev/null 5<four; exec 40</dev/null; ";
-    for (const words of [box.command, [process.execPath, chronicleBin()]]) {
+    for (const program of [join(import.meta.dirname, "../../src/cli/main.ts"), chronicleBin()]) {
+      const words = [process.execPath, program];
       const without = shell(box, `${open} ${list} 3< <(:)`, words);
       const within = shell(box, `${open} $C run -- ${list} 3< <(:)`, words);
       expect(within.out.toString()).toBe(without.out.toString());
