@@ -83,11 +83,20 @@ it("a token of the role agent is not told where a folder was moved to", async ()
   const token = one.token("agent");
   const { items } = (await one.ask("/v1/workspaces")).json<{ items: { id: string }[] }>();
   const at = `/v1/workspaces/${items[0]?.id ?? ""}`;
-  await one.ask(`${at}/status`, { token });
-  renameSync(join(one.base, "first"), join(one.base, "second"));
-  // Another process records the new place, while the server has the workspace open at the old one.
-  await (await one.store.open({ folder: join(one.base, "second") })).close();
-  const { status, text } = await one.send(`${at}/snapshots`, {}, { token });
+  const places = Array.from({ length: 20 }, (_, n) => join(one.base, n === 0 ? "first" : `place-${n}`));
+  const sent = async (from: string, to: string): Promise<Awaited<ReturnType<typeof one.send>>> => {
+    await one.ask(`${at}/status`, { token });
+    renameSync(from, to);
+    // Another process records the new place, while the server has the workspace open at the old one.
+    await (await one.store.open({ folder: to })).close();
+    return one.send(`${at}/snapshots`, {}, { token });
+  };
+  let [status, text] = [201, ""];
+  // The server looks for a new place once a second. If a slow machine lets it look in time, the folder is moved again.
+  for (const [n, from] of places.slice(0, -1).entries()) {
+    ({ status, text } = await sent(from, places[n + 1] ?? ""));
+    if (status !== 201) break;
+  }
   expect([status, text]).toEqual([404, expect.stringContaining("was moved to …")]);
   expect(text).not.toContain(one.base);
 });
