@@ -73,6 +73,16 @@ export class AgentProject implements AsyncDisposable {
     return JSON.parse(this.#must(process.execPath, [chronicleBin(), "--json", ...args]));
   }
 
+  /** What a command prints for people. Throws its words if it fails. */
+  said(...args: readonly string[]): string {
+    return this.#must(process.execPath, [chronicleBin(), ...args]);
+  }
+
+  /** What a command of a person prints in the project. Throws its words if it fails. */
+  person(command: string): string {
+    return this.#must("sh", ["-ec", command]);
+  }
+
   /** One session of an agent. Throws what the program said if it fails. */
   async session(program: AgentProgram, steps: AgentRun["steps"], prompt?: string): Promise<AgentOutcome> {
     const outcome = await this.attempt(program, steps, prompt);
