@@ -2,6 +2,8 @@ import type { WorkspaceApi } from "../api/workspace-api.ts";
 import type { Selection } from "../api/action-api.ts";
 import { isOneSelection } from "../api/selection-fields.ts";
 import { ChronicleError } from "../core/values/errors.ts";
+import { meantBy } from "../core/values/meant-by.ts";
+import { shortId } from "./short-ids.ts";
 import * as z from "zod";
 
 // The arguments that several tools share. The engine's own validators check all arguments again.
@@ -32,6 +34,9 @@ export const path = z
   .describe("a path relative to the workspace's folder, or an absolute path in that folder");
 
 export const paths = z.array(path).max(MAX_PATHS).describe("only these paths and what is beneath them");
+
+/** How an answer about paths is narrowed. */
+export const NARROW_PATHS = "or name fewer `paths`";
 
 export const dryRun = z.boolean().default(false).describe("say what would be done or refused, and change nothing");
 
@@ -106,9 +111,24 @@ export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | 
 }
 
 /**
+ * Returns the id that a given text means: the id that equals it, or else the only id that begins with it. Returns the
+ * text itself if there is none. Throws `AMBIGUOUS` if there are several.
+ */
+export function idMeant(all: readonly string[], given: string, what: string): string {
+  const found = meantBy([...new Set(all)], given, (one) => one);
+  if (found.length < 2) return found[0] ?? given;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(given)} stands for ${found.length} ${what}`, {
+    hint: `give more of the id: ${found
+      .slice(0, 5)
+      .map((one) => one.slice(0, given.length + 8))
+      .join(", ")}`,
+  });
+}
+
+/**
  * Returns a sentence that tells a model how to redo work that was undone. `id` is the id of the undo. With `null`, the
  * sentence names `redo` without an id.
  */
 export function redoOf(id: string | null): string {
-  return id === null ? "redo does the work again." : `redo {"operation":"${id}"} does the work again.`;
+  return id === null ? "redo does the work again." : `redo {"operation":"${shortId(id)}"} does the work again.`;
 }

@@ -18,7 +18,7 @@ import { STATE_TOOLS } from "./tools/state-tools.ts";
 import { TRANSACTION_TOOLS } from "./tools/transaction-tools.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
-import { errorResult, resultOf } from "./tool-answer.ts";
+import { errorResult } from "./tool-answer.ts";
 import type { LazyWorkspace } from "./lazy-workspace.ts";
 import { oneLine } from "./one-line.ts";
 
@@ -83,7 +83,7 @@ export function makeServer(parts: ServerParts): Server {
     };
     try {
       if (tool === undefined) return await refuseForPeople(workspace, params.name);
-      return resultOf(await tool.call(workspace, params.arguments));
+      return await tool.call(workspace, params.arguments);
     } catch (error) {
       if (!(error instanceof ChronicleError)) parts.report(stackOf(error));
       return errorResult(error, { hints: tool?.hints, args });

@@ -14,8 +14,6 @@ const change = z.looseObject({
   path,
   change_type: z.enum(["created", "modified", "deleted", "permissions_changed"]),
   kind: z.enum(["file", "symlink", "dir"]),
-  before_hash: text,
-  after_hash: text,
   before_size: count,
   after_size: count,
   size_delta: z.int(),
@@ -117,7 +115,6 @@ export const iteration = z.looseObject({
   iteration: count,
   timestamp: z.number().describe("epoch milliseconds"),
   size: count,
-  hash: text,
   deleted: flag.optional(),
   kind: text,
   permissions: count,
@@ -132,9 +129,7 @@ export const status = {
   ...changes,
   workspace: text,
   path: text,
-  root: text,
   seq: count,
-  head: z.looseObject({ seq: count, hash: text }),
   coverage,
   snapshots: count,
   latest_snapshot: count.nullable(),
@@ -151,7 +146,6 @@ export const snapshot = {
   number: count,
   id: text,
   seq: count,
-  root: text,
   coverage,
   timestamp: text,
   cause: text,
@@ -170,6 +164,9 @@ export function outputSchemaOf(output: z.ZodRawShape): { readonly type: "object"
   const done = {
     summary: text.describe("one sentence that says what happened"),
     next: texts.describe("the steps that can come next"),
+    shortened: texts
+      .describe("fields of which only the beginning is there; a greater `max_chars` shows more")
+      .optional(),
   };
   const { $schema: _, required, ...schema } = z.toJSONSchema(z.looseObject({ ...done, ...output }), { io: "output" });
   const { $schema: __, ...failed } = z.toJSONSchema(error, { io: "output" });

@@ -1,11 +1,14 @@
 import type { ActionShape } from "../api/action-shapes.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { ChangeShape, CoverageShape, RestoreShape, SkippedShape } from "../api/shapes.ts";
+import { type Listed, listed, type Part } from "./fit.ts";
 import { counted, oneLine, shortened } from "./one-line.ts";
+import { shortId, shortIds } from "./short-ids.ts";
+import { inCalls } from "./tool-words.ts";
 import { groupedDigits } from "../util/grouped-digits.ts";
 
 /** The limits of one answer: items of a list, characters of one patch, and characters of all patches. */
-const MOST = { changes: 100, files: 20, omitted: 20, patch: 8_000, patches: 24_000 } as const;
+const MOST = { changes: 100, files: 20, omitted: 20, unmerged: 50, patch: 8_000, patches: 24_000 } as const;
 
 /** The first items of a list, and the length of the whole list. */
 export interface Capped<T> {
@@ -67,27 +70,38 @@ export function cappedPatches<T extends { readonly patch?: string }>(
 }
 
 /**
- * Returns one line per change, followed by its patch, if any. The signs are `+` for created, `~` for modified, `-` for
- * deleted, and `m` for changed permissions.
+ * Returns one item per change: a line, followed by its patch, if any. The signs are `+` for created, `~` for modified,
+ * `-` for deleted, and `m` for changed permissions.
  */
-export function changeLines(changes: readonly ChangeShape[]): string[] {
+export function changeLines(changes: readonly ChangeShape[]): Listed {
   const { changes: shown, total_changes: total } = cappedChanges(changes);
-  const lines = shown.flatMap(({ change_type: type, path, kind, patch }) => [
-    `${SIGNS[type]} ${oneLine(path)}${kind === "dir" ? "/" : ""}`,
-    ...(patch === undefined || patch === "" ? [] : [patch.trimEnd()]),
-  ]);
-  const rest = total - shown.length;
-  return rest > 0 ? [...lines, `… and ${groupedDigits(rest)} more`] : lines;
+  const items = shown.map(({ change_type: type, path, kind, patch }) => {
+    const line = `${SIGNS[type]} ${oneLine(path)}${kind === "dir" ? "/" : ""}`;
+    return patch === undefined || patch === "" ? line : `${line}\n${patch.trimEnd()}`;
+  });
+  return listed(items, total);
+}
+
+/** Returns sentences of the engine on one line each, with short ids, and with calls of tools for commands. */
+export function noteLines(notes: readonly string[]): string[] {
+  return notes.map((note) => said(inCalls(note)));
+}
+
+/** Returns a sentence of Chronicle on one line, with short ids. */
+export function said(text: string, most?: number): string {
+  return oneLine(shortIds(text), most);
 }
 
 /** Returns lines about paths whose changes can be the work of others. Returns none if there are no such paths. */
-export function ambiguousLines(ambiguous: readonly string[]): string[] {
+export function ambiguousLines(ambiguous: readonly string[]): Part[] {
   if (ambiguous.length === 0) return [];
-  const { items, total } = capped(ambiguous, MOST.files);
-  const names = items.map((path) => oneLine(path)).join(", ");
   return [
-    `${counted(total, "more path")} may be the work of others, so such an undo leaves them as they are: ${names}`,
-    'undo {"file":…} undoes the changes of one of them.',
+    `${counted(ambiguous.length, "more path")} may be the work of others, so such an undo leaves them as they are. ` +
+      'undo {"file":…} undoes the changes of one of them:',
+    listed(
+      ambiguous.slice(0, MOST.files).map((path) => oneLine(path)),
+      ambiguous.length,
+    ),
   ];
 }
 
@@ -98,14 +112,15 @@ export function cappedCoverage(coverage: CoverageShape): CoverageShape & { reado
 }
 
 /** Returns lines about the omitted paths, below the title. Returns no lines if the coverage is complete. */
-export function coverageLines(coverage: CoverageShape, title = "Not everything was recorded:"): string[] {
+export function coverageLines(coverage: CoverageShape, title = "Not everything was recorded:"): Part[] {
   if (coverage.complete) return [];
   const shown = coverage.omitted.slice(0, MOST.omitted);
-  const rest = coverage.omitted.length - shown.length;
   return [
     title,
-    ...shown.map((one) => `! ${oneLine(one.path)} (${oneLine(one.reason)})`),
-    ...(rest > 0 ? [`… and ${groupedDigits(rest)} more`] : []),
+    listed(
+      shown.map((one) => `! ${oneLine(one.path)} (${oneLine(one.reason)})`),
+      coverage.omitted.length,
+    ),
   ];
 }
 
@@ -122,27 +137,63 @@ export function cappedAction(action: ActionShape): Omit<ActionShape, "coverage">
   };
 }
 
+/** The paths of one action in a list of actions. */
+const MOST_IN_LIST = 3;
+
+/** Returns an action of a list: without what only `show_action` tells. */
+export function listedAction(action: ActionShape): object {
+  const { id, timestamp, action_type, action_summary, files_backed_up: files, state, actor, session, turn } = action;
+  const { outside, transaction_id, seq, changed, coverage } = action;
+  return {
+    ...{ id, timestamp, action_type, action_summary, state, actor, session, turn, transaction_id, seq, changed },
+    files_backed_up: files.slice(0, MOST_IN_LIST),
+    total_files: files.length,
+    outside: outside.slice(0, MOST_IN_LIST),
+    coverage: { complete: coverage.complete, omitted: [], total_omitted: coverage.omitted.length },
+  };
+}
+
+/** Returns a time without its milliseconds. */
+export function timeOf(timestamp: string): string {
+  return timestamp.replace(/\.\d+Z$/, "Z");
+}
+
 export function actionLine(action: ActionShape): string {
   const { id, timestamp, action_summary: summary, state, changed, turn, transaction_id: transaction } = action;
   const marks = [
     state,
     changed === null ? "" : `${counted(changed, "path")} changed`,
-    turn === null ? "" : `turn ${oneLine(turn, 40)}`,
-    transaction === null ? "" : `transaction ${transaction.slice(0, 8)}`,
+    turn === null ? "" : `turn ${oneLine(shortId(turn), 40)}`,
+    transaction === null ? "" : `transaction ${shortId(transaction)}`,
   ];
-  return `${id}  ${timestamp}  ${oneLine(summary, 160)}  (${marks.filter((mark) => mark !== "").join(", ")})`;
+  return `${shortId(id)}  ${timeOf(timestamp)}  ${said(summary, 160)}  (${marks.filter((mark) => mark !== "").join(", ")})`;
 }
 
-export function skippedLines(skipped: readonly SkippedShape[]): string[] {
-  const { items, total } = capped(skipped, MOST.changes);
-  const lines = items.map(({ path, reason, detail }) => {
+function skippedLines(skipped: readonly SkippedShape[]): Listed {
+  const items = skipped.slice(0, MOST.changes).map(({ path, reason, detail }) => {
     return `! ${oneLine(path)} (${oneLine(detail === undefined ? reason : `${reason}: ${detail}`)})`;
   });
-  return total > items.length ? [...lines, `… and ${groupedDigits(total - items.length)} more`] : lines;
+  return listed(items, skipped.length);
 }
 
 export function conflictLine({ id, path, state, reason }: ConflictShape): string {
-  return `${id === "" ? "(dry run)" : id}  ${oneLine(path)}  ${state}: ${oneLine(reason)}`;
+  return `${id === "" ? "(dry run)" : shortId(id)}  ${oneLine(path)}  ${state}: ${oneLine(reason)}`;
+}
+
+/** Returns the parts about the paths that a restore or an undo left as they are. */
+export function leftLines({
+  skipped,
+  unmerged = [],
+}: Pick<RestoreShape, "skipped"> & { readonly unmerged?: readonly ConflictShape[] }): Part[] {
+  return [
+    ...(skipped.length === 0 ? [] : ["These paths were left as they are:", skippedLines(skipped)]),
+    ...(unmerged.length === 0
+      ? []
+      : [
+          "These changes did not merge with later work, so their paths were left as they are:",
+          listed(unmerged.slice(0, MOST.unmerged).map(conflictLine), unmerged.length),
+        ]),
+  ];
 }
 
 export function cappedRestore<T extends RestoreShape>(

@@ -1,38 +1,82 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { ChronicleError } from "../core/values/errors.ts";
+import { type Part, fitted } from "./fit.ts";
+import { fittedData, withShortIds } from "./fit-data.ts";
 import { oneLine, shortened } from "./one-line.ts";
+import { shortIds } from "./short-ids.ts";
 import { hintInTools } from "./tool-words.ts";
 
-/** The maximum number of characters of an answer's text without its next steps. Longer text is cut, with a note. */
-const MAX_TEXT = 40_000;
+/** The usual and the greatest length of an answer's text, in characters. */
+export const USUAL_CHARS = 1_500;
+export const MOST_CHARS = 40_000;
 
-/** A tool's answer: words for the model, and data for programs. */
+/** The room for one answer, in characters: for its text, and for its structured content as JSON. */
+export interface Room {
+  readonly text: number;
+  readonly data: number;
+}
+
+/** The usual length of the structured content. The names of its fields take more than half of it. */
+const USUAL_DATA = 4_000;
+
+/** Returns the room for an answer whose text may have `maxChars` characters. */
+export function roomOf(maxChars: number): Room {
+  return { text: maxChars, data: Math.max(USUAL_DATA, 2 * maxChars) };
+}
+
+/** A tool's answer: words for the model, and data for programs. `resultOf` shortens both. */
 export interface Answer {
   readonly summary: string;
-  readonly lines?: readonly string[];
+  readonly lines?: readonly Part[];
   /** Possible next steps: one sentence each, mostly with the call of a tool. Default: none. */
   readonly next?: readonly string[];
   /** The engine's result for programs, with its lists cut to a maximum length (`show.ts`). */
   readonly data: Readonly<Record<string, unknown>>;
   /** True if the tool did not do the requested work. Clients then see the answer as an error. Default: false. */
   readonly failed?: boolean;
+  /** Characters that the call has asked for besides the usual ones, such as those of a file. Default: 0. */
+  readonly extra?: number;
+  /** Arguments of the tool that make the answer shorter, for an answer that was cut. */
+  readonly narrow?: string;
 }
 
-function capped(text: string): string {
-  if (text.length <= MAX_TEXT) return text;
-  return `${shortened(text, MAX_TEXT)}\n(cut off after ${MAX_TEXT} characters: ask for less)`;
+const LONGEST_SUMMARY = 500;
+
+/** The room for the sentence of `cutNote`. */
+const NOTE = 150;
+
+/** Returns the sentence that says how to see the rest of an answer that was cut. */
+function cutNote(most: number, narrow: string | undefined): string {
+  const less = narrow === undefined ? "" : `, ${narrow}`;
+  return most < MOST_CHARS
+    ? `(Shortened. For more: "max_chars" up to ${MOST_CHARS}${less}.)`
+    : `(Shortened after ${most} characters${less}.)`;
+}
+
+/** Returns the first steps that take no more than half of the room. */
+function stepsIn(next: readonly string[], most: number): string[] {
+  let room = most / 2;
+  return next.filter((step) => (room -= step.length + 7) >= 0);
 }
 
 /**
- * Returns an answer in the form of MCP. The text and the structured content must each suffice alone, because a client
- * shows the model only one of them.
+ * Returns an answer in the form of MCP, shortened to the room. The text and the structured content must each suffice
+ * alone, because a client shows the model only one of them.
  */
-export function resultOf({ summary, lines = [], next = [], data, failed }: Answer): CallToolResult {
-  const text = [summary, ...lines].join("\n");
+export function resultOf({ lines = [], data, failed, narrow, ...answer }: Answer, room: Room): CallToolResult {
+  const { extra = 0 } = answer;
+  const most = room.text + extra;
+  const summary = shortened(answer.summary, LONGEST_SUMMARY);
+  const next = stepsIn(answer.next ?? [], most);
   const steps = next.map((step) => `\nNext: ${step}`).join("");
+  const left = most - summary.length - 1 - steps.length;
+  const whole = fitted(lines, left);
+  const shown = whole.isCut ? fitted(lines, left - NOTE) : whole;
+  const note = shown.isCut ? [cutNote(room.text, narrow)] : [];
+  const content = { summary, ...withShortIds(data), next };
   return {
-    content: [{ type: "text", text: capped(text) + steps }],
-    structuredContent: { summary, ...data, next },
+    content: [{ type: "text", text: [summary, ...shown.lines, ...note].join("\n") + steps }],
+    structuredContent: fittedData(content, room.data + 2 * extra),
     ...(failed === true ? { isError: true } : {}),
   };
 }
@@ -55,15 +99,18 @@ export function errorResult(error: unknown, { hints = {}, args }: ErrorHow = {})
   const { code, message, hint, data } = told(error);
   const own = hint === undefined || args === undefined ? hint : hintInTools(hint, args);
   const advice = [hints[code], own].filter((one) => one !== undefined).join("\n");
-  const lines = [`${code}: ${message}`, ...(advice === "" ? [] : [`Hint: ${advice}`])];
+  const said = shortened(shortIds(advice), MAX_ADVICE);
+  const lines = [`${code}: ${message}`, ...(said === "" ? [] : [`Hint: ${said}`])];
+  const details = fittedData(withShortIds(data), USUAL_DATA - USUAL_CHARS);
   return {
-    content: [{ type: "text", text: capped(lines.join("\n")) }],
-    structuredContent: { error: { code, message, hint: advice === "" ? null : advice, data } },
+    content: [{ type: "text", text: lines.join("\n") }],
+    structuredContent: { error: { code, message, hint: said === "" ? null : said, data: details } },
     isError: true,
   };
 }
 
-const MAX_MESSAGE = 2_000;
+const MAX_MESSAGE = 800;
+const MAX_ADVICE = 600;
 
 interface Told {
   readonly code: string;
@@ -75,8 +122,13 @@ interface Told {
 function told(error: unknown): Told {
   if (error instanceof ChronicleError) {
     const { code, message, hint, data } = error;
-    return { code, message: oneLine(message, MAX_MESSAGE), hint, data };
+    return { code, message: saidOf(message), hint, data };
   }
   const message = error instanceof Error ? error.message : String(error);
-  return { code: "INTERNAL", message: `unexpected: ${oneLine(message, MAX_MESSAGE)}`, data: {} };
+  return { code: "INTERNAL", message: `unexpected: ${saidOf(message)}`, data: {} };
+}
+
+/** Returns a message on one line, with short ids. Hostile names can make it longer than `oneLine` cuts it. */
+function saidOf(message: string): string {
+  return shortened(oneLine(shortIds(message), MAX_MESSAGE), MAX_MESSAGE);
 }

@@ -5,7 +5,7 @@
 const CALLS: readonly (readonly [command: RegExp, call: string])[] = [
   [/chronicle (undo|redo) (\w[\w-]{7,}) --force/g, '$1 {"operation":"$2","force":true}'],
   [/chronicle (undo|redo) (\w[\w-]{7,})/g, '$1 {"operation":"$2"}'],
-  [/chronicle undo --(action|session) (\w[\w-]*)/g, 'undo {"$1":"$2"}'],
+  [/chronicle undo --(action|session|turn) (\w[\w-]*)/g, 'undo {"$1":"$2"}'],
   [/chronicle changes --(action|session) (\w[\w-]*)/g, 'what_changed {"$1":"$2"}'],
   [/chronicle resolve ([\w-]+) --keep-current/g, 'resolve_conflict {"conflict":"$1","keep":"current"}'],
   [/chronicle transaction (commit|rollback) ([\w-]+)/g, '$1_transaction {"id":"$2"}'],

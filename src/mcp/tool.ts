@@ -1,9 +1,11 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import type { ErrorCode } from "../core/values/errors.ts";
 import { ChronicleError } from "../core/values/errors.ts";
-import type { Answer } from "./tool-answer.ts";
+import { type Answer, MOST_CHARS, type Room, roomOf, resultOf, USUAL_CHARS } from "./tool-answer.ts";
 import { shortened } from "./one-line.ts";
+import { optional } from "../util/optional.ts";
 import { outputSchemaOf } from "./outputs.ts";
 
 /**
@@ -32,40 +34,65 @@ export interface ToolSpec<Input extends z.ZodObject> {
    * error's own hint.
    */
   readonly hints?: Readonly<Partial<Record<ErrorCode, string>>>;
-  readonly run: (workspace: WorkspaceApi, args: z.output<Input>) => Promise<Answer>;
+  /** Arguments that make the answer shorter, for an answer that was cut: "`paths` names fewer". */
+  readonly narrow?: string;
+  /** `room`: the room that the answer will be shortened to. A tool whose answer goes on in a further call needs it. */
+  readonly run: (workspace: WorkspaceApi, args: z.output<Input>, room: Room) => Promise<Answer>;
 }
 
 /** A tool that checks its arguments before it runs. */
-export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "output" | "run"> {
+export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "output" | "run" | "narrow"> {
   readonly inputSchema: { readonly type: "object"; readonly [key: string]: unknown };
   readonly outputSchema: { readonly type: "object"; readonly [key: string]: unknown };
   /** The names of the arguments. */
   readonly args: ReadonlySet<string>;
   /**
-   * Runs the tool. Rejects with `USAGE` if the arguments do not fit the schema. `workspace` is called only if they fit.
+   * Runs the tool, and shortens its answer to the room that the call gives. Rejects with `USAGE` if the arguments do not
+   * fit the schema. `workspace` is called only if they fit.
    */
-  readonly call: (workspace: () => Promise<WorkspaceApi>, args: unknown) => Promise<Answer>;
+  readonly call: (workspace: () => Promise<WorkspaceApi>, args: unknown) => Promise<CallToolResult>;
 }
 
-const MAX_COMPLAINT = 1_000;
+/** The argument that every tool has besides its own. */
+export const ROOM_ARGUMENT = "max_chars";
 
-export function defineTool<Input extends z.ZodObject>({ input, output, run, ...spec }: ToolSpec<Input>): Tool {
-  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input" });
+const room = {
+  [ROOM_ARGUMENT]: z
+    .number()
+    .int()
+    .min(200)
+    .max(MOST_CHARS)
+    .optional()
+    .describe(`the answer's maximum length, in characters (default ${USUAL_CHARS})`),
+} satisfies z.ZodRawShape;
+
+const MAX_COMPLAINT = 500;
+
+export function defineTool<Input extends z.ZodObject>({ input, output, narrow, run, ...spec }: ToolSpec<Input>): Tool {
+  const all = input.extend(room);
+  const { $schema: _, ...schema } = z.toJSONSchema(all, { io: "input" });
   return {
     ...spec,
     inputSchema: { ...schema, type: "object" },
     outputSchema: outputSchemaOf(output),
-    args: new Set(Object.keys(input.shape)),
+    args: new Set(Object.keys(all.shape)),
     call: async (workspace, args) => {
-      const parsed = input.safeParse(args ?? {});
-      if (!parsed.success) {
-        throw new ChronicleError("USAGE", `the arguments of ${spec.name} are not valid: ${complaint(parsed.error)}`, {
-          hint: `the list of tools has the schema of ${spec.name}`,
-        });
-      }
-      return run(await workspace(), parsed.data);
+      const given: Readonly<Record<string, unknown>> = { ...(args as object | null | undefined) };
+      const { [ROOM_ARGUMENT]: maxChars, ...own } = given;
+      const asked = z.strictObject(room).safeParse(maxChars === undefined ? {} : { [ROOM_ARGUMENT]: maxChars });
+      const parsed = input.safeParse(own);
+      if (!asked.success) throw badArguments(spec.name, asked.error);
+      if (!parsed.success) throw badArguments(spec.name, parsed.error);
+      const space = roomOf(asked.data[ROOM_ARGUMENT] ?? USUAL_CHARS);
+      return resultOf({ ...optional({ narrow }), ...(await run(await workspace(), parsed.data, space)) }, space);
     },
   };
+}
+
+function badArguments(tool: string, error: z.ZodError): ChronicleError {
+  return new ChronicleError("USAGE", `the arguments of ${tool} are not valid: ${complaint(error)}`, {
+    hint: `the list of tools has the schema of ${tool}`,
+  });
 }
 
 function complaint(error: z.ZodError): string {

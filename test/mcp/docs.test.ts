@@ -2,14 +2,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { Tool } from "../../src/mcp/tool.ts";
+import { ROOM_ARGUMENT, type Tool } from "../../src/mcp/tool.ts";
 import { TOOLS } from "../../src/mcp/make-server.ts";
 
 const EFFECTS = { reads: "reads", records: "records", changes: "changes files" } as const;
 
 function row({ name, title, effect, inputSchema }: Tool): string {
   const { properties = {}, required = [] } = inputSchema as { properties?: object; required?: string[] };
-  const args = Object.keys(properties).map((key) => (required.includes(key) ? `**${key}**` : key));
+  const own = Object.keys(properties).filter((key) => key !== ROOM_ARGUMENT);
+  const args = own.map((key) => (required.includes(key) ? `**${key}**` : key));
   return `| \`${name}\` | ${title} | ${EFFECTS[effect]} | ${args.join(", ")} |`;
 }
 

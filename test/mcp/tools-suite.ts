@@ -44,7 +44,7 @@ export function toolsSuite(start: StartMcp): void {
       expect(unknown.text).toMatch(/last seen in iteration 1; later contents were not searched\n/);
       expect(unknown.data["matches"]).toMatchObject([{ iteration: 1, until: null, until_unknown: true }]);
       const many = await mcp.client.call("grep", { pattern: "three" });
-      expect(many.text).toMatch(/^500 matches:\n[^]*… and \d+ more: narrow the question/);
+      expect(many.text).toMatch(/^500 matches:\n[^]*… and \d+ more\n\(Shortened/);
       for (const call of [many, await mcp.client.call("blame", { path: "notes.txt" })])
         expect(call.text.length).toBeLessThan(1_500);
       expect((await mcp.client.call("grep", { pattern: "three", max_chars: 20_000 })).text.length).toBeGreaterThan(
@@ -77,11 +77,15 @@ export function toolsSuite(start: StartMcp): void {
       for (let i = 0; i < 400; i += 1) mcp.project.write(`many/${i}.txt`, `${"line of text\n".repeat(200)}${i}`);
       const diff = await mcp.client.call("diff", { patch: true });
       expect(diff.data["total_changes"]).toBe(401);
-      expect((diff.data["changes"] as unknown[]).length).toBe(100);
       expect(diff.text).toContain("401 created");
-      expect(diff.text).toContain("… and 301 more");
-      expect(diff.text.length).toBeLessThan(50_000);
-      expect(JSON.stringify(diff.data).length).toBeLessThan(100_000);
+      const shown = (diff.data["changes"] as unknown[]).length;
+      expect([shown > 0 && shown < 5, diff.data["shortened"]]).toEqual([true, ["changes"]]);
+      expect(diff.text).toMatch(
+        /… and \d+ more\n\(Shortened\. For more: "max_chars" up to 40000, or name fewer `paths`\.\)/,
+      );
+      const long = await mcp.client.call("diff", { max_chars: 40_000 });
+      expect((long.data["changes"] as unknown[]).length).toBe(100);
+      expect(long.text).toContain("… and 301 more");
     });
 
     it("a file's name cannot speak for Chronicle", async () => {

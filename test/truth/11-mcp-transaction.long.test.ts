@@ -89,13 +89,13 @@ function suite(start: StartMcp): void {
     const id = await begin(mcp, { name: "try it" });
     const workspace = await mcp.project.open();
     const notes = (await workspace.status()).notes.join("\n");
-    expect(notes).toMatch(new RegExp(`transaction ${id.slice(0, 8)} \\(try it\\) is open`));
+    expect(notes).toMatch(new RegExp(`transaction ${id} \\(try it\\) is open`));
     const { items } = await workspace.recent();
     expect(items[0]).toMatchObject({
       kind: "transaction",
-      id,
+      short_id: id,
       summary: "try it (open)",
-      back: `chronicle transaction rollback ${id.slice(0, 8)}`,
+      back: `chronicle transaction rollback ${id}`,
     });
     const { text } = await mcp.client.call("commit_transaction", { id });
     expect(text).toContain("Nothing was changed in it.");
@@ -130,7 +130,7 @@ describe("Truth 11: the owner of a transaction", () => {
     expect(stderr).toMatch(gone);
     expect(stderr).toContain("the transaction was committed");
     expect(JSON.parse((await box.must(["transaction", "list", "--json"])).stdout)).toMatchObject([
-      { id, status: "committed" },
+      { id: expect.stringMatching(new RegExp(`^${id}-`)), status: "committed" },
     ]);
     expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("a person's");
   });

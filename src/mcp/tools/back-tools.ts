@@ -3,7 +3,9 @@ import type { GitChangeShape, GitHeadShape, RestoreShape, UndoShape } from "../.
 import type { Answer } from "../tool-answer.ts";
 import { actionId, dryRun, moment, named, paths, pathsIn, selectionOf, selectionShape, redoOf } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
-import { cappedRestore, changeLines, conflictLine, copyLine, countsOf, skippedLines } from "../show.ts";
+import { listed } from "../fit.ts";
+import { cappedRestore, changeLines, copyLine, countsOf, leftLines, noteLines, said } from "../show.ts";
+import { shortId } from "../short-ids.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
@@ -29,16 +31,12 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
   return {
     summary: nothing ? nothingSentence(result, failed) : `${did}: ${whatOf(result)}${aboutOf(result)}.`,
     lines: [
-      ...finished.map((one) => `An interrupted operation was finished first: ${oneLine(one)}`),
-      ...changeLines(changes),
-      ...git.map(gitLine),
-      ...(skipped.length === 0 ? [] : ["These paths were left as they are:", ...skippedLines(skipped)]),
-      ...conflicts.map(copyLine),
-      ...(unmerged.length === 0
-        ? []
-        : ["These changes did not merge with later work, so their paths were left as they are:"]),
-      ...unmerged.slice(0, 50).map(conflictLine),
-      ...(notes ?? []).map((note) => oneLine(note)),
+      ...finished.map((one) => `An interrupted operation was finished first: ${said(one)}`),
+      changeLines(changes),
+      listed(git.map(gitLine)),
+      ...leftLines(result),
+      listed(conflicts.map(copyLine)),
+      listed(noteLines(notes ?? [])),
     ],
     next: [...remains, ...(unmerged.length > 0 && !result.dry_run ? [RESOLVE] : [])],
     data: cappedRestore({ ...result, unmerged: unmerged.slice(0, 50), ...optional({ notes }) }),
@@ -63,8 +61,8 @@ function gitLine({ path, head_before: before, head_after: after, also }: GitChan
 }
 
 function aboutOf({ operation, selection }: Partial<UndoShape>): string {
-  if (operation !== null && operation !== undefined) return ` (${operation.kind}: ${oneLine(operation.summary)})`;
-  return selection === undefined ? "" : ` (${oneLine(selection)})`;
+  if (operation !== null && operation !== undefined) return ` (${operation.kind}: ${said(operation.summary)})`;
+  return selection === undefined ? "" : ` (${said(selection)})`;
 }
 
 /**
@@ -72,7 +70,7 @@ function aboutOf({ operation, selection }: Partial<UndoShape>): string {
  * still works after other operations.
  */
 function undoOf({ undo_id: id }: RestoreShape): string[] {
-  return id === null ? [] : [`undo {"operation":"${id}"} takes it back.`];
+  return id === null ? [] : [`undo {"operation":"${shortId(id)}"} takes it back.`];
 }
 
 const RESOLVE =

@@ -2,7 +2,9 @@ import * as z from "zod";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Answer } from "../tool-answer.ts";
 import { inWorkspace, limit, patch } from "../arguments.ts";
+import { listed } from "../fit.ts";
 import { counted } from "../one-line.ts";
+import { shortId } from "../short-ids.ts";
 import { cappedChanges, cappedPatches, changeLines, conflictLine, countsOf } from "../show.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
@@ -27,10 +29,12 @@ const list = defineTool({
     const shown = cappedPatches(conflicts.slice(0, most));
     return {
       summary: `${counted(conflicts.length, "conflict")}${all ? "" : " open"}.`,
-      lines: shown.flatMap((one) => [
-        conflictLine(one),
-        ...((one.patch ?? "") === "" ? [] : [one.patch?.trimEnd() ?? ""]),
-      ]),
+      lines: [
+        listed(
+          shown.map((one) => `${conflictLine(one)}${(one.patch ?? "") === "" ? "" : `\n${one.patch?.trimEnd()}`}`),
+          conflicts.length,
+        ),
+      ],
       next:
         conflicts.length === 0
           ? []
@@ -63,8 +67,8 @@ const resolve = defineTool({
     const result = await workspace.resolve(inWorkspace(workspace, conflict), { keep, ...merged });
     return {
       summary: `Settled: ${conflictLine(result.conflict)}; ${countsOf(result.changes)}.`,
-      lines: changeLines(result.changes),
-      next: result.undo_id === null ? [] : [`undo {"operation":"${result.undo_id}"} takes it back.`],
+      lines: [changeLines(result.changes)],
+      next: result.undo_id === null ? [] : [`undo {"operation":"${shortId(result.undo_id)}"} takes it back.`],
       data: { ...result, ...cappedChanges(result.changes) },
     };
   },

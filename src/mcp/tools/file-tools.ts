@@ -1,13 +1,19 @@
 import * as z from "zod";
+import type { IterationShape } from "../../api/shapes.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Answer } from "../tool-answer.ts";
-import { inWorkspace, limit, moment, patch, path, paths, pathsIn } from "../arguments.ts";
+import { inWorkspace, limit, moment, NARROW_PATHS, patch, path, paths, pathsIn } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
-import { cappedChanges, cappedCoverage, changeLines, countsOf, coverageLines } from "../show.ts";
+import { listed } from "../fit.ts";
+import { cappedChanges, cappedCoverage, changeLines, countsOf, coverageLines, said, timeOf } from "../show.ts";
+import { shortId } from "../short-ids.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
 const MAX_BYTES = 32_000;
+
+/** The length of a file's name beside its content. */
+const LONGEST_NAME = 120;
 
 const diff = defineTool({
   name: "diff",
@@ -27,12 +33,13 @@ const diff = defineTool({
   },
   effect: "reads",
   hints: { NOT_FOUND: "list_history shows the moments; find_file finds recorded paths" },
+  narrow: NARROW_PATHS,
   run: async (workspace, { from, to, paths: given, patch: withPatch }): Promise<Answer> => {
     const { coverage, ...result } = await workspace.diff(from, to, { patch: withPatch, ...pathsIn(workspace, given) });
     return {
-      summary: `From ${oneLine(result.from)} to ${oneLine(result.to)}: ${countsOf(result.changes)}.`,
+      summary: `From ${said(result.from)} to ${said(result.to)}: ${countsOf(result.changes)}.`,
       lines: [
-        ...changeLines(result.changes),
+        changeLines(result.changes),
         ...(coverage === undefined ? [] : coverageLines(coverage, "Not everything was compared:")),
       ],
       next:
@@ -66,11 +73,7 @@ const fileHistory = defineTool({
     const iterations = all.slice(0, most);
     return {
       summary: `${oneLine(inner)}: ${counted(all.length, "iteration")}${all.length > most ? `; the newest ${most}` : ""}, newest first:`,
-      lines: iterations.map((one) => {
-        const what = one.deleted === true ? "deleted" : counted(one.size, "byte");
-        const whose = `${one.cause} by ${oneLine(one.actor)}${one.action === undefined ? "" : `, action ${one.action}`}`;
-        return `${one.iteration}  ${new Date(one.timestamp).toISOString()}  ${what}  (${whose}, seq:${one.seq})`;
-      }),
+      lines: [listed(iterations.map(iterationLine), all.length)],
       next: [
         `read_version {"path":${JSON.stringify(inner)},"iteration":N} reads one iteration.`,
         `restore {"moment":"seq:N","paths":[${JSON.stringify(inner)}]} brings back the state at seq N.`,
@@ -79,6 +82,12 @@ const fileHistory = defineTool({
     };
   },
 });
+
+function iterationLine({ iteration, timestamp, cause, actor, action, seq, size, deleted }: IterationShape): string {
+  const what = deleted === true ? "deleted" : counted(size, "byte");
+  const whose = `${cause} by ${oneLine(actor, 40)}${action === undefined ? "" : `, action ${shortId(action)}`}`;
+  return `${iteration}  ${timeOf(new Date(timestamp).toISOString())}  ${what}  (${whose}, seq:${seq})`;
+}
 
 const readVersion = defineTool({
   name: "read_version",
@@ -95,14 +104,13 @@ const readVersion = defineTool({
       .int()
       .min(1)
       .max(MAX_BYTES)
-      .default(MAX_BYTES)
-      .describe("the maximum number of bytes to read"),
+      .optional()
+      .describe(`the maximum number of bytes to read (default: 1,000; up to ${MAX_BYTES})`),
   }),
   output: {
     path: output.path,
     iteration: output.count,
     size: output.count,
-    hash: output.text,
     kind: output.text,
     offset: output.count,
     encoding: z.enum(["utf8", "base64"]),
@@ -115,25 +123,32 @@ const readVersion = defineTool({
     PRUNED: "that content was pruned; file_history shows which iterations are left",
     ERASED: "a person erased that content; other iterations may be left",
   },
-  run: async (workspace, { path: given, iteration, offset, max_bytes: most }): Promise<Answer> => {
+  run: async (workspace, { path: given, iteration, offset, max_bytes: wanted }, room): Promise<Answer> => {
     const content = await workspace.cat(inWorkspace(workspace, given), iteration);
-    const { path: inner, size, hash, kind } = content;
+    const { path: inner, size, kind } = content;
+    const most = wanted ?? Math.floor((room.text * 2) / 3);
     const bytes = await pieceOf(content.pieces(), offset, most);
     const end = offset + bytes.length;
     const text = wholeText(bytes, end < size);
-    const shown = text ?? { encoding: "base64", content: bytes.toString("base64"), bytes: bytes.length };
+    const shown = text ?? inBase64(wanted === undefined ? bytes.subarray(0, Math.ceil(most * 0.75)) : bytes);
     const next = offset + shown.bytes;
     return {
-      summary: `${oneLine(inner)}, iteration ${content.iteration}: bytes ${offset} to ${next} of ${size} (${shown.encoding}).`,
-      lines: [shown.content],
+      summary: `${oneLine(inner, LONGEST_NAME)}, iteration ${content.iteration}: bytes ${offset} to ${next} of ${size} (${shown.encoding}).`,
+      lines: [listed([shown.content])],
+      extra: wanted === undefined ? 0 : shown.content.length,
       next: next < size && shown.bytes > 0 ? [`read_version with "offset":${next} reads the next piece.`] : [],
       data: {
-        ...{ path: inner, iteration: content.iteration, size, hash, kind, offset },
+        ...{ path: inner, iteration: content.iteration, size, kind, offset },
         ...{ encoding: shown.encoding, content: shown.content, next_offset: next < size ? next : null },
       },
     };
   },
 });
+
+/** Returns bytes in base64, which has four characters for three bytes. */
+function inBase64(bytes: Buffer): Piece {
+  return { encoding: "base64", content: bytes.toString("base64"), bytes: bytes.length };
+}
 
 /** Returns at most `most` bytes from `offset`, and stops reading after them. */
 async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: number): Promise<Buffer> {
@@ -149,15 +164,19 @@ async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: 
   return Buffer.concat(kept);
 }
 
+/** A piece of a content, with the number of its bytes. */
+interface Piece {
+  readonly encoding: "utf8" | "base64";
+  readonly content: string;
+  readonly bytes: number;
+}
+
 /**
  * Returns bytes as text, with the number of bytes in the text. Returns `undefined` if the bytes are not UTF-8 or
  * contain a NUL. `wasCut`: true if the file continues after the bytes. An incomplete character at their end is then
  * left out.
  */
-function wholeText(
-  bytes: Buffer,
-  wasCut: boolean,
-): { readonly encoding: "utf8"; readonly content: string; readonly bytes: number } | undefined {
+function wholeText(bytes: Buffer, wasCut: boolean): Piece | undefined {
   // At least one byte is kept, so that a client that requests the next piece makes progress.
   const most = wasCut ? Math.min(3, bytes.length - 1) : 0;
   for (let dropped = 0; dropped <= most; dropped += 1) {
@@ -185,7 +204,12 @@ const findFile = defineTool({
     const found = await workspace.find(name);
     return {
       summary: `${counted(found.length, "path")} named ${oneLine(name)}.`,
-      lines: found.slice(0, 100).map((one) => oneLine(one)),
+      lines: [
+        listed(
+          found.slice(0, 100).map((one) => oneLine(one)),
+          found.length,
+        ),
+      ],
       data: { paths: found.slice(0, 100), total: found.length },
     };
   },

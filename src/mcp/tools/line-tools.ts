@@ -1,29 +1,18 @@
 import * as z from "zod";
 import type { BlameOriginShape, GrepMatchShape, UnsearchedShape } from "../../api/file-api.ts";
 import type { Answer } from "../tool-answer.ts";
-import { inWorkspace, moment, path, paths, pathsIn } from "../arguments.ts";
+import { inWorkspace, moment, NARROW_PATHS, path, paths, pathsIn } from "../arguments.ts";
+import { listed } from "../fit.ts";
 import { counted, oneLine } from "../one-line.ts";
+import { noteLines, timeOf } from "../show.ts";
+import { shortId } from "../short-ids.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
-import { addAll } from "../../util/long-lists.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The usual and the greatest length of the lines of an answer, in characters. */
-const USUAL_CHARS = 1_200;
-const MOST_CHARS = 20_000;
-
-/** The length of a line of a file, of a name, and of an id in an answer. */
+/** The length of a line of a file and of a name in an answer. */
 const LONGEST_LINE = 160;
 const LONGEST_NAME = 40;
-const ID = 8;
-
-const maxChars = z
-  .number()
-  .int()
-  .min(200)
-  .max(MOST_CHARS)
-  .default(USUAL_CHARS)
-  .describe("the maximum length of the listed lines, in characters");
 
 const origin = z.looseObject({ kind: output.text, actor: output.text, time: output.text.nullable() });
 
@@ -39,9 +28,13 @@ interface Origin {
 function originOf({ kind, actor, action, turn, timestamp }: BlameOriginShape): Origin {
   return {
     ...{ kind, actor: oneLine(actor, LONGEST_NAME) },
-    ...optional({ action: action?.slice(0, ID), turn: turn?.slice(0, ID) }),
-    time: timestamp === null ? null : new Date(timestamp).toISOString(),
+    ...optional({ action: shortIn(action), turn: shortIn(turn) }),
+    time: timestamp === null ? null : timeOf(new Date(timestamp).toISOString()),
   };
+}
+
+function shortIn(id: string | undefined): string | undefined {
+  return id === undefined ? undefined : shortId(id);
 }
 
 const NOT_RECORDED: Readonly<Record<string, string>> = {
@@ -58,23 +51,8 @@ function originText({ kind, actor, action, turn, time }: Origin): string {
   return [who, ...ids, time ?? ""].filter((part) => part !== "").join(", ");
 }
 
-/** Returns the first items whose lines have at most `most` characters together; the first item always. */
-function fitting<T>(items: readonly T[], linesOf: (item: T, i: number) => readonly string[], most: number) {
-  const lines: string[] = [];
-  let [room, shown] = [most, 0];
-  for (const [i, item] of items.entries()) {
-    const more = linesOf(item, i);
-    room -= more.reduce((sum, line) => sum + line.length + 1, 0);
-    if (room < 0 && shown > 0) break;
-    addAll(lines, more);
-    shown += 1;
-  }
-  return { lines, items: items.slice(0, shown) };
-}
-
-function restOf(total: number, shown: number): string[] {
-  return total > shown ? [`… and ${total - shown} more: narrow the question, or give a greater max_chars.`] : [];
-}
+/** The length of the shortest line of an answer. */
+const SHORTEST_LINE = 5;
 
 function actionStep(origins: readonly Origin[]): string[] {
   const action = origins.find((one) => one.action !== undefined)?.action;
@@ -92,7 +70,6 @@ const blame = defineTool({
     from_line: z.number().int().min(1).describe("the first line (default: the first of the file)").optional(),
     to_line: z.number().int().min(1).describe("the last line (default: the last of the file)").optional(),
     at: moment.optional(),
-    max_chars: maxChars,
   }),
   output: {
     path: output.path,
@@ -102,7 +79,8 @@ const blame = defineTool({
   },
   effect: "reads",
   hints: { NOT_FOUND: "find_file finds recorded paths by their name, deleted ones included" },
-  run: async (workspace, { path: given, from_line, to_line, at, max_chars: most }): Promise<Answer> => {
+  narrow: "or give a range of lines",
+  run: async (workspace, { path: given, from_line, to_line, at }, room): Promise<Answer> => {
     const asked = optional({ at, fromLine: from_line, toLine: to_line });
     const found = await workspace.blame(inWorkspace(workspace, given), asked);
     const origins = found.origins.map(originOf);
@@ -110,20 +88,25 @@ const blame = defineTool({
       const by = origins[from];
       return by === undefined ? [] : [{ line, text: oneLine(text, LONGEST_LINE), by }];
     });
-    const linesOf = ({ line, text, by }: (typeof all)[number], i: number): string[] => [
-      ...(all[i - 1]?.by === by ? [] : [`by ${originText(by)}:`]),
-      `  ${line}  ${text}`,
-    ];
-    const { lines, items } = fitting(all, linesOf, most);
-    const notes = found.notes.map((note) => oneLine(note));
+    // No more lines fit, whatever their length.
+    const items = all.slice(0, room.data / SHORTEST_LINE);
+    const lines = items.map(({ line, text, by }, i) => {
+      const header = items[i - 1]?.by === by ? "" : `by ${originText(by)}:\n`;
+      return `${header}  ${line}  ${text}`;
+    });
+    const notes = noteLines(found.notes);
     return {
       summary: `${oneLine(found.path)}: ${counted(all.length, "line")}${found.deleted === true ? " (the file is deleted)" : ""}`,
-      lines: [...lines, ...restOf(all.length, items.length), ...notes],
+      lines: [listed(lines, all.length), listed(notes)],
       next: actionStep(items.map(({ by }) => by)),
       data: { path: found.path, lines: items, total_lines: all.length, notes },
     };
   },
 });
+
+const STATE_MOMENT =
+  "a moment whose recorded state is searched, as restore takes it. `now` is the last recorded state, as without `at`: " +
+  "edits on disk that are not recorded yet are not searched";
 
 const grep = defineTool({
   name: "grep",
@@ -136,11 +119,10 @@ const grep = defineTool({
     pattern: z.string().min(1).max(10_000).describe("a regular expression, or with `fixed` a text"),
     paths: paths.optional(),
     history: z.boolean().default(false).describe("search all recorded contents of any time"),
-    at: moment.optional(),
+    at: moment.describe(STATE_MOMENT).optional(),
     ignore_case: z.boolean().default(false).describe("treat upper and lower case alike"),
     fixed: z.boolean().default(false).describe("search the pattern as it is"),
     files_only: z.boolean().default(false).describe("name each file once, without its lines"),
-    max_chars: maxChars,
   }),
   output: {
     matches: z
@@ -153,22 +135,28 @@ const grep = defineTool({
   },
   effect: "reads",
   hints: { NOT_FOUND: "find_file finds recorded paths by their name, deleted ones included" },
-  run: async (workspace, { pattern, paths: given, at, max_chars: most, ...how }): Promise<Answer> => {
+  narrow: NARROW_PATHS,
+  run: async (workspace, { pattern, paths: given, at, ...how }, room): Promise<Answer> => {
     const { history, fixed, ignore_case: ignoreCase, files_only: filesOnly } = how;
-    const options = { history, fixed, ignoreCase, filesOnly, limit: most, ...optional({ at }) };
+    const options = {
+      history,
+      fixed,
+      ignoreCase,
+      filesOnly,
+      limit: Math.ceil(room.data / SHORTEST_LINE),
+      ...optional({ at }),
+    };
     const found = await workspace.grep(pattern, { ...options, ...pathsIn(workspace, given) });
-    const all = found.matches.map(shownMatch);
-    const { lines, items } = fitting(all, matchLines, most);
-    const notes = found.notes.map((note) => oneLine(note));
+    const items = found.matches.map(shownMatch);
+    const notes = noteLines(found.notes);
     const unsearched = found.unsearched.slice(0, MOST_UNSEARCHED);
     const total = found.total_matches;
     return {
       summary: total === 0 ? "Nothing matches." : `${counted(total, "match").replace(/hs$/, "hes")}:`,
       lines: [
-        ...lines,
-        ...restOf(total, items.length),
+        listed(items.map(matchLines), total),
         ...unsearchedLines(unsearched, found.total_unsearched),
-        ...notes,
+        listed(notes),
       ],
       next: actionStep(items.flatMap(({ from }) => from ?? [])),
       data: { matches: items, total_matches: total, complete: found.complete, unsearched, notes },
@@ -205,11 +193,10 @@ function shownMatch({ path: at, iteration, line, text, from, until, ...more }: G
   return { path: at, iteration, line, text: oneLine(text, LONGEST_LINE), ...begins, ...ends };
 }
 
-function matchLines({ path: at, iteration, line, text, from, ...ends }: ShownMatch): string[] {
+function matchLines({ path: at, iteration, line, text, from, ...ends }: ShownMatch): string {
   const name = `${oneLine(at)}${from === undefined ? "" : `, iteration ${iteration}`}`;
   const found = line === null ? name : `${name}:${line}: ${text}`;
-  if (from === undefined) return [found];
-  return [found, `  by ${originText(from)}; ${endOf(iteration, ends)}`];
+  return from === undefined ? found : `${found}\n  by ${originText(from)}; ${endOf(iteration, ends)}`;
 }
 
 function endOf(

@@ -1,10 +1,13 @@
 import * as z from "zod";
 import type { ActionShape } from "../../api/action-shapes.ts";
+import type { Selection } from "../../api/action-api.ts";
+import type { RecentItem } from "../../api/recent-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Answer } from "../tool-answer.ts";
 import {
   actionId,
+  idMeant,
   inWorkspace,
   limit,
   named,
@@ -22,11 +25,22 @@ import {
   changeLines,
   countsOf,
   coverageLines,
+  listedAction,
+  noteLines,
+  said,
+  timeOf,
 } from "../show.ts";
+import { countThatFits, listed } from "../fit.ts";
+import { shortId } from "../short-ids.ts";
+import { inCalls } from "../tool-words.ts";
+import { optional } from "../../util/optional.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
 const MOST_AMBIGUOUS = 100;
+
+/** The maximum number of paths that were kept before one action. */
+const MOST_KEPT = 20;
 
 const NO_ACTIONS =
   "No action is recorded. Actions come from an agent's hooks (`chronicle agents install`); list_history shows what " +
@@ -46,32 +60,90 @@ const listHistory = defineTool({
     const { items } = await workspace.recent(most);
     return {
       summary: items.length === 0 ? "Nothing is recorded." : `${counted(items.length, "line")}, newest first:`,
-      lines: items.map(({ id, kind, timestamp, summary, changed, undone }) => {
-        const marks = `${counted(changed, "path")}${undone === true ? ", undone" : ""}`;
-        return `${id}  ${timestamp}  ${kind}: ${oneLine(summary, 160)}  (${marks})`;
-      }),
+      lines: [listed(items.map(recentLine))],
       next: [
         "undo takes back the newest operation that is not undone; undo with `operation` and an id takes back that operation.",
       ],
-      data: { items },
+      data: { items: items.map(shortRecent) },
     };
   },
 });
 
+function recentLine({ short_id: id, kind, timestamp, summary, changed, undone }: RecentItem): string {
+  const marks = `${counted(changed, "path")}${undone === true ? ", undone" : ""}`;
+  return `${id}  ${timeOf(timestamp)}  ${kind}: ${said(summary, 160)}  (${marks})`;
+}
+
+/** The maximum number of paths of one line of recent work. */
+const MOST_PATHS = 3;
+
+function shortRecent({ short_id: id, paths, more_paths: more = 0, back, ...rest }: RecentItem): object {
+  const left = paths.length - MOST_PATHS;
+  const morePaths = more + Math.max(0, left);
+  return {
+    ...{ ...rest, id, paths: paths.slice(0, MOST_PATHS) },
+    ...(morePaths === 0 ? {} : { more_paths: morePaths }),
+    ...(back === "" ? {} : { back: inCalls(back) }),
+  };
+}
+
+/** The room for what an answer has beside the lines of a page, and beside its items. */
+const BESIDE_TEXT = 350;
+const BESIDE_DATA = 600;
+
+interface Selected {
+  readonly session: string | undefined;
+  readonly turn: string | undefined;
+  readonly path: string | undefined;
+}
+
+/** Returns the actions of a session, of a turn and at a path. A session and a turn may be named by the beginning of the id. */
+function selected(all: readonly ActionShape[], { session, turn, path }: Selected): readonly ActionShape[] {
+  const ofSession =
+    session === undefined
+      ? undefined
+      : idMeant(
+          all.flatMap((one) => one.session ?? []),
+          session,
+          "sessions",
+        );
+  const inSession = all.filter((one) => ofSession === undefined || one.session === ofSession);
+  const ofTurn =
+    turn === undefined
+      ? undefined
+      : idMeant(
+          inSession.flatMap((one) => one.turn ?? []),
+          turn,
+          "turns",
+        );
+  return inSession.filter(
+    (one) =>
+      (ofTurn === undefined || one.turn === ofTurn) &&
+      (path === undefined || [...one.files_backed_up, ...one.outside].includes(path)),
+  );
+}
+
 /**
- * Returns a page of at most `most` actions, newest first, and the cursor of the next page (`undefined` if there is
- * none). `all` has the oldest action first. `cursor` is the id of the page's first action. Without a cursor, the page
- * begins with the newest action. Throws `NOT_FOUND` for an unknown cursor.
+ * Returns a page of actions, newest first, and the cursor of the next page (`undefined` if there is none). `all` has the
+ * oldest action first. `cursor` is the id of the page's first action, or the beginning of the id. Without a cursor, the
+ * page begins with the newest action. `most` returns how many of the actions from there on the page has. Throws
+ * `NOT_FOUND` for an unknown cursor.
  */
-function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: number) {
+function pageOf(
+  all: readonly ActionShape[],
+  cursor: string | undefined,
+  most: (rest: readonly ActionShape[]) => number,
+): { readonly page: readonly ActionShape[]; readonly next: string | undefined } {
   const newestFirst = [...all].reverse();
-  const at = cursor === undefined ? 0 : newestFirst.findIndex((one) => one.id === cursor);
+  const ids = newestFirst.map((one) => one.id);
+  const at = cursor === undefined ? 0 : ids.indexOf(idMeant(ids, cursor, "actions"));
   if (at < 0) {
     throw new ChronicleError("NOT_FOUND", `no action of this list has the cursor ${JSON.stringify(cursor)}`, {
       hint: "leave the cursor out to begin at the newest action",
     });
   }
-  return { page: newestFirst.slice(at, at + most), next: newestFirst[at + most]?.id };
+  const end = at + most(newestFirst.slice(at));
+  return { page: newestFirst.slice(at, end), next: newestFirst[end]?.id };
 }
 
 /** Returns the ids of operations that were undone and not redone. */
@@ -99,28 +171,31 @@ const listActions = defineTool({
     next_cursor: output.text.nullable(),
   },
   effect: "reads",
-  run: async (workspace, { session, turn, path, limit: most, cursor }): Promise<Answer> => {
+  run: async (workspace, { session, turn, path, limit: most, cursor }, room): Promise<Answer> => {
     const given = path === undefined ? undefined : inWorkspace(workspace, path);
-    const wanted = (await workspace.list()).filter(
-      (one) =>
-        (session === undefined || one.session === session) &&
-        (turn === undefined || one.turn === turn) &&
-        (given === undefined || [...one.files_backed_up, ...one.outside].includes(given)),
-    );
-    const { page, next } = pageOf(wanted, cursor, most);
+    const wanted = selected(await workspace.list(), { session, turn, path: given });
     const undone = await undoneOnes(workspace);
+    const show = (one: ActionShape): object => ({ ...listedAction(one), undone: undone.has(one.id) });
+    const line = (one: ActionShape): string => `${actionLine(one)}${undone.has(one.id) ? "  UNDONE" : ""}`;
+    const { page, next } = pageOf(wanted, cursor, (rest) => {
+      const asked = rest.slice(0, most);
+      const inText = countThatFits(asked, (one) => line(one).length + 1, room.text - BESIDE_TEXT);
+      return countThatFits(asked.slice(0, inText), (one) => JSON.stringify(show(one)).length, room.data - BESIDE_DATA);
+    });
     const newest = page.find((one) => !undone.has(one.id)) ?? page[0];
     return {
       summary:
         wanted.length === 0 ? NO_ACTIONS : `${page.length} of ${counted(wanted.length, "action")}, newest first:`,
-      lines: page.map((one) => `${actionLine(one)}${undone.has(one.id) ? "  UNDONE" : ""}`),
+      lines: [listed(page.map(line))],
       next: [
-        ...(newest === undefined ? [] : [`show_action {"id":"${newest.id}"} shows its changes.`]),
-        ...(newest === undefined ? [] : [`undo {"action":"${newest.id}"} takes that action back; later work stays.`]),
-        ...(next === undefined ? [] : [`list_actions {"cursor":"${next}"} lists older actions.`]),
+        ...(newest === undefined ? [] : [`show_action {"id":"${shortId(newest.id)}"} shows its changes.`]),
+        ...(newest === undefined
+          ? []
+          : [`undo {"action":"${shortId(newest.id)}"} takes that action back; later work stays.`]),
+        ...(next === undefined ? [] : [`list_actions {"cursor":"${shortId(next)}"} lists older actions.`]),
       ],
       data: {
-        actions: page.map((one) => ({ ...cappedAction(one), undone: undone.has(one.id) })),
+        actions: page.map(show),
         total: wanted.length,
         next_cursor: next ?? null,
       },
@@ -141,31 +216,38 @@ const showAction = defineTool({
   run: async (workspace, { id, patch: withPatch }): Promise<Answer> => {
     const action = await workspace.showAction(id);
     const { changes, ambiguous } = await workspace.changes({ action: action.id }, { patch: withPatch });
-    const { files_backed_up: files, outside } = action;
+    const kept = [...action.files_backed_up, ...action.outside];
     return {
       summary: actionLine(action),
       lines: [
-        `by ${oneLine(action.actor)}${action.session === null ? "" : `, session ${oneLine(action.session)}`}`,
-        `kept before it ran: ${
-          [...files, ...outside]
-            .slice(0, 20)
-            .map((one) => oneLine(one))
-            .join(", ") || "nothing"
-        }`,
-        ...(action.reason === undefined ? [] : [`reason: ${oneLine(action.reason)}`]),
+        `by ${oneLine(action.actor)}${action.session === null ? "" : `, session ${oneLine(shortId(action.session))}`}`,
+        `kept before it ran: ${counted(kept.length, "path")}`,
+        listed(
+          kept.slice(0, MOST_KEPT).map((one) => `= ${oneLine(one)}`),
+          kept.length,
+        ),
+        ...(action.reason === undefined ? [] : [`reason: ${said(action.reason)}`]),
         `it changed: ${countsOf(changes)}`,
-        ...changeLines(changes),
+        changeLines(changes),
         ...ambiguousLines(ambiguous),
         ...coverageLines(action.coverage),
       ],
       next: [
-        `undo {"action":"${action.id}"} takes back these changes and keeps later work; with "dry_run":true, undo only shows what it would do.`,
-        `rollback {"id":"${action.id}"} gives its files the state from before the action, and so also removes later edits of these files.`,
+        `undo {"action":"${shortId(action.id)}"} takes back these changes and keeps later work; with "dry_run":true, undo only shows what it would do.`,
+        `rollback {"id":"${shortId(action.id)}"} gives its files the state from before the action, and so also removes later edits of these files.`,
       ],
       data: { action: cappedAction(action), ...cappedChanges(changes), ambiguous: ambiguous.slice(0, MOST_AMBIGUOUS) },
     };
   },
 });
+
+/** Returns a selection as the argument of a call, with short ids. */
+function selectionText({ file, ...ids }: Selection): string {
+  return JSON.stringify({
+    ...Object.fromEntries(Object.entries(ids).map(([key, id]) => [key, shortId(id)])),
+    ...optional({ file }),
+  });
+}
 
 const whatChanged = defineTool({
   name: "what_changed",
@@ -188,20 +270,20 @@ const whatChanged = defineTool({
     const result = await workspace.changes(selection, { patch: withPatch });
     const { changes, actions, ambiguous } = result;
     return {
-      summary: `${oneLine(result.selection)}: ${counted(actions.length, "action")}; ${countsOf(changes)}.`,
+      summary: `${said(result.selection)}: ${counted(actions.length, "action")}; ${countsOf(changes)}.`,
       lines: [
-        ...actions.slice(0, 20).map(actionLine),
-        ...changeLines(changes),
+        listed(actions.slice(0, 20).map(actionLine), actions.length),
+        changeLines(changes),
         ...ambiguousLines(ambiguous),
-        ...(result.notes ?? []).map((note) => oneLine(note)),
+        listed(noteLines(result.notes ?? [])),
       ],
       next:
         changes.length === 0
           ? []
-          : [`undo ${JSON.stringify(selection)} takes back exactly these changes; later work stays.`],
+          : [`undo ${selectionText(selection)} takes back exactly these changes; later work stays.`],
       data: {
         selection: result.selection,
-        actions: actions.slice(0, 20).map(cappedAction),
+        actions: actions.slice(0, 20).map(listedAction),
         total_actions: actions.length,
         ...cappedChanges(changes),
         ambiguous: ambiguous.slice(0, MOST_AMBIGUOUS),

@@ -1,7 +1,17 @@
 import * as z from "zod";
 import type { Answer } from "../tool-answer.ts";
 import { counted, oneLine } from "../one-line.ts";
-import { capped, cappedChanges, cappedCoverage, changeLines, countsOf, coverageLines } from "../show.ts";
+import { listed } from "../fit.ts";
+import {
+  capped,
+  cappedChanges,
+  cappedCoverage,
+  changeLines,
+  countsOf,
+  coverageLines,
+  noteLines,
+  said,
+} from "../show.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
@@ -22,9 +32,9 @@ const status = defineTool({
       summary: `${oneLine(result.path)}: ${counted(result.entries, "path")} recorded, ${counted(result.snapshots, "snapshot")}, head ${result.seq}.`,
       lines: [
         `not recorded yet: ${countsOf(result.changes)}`,
-        ...changeLines(result.changes),
+        changeLines(result.changes),
         ...coverageLines(result.coverage),
-        ...result.notes.map((note) => oneLine(note)),
+        listed(noteLines(result.notes)),
       ],
       data: { ...result, ...cappedChanges(result.changes), coverage: cappedCoverage(result.coverage) },
     };
@@ -77,8 +87,11 @@ const verify = defineTool({
     return {
       summary: result.ok ? `The history is whole: ${read}.` : `${counted(total, "problem")} in ${read}.`,
       lines: [
-        ...items.map(({ kind, where, detail }) => `! ${kind} ${oneLine(where)}: ${oneLine(detail)}`),
-        ...result.notes.map((note) => oneLine(note)),
+        listed(
+          items.map(({ kind, where, detail }) => `! ${kind} ${said(where)}: ${said(detail)}`),
+          total,
+        ),
+        listed(noteLines(result.notes)),
       ],
       next: result.ok ? [] : ["Tell the person that `chronicle verify` on the command line says more. Change nothing."],
       data: { ...result, problems: items, total_problems: total },

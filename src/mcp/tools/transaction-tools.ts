@@ -3,9 +3,11 @@ import type { TransactionShape } from "../../api/action-shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Answer } from "../tool-answer.ts";
-import { limit, named, transactionId, redoOf } from "../arguments.ts";
+import { idMeant, limit, named, transactionId, redoOf } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
-import { cappedRestore, changeLines, conflictLine, copyLine, countsOf, skippedLines } from "../show.ts";
+import { listed } from "../fit.ts";
+import { cappedRestore, changeLines, copyLine, countsOf, leftLines, noteLines, timeOf } from "../show.ts";
+import { shortId } from "../short-ids.ts";
 import * as output from "../outputs.ts";
 import { defineTool, type Tool } from "../tool.ts";
 import { inCalls } from "../tool-words.ts";
@@ -22,7 +24,7 @@ function shown({ snapshots, ...rest }: TransactionShape): object {
 function lineOf({ id, status, started_at: started, snapshots, name, orphaned }: TransactionShape): string {
   const marks = [counted(snapshots.length, "action"), orphaned === true ? "its owner is gone" : ""];
   const title = name === undefined ? "" : `  ${oneLine(name, 100)}`;
-  return `${id}  ${started}  ${status}${title}  (${marks.filter((mark) => mark !== "").join(", ")})`;
+  return `${shortId(id)}  ${timeOf(started)}  ${status}${title}  (${marks.filter((mark) => mark !== "").join(", ")})`;
 }
 
 /** The session of a transaction that is begun while no agent's session is open. No action belongs to this session. */
@@ -39,10 +41,20 @@ async function onlySession(workspace: WorkspaceApi): Promise<string | undefined>
   if (ids.length < 2) return ids[0];
   throw new ChronicleError(
     "USAGE",
-    `several agents' sessions are open here: ${ids.slice(0, MAX_SESSIONS).join(", ")}`,
+    `several agents' sessions are open here: ${ids.slice(0, MAX_SESSIONS).map(shortId).join(", ")}`,
     {
       hint: "give your own session as `session`; list_actions shows the session of each action",
     },
+  );
+}
+
+/** Returns the id of the session that a given text means. Returns the text itself for a session that is not recorded yet. */
+async function sessionMeant(workspace: WorkspaceApi, given: string): Promise<string> {
+  const all = await workspace.sessions();
+  return idMeant(
+    all.map((one) => one.session_id),
+    given,
+    "sessions",
   );
 }
 
@@ -62,7 +74,7 @@ const begin = defineTool({
   output: { transaction: output.transaction },
   effect: "records",
   run: async (workspace, { name, session }): Promise<Answer> => {
-    const own = session ?? (await onlySession(workspace));
+    const own = session === undefined ? await onlySession(workspace) : await sessionMeant(workspace, session);
     const transaction = await workspace.beginTransaction({
       ...optional({ name }),
       session: own ?? NO_SESSION,
@@ -73,11 +85,11 @@ const begin = defineTool({
       onOwnerDeath: "keep",
     });
     return {
-      summary: `Transaction ${transaction.id} has begun.`,
+      summary: `Transaction ${shortId(transaction.id)} has begun.`,
       lines: own === undefined ? [WITHOUT_ACTIONS] : [],
       next: [
-        `commit_transaction {"id":"${transaction.id}"} keeps the work that follows.`,
-        `rollback_transaction {"id":"${transaction.id}"} takes all of that work back.`,
+        `commit_transaction {"id":"${shortId(transaction.id)}"} keeps the work that follows.`,
+        `rollback_transaction {"id":"${shortId(transaction.id)}"} takes all of that work back.`,
       ],
       data: { transaction: shown(transaction) },
     };
@@ -89,10 +101,11 @@ const begin = defineTool({
  * a transaction in a run, cannot be undone alone, because it is not an operation.
  */
 async function wayBack(workspace: WorkspaceApi, { id, parent, run }: TransactionShape): Promise<string> {
-  if (parent !== undefined) return `It is a savepoint of ${parent}, and is undone together with that transaction.`;
-  if (run !== undefined) return `It is a part of the run ${run}, and is undone together with that run.`;
+  if (parent !== undefined)
+    return `It is a savepoint of ${shortId(parent)}, and is undone together with that transaction.`;
+  if (run !== undefined) return `It is a part of the run ${shortId(run)}, and is undone together with that run.`;
   const isStep = (await workspace.operations()).some((one) => one.id === id);
-  return isStep ? `undo {"operation":"${id}"} takes it back as a whole.` : "Nothing was changed in it.";
+  return isStep ? `undo {"operation":"${shortId(id)}"} takes it back as a whole.` : "Nothing was changed in it.";
 }
 
 const commit = defineTool({
@@ -109,7 +122,7 @@ const commit = defineTool({
   run: async (workspace, { id }): Promise<Answer> => {
     const transaction = await workspace.commitTransaction(id);
     return {
-      summary: `Transaction ${transaction.id} is ${transaction.status}: ${counted(transaction.snapshots.length, "action")}.`,
+      summary: `Transaction ${shortId(transaction.id)} is ${transaction.status}: ${counted(transaction.snapshots.length, "action")}.`,
       next: [await wayBack(workspace, transaction)],
       data: { transaction: shown(transaction) },
     };
@@ -130,17 +143,11 @@ const rollback = defineTool({
   hints: HINTS,
   run: async (workspace, { id }): Promise<Answer> => {
     const { transaction, undo } = await workspace.rollbackTransaction(id);
-    const { changes, skipped, unmerged, conflicts } = undo;
+    const { changes, unmerged, conflicts } = undo;
     const notes = undo.notes.map(inCalls);
     return {
-      summary: `Transaction ${transaction.id} is ${transaction.status}: ${countsOf(changes)}.`,
-      lines: [
-        ...changeLines(changes),
-        ...(skipped.length === 0 ? [] : ["These paths were left as they are:", ...skippedLines(skipped)]),
-        ...conflicts.map(copyLine),
-        ...unmerged.slice(0, MAX_SNAPSHOTS).map(conflictLine),
-        ...notes.map((note) => oneLine(note, 2_000)),
-      ],
+      summary: `Transaction ${shortId(transaction.id)} is ${transaction.status}: ${countsOf(changes)}.`,
+      lines: [changeLines(changes), ...leftLines(undo), listed(conflicts.map(copyLine)), listed(noteLines(notes))],
       next: [
         ...(changes.length === 0 ? [] : [redoOf(undo.undo_id)]),
         ...(unmerged.length === 0
@@ -164,7 +171,7 @@ const list = defineTool({
     const active = all.filter((one) => one.status === "active").length;
     return {
       summary: `${counted(all.length, "transaction")}, ${active} active.`,
-      lines: all.slice(0, most).map(lineOf),
+      lines: [listed(all.slice(0, most).map(lineOf), all.length)],
       data: { transactions: all.slice(0, most).map(shown), total: all.length },
     };
   },
