@@ -94,23 +94,8 @@ export interface CoverageShape {
   unapplied?: { source: string; detail: string }[];
 }
 
-export interface ChangeShape {
-  path: string;
-  path_b64?: string;
-  change_type: "created" | "modified" | "deleted" | "permissions_changed";
-  kind: "file" | "symlink" | "dir";
-  /**
-   * `before_hash`: the hash of the content before the change. `after_hash`: the hash of the content after it. A hash is
-   * empty if the path did not exist at that time, and for a folder.
-   */
-  before_hash: string;
-  after_hash: string;
-  before_size: number;
-  after_size: number;
-  /** `after_size` minus `before_size`. */
-  size_delta: number;
-  before_permissions?: number;
-  after_permissions?: number;
+/** The patch of a change or of an iteration, if patches were requested, or the reason why there is none. */
+export interface PatchShape {
   /**
    * A unified diff, if it was requested and the content is text. If the search for the shortest diff would take too
    * long, the diff replaces everything between the first and the last difference.
@@ -136,6 +121,25 @@ export interface ChangeShape {
    * pruned.
    */
   pruned?: true;
+}
+
+export interface ChangeShape extends PatchShape {
+  path: string;
+  path_b64?: string;
+  change_type: "created" | "modified" | "deleted" | "permissions_changed";
+  kind: "file" | "symlink" | "dir";
+  /**
+   * `before_hash`: the hash of the content before the change. `after_hash`: the hash of the content after it. A hash is
+   * empty if the path did not exist at that time, and for a folder.
+   */
+  before_hash: string;
+  after_hash: string;
+  before_size: number;
+  after_size: number;
+  /** `after_size` minus `before_size`. */
+  size_delta: number;
+  before_permissions?: number;
+  after_permissions?: number;
 }
 
 export interface SkippedShape {
@@ -491,7 +495,11 @@ export interface SessionShape {
   omitted_changes?: OmittedChangeShape[];
 }
 
-export interface IterationShape {
+/**
+ * One state of a file. The patch is what the iteration changed. If the patches reach the limit of one answer, the oldest
+ * iterations have none.
+ */
+export interface IterationShape extends PatchShape {
   iteration: number;
   /** Epoch milliseconds. */
   timestamp: number;
@@ -521,18 +529,6 @@ export interface IterationShape {
    * the replica's own log.
    */
   replica?: { id: string; local_seq: number };
-  /**
-   * Only if patches were requested: what the iteration changed, as a unified diff, or the reason why there is none. The
-   * fields have the same meanings as in `ChangeShape`. If the patches reach the limit of one answer, the oldest
-   * iterations have none.
-   */
-  patch?: string;
-  binary?: boolean;
-  too_large?: boolean;
-  no_room?: true;
-  protected?: true;
-  erased?: true;
-  pruned?: true;
 }
 
 /**

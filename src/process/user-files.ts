@@ -36,6 +36,12 @@ export function isThere(path: string): boolean {
   return new NodeDisk().lstat(path) !== undefined;
 }
 
+/** Returns true if an empty folder is at an absolute path. A link to a folder is none. */
+export function isEmptyFolder(path: string): boolean {
+  const disk = new NodeDisk();
+  return disk.lstat(path)?.kind === "dir" && disk.list(path).length === 0;
+}
+
 /** Returns true if a symbolic link is at an absolute path. */
 export function isLink(path: string): boolean {
   return new NodeDisk().lstat(path)?.kind === "symlink";

@@ -26,6 +26,13 @@ export interface ConfigFile {
    */
   readonly foldersAbove?: number;
   /**
+   * Returns a new text of the file with a note that the installation has made only this number of the folders above. An
+   * uninstallation removes only these folders.
+   */
+  noteFolders?(text: string, made: number): string;
+  /** Returns the number that a text notes; `undefined` if it notes none, because all folders were made. */
+  foldersMade?(text: string): number | undefined;
+  /**
    * The end of a sentence about an agent and a file that the agent does not accept, such as `ignores the whole file` or
    * `does not start with this file`.
    */

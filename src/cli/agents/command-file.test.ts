@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it } from "vitest";
@@ -43,6 +43,19 @@ describe.each(Object.entries(FILES))("the commands for %s", (agent, files) => {
       expect(existsSync(dirname(path)), path).toBe(false);
       expect(existsSync(`${path}.before-chronicle`)).toBe(false);
     }
+  });
+
+  it("leave a folder that was there before, although it was empty, also after a second install", async () => {
+    using box = new Sandbox();
+    const [undo = ""] = within(box);
+    const shared = agent === "codex" ? dirname(dirname(undo)) : dirname(undo);
+    mkdirSync(shared, { recursive: true });
+    await run(box, "install");
+    await run(box, "install");
+    const { value } = await box.json(["agents", "status", agent, "--project"]);
+    expect((value as { agents: { state: string }[] }).agents[0]?.state).toBe("installed");
+    await run(box, "uninstall");
+    expect(readdirSync(shared)).toEqual([]);
   });
 
   it("leave beside them what is not of Chronicle", async () => {

@@ -110,7 +110,12 @@ export function commandFiles(
       otherwise: "cannot read this file",
       foldersAbove: shared,
       misfit: () => undefined,
-      install: (given) => (given === undefined || given === "" || isUnedited(given) ? text : given),
+      install: (given) => {
+        if (given === undefined || given === "") return text;
+        return isUnedited(given) ? withFolders(text, foldersMade(given)) : given;
+      },
+      noteFolders: withFolders,
+      foldersMade,
       uninstall: (given) => (isUnedited(given) ? "" : given),
       found: (given) => ({
         ...{ hooks: [], mcp: undefined, missing: [], misplaced: [] },
@@ -125,6 +130,18 @@ const MARK = /^# Written by `chronicle agents install` \(([0-9a-f]{16})\).*$/m;
 
 function markOf(hash: string): string {
   return `# Written by \`chronicle agents install\` (${hash}). If you edit this file, it stays as you leave it.`;
+}
+
+const FOLDERS = /^(# Written by `chronicle agents install` .*) Folders made for it: (\d)\.$/m;
+
+/** Returns an unedited text whose mark says how many folders were made for the file. `undefined`: nothing is added. */
+function withFolders(text: string, made: number | undefined): string {
+  return made === undefined ? text : text.replace(MARK, (mark) => `${mark} Folders made for it: ${made}.`);
+}
+
+function foldersMade(text: string): number | undefined {
+  const made = FOLDERS.exec(text)?.[2];
+  return made === undefined ? undefined : Number(made);
 }
 
 /** Returns the text with a mark that holds the hash of the rest of the text. */

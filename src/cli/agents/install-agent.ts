@@ -1,8 +1,9 @@
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { NOT_EMPTY } from "../../core/values/errno.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { knownHome } from "../../process/places.ts";
 import {
+  isEmptyFolder,
   isLink,
   readTextIfThere,
   removeEmptyFolder,
@@ -88,9 +89,13 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
     const path = configPath(agent, file.path, base);
     const before = readConfig(path);
     if (before !== undefined) refuseMisfit(agent, file, { path, text: before });
-    const after = named(path, () => edited(before, (text) => file.install(text, wanted)));
+    const after = noted(file, {
+      path,
+      before,
+      after: named(path, () => edited(before, (text) => file.install(text, wanted))),
+    });
     refuseMisfit(agent, file, { path, text: after });
-    const isNew = before !== undefined && before !== after && !isThere(found(file, before));
+    const isNew = before !== undefined && before !== after && !isOurs(found(file, before));
     const { namesake } = found(file, after);
     const backup = isNew ? backupOf(path) : undefined;
     return { path, holds: file.holds, before, after, backup, namesake, folders: [] };
@@ -109,23 +114,45 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
     const before = readConfig(path);
     const left =
       before === undefined ? undefined : named(path, () => edited(before, (text) => file.uninstall(text ?? before)));
-    const isOurs =
+    const isEmptied =
       left !== before && /^\s*(\{\s*\})?\s*$/.test(left ?? "") && readTextIfThere(backupOf(path)) === undefined;
     return {
       path,
       holds: file.holds,
       before,
-      after: isOurs && !isLink(path) ? undefined : left,
+      after: isEmptied && !isLink(path) ? undefined : left,
       backup: undefined,
       namesake: file.holds === "command" && left !== undefined && found(file, left).namesake,
-      folders: foldersOf(path, file),
+      folders: foldersOf(path, file, before),
     };
   });
 }
 
-function foldersOf(path: string, { foldersAbove = 0 }: ConfigFile): string[] {
+/**
+ * Returns the text of a new file with a note of the folders above that the installation makes, if there is an empty one
+ * already. It stays when the file is removed. A folder with other files needs no note, because it stays as it is. A
+ * folder with the name of a command is Chronicle's.
+ */
+function noted(
+  file: ConfigFile,
+  { path, before, after }: Pick<FilePlan, "path" | "before"> & { readonly after: string },
+): string {
+  const { foldersAbove = 0 } = file;
+  if (before !== undefined || file.noteFolders === undefined) return after;
+  const isOthers = (folder: string): boolean => isEmptyFolder(folder) && !basename(folder).startsWith("chronicle-");
+  const made = foldersAround(path, foldersAbove).findIndex(isOthers);
+  return made < 0 ? after : file.noteFolders(after, made);
+}
+
+/** Returns the folders above a file that were made for it, the innermost one first. */
+function foldersOf(path: string, file: ConfigFile, before: string | undefined): string[] {
+  const { foldersAbove = 0 } = file;
+  return foldersAround(path, Math.min(foldersAbove, file.foldersMade?.(before ?? "") ?? foldersAbove));
+}
+
+function foldersAround(path: string, count: number): string[] {
   const folders: string[] = [];
-  for (let folder = dirname(path); folders.length < foldersAbove; folder = dirname(folder)) folders.push(folder);
+  for (let folder = dirname(path); folders.length < count; folder = dirname(folder)) folders.push(folder);
   return folders;
 }
 
@@ -246,7 +273,7 @@ function refuseMisfit(
   });
 }
 
-function isThere({ hooks, mcp, command }: Found): boolean {
+function isOurs({ hooks, mcp, command }: Found): boolean {
   return hooks.length > 0 || mcp !== undefined || command === "unedited";
 }
 

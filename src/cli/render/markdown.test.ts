@@ -43,6 +43,11 @@ describe("changes as Markdown", () => {
     expect(text({ what: "`" })).toContain("### `` ` ``:");
   });
 
+  it("keep a name with a backslash before a bar in its cell", () => {
+    const found = text({ changes: [change("a\\|*b.txt", {})] });
+    expect(found).toContain("| <code>a&#92;&#124;&#42;b.txt</code> | modified |");
+  });
+
   it("have no content of a secret", () => {
     const found = text({ changes: [change(".env", { protected: true })] });
     expect(found).toContain("| `.env` | modified | protected |");

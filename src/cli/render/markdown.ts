@@ -114,9 +114,16 @@ function code(foreign: string): string {
   return `${ticks}${space}${text}${space}${ticks}`;
 }
 
-/** Returns a text as a code span in a table, in which `|` would end the cell. */
+/**
+ * Returns a text as a code span in a table, in which `|` would end the cell. A backslash before `|` cannot be written in
+ * a code span of a table: the backslash would be escaped by the one before it, and the bar would end the cell. Such a
+ * text is written in HTML, with entities for all signs that Markdown or HTML could interpret.
+ */
 function cell(foreign: string | null): string {
-  return foreign === null ? "" : code(foreign).replaceAll("|", "\\|");
+  if (foreign === null) return "";
+  const text = printable(foreign);
+  if (!text.includes("\\|")) return code(foreign).replaceAll("|", "\\|");
+  return `<code>${text.replaceAll(/[!-,:-@[-`{-~]/g, (sign) => `&#${sign.codePointAt(0)};`)}</code>`;
 }
 
 function html(foreign: string): string {

@@ -32,7 +32,10 @@ interface HistoriesSearched {
   readonly contents: ContentsFound;
 }
 
-/** Returns each line that some iteration of a path has, with the changes that brought it and removed it, newest first. */
+/**
+ * Returns each line that some iteration of a path has, with the changes that brought it and removed it, newest first.
+ * With `filesOnly`, returns each path once, with the change that brought its newest match.
+ */
 export async function matchesInHistory(
   context: Context,
   { filesOnly, limit }: Asked,
@@ -40,7 +43,8 @@ export async function matchesInHistory(
 ): Promise<GrepFound> {
   const runs: Run[] = [];
   for (const rows of histories.values()) {
-    for (const run of runsOf(rows, contents, filesOnly)) runs.push(run);
+    const found = runsOf(rows, contents, filesOnly);
+    for (const run of filesOnly ? newestOf(found) : found) runs.push(run);
     if (runs.length > MOST_RUNS && !filesOnly) throw tooManyLines();
   }
   runs.sort((a, b) => b.from.row.seq - a.from.row.seq || (a.line?.line ?? 0) - (b.line?.line ?? 0));
@@ -49,6 +53,10 @@ export async function matchesInHistory(
     return typeof reason === "string" && reason !== "not-kept" ? [{ row, reason }] : [];
   });
   return { matches: await shapesOf(context, runs.slice(0, limit)), total: runs.length, unsearched };
+}
+
+function newestOf(runs: readonly Run[]): readonly Run[] {
+  return runs.toSorted((a, b) => b.from.row.seq - a.from.row.seq).slice(0, 1);
 }
 
 /** Stands for a content as a whole. A line has no line end. */

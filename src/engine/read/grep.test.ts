@@ -86,8 +86,13 @@ describe("a search of all times", () => {
       "b@1:null: fay@1 there",
       "a@4:null: ann@1 eve",
     ]);
-    expect(await runs(workspace, "limit", { limit: 1, paths: ["a"] })).toEqual(["a@4:1:limit = 1 dan@4 eve"]);
-    expect((await workspace.grep("limit", { history: true })).contents).toBe(4);
+    // A file that had, lost and got the text again is one file.
+    await put(workspace, "a", "limit = 3\n", "gil");
+    const files = await workspace.grep("limit", { history: true, filesOnly: true, limit: 2 });
+    expect([files.matches.map(({ path }) => path), files.total_matches]).toEqual([["a", "b"], 2]);
+    await workspace.deleteFile("a", { actor: "eve" });
+    expect(await runs(workspace, "limit = [12]", { limit: 1, paths: ["a"] })).toEqual(["a@4:1:limit = 1 dan@4 eve"]);
+    expect((await workspace.grep("limit", { history: true })).contents).toBe(5);
   });
 
   it("does not say that a line is still there if the newest content was not searched", async () => {

@@ -119,7 +119,7 @@ export async function grep(context: CommandContext): Promise<number> {
   const shown: Shown = (path) => paths.shown(path);
   if (context.json) context.printJson(found);
   else {
-    const matches = input.flag("files") ? oncePerPath(found.matches) : found.matches;
+    const matches = input.flag("files") ? found.matches.map(nameOnly) : found.matches;
     for (const line of grepLines(context, matches, shown)) context.print(line);
     const more = found.total_matches - found.matches.length;
     if (more > 0) context.say(`… and ${groupedDigits(more)} more: --limit 0`);
@@ -130,11 +130,9 @@ export async function grep(context: CommandContext): Promise<number> {
   return found.complete ? EXIT.done : EXIT.failed;
 }
 
-/** Returns the path of each match once. */
-function oncePerPath(matches: readonly GrepMatchShape[]): GrepMatchShape[] {
-  const first = new Map<string, GrepMatchShape>();
-  for (const { binary: _, from: __, ...match } of matches) if (!first.has(match.path)) first.set(match.path, match);
-  return [...first.values()];
+/** Returns the match of a file without what is said about its content. */
+function nameOnly({ binary: _, from: __, ...match }: GrepMatchShape): GrepMatchShape {
+  return match;
 }
 
 function nothingIn({ contents }: GrepShape, isOfHistory: boolean): string {
