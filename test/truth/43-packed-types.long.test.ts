@@ -1,12 +1,24 @@
 /**
  * A program that installs only this package, and its dependencies, compiles with `skipLibCheck: false`, however it
- * resolves modules. The package is the one that npm packs.
+ * resolves modules. publint has nothing to say about the package. The package is the one that npm packs.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { builtinModules } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { build, type BuildOptions } from "esbuild";
+import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -14,6 +26,13 @@ const repo = dirname(dirname(import.meta.dirname));
 const compiler = join(repo, "node_modules/typescript/bin/tsc");
 const script: string = join(repo, "scripts/reached-types.js");
 const { removeUnreached } = (await import(script)) as { removeUnreached: (root: string) => void };
+const { libraryEntry } = (await import(join(repo, "scripts/library-entry.js") as string)) as {
+  libraryEntry: (library: string, names: readonly string[], neededMajor: number) => string;
+};
+const { BROWSER_OPTIONS, BUNDLE_OPTIONS } = (await import(join(repo, "scripts/bundle-options.js") as string)) as {
+  BROWSER_OPTIONS: BuildOptions;
+  BUNDLE_OPTIONS: BuildOptions;
+};
 let folder = "";
 
 function compile(args: readonly string[], cwd: string): string {
@@ -24,12 +43,22 @@ function compile(args: readonly string[], cwd: string): string {
 /** The folder of the installed package. */
 const packed = (): string => join(folder, "node_modules", packageJson.name);
 
-/** Packs the package as npm does, with the types of the present sources, and installs it. */
-function installPacked(): void {
+/** Bundles the public entries of the present sources into a folder. */
+async function bundleEntries(outdir: string): Promise<void> {
+  const given = { absWorkingDir: repo, outdir, logLevel: "error" } as const;
+  const entryPoints = { library: "src/index.ts", testing: "src/testing/index.ts", "client-node": "src/client/node.ts" };
+  await build({ ...BUNDLE_OPTIONS, ...given, entryPoints, chunkNames: "chunk-[hash]" });
+  await build({ ...BROWSER_OPTIONS, ...given, entryPoints: { client: "src/client/index.ts" } });
+  writeFileSync(join(outdir, "index.js"), libraryEntry("./library.js", ["open"], 24));
+}
+
+/** Packs the package as npm does, with the code and the types of the present sources, and installs it. */
+async function installPacked(): Promise<void> {
   const staged = join(folder, "staged");
   mkdirSync(staged);
-  for (const name of ["package.json", "README.md", "CHANGELOG.md", "LICENSE"])
-    cpSync(join(repo, name), join(staged, name));
+  for (const name of ["package.json", "README.md", "CHANGELOG.md", "LICENSE", "bin", "man"])
+    cpSync(join(repo, name), join(staged, name), { recursive: true });
+  await bundleEntries(join(staged, "dist"));
   const errors = compile(["-p", "tsconfig.build.json", "--outDir", join(staged, "dist/types")], repo);
   if (errors !== "") throw new Error(errors);
   removeUnreached(staged);
@@ -41,9 +70,9 @@ function installPacked(): void {
   if (unpacked.status !== 0) throw new Error(unpacked.stderr);
 }
 
-beforeAll(() => {
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "chronicle-types-"));
-  installPacked();
+  await installPacked();
   // The program has to bring Node's own types.
   for (const name of [...Object.keys(packageJson.dependencies), "@types/node"]) {
     mkdirSync(dirname(join(folder, "node_modules", name)), { recursive: true });
@@ -121,6 +150,23 @@ describe("the types of the package", { timeout: 240_000 }, () => {
         .map((name) => `${file}: ${name}`),
     );
     expect(foreign).toEqual([]);
+  });
+});
+
+describe("publint", { timeout: 60_000 }, () => {
+  const messages = async (): Promise<string[]> => {
+    const found = await publint({ pkgDir: packed(), pack: false, strict: true, level: "suggestion" });
+    return found.messages.map(({ type, code, path }) => `${type} ${code} ${path.join(".")}`);
+  };
+
+  it("has nothing to say about the package", async () => {
+    expect(await messages()).toEqual([]);
+  });
+
+  it("names a file that an entry promises and the package does not have", async () => {
+    renameSync(join(packed(), "dist/client.js"), join(packed(), "dist/gone.js"));
+    expect(await messages()).toEqual([expect.stringMatching(/^error FILE_DOES_NOT_EXIST exports\.\.\/client\./)]);
+    renameSync(join(packed(), "dist/gone.js"), join(packed(), "dist/client.js"));
   });
 });
 
