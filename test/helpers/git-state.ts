@@ -11,14 +11,14 @@ echo refs; git for-each-ref --format="%(refname) %(objectname) %(symref)"
 echo stashes; git stash list --format="%H %gs"
 echo status; git status --porcelain=v2 --branch -uall
 for name in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD rebase-merge/head-name rebase-merge/done rebase-apply/next; do
-  [ -f .git/$name ] && echo $name && cat .git/$name
+  file=$(git rev-parse --git-path $name); [ -f $file ] && echo $name && cat $file
 done
 exit 0`;
 
-/** Returns what git itself says of the project's repository, line by line. */
-export function seenGit(project: GitProject): readonly string[] {
+/** Returns what git itself says of the project's repository, or of one in the folder `cwd`, line by line. */
+export function seenGit(project: GitProject, cwd = project.top): readonly string[] {
   const { stdout, stderr } = spawnSync("sh", ["-c", SCRIPT], {
-    cwd: project.top,
+    cwd,
     env: project.env,
     encoding: "utf8",
   });
@@ -26,8 +26,8 @@ export function seenGit(project: GitProject): readonly string[] {
 }
 
 /** Returns the commit that is checked out; empty for an unborn branch. */
-export function commitOf(project: GitProject): string {
-  return seenGit(project)[0]?.split(" ")[2] ?? "";
+export function commitOf(project: GitProject, cwd = project.top): string {
+  return seenGit(project, cwd)[0]?.split(" ")[2] ?? "";
 }
 
 /** Returns the files of the working tree with their modes and contents. */
@@ -42,9 +42,9 @@ export function filesOf(project: GitProject): Readonly<Record<string, string>> {
 }
 
 /** Returns what `git fsck` reports as wrong: nothing for a sound repository. Unreachable objects are not wrong. */
-export function faultsOfGit(project: GitProject): string {
+export function faultsOfGit(project: GitProject, cwd = project.top): string {
   const args = ["fsck", "--full", "--no-progress", "--no-dangling"];
-  const { stdout, stderr, status } = spawnSync("git", args, { cwd: project.top, env: project.env, encoding: "utf8" });
+  const { stdout, stderr, status } = spawnSync("git", args, { cwd, env: project.env, encoding: "utf8" });
   // Git does not store the empty tree of a commit without files, and then reports it itself as missing.
   const told = `${stdout}${stderr}`.replace(
     /^(?:notice: .*|missing tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904)\n/gm,

@@ -29,6 +29,16 @@ export interface GitState {
   readonly values: ReadonlyMap<string, string>;
   /** The content of `packed-refs`, a blob; absent if there is no such file. */
   readonly packed?: Hash;
+  /** The other working trees of the repository, in order of their names. */
+  readonly worktrees: readonly GitWorktree[];
+}
+
+/** A working tree of a repository. */
+export interface GitWorktree {
+  /** The name in the folder `worktrees`; empty for the main working tree. */
+  readonly name: string;
+  /** The full names of the branches that it has checked out or rebases. */
+  readonly branches: readonly string[];
 }
 
 /** One value of a repository that changed. `undefined`: the ref or file did not exist. */
@@ -178,6 +188,19 @@ function shownGitValue(value: string | undefined): string {
   return value.startsWith(REF) ? value.slice(REF.length).replace(/^refs\/heads\//, "") : value.slice(0, 7);
 }
 
+/** The branches of a change that other working trees use, and the name of the working tree of each. */
+export type BranchesElsewhere = ReadonlyMap<string, string>;
+
+/**
+ * Returns the branches that belong to other working trees, so that their changes are not the work's own. The branch of a
+ * working tree that is gone afterwards belongs to nobody else any more.
+ */
+export function branchesElsewhere(before: GitState, after: GitState): BranchesElsewhere {
+  const left = new Set(after.worktrees.map(({ name }) => name));
+  const all = [...before.worktrees.filter(({ name }) => left.has(name)), ...after.worktrees];
+  return new Map(all.flatMap(({ name, branches }) => branches.map((branch): [string, string] => [branch, name])));
+}
+
 export function invertGit(changes: readonly GitChange[]): GitChange[] {
   return changes.map(({ path, before, after, items, packs }) => ({
     path,
@@ -230,9 +253,10 @@ const VERSION = 1;
 
 /** Encodes the states of repositories as canonical JSON, for a blob. */
 export function encodeGitStates(states: readonly GitState[]): Buffer {
-  const repositories = states.map(({ path, values, packed }) => ({
+  const repositories = states.map(({ path, values, packed, worktrees }) => ({
     ...encodePath(path),
     ...optional({ packed }),
+    ...(worktrees.length === 0 ? {} : { worktrees: worktrees.map(({ name, branches }) => ({ name, branches })) }),
     values: Object.fromEntries(values),
   }));
   return Buffer.from(canonicalJson({ format: VERSION, repositories }));
@@ -246,7 +270,8 @@ export function decodeGitStates(bytes: Uint8Array): GitState[] {
       values.set(nameIn(name), checkedValue(name, value));
     }
     const packed = body["packed"] === undefined ? undefined : hashOf(body, "packed");
-    return { path: decodePath(body), values, ...optional({ packed }) };
+    const worktrees = body["worktrees"] === undefined ? [] : list(body, "worktrees").map(worktreeIn);
+    return { path: decodePath(body), values, worktrees, ...optional({ packed }) };
   });
 }
 
@@ -289,6 +314,11 @@ function headIn(value: Json | undefined): GitHead {
     ...(body["branch"] === undefined ? {} : { branch: text(body, "branch") }),
     ...(body["commit"] === undefined ? {} : { commit: text(body, "commit") }),
   };
+}
+
+function worktreeIn(value: Json): GitWorktree {
+  const body = object(value, "a working tree");
+  return { name: text(body, "name"), branches: texts(body, "branches") };
 }
 
 function itemIn(value: Json): GitItem {

@@ -1,6 +1,7 @@
 import { type Aside, ASIDE_MS } from "../../core/records/aside.ts";
 import {
   blobsOfStates,
+  branchesElsewhere,
   composeGit,
   decodeGitChanges,
   decodeGitRecord,
@@ -148,7 +149,9 @@ export async function gitChangesOf(context: Context, owner: GitOwner): Promise<G
         const told = [...notes];
         for (const before of decodeGitStates(bytes)) {
           const after = states.find(({ path }) => path === before.path);
-          const change = after === undefined ? undefined : await changeOf(kept, { before, after }, others);
+          const { change, notes: ofBranches } =
+            after === undefined ? NO_CHANGE : await changeOf(kept, { before, after }, others);
+          addAll(told, ofBranches);
           if (change === undefined) continue;
           const safe = await withObjects(context, kept, change);
           found.push(safe.change);
@@ -181,21 +184,52 @@ class Contents {
     this.#new.get(hash) ?? this.#context.blobs.get(hash);
 }
 
+interface FoundChange {
+  readonly change: GitChange | undefined;
+  readonly notes: readonly string[];
+}
+
+const NO_CHANGE: FoundChange = { change: undefined, notes: [] };
+
 async function changeOf(
   contents: Contents,
   { before, after }: { readonly before: GitState; readonly after: GitState },
   others: readonly GitChange[],
-): Promise<GitChange | undefined> {
+): Promise<FoundChange> {
   const isSame = before.packed === after.packed && isSameMap(before.values, after.values);
   const recorded = others.find(({ path }) => path === before.path)?.items ?? [];
-  if (isSame && recorded.length === 0) return undefined;
+  const ofTrees = notesOfWorktrees(before, after);
+  if (isSame && recorded.length === 0) return { ...NO_CHANGE, notes: ofTrees };
   const packed = { before: await packedIn(contents, before), after: await packedIn(contents, after) };
   const all = gitItems(before, after, packed);
   const valueNow = (name: string): string | undefined => after.values.get(name) ?? packed.after.get(name);
-  const items = withoutOthers(all, recorded, valueNow);
-  if (items.length === 0) return undefined;
+  const elsewhere = branchesElsewhere(before, after);
+  const moved = withoutOthers(all, recorded, valueNow);
+  const items = moved.filter(({ name }) => !elsewhere.has(name));
+  const notes = [...ofTrees, ...moved.flatMap(({ name }) => noteOfBranch(name, elsewhere.get(name)))];
+  if (items.length === 0) return { change: undefined, notes };
   const [was, is] = [gitHeadOf(before, packed.before), gitHeadOf(after, packed.after)];
-  return { path: before.path, before: was, after: is, items, packs: [] };
+  return { change: { path: before.path, before: was, after: is, items, packs: [] }, notes };
+}
+
+/** Says which working trees were added or removed, because an undo does neither. */
+function notesOfWorktrees(before: GitState, after: GitState): string[] {
+  const [was, is] = [before, after].map(({ worktrees }) => new Set(worktrees.map(({ name }) => name)));
+  const of = (names: ReadonlySet<string> = new Set(), without: ReadonlySet<string> = new Set()): string[] =>
+    [...names].filter((name) => !without.has(name));
+  return [
+    ...of(is, was).map((name) => `the working tree ${name} of git was added meanwhile, and an undo leaves it`),
+    ...of(was, is).map((name) => `the working tree ${name} of git was removed meanwhile, and no undo brings it back`),
+  ];
+}
+
+/** Says that a branch which another working tree uses has changed. */
+function noteOfBranch(name: string, worktree: string | undefined): string[] {
+  if (worktree === undefined) return [];
+  const where = worktree === "" ? "the main working tree" : `the working tree ${worktree.toWellFormed()}`;
+  return [
+    `branch ${name.replace("refs/heads/", "").toWellFormed()} of git has changed meanwhile; ${where} has it checked out, so an undo leaves it`,
+  ];
 }
 
 function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {

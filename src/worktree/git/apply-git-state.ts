@@ -15,14 +15,8 @@ import type { Disk } from "../../disk/disk.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { ApplyGit } from "../git-states.ts";
-import {
-  type GitFolderPair,
-  gitPath,
-  type GitStateReader,
-  STASH_LOG,
-  STATE_FOLDERS,
-  UnreadableGit,
-} from "./read-git-state.ts";
+import { type GitFolderPair, gitPath, UnreadableGit } from "./git-folder-pair.ts";
+import { type GitStateReader, STASH_LOG, STATE_FOLDERS } from "./read-git-state.ts";
 import {
   checkedConfig,
   HEAD_LOG,

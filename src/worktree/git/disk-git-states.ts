@@ -19,7 +19,8 @@ import { GitFiles } from "./git-files.ts";
 import { GitFolders, NotedMap } from "./git-folders.ts";
 import { type GitRepository, RepositoryFinder } from "./git-repository.ts";
 import type { GitUser } from "./git-settings.ts";
-import { type GitFolderPair, GitStateReader, STASH_LOG, UnreadableGit } from "./read-git-state.ts";
+import { type GitFolderPair, UnreadableGit } from "./git-folder-pair.ts";
+import { GitStateReader, STASH_LOG } from "./read-git-state.ts";
 import { type RunGit, safeGit } from "./run-git.ts";
 
 export interface DiskGitOptions {
@@ -175,7 +176,7 @@ export class DiskGitStates implements GitStates {
     const { disk, clock } = this.#options;
     const own = new ConfinedFs(disk, gitDir);
     const common = gitDir === commonDir ? own : new ConfinedFs(disk, commonDir);
-    const folders = { own, common, hashBytes: settings.hashBytes };
+    const folders = { own, common, hashBytes: settings.hashBytes, isBare: settings.isBare };
     const reader = new GitStateReader(folders, () => BigInt(Math.floor(clock())) * 1_000_000n);
     const opened = { ...folders, reader };
     this.#open.set(path, opened);
@@ -184,14 +185,13 @@ export class DiskGitStates implements GitStates {
 }
 
 /** Returns the reason why the state of a repository is not recorded; `undefined` if it is. */
-function whyNot(
-  { place, gitDir, commonDir, settings }: GitRepository,
-  { folder }: TrackedRoot,
-  files: GitFiles,
-): string | undefined {
+function whyNot(repository: GitRepository, { folder }: TrackedRoot, files: GitFiles): string | undefined {
+  const { place, gitDir, commonDir, settings } = repository;
   if (place.above !== "") return `it begins above the workspace, at ${gitDir}`;
   const outside = [gitDir, commonDir].find((one) => !one.startsWith(`${folder}/`));
-  if (outside !== undefined) return `its git folder lies outside of the workspace, at ${outside}`;
+  if (outside !== undefined && !isPointedBack(repository, files)) {
+    return `its git folder lies outside of the workspace, at ${outside}, and does not name this folder`;
+  }
   if (settings.refStorage !== "files") return `it stores its refs in another way than files: ${settings.refStorage}`;
   const head = files.text(`${gitDir}/HEAD`, MOST_HEAD_BYTES);
   const isStub = head !== undefined && "text" in head && head.text.trim() === "ref: refs/heads/.invalid";
@@ -200,6 +200,20 @@ function whyNot(
 }
 
 const MOST_HEAD_BYTES = 4 * 1024;
+
+/**
+ * True if a git folder names the working tree as its own: as that of a linked working tree or of a submodule. An agent
+ * can write the `.git` file in the workspace, and could lead it to any repository of the user. What it cannot write is
+ * the way back in that repository.
+ */
+function isPointedBack({ top, gitDir, commonDir, settings }: GitRepository, files: GitFiles): boolean {
+  if (files.stat(`${top}/.git`)?.kind !== "file") return false;
+  if (gitDir === commonDir) return settings.workTree !== undefined;
+  if (gitDir.slice(0, gitDir.lastIndexOf("/")) !== `${commonDir}/worktrees`) return false;
+  const found = files.text(`${gitDir}/gitdir`, MOST_HEAD_BYTES);
+  const back = found !== undefined && "text" in found ? found.text.replace(/[\r\n]+$/, "") : "";
+  return back !== "" && files.real(back.startsWith("/") ? back : `${gitDir}/${back}`) === `${top}/.git`;
+}
 
 /** Returns the hashes of the objects that a value names. */
 async function objectsIn(name: string, value: string | undefined, contentOf: ContentOf): Promise<readonly string[]> {

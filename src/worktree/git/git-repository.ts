@@ -141,9 +141,11 @@ export class RepositoryFinder {
    * True if the user for whom this process acts owns the repository's folders, as far as they lie outside of the root.
    * If this user is the superuser, the owner of the root is trusted, too. Also true if this user is unknown.
    */
-  #isTrusted({ top, gitDir }: GitPlaces): boolean {
+  #isTrusted({ top, gitDir, commonDir }: GitPlaces): boolean {
     const { uid } = this.#user;
-    const outside = [top, gitDir].filter((path) => path !== this.#root && !path.startsWith(`${this.#root}/`));
+    const outside = [top, gitDir, commonDir].filter(
+      (path) => path !== this.#root && !path.startsWith(`${this.#root}/`),
+    );
     if (uid === undefined) return true;
     const trusted = uid === 0 ? [0, this.#files.stat(this.#root)?.uid] : [uid];
     return outside.every((path) => trusted.includes(this.#files.stat(path)?.uid));

@@ -9,25 +9,15 @@ import {
 } from "../../core/records/git-record.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { type Hash, sha256 } from "../../core/values/hash.ts";
-import { childOf, decodeName, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import { decodeName, type WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import { optional } from "../../util/optional.ts";
 import type { ConfinedFs, OpenedFile } from "../files/confined-fs.ts";
 import { isRacy, isSameStat } from "../files/same-stat.ts";
 import type { KeepContent } from "../git-states.ts";
+import { folderOfRef, type GitFolderPair, gitPath, UnreadableGit } from "./git-folder-pair.ts";
+import { otherWorktrees } from "./other-worktrees.ts";
 import { createHash } from "node:crypto";
-
-/** The folders of a repository, each accessed without following a link. */
-export interface GitFolderPair {
-  /** The folder of this working tree: HEAD, the index, unfinished operations. */
-  readonly own: ConfinedFs;
-  /** The folder that all working trees share: refs, packed refs, stash. It can be the same object as `own`. */
-  readonly common: ConfinedFs;
-  readonly hashBytes: 20 | 32;
-}
-
-/** The error for a repository whose state cannot be read. The message is the reason, for people. */
-export class UnreadableGit extends Error {}
 
 /** Files of an unfinished operation, and of the last one. */
 const STATE_FILES: readonly string[] = [
@@ -92,12 +82,13 @@ export class GitStateReader {
       values.set("HEAD", head);
       this.#refsIn(common, values);
       if (own !== common) this.#refsIn(own, values);
+      const worktrees = otherWorktrees(this.#folders);
       for (const name of STATE_FILES) await this.#file(own, name, values, keep);
       for (const folder of STATE_FOLDERS) await this.#filesIn(own, folder, values, keep);
       await this.#file(common, STASH_LOG, values, keep);
       await this.#index(values, keep);
       const packed = await this.#content(common, "packed-refs", { most: MOST_PACKED_BYTES, keep });
-      return { path, values, ...optional({ packed: packed as Hash | undefined }) };
+      return { path, values, worktrees, ...optional({ packed: packed as Hash | undefined }) };
     } catch (error) {
       const errno = errnoOf(error);
       if (errno === undefined) throw error;
@@ -115,15 +106,10 @@ export class GitStateReader {
     const values = new Map<string, string>();
     if (name === "HEAD") return this.#ref(own, name);
     if (name.startsWith("refs/"))
-      return (own === common ? undefined : this.#ref(own, name)) ?? this.#looseOrPacked(name);
+      return this.#ref(folderOfRef(this.#folders, name), name) ?? this.#packedNow().get(name);
     if (name === "index") await this.#index(values, keep);
     else await this.#file(name === STASH_LOG ? common : own, name, values, keep);
     return values.get(name);
-  }
-
-  #looseOrPacked(name: string): string | undefined {
-    const { common } = this.#folders;
-    return this.#ref(common, name) ?? this.#packedNow().get(name);
   }
 
   #packedNow(): ReadonlyMap<string, string> {
@@ -183,6 +169,8 @@ export class GitStateReader {
       // A link to a file was a way to write a symbolic ref. A link to a folder would lead out of the repository.
       if (kind === "symlink") refuseLinkedFolder(fs, name);
       if (kind !== "file" || name.endsWith(".lock") || !isGitName(name)) continue;
+      // The common folder also has refs of the main working tree alone.
+      if (folderOfRef(this.#folders, name) !== fs) continue;
       const value = this.#ref(fs, name);
       if (value !== undefined) refs.push([name, value]);
     }
@@ -260,18 +248,6 @@ function refuseMoreThan(refs: number): void {
 
 function refuseLinkedFolder(fs: ConfinedFs, name: string): void {
   if (fs.peek(gitPath(`${name}/.`))?.kind === "dir") throw new UnreadableGit(`${name} is a link`);
-}
-
-/** Returns the first part of a name that is a link; `undefined` if there is none. Git would follow such a link. */
-export function linkOnTheWay(fs: ConfinedFs, name: string): string | undefined {
-  const parts = name.split("/");
-  const prefixes = parts.map((_, i) => parts.slice(0, i + 1).join("/"));
-  return prefixes.find((one) => fs.lstat(gitPath(one))?.kind === "symlink");
-}
-
-/** Returns a name in a git folder as a path for `ConfinedFs`. */
-export function gitPath(name: string): WorkspacePath {
-  return childOf(ROOT, name);
 }
 
 function refValue(text: string): string | undefined {

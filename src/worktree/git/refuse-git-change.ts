@@ -1,10 +1,12 @@
 import { parseGitIndex, UnusableIndex } from "../../core/filter/git-index.ts";
-import { type GitChange, type GitItem, parseIndexValue, REF } from "../../core/records/git-record.ts";
+import { type GitChange, type GitItem, parseIndexValue } from "../../core/records/git-record.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { decodeName } from "../../core/values/path.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { ContentOf } from "../git-states.ts";
-import { type GitFolderPair, gitPath, linkOnTheWay, STASH_LOG } from "./read-git-state.ts";
+import { type GitFolderPair, gitPath, linkOnTheWay } from "./git-folder-pair.ts";
+import { lineIn, otherWorktrees, shownWorktree } from "./other-worktrees.ts";
+import { STASH_LOG } from "./read-git-state.ts";
 import { HOOK_EVENTS, type RunGit, safeGit } from "./run-git.ts";
 
 /** The reflog of HEAD, the only reflog that Chronicle writes itself. Git writes the others. */
@@ -35,41 +37,15 @@ function linkAmongObjects(common: ConfinedFs): string | undefined {
  * Returns the reason if a branch of the change is in use by another working tree of the repository. To move it would
  * make that working tree show changes that nobody has made there.
  */
-export function usedElsewhere({ own, common }: GitFolderPair, { items }: GitChange): string | undefined {
-  const branches = new Set(items.filter(isInRefs).map(({ name }) => name));
-  if (branches.size === 0) return undefined;
-  for (const { folder, shown } of otherWorkingTrees({ own, common })) {
-    for (const file of ["HEAD", "rebase-merge/head-name", "rebase-apply/head-name"]) {
-      const name = `${folder}${file}`;
-      const link = linkOnTheWay(common, name);
-      if (link !== undefined) return `${link} is a link`;
-      const used = lineIn(common, name)?.replace(REF, "").trim() ?? "";
-      if (branches.has(used)) return `branch ${used.replace("refs/heads/", "")} is checked out in ${shown}`;
-    }
+export function usedElsewhere(folders: GitFolderPair, { items }: GitChange): string | undefined {
+  const changed = new Set(items.filter(isInRefs).map(({ name }) => name));
+  if (changed.size === 0) return undefined;
+  for (const other of otherWorktrees(folders)) {
+    const used = other.branches.find((branch) => changed.has(branch));
+    if (used !== undefined)
+      return `branch ${used.replace("refs/heads/", "")} is checked out in ${shownWorktree(other)}`;
   }
   return undefined;
-}
-
-/** Returns the folders of the other working trees within the common folder, with a name for people. */
-function otherWorkingTrees({
-  own,
-  common,
-}: Pick<GitFolderPair, "own" | "common">): { readonly folder: string; readonly shown: string }[] {
-  const main = own === common ? [] : [{ folder: "", shown: "the main working tree" }];
-  if (common.lstat(gitPath("worktrees"))?.kind !== "dir") return main;
-  const linked = common.list(gitPath("worktrees")).map(({ name }) => decodeName(name));
-  const others = linked.filter((name) => own.root !== `${common.root}/worktrees/${name}`);
-  return [...main, ...others.map((name) => ({ folder: `worktrees/${name}/`, shown: `the working tree ${name}` }))];
-}
-
-const MOST_LINE_BYTES = 4 * 1024;
-
-/** Returns the text of a short file; `undefined` if there is no regular file of this name. */
-function lineIn(fs: ConfinedFs, name: string): string | undefined {
-  if (fs.lstat(gitPath(name))?.kind !== "file") return undefined;
-  using file = fs.openRead(gitPath(name));
-  const bytes = Buffer.alloc(MOST_LINE_BYTES);
-  return bytes.toString("utf8", 0, fs.read(file, bytes, 0));
 }
 
 /** Returns the first line of a lock file; `undefined` if it cannot be read. */

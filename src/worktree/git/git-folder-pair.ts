@@ -1,0 +1,36 @@
+import { childOf, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import type { ConfinedFs } from "../files/confined-fs.ts";
+
+/** The folders of a repository, each accessed without following a link. */
+export interface GitFolderPair {
+  /** The folder of this working tree: HEAD, the index, unfinished operations. */
+  readonly own: ConfinedFs;
+  /** The folder that all working trees share: refs, packed refs, stash. It can be the same object as `own`. */
+  readonly common: ConfinedFs;
+  readonly hashBytes: 20 | 32;
+  /** True if the repository has no main working tree, so that HEAD in `common` is nobody's. */
+  readonly isBare: boolean;
+}
+
+/** The error for a repository whose state cannot be read. The message is the reason, for people. */
+export class UnreadableGit extends Error {}
+
+/** Returns a name in a git folder as a path for `ConfinedFs`. */
+export function gitPath(name: string): WorkspacePath {
+  return childOf(ROOT, name);
+}
+
+/** Returns the first part of a name that is a link; `undefined` if there is none. Git would follow such a link. */
+export function linkOnTheWay(fs: ConfinedFs, name: string): string | undefined {
+  const parts = name.split("/");
+  const prefixes = parts.map((_, i) => parts.slice(0, i + 1).join("/"));
+  return prefixes.find((one) => fs.lstat(gitPath(one))?.kind === "symlink");
+}
+
+/** Refs that each working tree has of its own (`git help worktree`). */
+const OWN_REFS = /^refs\/(?:bisect|worktree|rewritten)(?:\/|$)/;
+
+/** Returns the folder that has a ref. */
+export function folderOfRef({ own, common }: GitFolderPair, name: string): ConfinedFs {
+  return OWN_REFS.test(name) ? own : common;
+}
