@@ -1,5 +1,5 @@
 import type { ConflictShape } from "./conflict-shape.ts";
-import type { ChangeShape, CoverageShape, OmittedChangeShape, UndoShape } from "./shapes.ts";
+import type { ChangeShape, CoverageShape, GitChangeShape, OmittedChangeShape, UndoShape } from "./shapes.ts";
 
 // This file has the shapes of actions, transactions, resolved conflicts, versions, prunings, erasures and limits. The
 // rules for names and units at the top of `shapes.ts` also apply to this file.
@@ -153,6 +153,8 @@ export interface ChangesShape {
    * path in between, the path has one item for each uninterrupted sequence of changes.
    */
   changes: ChangeShape[];
+  /** What the work changed in the state of git repositories, all in all. Absent if it changed nothing there. */
+  git?: GitChangeShape[];
   /**
    * Paths that may have been changed either by this work or by other work at the same time. Such changes do not belong
    * to the selection.

@@ -2,13 +2,15 @@ import type { Selection } from "../../api/action-api.ts";
 import type { ChangesShape } from "../../api/action-shapes.ts";
 import type { ChangeShape } from "../../api/shapes.ts";
 import { sameEntry } from "../../core/values/entry.ts";
+import { composeGit, type GitChange } from "../../core/records/git-record.ts";
+import { idOfGit, loggedGit } from "../capture/git-work.ts";
 import { backTo } from "../capture/seen-absent.ts";
 import { actionShapes } from "../facts/action-shapes.ts";
 import type { LoggedAction } from "../facts/actions.ts";
 import { eventsOfWork, groupsOf, ownChanges, type PathGroups, type Work } from "../facts/own-work.ts";
 import { actionsEver } from "../facts/transactions.ts";
 import type { Context } from "../log/context.ts";
-import { changeShape, shownPath } from "../log/shape.ts";
+import { changeShape, gitShape, shownPath } from "../log/shape.ts";
 import { Patches } from "../read/patches.ts";
 import { compactedAway, selectorOf, withoutSightings, workOf } from "./selection.ts";
 import { unknownNotes } from "./unknown-before.ts";
@@ -44,14 +46,30 @@ export async function changesOfSelection(
   const { lost } = work;
   // If all events of the work were compacted away, an empty list would be wrong.
   if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
-  const notes = [...unlistedNotes(work), ...(await unknownOf(context, groups, work))];
+  const git = await gitOf(context, work);
+  const notes = [...unlistedNotes(work), ...(await unknownOf(context, groups, work)), ...git.notes];
   const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
   return {
     selection: work.label,
     actions: await shapesOf(context, actions),
     changes,
+    ...(git.changes.length === 0 ? {} : { git: git.changes.map(gitShape) }),
     ambiguous: [...ambiguous],
     ...(notes.length === 0 ? {} : { notes }),
+  };
+}
+
+/** Returns what the work has changed in the state of git, all in all. */
+async function gitOf(
+  context: Context,
+  { keepers = [] }: Work,
+): Promise<{ readonly changes: readonly GitChange[]; readonly notes: readonly string[] }> {
+  const ids = new Set(keepers.filter(({ changedGit }) => changedGit === true).map(({ id }) => id));
+  if (ids.size === 0) return { changes: [], notes: [] };
+  const all = await loggedGit(context, (row) => ids.has(idOfGit(row)));
+  return {
+    changes: all.reduce<readonly GitChange[]>((sum, { changes }) => composeGit(sum, changes), []),
+    notes: [...new Set(all.flatMap(({ problem }) => problem ?? []))],
   };
 }
 

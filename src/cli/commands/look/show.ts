@@ -5,6 +5,7 @@ import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { ambiguousLines, changeLines, countsOf } from "../../render/changes.ts";
+import { gitLines } from "../../render/git-changes.ts";
 import { counted } from "../../render/words.ts";
 import { harmlessLines, lossLines } from "../../render/omitted-changes.ts";
 import { patchLines } from "../../render/patch.ts";
@@ -67,7 +68,8 @@ export async function show(context: CommandContext): Promise<number> {
     context.print(`changes   ${found}`);
     return EXIT.done;
   }
-  const { changes, ambiguous, notes = [] } = found;
+  const { changes, git, ambiguous, notes = [] } = found;
+  for (const line of gitLines(git)) context.print(line.replace(/^git:? /, "git       "));
   context.print(`changes   ${countsOf(changes)}`);
   const { paint, io } = context;
   const paths = context.paths(workspace);
