@@ -268,6 +268,7 @@ function folderFiles(
   const git = new DiskGitStates({
     disk,
     roots: () => worktree.roots,
+    nested: () => worktree.repositories(),
     user: gitUser(parts),
     run: gitRunner({ disk, untrusted: () => worktree.roots.map(({ folder }) => folder) }),
     clock: backends.now,

@@ -49,6 +49,7 @@ function valueText(value: string): string {
 }
 
 const OPERATIONS: readonly (readonly [prefix: string, word: string])[] = [
+  [".git", "the file .git"],
   ["index", "index"],
   ["logs/refs/stash", "stash"],
   ["MERGE_HEAD", "merge"],

@@ -14,12 +14,17 @@ import { type Aside, decodeAside, encodeAside } from "./aside.ts";
  *
  * - `HEAD` and `refs/…`: the value is a hash of an object, or `ref: ` and the name of another ref.
  * - `index`: the value is `indexValue(…)`.
+ * - `.git`: the value is as below. It is the file in the working tree that leads to the git folder. It has no value if
+ *   the git folder itself has this place.
  * - Every other name (`MERGE_HEAD`, `rebase-merge/done`, `logs/refs/stash`): the value is the SHA-256 of the file's
  *   content, which is a blob.
  */
 
 /** The prefix of the records `git:<id>`, where the id is that of the run, action or operation that changed git. */
 export const GIT = "git:";
+
+/** The name of the file that leads from a linked working tree or a submodule to its git folder. */
+export const GIT_FILE = ".git";
 
 /** The state of one repository. */
 export interface GitState {

@@ -10,6 +10,7 @@ import {
   encodeGitRecord,
   encodeGitStates,
   GIT,
+  GIT_FILE,
   gitHeadOf,
   gitItems,
   parsePackedRefs,
@@ -27,6 +28,7 @@ import type { KeepContent } from "../../worktree/git-states.ts";
 import { addAll } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
+import { shownPath } from "../log/shape.ts";
 import { mayKeep } from "./keep-aside.ts";
 
 /**
@@ -147,16 +149,26 @@ export async function gitChangesOf(context: Context, owner: GitOwner): Promise<G
         const others = await recordedSince(context, owner);
         const found: GitChange[] = [];
         const told = [...notes];
-        for (const before of decodeGitStates(bytes)) {
+        const begun = decodeGitStates(bytes);
+        const branches: LeftBranch[] = [];
+        addAll(told, notesOfNew(begun, states));
+        for (const before of begun) {
           const after = states.find(({ path }) => path === before.path);
-          const { change, notes: ofBranches } =
-            after === undefined ? NO_CHANGE : await changeOf(kept, { before, after }, others);
-          addAll(told, ofBranches);
+          const {
+            change,
+            notes: ofChange,
+            left = [],
+          } = after === undefined ? changeOfGone(before, others) : await changeOf(kept, { before, after }, others);
+          addAll(told, ofChange);
+          addAll(branches, left);
           if (change === undefined) continue;
           const safe = await withObjects(context, kept, change);
           found.push(safe.change);
           addAll(told, safe.notes);
         }
+        // The other working tree may lie in the workspace, too, and so have recorded the change itself.
+        const recorded = new Set(found.flatMap(({ items }) => items.map(({ name }) => name)));
+        addAll(told, [...new Set(branches.filter(({ name }) => !recorded.has(name)).map(({ note }) => note))]);
         return { changes: found, drafts: await draftsOf(context, batch, owner.id, found), notes: told };
       }),
     (note) => ({ ...NOTHING, notes: [note] }),
@@ -187,9 +199,41 @@ class Contents {
 interface FoundChange {
   readonly change: GitChange | undefined;
   readonly notes: readonly string[];
+  /** Branches that have changed and belong to another working tree. */
+  readonly left?: readonly LeftBranch[];
+}
+
+interface LeftBranch {
+  readonly name: string;
+  readonly note: string;
 }
 
 const NO_CHANGE: FoundChange = { change: undefined, notes: [] };
+
+/** Says which repositories were made, because an undo leaves them. */
+function notesOfNew(before: readonly GitState[], after: readonly GitState[]): string[] {
+  const known = new Set(before.map(({ path }) => path));
+  const made = after.filter(({ path }) => !known.has(path));
+  return made.map(({ path }) => `a git repository was made at ${shownPath(path)}, and an undo leaves it there`);
+}
+
+/**
+ * Returns the change of a repository that is gone. If a file has led to its git folder, the undo can put that file back.
+ * If the git folder itself is gone, its loss is listed among the paths that were left out.
+ */
+function changeOfGone(before: GitState, others: readonly GitChange[]): FoundChange {
+  const file = before.values.get(GIT_FILE);
+  const recorded = others.find(({ path }) => path === before.path)?.items.find(({ name }) => name === GIT_FILE);
+  if (file === undefined || recorded !== undefined) return NO_CHANGE;
+  const { path } = before;
+  const head = gitHeadOf(before, new Map());
+  const items = [{ name: GIT_FILE, before: file, after: undefined }];
+  const what = "what else was changed in the HEAD, index and refs of its repository is not known";
+  return {
+    change: { path, before: head, after: head, items, packs: [] },
+    notes: [`${shownPath(path)} was removed. An undo puts it back; ${what}`],
+  };
+}
 
 async function changeOf(
   contents: Contents,
@@ -205,11 +249,11 @@ async function changeOf(
   const valueNow = (name: string): string | undefined => after.values.get(name) ?? packed.after.get(name);
   const elsewhere = branchesElsewhere(before, after);
   const moved = withoutOthers(all, recorded, valueNow);
-  const items = moved.filter(({ name }) => !elsewhere.has(name));
-  const notes = [...ofTrees, ...moved.flatMap(({ name }) => noteOfBranch(name, elsewhere.get(name)))];
-  if (items.length === 0) return { change: undefined, notes };
+  const items = moved.filter(({ name }) => !elsewhere.has(name) && name !== GIT_FILE);
+  const left = moved.flatMap(({ name }) => leftBranch(name, elsewhere.get(name)));
+  if (items.length === 0) return { change: undefined, notes: ofTrees, left };
   const [was, is] = [gitHeadOf(before, packed.before), gitHeadOf(after, packed.after)];
-  return { change: { path: before.path, before: was, after: is, items, packs: [] }, notes };
+  return { change: { path: before.path, before: was, after: is, items, packs: [] }, notes: ofTrees, left };
 }
 
 /** Says which working trees were added or removed, because an undo does neither. */
@@ -224,12 +268,12 @@ function notesOfWorktrees(before: GitState, after: GitState): string[] {
 }
 
 /** Says that a branch which another working tree uses has changed. */
-function noteOfBranch(name: string, worktree: string | undefined): string[] {
+function leftBranch(name: string, worktree: string | undefined): LeftBranch[] {
   if (worktree === undefined) return [];
-  const where = worktree === "" ? "the main working tree" : `the working tree ${worktree.toWellFormed()}`;
-  return [
-    `branch ${name.replace("refs/heads/", "").toWellFormed()} of git has changed meanwhile; ${where} has it checked out, so an undo leaves it`,
-  ];
+  const where = worktree === "" ? "the main working tree" : `the working tree ${worktree}`;
+  const branch = name.replace("refs/heads/", "");
+  const note = `branch ${branch} of git has changed meanwhile; ${where} has it checked out, so an undo leaves it`;
+  return [{ name, note }];
 }
 
 function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {

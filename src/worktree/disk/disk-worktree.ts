@@ -161,6 +161,11 @@ export class DiskWorktree implements Worktree {
     return { ...report, unapplied: this.#unapplied };
   }
 
+  /** Returns the folders in which repositories began at the last full scan. */
+  repositories(): readonly WorkspacePath[] {
+    return [...this.#load().cache.git.keys()];
+  }
+
   haveRulesMoved(): boolean {
     return this.#git.files.moved() || (this.#excludes !== undefined && this.#excludes !== this.#excludesNow());
   }

@@ -1,5 +1,6 @@
 import { parseGitIndex, UnusableIndex } from "../../core/filter/git-index.ts";
 import {
+  GIT_FILE,
   type GitChange,
   type GitItem,
   isGitHash,
@@ -8,7 +9,7 @@ import {
   parseIndexValue,
 } from "../../core/records/git-record.ts";
 import { errnoOf } from "../../core/values/errors.ts";
-import { childOf, pathInRoot, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import { splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
@@ -16,8 +17,9 @@ import type { ApplyGit, ContentOf, GitReading, GitStates, KeepContent, KeptObjec
 import type { TrackedRoot } from "../worktree.ts";
 import { applyGitState } from "./apply-git-state.ts";
 import { GitFiles } from "./git-files.ts";
-import { GitFolders, NotedMap } from "./git-folders.ts";
-import { type GitRepository, RepositoryFinder } from "./git-repository.ts";
+import { findRepositories, type RepositoryPlace } from "./find-repositories.ts";
+import { gitFileValue, isOfGitFile, nameOfRepository, putGitFile, readGitFile, withValue } from "./git-file.ts";
+import type { GitRepository } from "./git-repository.ts";
 import type { GitUser } from "./git-settings.ts";
 import { type GitFolderPair, UnreadableGit } from "./git-folder-pair.ts";
 import { GitStateReader, STASH_LOG } from "./read-git-state.ts";
@@ -26,6 +28,8 @@ import { type RunGit, safeGit } from "./run-git.ts";
 export interface DiskGitOptions {
   readonly disk: Disk;
   readonly roots: () => readonly TrackedRoot[];
+  /** Returns the folders within the roots in which repositories may begin. Default: none. */
+  readonly nested?: () => readonly WorkspacePath[];
   readonly user: GitUser;
   readonly run: RunGit;
   /** Milliseconds since the epoch, by the clock that sets file times. */
@@ -59,16 +63,26 @@ export class DiskGitStates implements GitStates {
     for (const { path, found } of this.#find()) {
       try {
         if (typeof found === "string") throw new UnreadableGit(found);
-        states.push(await this.#opened(path, found).reader.read(path, keep));
+        const state = await this.#opened(path, found).reader.read(path, keep);
+        const file = readGitFile(this.#rootOf(path), path);
+        states.push(file === undefined ? state : withValue(state, GIT_FILE, await keep(file)));
       } catch (error) {
         if (!(error instanceof UnreadableGit)) throw error;
-        notes.push(`the state of the git repository is not recorded: ${error.message}`);
+        notes.push(`the state of ${nameOfRepository(path)} is not recorded: ${error.message}`);
       }
     }
     return { states, notes };
   }
 
+  /** Returns the tracked folder in which a path lies. */
+  #rootOf(path: WorkspacePath): ConfinedFs {
+    const { disk, roots } = this.#options;
+    const { root: id } = splitRoot(path);
+    return new ConfinedFs(disk, roots().find((root) => root.id === id)?.folder ?? "");
+  }
+
   async valuesOf(path: WorkspacePath, names: readonly string[]): Promise<ReadonlyMap<string, string> | undefined> {
+    if (isOfGitFile(names)) return gitFileValue(this.#rootOf(path), path);
     const repository = this.#at(path);
     if (repository === undefined) return undefined;
     const values = new Map<string, string>();
@@ -137,6 +151,7 @@ export class DiskGitStates implements GitStates {
   }
 
   async apply(change: GitChange, how: ApplyGit): Promise<string | undefined> {
+    if (isOfGitFile(change.items.map(({ name }) => name))) return putGitFile(this.#rootOf(change.path), change, how);
     const folders = this.#at(change.path);
     if (folders === undefined) return "there is no repository any more";
     const { disk, run, newId, clock } = this.#options;
@@ -152,17 +167,9 @@ export class DiskGitStates implements GitStates {
     }
   }
 
-  /** Finds the repositories: each with the reason if its state cannot be recorded. */
-  #find(): { readonly path: WorkspacePath; readonly found: GitRepository | string }[] {
-    const { roots, user } = this.#options;
-    return roots().flatMap((root) => {
-      if (root.folder === "" || root.only !== undefined) return [];
-      const now = { files: this.#files, user, folders: new GitFolders(this.#files, new NotedMap<true, string>()) };
-      const found = new RepositoryFinder(now, root.folder).atRoot();
-      if (found === undefined) return [];
-      const path = pathInRoot(root.id, childOf(ROOT, ".git"));
-      return [{ path, found: "problem" in found ? found.problem.detail : (whyNot(found, root, this.#files) ?? found) }];
-    });
+  #find(): readonly RepositoryPlace[] {
+    const { roots, nested, user } = this.#options;
+    return findRepositories({ files: this.#files, user, roots: roots(), nested: nested?.() ?? [] });
   }
 
   #at(path: WorkspacePath): OpenRepository | undefined {
@@ -182,37 +189,6 @@ export class DiskGitStates implements GitStates {
     this.#open.set(path, opened);
     return opened;
   }
-}
-
-/** Returns the reason why the state of a repository is not recorded; `undefined` if it is. */
-function whyNot(repository: GitRepository, { folder }: TrackedRoot, files: GitFiles): string | undefined {
-  const { place, gitDir, commonDir, settings } = repository;
-  if (place.above !== "") return `it begins above the workspace, at ${gitDir}`;
-  const outside = [gitDir, commonDir].find((one) => !one.startsWith(`${folder}/`));
-  if (outside !== undefined && !isPointedBack(repository, files)) {
-    return `its git folder lies outside of the workspace, at ${outside}, and does not name this folder`;
-  }
-  if (settings.refStorage !== "files") return `it stores its refs in another way than files: ${settings.refStorage}`;
-  const head = files.text(`${gitDir}/HEAD`, MOST_HEAD_BYTES);
-  const isStub = head !== undefined && "text" in head && head.text.trim() === "ref: refs/heads/.invalid";
-  const isReftable = isStub || [gitDir, commonDir].some((one) => files.stat(`${one}/reftable`) !== undefined);
-  return isReftable ? "it stores its refs in another way than files: reftable" : undefined;
-}
-
-const MOST_HEAD_BYTES = 4 * 1024;
-
-/**
- * True if a git folder names the working tree as its own: as that of a linked working tree or of a submodule. An agent
- * can write the `.git` file in the workspace, and could lead it to any repository of the user. What it cannot write is
- * the way back in that repository.
- */
-function isPointedBack({ top, gitDir, commonDir, settings }: GitRepository, files: GitFiles): boolean {
-  if (files.stat(`${top}/.git`)?.kind !== "file") return false;
-  if (gitDir === commonDir) return settings.workTree !== undefined;
-  if (gitDir.slice(0, gitDir.lastIndexOf("/")) !== `${commonDir}/worktrees`) return false;
-  const found = files.text(`${gitDir}/gitdir`, MOST_HEAD_BYTES);
-  const back = found !== undefined && "text" in found ? found.text.replace(/[\r\n]+$/, "") : "";
-  return back !== "" && files.real(back.startsWith("/") ? back : `${gitDir}/${back}`) === `${top}/.git`;
 }
 
 /** Returns the hashes of the objects that a value names. */

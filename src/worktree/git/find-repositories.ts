@@ -1,0 +1,87 @@
+import { childOf, pathInRoot, ROOT, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import type { TrackedRoot } from "../worktree.ts";
+import type { GitFiles } from "./git-files.ts";
+import { GitFolders, NotedMap } from "./git-folders.ts";
+import { type FoundRepository, type GitRepository, RepositoryFinder } from "./git-repository.ts";
+import type { GitUser } from "./git-settings.ts";
+
+/** The most repositories within the tracked folders whose state is recorded. */
+const MOST_NESTED = 100;
+
+/** A repository, or the reason why its state is not recorded. */
+export interface RepositoryPlace {
+  /** The path of its `.git`. */
+  readonly path: WorkspacePath;
+  readonly found: GitRepository | string;
+}
+
+interface FindParts {
+  readonly files: GitFiles;
+  readonly user: GitUser;
+  readonly roots: readonly TrackedRoot[];
+  /** The folders of the workspace in which repositories may begin, apart from the tracked folders themselves. */
+  readonly nested: readonly WorkspacePath[];
+}
+
+/** Finds the repositories that begin in the tracked folders and in folders within them. */
+export function findRepositories({ files, user, roots, nested }: FindParts): readonly RepositoryPlace[] {
+  const all: RepositoryPlace[] = [];
+  const seen = new Set<string>();
+  let within = 0;
+  for (const root of roots) {
+    if (root.folder === "" || root.only !== undefined) continue;
+    const folders = new GitFolders(files, new NotedMap<true, string>());
+    const finder = new RepositoryFinder({ files, user, folders }, root.folder);
+    const take = (folder: WorkspacePath, found: FoundRepository): void => {
+      if (found === undefined) return;
+      const path = pathInRoot(root.id, childOf(folder, ".git"));
+      if ("problem" in found) {
+        all.push({ path, found: found.problem.detail });
+        return;
+      }
+      // A `.git` file may lead to the git folder of a repository that was found already.
+      if (seen.has(found.gitDir)) return;
+      seen.add(found.gitDir);
+      all.push({ path, found: whyNot(found, root, files) ?? found });
+    };
+    take(ROOT, finder.atRoot());
+    const inner = nested.map((path) => splitRoot(path)).filter(({ root: id, path }) => id === root.id && path !== ROOT);
+    within += inner.length;
+    for (const { path } of inner.slice(0, MOST_NESTED)) take(path, finder.beneath(path));
+  }
+  if (within > MOST_NESTED) all.push({ path: TOO_MANY, found: `there are more than ${MOST_NESTED} within the folder` });
+  return all;
+}
+
+const TOO_MANY = "" as WorkspacePath;
+
+/** Returns the reason why the state of a repository is not recorded; `undefined` if it is. */
+function whyNot(repository: GitRepository, { folder }: TrackedRoot, files: GitFiles): string | undefined {
+  const { place, gitDir, commonDir, settings } = repository;
+  if (place.above !== "") return `it begins above the workspace, at ${gitDir}`;
+  const outside = [gitDir, commonDir].find((one) => !one.startsWith(`${folder}/`));
+  if (outside !== undefined && !isPointedBack(repository, files)) {
+    return `its git folder lies outside of the workspace, at ${outside}, and does not name this folder`;
+  }
+  if (settings.refStorage !== "files") return `it stores its refs in another way than files: ${settings.refStorage}`;
+  const head = files.text(`${gitDir}/HEAD`, MOST_HEAD_BYTES);
+  const isStub = head !== undefined && "text" in head && head.text.trim() === "ref: refs/heads/.invalid";
+  const isReftable = isStub || [gitDir, commonDir].some((one) => files.stat(`${one}/reftable`) !== undefined);
+  return isReftable ? "it stores its refs in another way than files: reftable" : undefined;
+}
+
+const MOST_HEAD_BYTES = 4 * 1024;
+
+/**
+ * True if a git folder names the working tree as its own: as that of a linked working tree or of a submodule. An agent
+ * can write the `.git` file in the workspace, and could lead it to any repository of the user. What it cannot write is
+ * the way back in that repository.
+ */
+function isPointedBack({ top, gitDir, commonDir, settings }: GitRepository, files: GitFiles): boolean {
+  if (files.stat(`${top}/.git`)?.kind !== "file") return false;
+  if (gitDir === commonDir) return settings.workTree !== undefined;
+  if (gitDir.slice(0, gitDir.lastIndexOf("/")) !== `${commonDir}/worktrees`) return false;
+  const found = files.text(`${gitDir}/gitdir`, MOST_HEAD_BYTES);
+  const back = found !== undefined && "text" in found ? found.text.replace(/[\r\n]+$/, "") : "";
+  return back !== "" && files.real(back.startsWith("/") ? back : `${gitDir}/${back}`) === `${top}/.git`;
+}

@@ -1,0 +1,89 @@
+import { GIT_FILE, type GitChange, type GitState } from "../../core/records/git-record.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { type Hash, sha256 } from "../../core/values/hash.ts";
+import { displayPath, parentOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import type { ConfinedFs } from "../files/confined-fs.ts";
+import type { ApplyGit } from "../git-states.ts";
+
+/**
+ * The `.git` file of a submodule or of a linked working tree, which leads to the git folder. It is no file of the
+ * workspace. If it is removed, git no longer finds the repository, although nothing of the repository is lost.
+ */
+
+/** A `.git` file has one line. */
+const MOST_BYTES = 4 * 1024;
+const MODE = 0o644;
+
+/** Returns the bytes of the file at `path`; `undefined` if there is no such regular file. Follows no link. */
+export function readGitFile(fs: ConfinedFs, path: WorkspacePath): Buffer | undefined {
+  const { path: inner } = splitRoot(path);
+  try {
+    const stat = fs.lstat(inner);
+    if (stat?.kind !== "file" || stat.size > MOST_BYTES) return undefined;
+    using file = fs.openRead(inner);
+    const bytes = Buffer.alloc(MOST_BYTES);
+    return bytes.subarray(0, fs.read(file, bytes, 0));
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
+    throw error;
+  } finally {
+    fs.release();
+  }
+}
+
+/** True if a change or a question is about the `.git` file alone, for which no repository is needed. */
+export function isOfGitFile(names: readonly string[]): boolean {
+  return names.length === 1 && names[0] === GIT_FILE;
+}
+
+/** Returns the present value of the file. A folder in its place, which is a repository of its own, has another value. */
+export function gitFileValue(fs: ConfinedFs, path: WorkspacePath): ReadonlyMap<string, string> {
+  const bytes = readGitFile(fs, path);
+  if (bytes !== undefined) return new Map([[GIT_FILE, sha256(bytes)]]);
+  const isFree = fs.lstat(splitRoot(path).path) === undefined;
+  fs.release();
+  return isFree ? new Map() : new Map([[GIT_FILE, "something else"]]);
+}
+
+/** Writes or removes the file, if it is still as before. Returns the reason if it was not done. */
+export async function putGitFile(
+  fs: ConfinedFs,
+  { path, items }: GitChange,
+  { contentOf }: ApplyGit,
+): Promise<string | undefined> {
+  const { path: inner } = splitRoot(path);
+  const { before, after } = items[0] ?? {};
+  const now = gitFileValue(fs, path).get(GIT_FILE);
+  if (now === after) return undefined;
+  if (now !== before) return "the file .git was changed since";
+  const content = after === undefined ? undefined : await contentOf(after as Hash);
+  if (after !== undefined && content === undefined) return "the content of the file .git was freed";
+  try {
+    if (content === undefined) fs.unlink(inner);
+    else {
+      using file = fs.create(inner, MODE);
+      fs.write(file, content);
+      fs.sync(file);
+    }
+    fs.syncFolder(parentOf(inner));
+    return undefined;
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    return `the file .git cannot be written (${errno})`;
+  } finally {
+    fs.release();
+  }
+}
+
+/** Returns a name of the repository whose `.git` is at `path`, for people. */
+export function nameOfRepository(path: WorkspacePath): string {
+  const { path: inner } = splitRoot(path);
+  if (inner === "") return "some git repositories";
+  return inner === ".git" ? "the git repository" : `the git repository in ${displayPath(parentOf(inner))}`;
+}
+
+/** Returns a state with one more value. */
+export function withValue(state: GitState, name: string, value: string): GitState {
+  return { ...state, values: new Map([...state.values, [name, value]]) };
+}

@@ -1,0 +1,118 @@
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { RunShape } from "../../src/api/shapes.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { GitProject, hasGit } from "../helpers/git-project.ts";
+import { faultsOfGit, seenGit } from "../helpers/git-state.ts";
+
+/** Makes two commits and a staged edit in the repository in `cwd`. */
+function fill(project: GitProject, cwd: string): void {
+  for (const text of ["1\n", "2\n"]) {
+    project.write(join(cwd, "a"), text);
+    project.git(["add", "a"], cwd);
+    project.git(["commit", "-qm", text.trim()], cwd);
+  }
+  project.write(join(cwd, "a"), "2\nstaged\n");
+  project.git(["add", "a"], cwd);
+}
+
+/** A repository with another one in the folder `inner`: of its own, a submodule, or a linked working tree. */
+function project(kind: string): { readonly project: GitProject; readonly inner: string } {
+  const made = new GitProject(["-b", "main"]);
+  const inner = join(made.top, "in/ner");
+  fill(made, made.top);
+  if (kind === "a repository of its own") {
+    made.git(["init", "-q", "-b", "main", inner]);
+    fill(made, inner);
+  } else if (kind === "a submodule") {
+    const other = join(made.base, "other");
+    made.git(["init", "-q", "-b", "main", other]);
+    fill(made, other);
+    made.git(["-c", "protocol.file.allow=always", "submodule", "add", "-q", other, "in/ner"]);
+    made.git(["commit", "-qm", "a submodule"]);
+    made.write("a", "staged again\n");
+    made.git(["add", "a"]);
+    made.write(join(inner, "a"), "2\nstaged\n");
+    made.git(["add", "a"], inner);
+  } else {
+    made.git(["worktree", "add", "-q", "-b", "side", inner]);
+    fill(made, inner);
+  }
+  return { project: made, inner };
+}
+
+function run(made: GitProject, workspace: WorkspaceApi, script: string): Promise<RunShape> {
+  return workspace.run({ command: ["sh", "-c", script], cwd: made.top, env: made.env });
+}
+
+const KINDS = ["a repository of its own", "a submodule", "a linked working tree"];
+
+describe.skipIf(!hasGit)("the state of git of repositories within the folder", () => {
+  it.each(KINDS)("an undo brings %s and the one around it back; redo mirrors it", async (kind) => {
+    const { project: made, inner } = project(kind);
+    await using _made = made;
+    const workspace = await made.init();
+    const seen = (): readonly unknown[] => [seenGit(made), seenGit(made, inner)];
+    const before = seen();
+    const ran = await run(
+      made,
+      workspace,
+      "git -C in/ner reset -q --hard HEAD~1; git stash -q; git -C in/ner branch new",
+    );
+    const after = seen();
+    expect(ran.git?.map(({ path }) => path).toSorted()).toEqual([".git", "in/ner/.git"]);
+    expect(ran.session.notes).toEqual([]);
+    expect((await workspace.undo()).skipped).toEqual([]);
+    expect(seen()).toEqual(before);
+    expect([faultsOfGit(made), faultsOfGit(made, inner)]).toEqual(["", ""]);
+    expect((await workspace.redo()).skipped).toEqual([]);
+    expect(seen()).toEqual(after);
+  });
+
+  it.each(KINDS.slice(1))("an undo puts the `.git` file of %s back", async (kind) => {
+    const { project: made, inner } = project(kind);
+    await using _made = made;
+    const workspace = await made.init();
+    const before = [seenGit(made), seenGit(made, inner), readFileSync(join(inner, ".git"), "utf8")];
+    const ran = await run(made, workspace, "rm -rf in");
+    expect(ran.session.notes).toEqual([expect.stringContaining("in/ner/.git was removed. An undo puts it back")]);
+    expect((await workspace.undo()).skipped).toEqual([]);
+    expect([seenGit(made), seenGit(made, inner), readFileSync(join(inner, ".git"), "utf8")]).toEqual(before);
+    await workspace.redo();
+    expect(existsSync(join(inner, ".git"))).toBe(false);
+  });
+
+  it("does not write the `.git` file if something is in its place", async () => {
+    const { project: made, inner } = project("a submodule");
+    await using _made = made;
+    const workspace = await made.init();
+    await run(made, workspace, "rm in/ner/.git");
+    made.git(["init", "-q", inner]);
+    const { skipped } = await workspace.undo();
+    expect(skipped).toMatchObject([{ path: "in/ner/.git", reason: "changed" }]);
+    rmSync(join(inner, ".git"), { recursive: true });
+    await workspace.undo();
+    expect(readFileSync(join(inner, ".git"), "utf8")).toMatch(/^gitdir: /);
+  });
+
+  it("names a repository that a run has made, or has removed", async () => {
+    const { project: made } = project("a repository of its own");
+    await using _made = made;
+    const workspace = await made.init();
+    const removed = await run(made, workspace, "rm -rf in");
+    expect(removed.session.omitted_changes).toMatchObject([{ path: "in/ner/.git", change_type: "deleted" }]);
+    await workspace.undo();
+    const ran = await run(made, workspace, "git init -q fresh");
+    expect(ran.session.notes).toEqual(["a git repository was made at fresh/.git, and an undo leaves it there"]);
+  });
+
+  it("does not take a `.git` file that leads to the repository around it for another repository", async () => {
+    const { project: made } = project("a repository of its own");
+    await using _made = made;
+    made.write("lure/.git", `gitdir: ${join(made.top, ".git")}\n`);
+    const workspace = await made.init();
+    const ran = await run(made, workspace, "git branch new");
+    expect(ran.git?.map(({ path }) => path)).toEqual([".git"]);
+  });
+});
