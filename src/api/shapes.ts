@@ -60,6 +60,20 @@ export interface GitHeadShape {
   commit?: string;
 }
 
+/** A git repository in a workspace. */
+export interface GitRepositoryShape {
+  /** The path of the repository's `.git`. Empty: repositories within the folder that were not looked at. */
+  path: string;
+  path_b64?: string;
+  /** Absent if it cannot be read. */
+  head?: GitHeadShape;
+  /**
+   * The reason why the state of the repository (HEAD, refs, index, stashes) is not recorded beside the files, so that no
+   * undo restores it. Absent if it is recorded.
+   */
+  not_recorded?: string;
+}
+
 /** A change of the state of a git repository. */
 export interface GitChangeShape {
   /** The path of the repository's `.git`. */
@@ -317,6 +331,8 @@ export interface StatusShape {
   latest_snapshot: number | null;
   entries: number;
   bytes: number;
+  /** The git repositories in the folder. Absent if there are none. */
+  git?: GitRepositoryShape[];
   /** The recorded files that are secrets by their names. */
   protected: ProtectedShape;
   read_only: boolean;

@@ -1,4 +1,4 @@
-import type { GitChange, GitItem, GitState } from "../core/records/git-record.ts";
+import type { GitChange, GitHead, GitItem, GitState } from "../core/records/git-record.ts";
 import type { Hash } from "../core/values/hash.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 
@@ -7,12 +7,15 @@ import type { WorkspacePath } from "../core/values/path.ts";
  * and no files of the working tree. Backends: `DiskGitStates`, `NoGitStates`.
  *
  * Contract
- * - Only repositories whose git folder lies in a tracked folder are read and written. No link is followed.
+ * - Only repositories whose git folder lies in a tracked folder, or names a tracked folder as its working tree, are read
+ *   and written. No link is followed.
  * - `read` runs no program. The other methods run git, so that no setting of the repository makes git start another
  *   program or ask a server.
  * - A repository that cannot be read is named in `notes`, and prevents nothing.
  */
 export interface GitStates {
+  /** Returns every repository with its HEAD, or with the reason why its state is not recorded. */
+  look(): readonly GitPlace[];
   /** Reads the state of every repository. Each content that a state names is passed to `keep`, which returns its hash. */
   read(keep: KeepContent): Promise<GitReading>;
   /**
@@ -44,6 +47,15 @@ export interface GitStates {
 
 export type KeepContent = (content: Buffer) => Promise<Hash>;
 export type ContentOf = (hash: Hash) => Promise<Buffer | undefined>;
+
+/** A repository, without the rest of its state. */
+export interface GitPlace {
+  /** The path of its `.git`; the empty path stands for repositories that were not looked at. */
+  readonly path: WorkspacePath;
+  readonly head?: GitHead;
+  /** The reason why its state is not recorded, for people; absent if it is recorded. */
+  readonly problem?: string;
+}
 
 export interface GitReading {
   readonly states: readonly GitState[];

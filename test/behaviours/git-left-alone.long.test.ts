@@ -180,6 +180,8 @@ describe.skipIf(!hasGit)("git's state is not recorded, and a note says so", () =
     const ran = await workspace.run({ command: ["sh", "-c", "echo 3 > .git/refs/heads/x"], cwd: project.top });
     expect(ran.git).toBeUndefined();
     expect(ran.session.notes).toContainEqual(expect.stringContaining("reftable"));
+    const { git } = await workspace.status();
+    expect(git).toMatchObject([{ path: ".git", not_recorded: expect.stringContaining("reftable") }]);
   });
 
   it("with more than 5,000 loose refs", async () => {

@@ -107,6 +107,24 @@ describe.skipIf(!hasGit)("the state of git of repositories within the folder", (
     expect(ran.session.notes).toEqual(["a git repository was made at fresh/.git, and an undo leaves it there"]);
   });
 
+  it("status names each repository with its branch, or why its state is not recorded", async () => {
+    const { project: made, inner } = project("a repository of its own");
+    await using _made = made;
+    const workspace = await made.init();
+    const [top, within] = [made.top, inner].map((cwd) => made.git(["rev-parse", "HEAD"], cwd).toString().trim());
+    const main = { path: ".git", head: { branch: "main", commit: top } };
+    expect((await workspace.status()).git).toEqual([
+      main,
+      { path: "in/ner/.git", head: { ...main.head, commit: within } },
+    ]);
+    made.git(["checkout", "-q", "--detach"], inner);
+    made.write("in/ner/.git/config", "[extensions]\n\trefStorage = reftable\n");
+    const reason = "it stores its refs in another way than files: reftable";
+    expect((await workspace.status()).git).toEqual([main, { path: "in/ner/.git", not_recorded: reason }]);
+    await workspace.configure({ keepAside: false });
+    expect((await workspace.status()).git?.[0]).toMatchObject({ not_recorded: expect.stringContaining("keepAside") });
+  });
+
   it("does not take a `.git` file that leads to the repository around it for another repository", async () => {
     const { project: made } = project("a repository of its own");
     await using _made = made;

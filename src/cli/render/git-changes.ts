@@ -1,4 +1,4 @@
-import type { GitChangeShape, GitHeadShape } from "../../api/shapes.ts";
+import type { GitChangeShape, GitHeadShape, GitRepositoryShape } from "../../api/shapes.ts";
 import { printable } from "../../process/printable.ts";
 import { counted } from "./words.ts";
 
@@ -16,6 +16,24 @@ export function gitLines(changes: readonly GitChangeShape[] | undefined, { back 
     return `git${where}: ${parts.filter((one) => one !== "").join(", ")}`;
   });
 }
+
+const MOST_REPOSITORIES = 5;
+
+/** Returns a line for each repository of a workspace: the branch and commit, or why its state is not recorded. */
+export function gitPlaceLines(all: readonly GitRepositoryShape[] = []): string[] {
+  const lines = all.slice(0, MOST_REPOSITORIES).map(({ path, head, not_recorded: reason }) => {
+    if (path === "") return `others: their state is not recorded: ${printable(reason ?? "")}`;
+    const parent = path.replace(/\/?\.git$/, "");
+    const where = parent === "" ? "" : `${printable(parent)}: `;
+    const at = head === undefined ? "" : `${branchText(head)} at ${commitText(head)}`;
+    if (reason === undefined) return `${where}${at}; undo of a run or of an agent's command brings it back`;
+    return `${where}${at === "" ? "" : `${at}; `}its state is not recorded: ${printable(reason)}`;
+  });
+  const more = all.length - lines.length;
+  return more > 0 ? [...lines, `and ${counted(more, "more repository", "more repositories")}`] : lines;
+}
+
+const branchText = ({ branch }: GitHeadShape): string => (branch === undefined ? "detached HEAD" : printable(branch));
 
 function headText({ head_before: before, head_after: after }: GitChangeShape, back: boolean): string {
   const [was, is] = [commitText(before), commitText(after)];

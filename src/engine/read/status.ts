@@ -1,4 +1,4 @@
-import type { SigningShape, StatusShape } from "../../api/shapes.ts";
+import type { GitRepositoryShape, SigningShape, StatusShape } from "../../api/shapes.ts";
 import type { ProgressOptions } from "../../api/workspace-api.ts";
 import type { Change, Entry } from "../../core/values/entry.ts";
 import { type ClockJump, notableJumps } from "../../core/values/clock-jumps.ts";
@@ -15,6 +15,7 @@ import { openConflicts } from "../facts/open-conflicts.ts";
 import { type Context, foldersOf } from "../log/context.ts";
 import { type Loser, lossNotes } from "../facts/omitted-changes.ts";
 import { offRecordNotes } from "../capture/off-record.ts";
+import { mayKeep } from "../capture/keep-aside.ts";
 import { openIntents } from "../capture/operate.ts";
 import { lossNote, lostInCrash } from "../capture/put-back.ts";
 import { signingShape } from "../log/signing.ts";
@@ -22,7 +23,7 @@ import { toldProtectedFiles } from "../state/protected.ts";
 import { archivedSince } from "../commit/commit.ts";
 import { provedRoot } from "../state/root-to-state.ts";
 import { listSessions, abandonedNote } from "../actions/session.ts";
-import { changeShape, coverageShape } from "../log/shape.ts";
+import { changeShape, coverageShape, exactPath, shownPath } from "../log/shape.ts";
 import { type FollowState, recordingOf } from "./recording.ts";
 import { latestSnapshot, type Snapshot } from "./snapshot.ts";
 import type { ScanReport, TrackedRoot } from "../../worktree/worktree.ts";
@@ -64,6 +65,7 @@ export async function statusOf(
     ...(changes === undefined
       ? { entries: 0, bytes: 0 }
       : await recordedSize(context, reading, { changes, seq: head.seq })),
+    ...optional({ git: await gitShapes(context) }),
     protected: await toldProtectedFiles(context, damage),
     read_only: damage !== undefined,
     signing,
@@ -77,6 +79,20 @@ export async function statusOf(
     ],
   };
 }
+
+/** Returns the git repositories in the folders; `undefined` if there are none. */
+async function gitShapes(context: Context): Promise<GitRepositoryShape[] | undefined> {
+  const all = context.git.look();
+  if (all.length === 0) return undefined;
+  const off = (await mayKeep(context)) ? undefined : KEEPS_NOTHING;
+  return all.map(({ path, head, problem }) => ({
+    path: shownPath(path),
+    ...exactPath(path),
+    ...optional({ head, not_recorded: problem?.toWellFormed() ?? off }),
+  }));
+}
+
+const KEEPS_NOTHING = "keepAside is off: `chronicle config keepAside true`";
 
 interface FolderWithTraits {
   readonly root: TrackedRoot;

@@ -13,7 +13,7 @@ import { splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
-import type { ApplyGit, ContentOf, GitReading, GitStates, KeepContent, KeptObjects } from "../git-states.ts";
+import type { ApplyGit, ContentOf, GitPlace, GitReading, GitStates, KeepContent, KeptObjects } from "../git-states.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { applyGitState } from "./apply-git-state.ts";
 import { GitFiles } from "./git-files.ts";
@@ -55,6 +55,18 @@ export class DiskGitStates implements GitStates {
   constructor(options: DiskGitOptions) {
     this.#options = options;
     this.#files = new GitFiles(options.disk, options.clock);
+  }
+
+  look(): readonly GitPlace[] {
+    return this.#find().map(({ path, found }) => {
+      if (typeof found === "string") return { path, problem: found };
+      try {
+        return { path, head: this.#opened(path, found).reader.head() };
+      } catch (error) {
+        if (error instanceof UnreadableGit) return { path, problem: error.message };
+        throw error;
+      }
+    });
   }
 
   async read(keep: KeepContent): Promise<GitReading> {

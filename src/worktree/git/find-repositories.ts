@@ -58,10 +58,10 @@ const TOO_MANY = "" as WorkspacePath;
 /** Returns the reason why the state of a repository is not recorded; `undefined` if it is. */
 function whyNot(repository: GitRepository, { folder }: TrackedRoot, files: GitFiles): string | undefined {
   const { place, gitDir, commonDir, settings } = repository;
-  if (place.above !== "") return `it begins above the workspace, at ${gitDir}`;
-  const outside = [gitDir, commonDir].find((one) => !one.startsWith(`${folder}/`));
-  if (outside !== undefined && !isPointedBack(repository, files)) {
-    return `its git folder lies outside of the workspace, at ${outside}, and does not name this folder`;
+  if (place.above !== "") return "it begins above the workspace";
+  const isOutside = [gitDir, commonDir].some((one) => !one.startsWith(`${folder}/`));
+  if (isOutside && !isPointedBack(repository, files)) {
+    return "its git folder lies outside of the workspace, and does not name this folder";
   }
   if (settings.refStorage !== "files") return `it stores its refs in another way than files: ${settings.refStorage}`;
   const head = files.text(`${gitDir}/HEAD`, MOST_HEAD_BYTES);

@@ -1,7 +1,11 @@
-import type { GitReading, GitStates, KeptObjects } from "../git-states.ts";
+import type { GitPlace, GitReading, GitStates, KeptObjects } from "../git-states.ts";
 
 /** The backend for a workspace without a folder, which has no repositories. */
 export class NoGitStates implements GitStates {
+  look(): readonly GitPlace[] {
+    return [];
+  }
+
   async read(): Promise<GitReading> {
     return { states: [], notes: [] };
   }

@@ -1,5 +1,6 @@
 import { parseGitIndex, UnusableIndex } from "../../core/filter/git-index.ts";
 import {
+  type GitHead,
   type GitState,
   indexValue,
   isGitName,
@@ -70,6 +71,26 @@ export class GitStateReader {
   constructor(folders: GitFolderPair, nowNs: () => bigint) {
     this.#folders = folders;
     this.#nowNs = nowNs;
+  }
+
+  /** Returns the branch and commit. Throws `UnreadableGit` if HEAD cannot be read. */
+  head(): GitHead {
+    const { own, common } = this.#folders;
+    try {
+      const head = this.#ref(own, "HEAD");
+      if (head === undefined) throw new UnreadableGit("its HEAD cannot be read");
+      if (!head.startsWith(REF)) return { commit: head };
+      const name = head.slice(REF.length);
+      const commit = this.#ref(folderOfRef(this.#folders, name), name) ?? this.#packedNow().get(name);
+      return { branch: name.replace(/^refs\/heads\//, ""), ...optional({ commit }) };
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      throw new UnreadableGit(`it cannot be read (${errno})`);
+    } finally {
+      own.release();
+      common.release();
+    }
   }
 
   /** Throws `UnreadableGit` if a part cannot be read, because half of a state would be of no use. */

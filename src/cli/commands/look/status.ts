@@ -8,6 +8,7 @@ import { placesOf } from "../../../process/places.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { changeLines, type ChangesStyle, countsOf, coverageLines } from "../../render/changes.ts";
 import { counted } from "../../render/words.ts";
+import { gitPlaceLines } from "../../render/git-changes.ts";
 import { printable } from "../../../process/printable.ts";
 import { secretsLine } from "../../render/secrets.ts";
 import { recordingLine } from "../../render/recording.ts";
@@ -58,6 +59,7 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
       ? labelled("changes", [nothingNew(status)])
       : labelled("changes", [`not recorded yet: ${countsOf(status.changes)}`, ...changeLines(status.changes, style)])),
     ...labelled("coverage", coverageLines(status.coverage, style)),
+    ...gitPlaceLines(status.git).flatMap((line, at) => labelled(at === 0 ? "git" : "", [line])),
     ...secretsLine(status.protected, style.shown).flatMap((line) => labelled("secrets", [line])),
     ...notes.flatMap((note) => labelled("note", [worded(printable(note))])),
   ];
