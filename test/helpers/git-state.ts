@@ -19,7 +19,8 @@ exit 0`;
 export function seenGit(project: GitProject, cwd = project.top): readonly string[] {
   const { stdout, stderr } = spawnSync("sh", ["-c", SCRIPT], {
     cwd,
-    env: project.env,
+    // `git status` must not write the index.
+    env: { ...project.env, GIT_OPTIONAL_LOCKS: "0" },
     encoding: "utf8",
   });
   return `${stdout}${stderr}`.split("\n");

@@ -45,21 +45,41 @@ export interface KeptAside extends Kept {
   readonly omitted: OmittedPaths;
 }
 
+/** What is kept aside before a run. */
+interface KeptForRun extends KeptAside {
+  /** The trees that are kept. */
+  readonly trees: readonly Omission[];
+  /** The trees that cannot be kept. */
+  readonly exposed: readonly Omission[];
+}
+
 /**
- * Keeps aside the small files that git ignores. Keeps nothing if the workspace keeps no files aside, or while work off
- * the record is running. The contents are durable when the promise resolves. The caller must hold a lease of the blob
- * store until the record that names the plan is durable.
+ * Keeps aside the small files that git ignores, and these trees whole. Keeps nothing if the workspace keeps no files
+ * aside, or while work off the record is running. The contents are durable when the promise resolves. The caller must
+ * hold a lease of the blob store until the record that names the plan is durable.
  */
-export async function keepAside(context: Context, omitted: OmittedPaths): Promise<KeptAside> {
-  const wanted = (await mayKeep(context)) ? wantedOf(omitted) : [];
-  if (wanted.length === 0) return { omitted, entries: new Map(), aside: undefined };
+export async function keepAside(
+  context: Context,
+  omitted: OmittedPaths,
+  trees: readonly Omission[] = [],
+): Promise<KeptForRun> {
+  const nothing = { omitted, entries: new Map<WorkspacePath, Entry>(), aside: undefined, trees: [], exposed: [] };
+  const wanted = (await mayKeep(context)) ? wantedOf(omitted) : undefined;
+  if (wanted === undefined || wanted.length + trees.length === 0) return nothing;
   return withBatch(context.blobs, async (batch) => {
     const entries = new Map<WorkspacePath, Entry>();
     for (const { path, stat } of wanted) {
       const entry = await keep(context, batch, { path, stat });
       if (entry !== undefined) entries.set(path, entry);
     }
-    return { omitted, entries, aside: await asideBefore(context, batch, entries) };
+    const exposed: Omission[] = [];
+    for (const { path: top } of trees) {
+      const kept = await keepTree(context, batch, { top });
+      if (!("entries" in kept)) exposed.push(kept);
+      else for (const [path, entry] of kept.entries) entries.set(path, entry);
+    }
+    const whole = trees.filter(({ path }) => entries.has(path));
+    return { omitted, entries, aside: await asideBefore(context, batch, entries), trees: whole, exposed };
   });
 }
 

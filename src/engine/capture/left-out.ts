@@ -49,6 +49,18 @@ export async function keepLeftOut(
   return { named: [...named, ...excluded], kept, exposed: [...exposed, ...swept.filter(isExposed)], aside };
 }
 
+/**
+ * Returns git's own state that a command is about to touch, as far as its line tells: a whole `.git`, or the paths in it
+ * that the line names. `there`: the omissions of a capture that has just been made.
+ */
+export function gitTouchedBy({ paths, swept = [] }: Touching, there: readonly Omission[]): readonly Omission[] {
+  return there.filter(isGitState).flatMap((one) => {
+    const isWhole = paths.some((path) => isWithin(one.path, path)) || swept.some((sweep) => isSwept(one.path, sweep));
+    if (isWhole) return [one];
+    return paths.filter((path) => isWithin(path, one.path)).map((path) => ({ ...one, path }));
+  });
+}
+
 function isTree(one: Omission): boolean {
   return isIgnoredByGit(one) || isGitState(one);
 }

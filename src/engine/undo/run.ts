@@ -3,17 +3,20 @@ import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Json } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import { coverageOf } from "../../core/records/coverage.ts";
+import { coverageOf, type Omission } from "../../core/records/coverage.ts";
 import { idOfText } from "../../core/records/records.ts";
 import { isRestored, type OmittedChange } from "../../core/records/omitted-change.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { quoteCommand } from "../../core/shell/quote-command.ts";
+import { targetsFor } from "../actions/outside.ts";
 import { endBefore } from "./before-change.ts";
 import { type Capture, capture } from "../capture/capture.ts";
 import { type Context, refuseHosted } from "../log/context.ts";
 import { unrecordedSince, statOmitted } from "../facts/omitted-changes.ts";
 import { type BeforeSession, hiddenBySession, isRuleFile } from "../capture/omitted-of-action.ts";
 import { GIT, type GitChange } from "../../core/records/git-record.ts";
+import { isGitState, outermost } from "../capture/git-state.ts";
+import { gitTouchedBy } from "../capture/left-out.ts";
 import { gitChangesOf, gitNotesOfUnseenEnd, keepGit, loggedGit } from "../capture/git-work.ts";
 import { changesAside, endOfAside, type KeptAside, stillKept, keepAside } from "../capture/keep-aside.ts";
 import { changesOfSession } from "../facts/changes-within.ts";
@@ -84,6 +87,20 @@ async function recordedBefore(context: Context): Promise<RunShape | undefined> {
   return recordedRun(context, session, { exitCode, signal, code: exitCode ?? 1 });
 }
 
+/** Returns git's own state that the command is about to remove or write, as far as its arguments tell. */
+function gitRemovedBy(context: Context, { command, cwd }: RunOptions, { omitted }: BeforeSession): Omission[] {
+  const there = [...omitted.values()].map(({ omission }) => omission).filter(isGitState);
+  if (there.length === 0) return [];
+  const named = targetsFor(context, "run_command", { command: quoteCommand(command), ...optional({ cwd }) });
+  if (named.kind === "none") return [];
+  const touched = new Map(gitTouchedBy(named, there).map((one) => [one.path, one]));
+  return outermost(touched.keys()).flatMap((path) => touched.get(path) ?? []);
+}
+
+function exposedNote({ path, detail, reason }: Omission): string {
+  return `${shownPath(path)} cannot be kept aside (${detail ?? reason}), so an undo does not bring it back`;
+}
+
 interface AskedRun extends RunOptions {
   /** The ids of the actions and of other work within which the caller starts the run. */
   readonly around: readonly string[];
@@ -113,10 +130,14 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   const id = idOfRequest(context) ?? context.newId();
   // Until the session's record names the kept-aside contents, the lease protects them from the collector.
   using _lease = await context.blobs.lease();
-  const { entries, aside } = await keepAside(context, before.omitted);
+  const { entries, aside, trees, exposed } = await keepAside(
+    context,
+    before.omitted,
+    gitRemovedBy(context, options, before),
+  );
   const { git, notes: ofGit } = await keepGit(context);
-  const notes = [...(options.notes ?? []), ...ofGit];
-  const kept = { ...before, entries };
+  const notes = [...(options.notes ?? []), ...ofGit, ...exposed.map(exposedNote)];
+  const kept = { ...before, entries, trees };
   if (options.rollbackOnFailure !== true)
     return {
       kept,
@@ -345,7 +366,7 @@ export async function watch(context: Context, options: WatchOptions): Promise<Re
     ...(options.onCapture ? { onCapture: options.onCapture } : {}),
     ...(options.onSettings ? { onSettings: options.onSettings } : {}),
   });
-  const ending = { recorder, kept: { ...before, entries: new Map() } };
+  const ending = { recorder, kept: { ...before, entries: new Map(), trees: [] } };
   try {
     await recorder.start();
   } catch (error) {
@@ -383,7 +404,11 @@ interface Finished {
 }
 
 /** The paths that no capture takes, as they were before a session, and the contents kept aside for the session. */
-type Kept = BeforeSession & Pick<KeptAside, "entries">;
+type Kept = BeforeSession &
+  Pick<KeptAside, "entries"> & {
+    /** The repositories' own state that is kept aside whole. */
+    readonly trees: readonly Omission[];
+  };
 
 interface Ending {
   readonly recorder: Recorder;
@@ -407,7 +432,15 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
   using _lease = await context.blobs.lease();
   const { aside: before, ...begun } = session;
   const entries = await stillKept(context, kept.entries, before);
-  const { changes: omittedChanges, aside } = await changesAside(context, { ...kept, id, entries }, hidden);
+  // Trees are compared path by path.
+  const isInTree = (path: WorkspacePath): boolean => kept.trees.some((one) => isWithin(path, one.path));
+  const omitted = new Map([...kept.omitted].filter(([path]) => !isInTree(path)));
+  const { changes: omittedChanges, aside } = await changesAside(
+    context,
+    { omitted, id, entries },
+    hidden.filter(({ path }) => !isInTree(path)),
+    kept.trees,
+  );
   const git = await gitChangesOf(context, session);
   const ended = await endSession(
     context,
