@@ -1,7 +1,7 @@
 /**
  * Two real agents and a person work in one repository at the same time. Somebody who was not there asks what happened,
  * and takes parts of it back: each question is answered by one command. `STORY_ROUNDS`: how often the work of the first
- * part is repeated (default: 1; 40 rounds take ten minutes).
+ * part is repeated (default: 1; 75 rounds take ten minutes).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
