@@ -697,10 +697,30 @@ export interface DuShape {
   total_bytes: number;
   store: string;
   /**
+   * What is kept beside the histories, and is a part of `blobs`. Only `StoreApi.du` returns it, and not with
+   * `kept: false`.
+   */
+  kept_beside?: KeptBesideShape;
+  /**
    * The contents, grouped by session, path or age as requested. Each content is only in the group in which it was first
    * recorded.
    */
   groups?: DuGroupShape[];
+}
+
+/**
+ * The sizes of what is kept beside the histories of a store. It is kept for some days, so that an undo can bring it
+ * back. A content that a history needs anyway is not counted.
+ */
+export interface KeptBesideShape {
+  /** What persons asked agents. */
+  prompts: { count: number; stored_bytes: number };
+  /** States and objects of git repositories. */
+  git: { count: number; stored_bytes: number };
+  /** Contents of files that the rules leave out, kept before a run or an action, with the lists of these files. */
+  aside: { count: number; stored_bytes: number };
+  /** The number of workspaces whose history cannot be read, so that they are not counted; absent if there are none. */
+  unread?: number;
 }
 
 /** A group of contents that were first recorded by one session, at one path or in one period. */

@@ -152,8 +152,11 @@ export interface StoreApi {
   forget(id: string, options?: ForgetOptions): Promise<WorkspaceShape>;
   /** Frees contents that no workspace of the store needs, and forgotten histories whose 24 hours are over. */
   gc(): Promise<GcShape>;
-  /** Returns the disk usage of the store. */
-  du(): Promise<DuShape>;
+  /**
+   * Returns the disk usage of the store. `kept`: false to leave out `kept_beside`, for which all logs must be read.
+   * Default: true.
+   */
+  du(options?: { readonly kept?: boolean }): Promise<DuShape>;
   /** Checks the machine, the store and the key, and returns each check with its result. */
   doctor(): Promise<DoctorShape>;
   close(): Promise<void>;

@@ -40,6 +40,7 @@ import { openParts, notePartsOf } from "./open-parts.ts";
 import type { RootsCache, ListedWorkspace } from "../store/roots-cache.ts";
 import { refuseUnsafe, resolved, rootsFrom } from "../store/roots.ts";
 import { refuseOthersStore } from "../store/store-owner.ts";
+import { keptBeside } from "./kept-beside.ts";
 import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "../store/workspace-file.ts";
 import { workspaceShape } from "./workspace-shape.ts";
@@ -237,8 +238,11 @@ class FileStore implements StoreApi {
     });
   }
 
-  du(): Promise<DuShape> {
-    return withCode(() => storeUsage(this.#parts));
+  du({ kept = true }: { readonly kept?: boolean } = {}): Promise<DuShape> {
+    return withCode(async () => {
+      const usage = await storeUsage(this.#parts);
+      return kept ? { ...usage, kept_beside: await keptBeside(this.#parts) } : usage;
+    });
   }
 
   doctor(): Promise<DoctorShape> {

@@ -244,7 +244,8 @@ function marker(parts: StoreParts): Marker {
   return { alive, damaged, erasures, mark };
 }
 
-async function givenUpForGood(log: EventLog, workspaceId: string, now: number): Promise<Required<GivenUp>> {
+/** Returns what a history has given up for good at time `now`. */
+export async function givenUpForGood(log: EventLog, workspaceId: string, now: number): Promise<Required<GivenUp>> {
   const { prunings, erasures } = await givenUpInLog(log, workspaceId, { due: now });
   return { pruning: prunedForGood(prunings, now), erasures };
 }
@@ -330,7 +331,7 @@ async function neededIn(parts: StoreParts, history: MarkedHistory, { hashes, due
 }
 
 /** Returns parts of the same store in which the forgotten histories take the place of the workspaces. */
-function ofForgotten(parts: StoreParts): StoreParts {
+export function ofForgotten(parts: StoreParts): StoreParts {
   const { layout } = parts;
   const { forgotten } = layout;
   return {

@@ -307,7 +307,7 @@ export class StoreServer {
       replicas: async () => (await this.#replicas?.load()) ?? { replicas: 0, lag: 0 },
       recorded: () => recorded,
       errors: () => this.#diagnostics.count,
-      storedBytes: async () => (await store.du()).total_bytes,
+      storedBytes: async () => (await store.du({ kept: false })).total_bytes,
     });
   });
 

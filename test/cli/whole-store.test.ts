@@ -1,6 +1,6 @@
 /** Commands that act on the whole store work in any folder. */
 import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, readdirSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { DuShape, GcShape, WorkspaceShape } from "../../src/api/shapes.ts";
@@ -42,8 +42,19 @@ it("du counts every workspace, in whatever folder it is called, and its parts ad
     "indexes",
     "other",
     "total",
+    "of",
     "",
   ]);
+});
+
+it("du counts a history that cannot be read, and does not fail", async () => {
+  using box = new Sandbox();
+  await box.must(["init"]);
+  const [folder = ""] = readdirSync(join(box.store, "workspaces"));
+  writeFileSync(join(box.store, "workspaces", folder, "events.wal"), "{}\n");
+  const { value } = await box.json(["du"]);
+  expect((value as DuShape).kept_beside).toMatchObject({ unread: 1 });
+  expect((await box.must(["du"])).stdout).toContain("without 1 history that cannot be read");
 });
 
 it("gc frees the contents of a forgotten workspace, also in a folder without a workspace", async () => {

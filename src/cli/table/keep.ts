@@ -32,6 +32,9 @@ export const DU: CommandSpec = {
   name: "du",
   group: KEEP_GROUP,
   summary: "show how much space the whole store takes on disk",
+  details:
+    "Also shows what prompts, git objects, and files that were set aside take. These contents are kept beside the " +
+    "history for some days, so that an undo can bring them back.",
   args: [],
   options: [
     {

@@ -121,7 +121,11 @@ export interface PrivateContents {
 interface PrivateContent extends Pick<NeededContent, "hash" | "where" | "seq"> {
   readonly path?: WorkspacePath;
   readonly mayBeGone: boolean;
+  readonly kind: PrivateKind;
 }
+
+/** A prompt, a state or objects of git, or what was kept aside: contents, their plans, and lists of omitted paths. */
+export type PrivateKind = "prompt" | "git" | "aside";
 
 /**
  * Yields the private contents kept at time `now`, as `privateContents` does, except those that are gone and may be
@@ -148,13 +152,13 @@ export async function* privateContents(
   for (const { aside, git, prompt, lists, listsUntil, isAsideFreed, where, seq } of privates) {
     const place = { where, seq, mayBeGone: isAsideFreed };
     if (listsUntil === undefined || listsUntil > now)
-      for (const hash of lists) yield { ...place, hash, mayBeGone: false };
+      for (const hash of lists) yield { ...place, hash, mayBeGone: false, kind: "aside" };
     if (prompt !== undefined && Date.parse(prompt.until) > now)
-      yield { ...place, hash: prompt.content, mayBeGone: true };
+      yield { ...place, hash: prompt.content, mayBeGone: true, kind: "prompt" };
     if (git !== undefined && isKeptAt(git, now)) {
       const bytes = await blobs.get(git.plan);
       const named = bytes === undefined ? [] : blobsOfGit(bytes);
-      for (const hash of [git.plan, ...named]) if (!erasures.license(hash, seq)) yield { ...place, hash };
+      for (const hash of [git.plan, ...named]) if (!erasures.license(hash, seq)) yield { ...place, hash, kind: "git" };
     }
     if (aside !== undefined && isKeptAt(aside, now)) yield* keptAside(blobs, aside, { erasures, place });
   }
@@ -169,12 +173,12 @@ async function* keptAside(
     place,
   }: Pick<HistoryNeeds, "erasures"> & { readonly place: Pick<PrivateContent, "where" | "seq" | "mayBeGone"> },
 ): AsyncGenerator<PrivateContent> {
-  yield { ...place, hash: plan };
+  yield { ...place, hash: plan, kind: "aside" };
   const bytes = await blobs.get(plan);
   const left = bytes === undefined ? [] : erasures.leftAside(plan, decodePlan(bytes));
   for (const { path, before, after } of left) {
     for (const hash of [before?.hash, after?.hash])
-      if (hash !== undefined && !erasures.license(hash, place.seq)) yield { ...place, hash, path };
+      if (hash !== undefined && !erasures.license(hash, place.seq)) yield { ...place, hash, path, kind: "aside" };
   }
 }
 

@@ -6,7 +6,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { EventLog, LogPosition } from "../../storage/event-log.ts";
-import { type GivenUp, HistoryNeeds, privateContents } from "../log/history-needs.ts";
+import { type GivenUp, HistoryNeeds, type PrivateKind, privateContents } from "../log/history-needs.ts";
 import { baseOf } from "../log/project.ts";
 import { refuseOtherHistory } from "../log/history-start.ts";
 
@@ -30,6 +30,8 @@ export interface AliveOptions extends GivenUp {
   readonly anchors: readonly Head[];
   /** Milliseconds since the epoch. Contents that were kept aside until an earlier time are not needed. */
   readonly now: number;
+  /** Called for each private content, which is then not yielded. Default: private contents are yielded as well. */
+  readonly onPrivate?: (hash: Hash, kind: PrivateKind) => void;
 }
 
 /**
@@ -65,7 +67,10 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
   for (const seq of wanted.keys()) if (seq > last) throw rolledBack(last, seq);
   needs.finish();
   yield* found;
-  for await (const { hash } of privateContents(blobs, needs, options.now)) yield hash;
+  for await (const { hash, kind } of privateContents(blobs, needs, options.now)) {
+    if (options.onPrivate === undefined) yield hash;
+    else options.onPrivate(hash, kind);
+  }
 }
 
 function nextEvent(bytes: Uint8Array, prev: Head | undefined): LogEvent {

@@ -96,8 +96,8 @@ export class CallerStore implements StoreApi {
     return this.#parts.store.gc();
   }
 
-  du(): Promise<DuShape> {
-    return this.#parts.store.du();
+  du(options?: { readonly kept?: boolean }): Promise<DuShape> {
+    return this.#parts.store.du(options);
   }
 
   doctor(): Promise<DoctorShape> {

@@ -1,5 +1,5 @@
 import { EXIT } from "../../../api/problems.ts";
-import type { DuGroupShape, DuShape } from "../../../api/shapes.ts";
+import type { DuGroupShape, DuShape, KeptBesideShape } from "../../../api/shapes.ts";
 import { formatBytes } from "../../../core/values/duration.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
@@ -33,6 +33,12 @@ function printGroups(context: CommandContext, groups: readonly DuGroupShape[]): 
   if (groups.length > MOST_GROUPS) context.print(`… and ${groups.length - MOST_GROUPS} smaller: --json shows all`);
 }
 
+function keptText({ prompts, git, aside, unread = 0 }: KeptBesideShape): string {
+  const sizes = [`prompts ${formatBytes(prompts.stored_bytes)}`, `git objects ${formatBytes(git.stored_bytes)}`];
+  const left = unread === 0 ? "" : `; without ${counted(unread, "history", "histories")} that cannot be read`;
+  return `of the contents, kept beside the history: ${sizes.join(", ")}, set aside ${formatBytes(aside.stored_bytes)}${left}`;
+}
+
 export async function du(context: CommandContext): Promise<number> {
   const result = await usage(context);
   if (context.json) {
@@ -52,6 +58,7 @@ export async function du(context: CommandContext): Promise<number> {
     ["total", formatBytes(result.total_bytes), printable(result.store)],
   ];
   for (const line of columns(rows, "<>")) context.print(line);
+  if (result.kept_beside !== undefined) context.print(keptText(result.kept_beside));
   if (result.groups !== undefined) printGroups(context, result.groups);
   return EXIT.done;
 }

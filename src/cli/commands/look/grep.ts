@@ -131,8 +131,9 @@ export async function grep(context: CommandContext): Promise<number> {
 }
 
 /** Returns the match of a file without what is said about its content. */
-function nameOnly({ binary: _, from: __, ...match }: GrepMatchShape): GrepMatchShape {
-  return match;
+function nameOnly(match: GrepMatchShape): GrepMatchShape {
+  const { binary: _, from: __, ...name } = match;
+  return name;
 }
 
 function nothingIn({ contents }: GrepShape, isOfHistory: boolean): string {
