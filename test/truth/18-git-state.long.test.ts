@@ -137,6 +137,18 @@ describe("Truth 18: a repository's own state is no part of the workspace", () =>
     });
   });
 
+  test("a run goes on if there is no room to keep the state, and says so", async () => {
+    await using project = repository();
+    project.write(".git/objects/pack/p.pack", randomBytes(3 * 1024 * 1024));
+    await (await project.init()).close();
+    const store = await project.store({ retention: { max_store_bytes: 2 * 1024 * 1024 } });
+    const workspace = await store.open({ folder: project.folder });
+    const { exit_code: code, session } = await workspace.run({ command: ["rm", "-rf", ".git"], cwd: project.folder });
+    expect(code).toBe(0);
+    expect(session.notes).toContainEqual(expect.stringMatching(/^\.git cannot be kept aside/));
+    expect(session.omitted_changes).toMatchObject([{ path: ".git", lost: true }]);
+  });
+
   test("restore --to leaves out .git and says so, unless forceInclude or the restore names it", async () => {
     await using project = repository();
     const workspace = await project.init({ forceInclude: [".git"] });

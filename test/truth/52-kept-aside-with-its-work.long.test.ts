@@ -116,7 +116,7 @@ describe("a run in a transaction", () => {
     const { project, workspace, sh } = await begun();
     await using _ = project;
     const { id } = await workspace.beginTransaction();
-    await sh("rm -rf .git; echo B > b.txt");
+    await sh("rm -rf $(echo .git); echo B > b.txt");
     await workspace.commitTransaction(id);
     expect((await workspace.undo({ dryRun: true })).notes.join()).toContain("cannot be brought back: .git");
   });

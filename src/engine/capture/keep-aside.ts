@@ -9,6 +9,7 @@ import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
+import { isNoRoomOrTrouble } from "../facts/recorded-coverage.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 import type { Context } from "../log/context.ts";
 import { withCandidates } from "./aside-candidates.ts";
@@ -74,13 +75,20 @@ export async function keepAside(
     }
     const exposed: Omission[] = [];
     for (const { path: top } of trees) {
-      const kept = await keepTree(context, batch, { top });
+      const kept = await keepTree(context, batch, { top }).catch((error: unknown): Omission => {
+        if (!isNoRoomOrTrouble(error)) throw error;
+        return { path: top, reason: "unreadable", detail: textOf(error) };
+      });
       if (!("entries" in kept)) exposed.push(kept);
       else for (const [path, entry] of kept.entries) entries.set(path, entry);
     }
     const whole = trees.filter(({ path }) => entries.has(path));
     return { omitted, entries, aside: await asideBefore(context, batch, entries), trees: whole, exposed };
   });
+}
+
+function textOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).toWellFormed();
 }
 
 /** `exposed`: the trees that cannot be kept. `excluded`: the paths in kept trees that a person excluded. */
