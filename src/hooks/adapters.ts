@@ -3,8 +3,9 @@ import { claude } from "./claude.ts";
 import { codex } from "./codex.ts";
 import { gemini } from "./gemini.ts";
 import type { HookAdapter } from "./hook-call.ts";
+import { opencode } from "./opencode.ts";
 
-const HOOK_ADAPTERS: readonly HookAdapter[] = [claude, codex, gemini];
+const HOOK_ADAPTERS: readonly HookAdapter[] = [claude, codex, gemini, opencode];
 
 /** Returns the adapter of an agent. Throws `USAGE` if no agent has this name. */
 export function hookAdapter(name: string): HookAdapter {

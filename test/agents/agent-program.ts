@@ -17,10 +17,12 @@ export interface AgentPlace {
 
 /** One real agent: how it is found, set up, started, and what its tools are called. */
 export interface AgentProgram {
-  readonly name: "claude" | "codex" | "gemini";
+  readonly name: "claude" | "codex" | "gemini" | "opencode";
   readonly protocol: ModelProtocol;
   /** Whether its hooks carry the id of the tool call (`call_0000` …). */
   readonly givesCallIds: boolean;
+  /** False if it keeps the conversation in no file of its own. */
+  readonly keepsTranscript: boolean;
   /** The program in a folder of installed packages, and its leading arguments. The first is an absolute path. */
   command(nodeModules: string): readonly string[];
   /** Writes what it needs in its home, once and before anything else is installed there. */

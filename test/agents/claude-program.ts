@@ -7,6 +7,7 @@ export const claudeProgram: AgentProgram = {
   name: "claude",
   protocol: anthropicProtocol,
   givesCallIds: true,
+  keepsTranscript: true,
   command: (nodeModules) => {
     return [join(nodeModules, `@anthropic-ai/claude-code-${process.platform}-${process.arch}`, "claude")];
   },

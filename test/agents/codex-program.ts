@@ -22,6 +22,7 @@ export const codexProgram: AgentProgram = {
   name: "codex",
   protocol: openaiProtocol,
   givesCallIds: true,
+  keepsTranscript: true,
   command: (nodeModules) => {
     const platform = `${process.platform}-${process.arch}`;
     return [join(nodeModules, `@openai/codex-${platform}`, "vendor", TARGETS[platform] ?? platform, "bin", "codex")];

@@ -8,6 +8,7 @@ export const geminiProgram: AgentProgram = {
   name: "gemini",
   protocol: geminiProtocol,
   givesCallIds: false,
+  keepsTranscript: true,
   command: (nodeModules) => [process.execPath, join(nodeModules, "@google/gemini-cli/bundle/gemini.js")],
   prepare: ({ home, folder }) => {
     const settings = {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { claude } from "../../src/hooks/claude.ts";
 import { codex } from "../../src/hooks/codex.ts";
 import { gemini } from "../../src/hooks/gemini.ts";
+import { opencode } from "../../src/hooks/opencode.ts";
 import { patchPaths } from "../../src/hooks/tool-table.ts";
 
 /** Inputs as the real programs wrote them (Claude Code 2.1, Codex 0.169, Gemini CLI 0.61), shortened. */
@@ -238,5 +239,50 @@ describe("Gemini CLI's hooks", () => {
     expect(geminiTool("BeforeTool", "read_file", {}).kind).toBe("none");
     const own = geminiTool("BeforeTool", "undo", {}, { mcp_context: { server_name: "chronicle" } });
     expect(own.kind).toBe("none");
+  });
+});
+
+describe("the calls of the plugin for opencode", () => {
+  const tool = (event: string, name: string, input: object, more: object = {}) =>
+    opencode.read({
+      session_id: "ses_dd7c4053bffeO0RcIKa15AmGIx",
+      prompt_id: "msg_2283bfd74001eHn7Bj0gJNIpO0",
+      cwd: "/p",
+      hook_event_name: event,
+      tool_name: name,
+      tool_input: input,
+      tool_use_id: "call_0",
+      ...more,
+    });
+
+  it("have the paths and commands of its tools", () => {
+    const read = (name: string, input: object) => tool("PreToolUse", name, input).action;
+    for (const name of ["write", "edit"]) {
+      expect(read(name, { filePath: "/p/a.txt" })).toEqual({ type: "write_file", payload: { path: "/p/a.txt" } });
+    }
+    expect(read("bash", { command: "make", description: "builds", workdir: "sub" })?.payload).toEqual({
+      command: "make",
+      cwd: "/p/sub",
+    });
+    const patchText = "*** Begin Patch\n*** Add File: a.txt\n+x\n*** Update File: b.txt\n*** End Patch";
+    expect(read("apply_patch", { patchText })?.payload).toEqual({ path: "/p/a.txt", paths: ["/p/a.txt", "/p/b.txt"] });
+    expect(read("my-server_deploy", {})).toEqual({ type: "my-server_deploy", payload: {} });
+  });
+
+  it("say nothing of tools that change nothing, and of Chronicle's own", () => {
+    for (const name of ["read", "grep", "task", "todowrite", "chronicle_undo"])
+      expect(tool("PreToolUse", name, {}).kind, name).toBe("none");
+  });
+
+  it("name the sub-agent, and the reason of a failed call", () => {
+    const more = { agent_id: "ses_dd7c3c9e7ffel1xgbrcOmm3eP7", error: "exit code 3" };
+    expect(tool("PostToolUseFailure", "bash", { command: "false" }, more)).toMatchObject({
+      kind: "after",
+      lane: "ses_dd7c3c9e7ffel1xgbrcOmm3eP7",
+      depth: 1,
+      toolCall: "call_0",
+      outcome: "failed",
+      reason: "exit code 3",
+    });
   });
 });

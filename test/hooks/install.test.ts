@@ -4,6 +4,7 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -70,7 +71,12 @@ class Machine implements Disposable {
   }
 }
 
-const [claude, codex, gemini] = AGENT_CONFIGS as readonly [AgentConfig, AgentConfig, AgentConfig];
+const [claude, codex, gemini, opencode] = AGENT_CONFIGS as readonly [
+  AgentConfig,
+  AgentConfig,
+  AgentConfig,
+  AgentConfig,
+];
 
 const SETTINGS = `{
     // my own settings
@@ -307,7 +313,7 @@ describe("installing", () => {
       chronicle: { command: MCP[0], args: MCP.slice(1) },
     });
     machine.uninstall(codex, base);
-    expect(machine.read("home/.codex/config.toml")).toBe(`${mine}\n`);
+    expect(machine.read("home/.codex/config.toml")).toBe(mine);
     const own = `[mcp_servers.chronicle]\ncommand = "my own"\n`;
     machine.put("home/.codex/config.toml", own);
     machine.install(codex, base);
@@ -441,5 +447,76 @@ describe("the plugin of Claude Code", () => {
     const { version } = JSON.parse(readFileSync(join(plugin, "../../package.json"), "utf8")) as { version: string };
     expect(json(".claude-plugin/plugin.json")).toMatchObject({ name: "chronicle", version });
     expect(lstatSync(join(plugin, "hooks/chronicle-hook")).mode & 0o111).toBe(0o111);
+  });
+});
+
+describe("installing for opencode", () => {
+  const FILE = "project/opencode.json";
+
+  it("leaves nothing behind where it made the files and folders, also if opencode has named its schema", () => {
+    using machine = new Machine();
+    const base = machine.base("project");
+    machine.put("project/.gitkeep", "");
+    machine.install(opencode, base);
+    expect(JSON.parse(machine.read(FILE))).toEqual({
+      $schema: "https://opencode.ai/config.json",
+      mcp: { chronicle: { type: "local", command: MCP } },
+    });
+    machine.uninstall(opencode, base);
+    expect(readdirSync(join(machine.folder, "project"))).toEqual([".gitkeep"]);
+  });
+
+  it("keeps an empty folder of the user's, also after a second installation", () => {
+    using machine = new Machine();
+    const base = machine.base("project");
+    mkdirSync(join(machine.folder, "project/.opencode/plugins"), { recursive: true });
+    machine.install(opencode, base);
+    machine.install(opencode, base, "/anew/chronicle-hook opencode");
+    machine.uninstall(opencode, base);
+    expect(readdirSync(join(machine.folder, "project/.opencode"))).toEqual(["plugins"]);
+  });
+
+  it("keeps settings of the user with comments and a comma before a bracket, byte for byte", () => {
+    using machine = new Machine();
+    const base = machine.base("project");
+    const text =
+      '{\n  // mine\n  "model": "a/b",\n  "mcp": {"other": {"type": "remote", "url": "https://example.com"},},\n}\n';
+    for (const before of [text, '{"$schema": "https://opencode.ai/config.json"}', "", "\uFEFF{}"]) {
+      machine.put(FILE, before);
+      machine.install(opencode, base);
+      expect(machine.read(FILE)).toContain("chronicle.js");
+      machine.uninstall(opencode, base);
+      expect([machine.read(FILE), machine.has(`${FILE}.before-chronicle`)]).toEqual([before, false]);
+    }
+  });
+
+  it("keeps a server of the user's own with the same name", () => {
+    using machine = new Machine();
+    const own = '{"mcp": {"chronicle": {"type": "local", "command": ["my-server", "mcp"]}}}';
+    machine.put(FILE, own);
+    machine.install(opencode, machine.base("project"));
+    expect(machine.read(FILE)).toBe(own);
+  });
+
+  it("refuses to write over a plugin of the user's with the same name", () => {
+    using machine = new Machine();
+    const path = "project/.opencode/plugins/chronicle.js";
+    machine.put(path, "export const Mine = async () => ({});\n");
+    expect(() => machine.install(opencode, machine.base("project"))).toThrow("this file is not Chronicle's plugin");
+    machine.uninstall(opencode, machine.base("project"));
+    expect(machine.read(path)).toBe("export const Mine = async () => ({});\n");
+  });
+
+  it("writes a plugin that can be loaded, with the commands of the hooks as they are", async () => {
+    using machine = new Machine();
+    const base = machine.base("project");
+    const command = `'/a "b" \\c/chronicle-hook' opencode`;
+    machine.install(opencode, base, command, `${command} --strict || exit 2`);
+    const [state] = stateOf(opencode, base);
+    expect(state?.found?.hooks).toEqual([command, `${command} --strict || exit 2`]);
+    const path = join(machine.folder, "project/.opencode/plugins/chronicle.mjs");
+    writeFileSync(path, machine.read("project/.opencode/plugins/chronicle.js"));
+    const loaded = (await import(path)) as Readonly<Record<string, unknown>>;
+    expect(Object.keys(loaded)).toEqual(["Chronicle"]);
   });
 });

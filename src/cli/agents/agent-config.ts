@@ -46,6 +46,8 @@ export interface ConfigFile {
   install(text: string | undefined, wanted: Wanted): string;
   /** Returns the text without Chronicle's entries. Throws `REFUSED` for a text that cannot be parsed or edited. */
   uninstall(text: string): string;
+  /** Returns true if a text without Chronicle's entries holds nothing of the user's. Default: an empty text or object. */
+  isEmpty?(text: string): boolean;
   /**
    * Returns Chronicle's entries in a text, even if the agent does not accept the text. Throws `REFUSED` for a text that
    * cannot be parsed.
@@ -87,9 +89,9 @@ export interface AgentConfig {
   readonly notes: Readonly<Record<Scope, readonly string[]>>;
   /**
    * The folder of the agent's session files, relative to the user's home folder. A session file is a `.json` or
-   * `.jsonl` file, perhaps in a subfolder.
+   * `.jsonl` file, perhaps in a subfolder. If absent, the agent has no such files.
    */
-  readonly traces: string;
+  readonly traces?: string;
 }
 
 /** The configuration's scope: all projects of the user, or one project. */

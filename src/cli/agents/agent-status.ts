@@ -73,7 +73,6 @@ export function agentStatus(
   const disk = new NodeDisk();
   const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
   const last = lastCall(disk, run.folder, agent.name);
-  const traces = configPath(agent, agent.traces, { ...base, scope: "user" });
   const problems = [
     ...states.flatMap(refusals),
     ...[...new Set(hooks.map(programOf))].flatMap((path) => commandProblems(io, path, { agent, base, places })),
@@ -81,7 +80,7 @@ export function agentStatus(
   addAll(problems, [...missingHooks(agent, base, states), ...misplacedStrict(agent, base, states)]);
   if (hooks.length > 0)
     addAll(problems, [...offSettings(agent, base), ...unaccepted(disk, { agent, base, last: last?.at })]);
-  if (hooks.length > 0 && base.scope === "user") addAll(problems, silence(disk, traces, { agent, last: last?.at }));
+  if (hooks.length > 0 && base.scope === "user") addAll(problems, silence(disk, { agent, base, last: last?.at }));
   return {
     agent: agent.name,
     title: agent.title,
@@ -208,10 +207,10 @@ function programOf(command: string): string {
 /** Reports an agent that has worked without calling its hooks. */
 function silence(
   disk: NodeDisk,
-  traces: string,
-  { agent, last }: { readonly agent: AgentConfig; readonly last: string | undefined },
+  { agent, base, last }: { readonly agent: AgentConfig; readonly base: AgentBase; readonly last: string | undefined },
 ): AgentProblem[] {
-  const newest = newestTrace(disk, traces);
+  const { traces } = agent;
+  const newest = traces === undefined ? undefined : newestTrace(disk, configPath(agent, traces, base));
   const heard = last === undefined ? 0 : Date.parse(last);
   if (newest === undefined || newest <= heard + GRACE_MS) return [];
   const when = new Date(newest).toISOString();

@@ -3,8 +3,18 @@ import type { ConfigFile, AgentConfig, Found, Wanted } from "./agent-config.ts";
 import { type JsonDialect, jsonMisfit } from "./json-dialect.ts";
 import { type Shape, shapeMisfit } from "./json-shape.ts";
 import { dropHooks, type HookGroup, misplacedStrict, missingEvents, ourCommands, putHooks } from "./json-hooks.ts";
-import { commandFiles, MARKDOWN_COMMANDS, SKILLS, TOML_COMMANDS } from "./command-file.ts";
-import { dropServer, hasNamesake, ourServer, putServer } from "./json-mcp.ts";
+import { commandFiles, MARKDOWN_COMMANDS, OPENCODE_COMMANDS, SKILLS, TOML_COMMANDS } from "./command-file.ts";
+import {
+  dropServer,
+  hasNamesake,
+  OPENCODE_SERVERS,
+  ourServer,
+  putServer,
+  type ServerStyle,
+  serversWithArgs,
+} from "./json-mcp.ts";
+import { readJsonc } from "./json-edit.ts";
+import { pluginFile } from "./opencode-plugin.ts";
 import { dropTomlServer, hasTomlNamesake, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
 
 /**
@@ -63,14 +73,37 @@ function hooksFile(path: string, style: HookStyle, reader: ClientReader): Config
   };
 }
 
-function mcpFile(path: string, reader: ClientReader, extra: Readonly<Record<string, unknown>> = {}): ConfigFile {
+/** opencode adds this name to a file of settings that lacks it. */
+const OPENCODE_EMPTY = `{\n  "$schema": "https://opencode.ai/config.json"\n}\n`;
+
+function opencodeFile(path: string): ConfigFile {
+  const file = mcpFile(path, OPENCODE, OPENCODE_SERVERS);
+  // opencode accepts an empty file.
+  const filled = (text: string): string => (text.trim() === "" ? OPENCODE_EMPTY : text);
+  return {
+    ...file,
+    misfit: (text) => file.misfit(filled(text)),
+    install: (text = "", wanted) => file.install(filled(text), wanted),
+    uninstall: (text) => (text.trim() === "" ? text : file.uninstall(text)),
+    found: (text) => file.found(filled(text)),
+    isEmpty: (text) => JSON.stringify(readJsonc(text)) === JSON.stringify(readJsonc(OPENCODE_EMPTY)),
+  };
+}
+
+function mcpFile(path: string, reader: ClientReader, style: ServerStyle = serversWithArgs()): ConfigFile {
   return {
     path,
     holds: "mcp",
     ...reader,
-    install: (text, wanted) => putServer(text ?? EMPTY, wanted.mcp, extra),
-    uninstall: dropServer,
-    found: (text) => ({ hooks: [], mcp: ourServer(text), namesake: hasNamesake(text), missing: [], misplaced: [] }),
+    install: (text, wanted) => putServer(text ?? EMPTY, wanted.mcp, style),
+    uninstall: (text) => dropServer(text, style),
+    found: (text) => ({
+      hooks: [],
+      mcp: ourServer(text, style),
+      namesake: hasNamesake(text, style),
+      missing: [],
+      misplaced: [],
+    }),
   };
 }
 
@@ -82,12 +115,7 @@ function bothFile(path: string, style: HookStyle, reader: ClientReader): ConfigF
     ...reader,
     install: (text, wanted) => mcp.install(hooks.install(text, wanted), wanted),
     uninstall: (text) => mcp.uninstall(hooks.uninstall(text)),
-    found: (text) => ({
-      hooks: ourCommands(text),
-      mcp: ourServer(text),
-      namesake: hasNamesake(text),
-      ...eventTroubles(text, style),
-    }),
+    found: (text) => ({ ...mcp.found(text), hooks: ourCommands(text), ...eventTroubles(text, style) }),
   };
 }
 
@@ -302,12 +330,20 @@ const GEMINI = clientReader(
   GEMINI_SETTINGS,
 );
 
+/** opencode does not start with a file that it does not accept. */
+const OPENCODE = clientReader("does not start with this file", {
+  comments: true,
+  trailingComma: true,
+  byteOrderMark: true,
+});
+const OPENCODE_RESTART = "opencode loads plugins when it starts: restart it where it runs";
+
 const CLAUDE_COMMANDS = commandFiles(MARKDOWN_COMMANDS, (name) => `.claude/commands/${name}.md`, 1);
 /** Codex has read no files of commands since 0.117. It reads skills, which are called as `$chronicle-undo`. */
 const CODEX_SKILLS = commandFiles(SKILLS, (name) => `.codex/skills/${name}/SKILL.md`, 2);
 const GEMINI_COMMANDS = commandFiles(TOML_COMMANDS, (name) => `.gemini/commands/${name}.toml`, 1);
 
-/** The configuration files of each agent, as Claude Code 2.1, Codex 0.169 and Gemini CLI 0.61 use them. */
+/** The configuration files of each agent, as Claude Code 2.1, Codex 0.169, Gemini CLI 0.61 and opencode 1.18 use them. */
 export const AGENT_CONFIGS: readonly AgentConfig[] = [
   {
     name: "claude",
@@ -315,12 +351,12 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
     files: {
       user: [
         hooksFile(".claude/settings.json", CLAUDE_HOOKS, CLAUDE),
-        mcpFile(".claude.json", CLAUDE_STATE, { type: "stdio" }),
+        mcpFile(".claude.json", CLAUDE_STATE, serversWithArgs({ type: "stdio" })),
         ...CLAUDE_COMMANDS,
       ],
       project: [
         hooksFile(".claude/settings.json", CLAUDE_HOOKS, CLAUDE),
-        mcpFile(".mcp.json", CLAUDE_SERVERS, { type: "stdio" }),
+        mcpFile(".mcp.json", CLAUDE_SERVERS, serversWithArgs({ type: "stdio" })),
         ...CLAUDE_COMMANDS,
       ],
     },
@@ -355,6 +391,24 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
     notes: { user: [], project: ["Gemini CLI runs the hooks of a project only where its folder is trusted"] },
     moved: { variable: "GEMINI_CLI_HOME", instead: "" },
     traces: ".gemini/tmp",
+  },
+  {
+    name: "opencode",
+    title: "opencode",
+    files: {
+      user: [
+        pluginFile(".config/opencode/plugins/chronicle.js", 1),
+        opencodeFile(".config/opencode/opencode.json"),
+        ...commandFiles(OPENCODE_COMMANDS, (name) => `.config/opencode/commands/${name}.md`, 1),
+      ],
+      project: [
+        pluginFile(".opencode/plugins/chronicle.js", 2),
+        opencodeFile("opencode.json"),
+        ...commandFiles(OPENCODE_COMMANDS, (name) => `.opencode/commands/${name}.md`, 2),
+      ],
+    },
+    notes: { user: [OPENCODE_RESTART], project: [OPENCODE_RESTART] },
+    moved: { variable: "XDG_CONFIG_HOME", instead: ".config" },
   },
 ];
 

@@ -10,6 +10,7 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
   claude: [".claude/commands/chronicle-undo.md", ".claude/commands/chronicle-rewind.md"],
   codex: [".codex/skills/chronicle-undo/SKILL.md", ".codex/skills/chronicle-rewind/SKILL.md"],
   gemini: [".gemini/commands/chronicle-undo.toml", ".gemini/commands/chronicle-rewind.toml"],
+  opencode: [".opencode/commands/chronicle-undo.md", ".opencode/commands/chronicle-rewind.md"],
 };
 
 /** Parses the header of a Markdown file. */

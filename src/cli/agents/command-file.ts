@@ -86,6 +86,12 @@ export const TOML_COMMANDS: CommandStyle = {
   text: ({ description }, body, mark) => `${mark}\ndescription = "${description}"\nprompt = '''\n${body}'''\n`,
 };
 
+export const OPENCODE_COMMANDS: CommandStyle = {
+  actor: "opencode",
+  words: "$ARGUMENTS",
+  text: ({ description }, body, mark) => `---\n${mark}\ndescription: "${description}"\n---\n\n${body}`,
+};
+
 export const SKILLS: CommandStyle = {
   actor: "codex",
   text: ({ name, description }, body, mark) =>

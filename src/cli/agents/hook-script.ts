@@ -166,6 +166,7 @@ present() {
   case $agent in
     codex) settings=.codex/hooks.json ;;
     gemini) settings=.gemini/settings.json ;;
+    opencode) settings=.opencode/plugins/chronicle.js ;;
     *) settings=.claude/settings.json ;;
   esac
   [ -f "$entry" ] || lost ${jsonWord(`Chronicle was uninstalled (${entry} is gone): nothing is recorded. Install it again, or remove the hooks that name chronicle-hook from `)}"$settings" ""

@@ -112,10 +112,8 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   return agent.files[base.scope].map((file) => {
     const path = configPath(agent, file.path, base);
     const before = readConfig(path);
-    const left =
-      before === undefined ? undefined : named(path, () => edited(before, (text) => file.uninstall(text ?? before)));
-    const isEmptied =
-      left !== before && /^\s*(\{\s*\})?\s*$/.test(left ?? "") && readTextIfThere(backupOf(path)) === undefined;
+    const left = before === undefined ? undefined : named(path, () => withoutEntries(agent, file, { path, before }));
+    const isEmptied = left !== before && isEmpty(file, left ?? "") && readTextIfThere(backupOf(path)) === undefined;
     return {
       path,
       holds: file.holds,
@@ -126,6 +124,28 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
       folders: foldersOf(path, file, before),
     };
   });
+}
+
+/**
+ * Returns the text of a file without Chronicle's entries. This is the text of the backup if nothing else was edited since:
+ * an edit may have put values onto lines of their own, and removing an entry does not join these lines again.
+ */
+function withoutEntries(
+  agent: AgentConfig,
+  file: ConfigFile,
+  { path, before }: { readonly path: string; readonly before: string },
+): string {
+  const left = edited(before, (text) => file.uninstall(text ?? before));
+  const backup = left === before ? undefined : readTextIfThere(backupOf(path));
+  // A backup with a remainder of an earlier installation is not restored.
+  if (backup === undefined || edited(backup, (text) => file.uninstall(text ?? backup)) !== backup) return left;
+  const hook = `chronicle-hook ${agent.name}`;
+  const again = edited(backup, (text) => file.install(text, { hook, hookBefore: hook, mcp: ["chronicle", "mcp"] }));
+  return edited(again, (text) => file.uninstall(text ?? again)) === left ? backup : left;
+}
+
+function isEmpty(file: ConfigFile, text: string): boolean {
+  return /^\s*(\{\s*\})?\s*$/.test(text) || file.isEmpty?.(text) === true;
 }
 
 /**

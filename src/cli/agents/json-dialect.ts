@@ -1,8 +1,10 @@
 import { createScanner, parse, type ParseError, printParseErrorCode, stripComments } from "jsonc-parser";
 
 export interface JsonDialect {
-  /** True if comments as in JavaScript are accepted. No client accepts a comma before a closing bracket. */
+  /** True if comments as in JavaScript are accepted. */
   readonly comments: boolean;
+  /** True if a comma before a closing bracket is accepted. Default: false. */
+  readonly trailingComma?: boolean;
   /** True if U+FEFF before the first character is accepted. */
   readonly byteOrderMark: boolean;
 }
@@ -24,7 +26,10 @@ export function lineAt(text: string, offset: number): number {
 /**
  * Returns the reason why a client does not accept a text as a JSON object; `undefined` if the client accepts the text.
  */
-export function jsonMisfit(text: string, { comments, byteOrderMark }: JsonDialect): Misfit | undefined {
+export function jsonMisfit(
+  text: string,
+  { comments, trailingComma = false, byteOrderMark }: JsonDialect,
+): Misfit | undefined {
   const isMarked = text.startsWith("\uFEFF");
   if (isMarked && !byteOrderMark) {
     const hint = "save the file as UTF-8 without a byte order mark";
@@ -33,11 +38,12 @@ export function jsonMisfit(text: string, { comments, byteOrderMark }: JsonDialec
   const plain = isMarked ? text.slice(1) : text;
   if (plain.trim() === "") return { what: "the file is empty", line: 1, hint: "put {} into it, or remove it" };
   const errors: ParseError[] = [];
-  const value: unknown = parse(plain, errors, { disallowComments: !comments, allowTrailingComma: false });
+  const value: unknown = parse(plain, errors, { disallowComments: !comments, allowTrailingComma: trailingComma });
   const [error] = errors;
   if (error !== undefined) return { ...inWords(plain, error), line: lineAt(plain, error.offset) };
   if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return otherMisfit(comments ? stripComments(plain, " ") : plain);
+    // Such a client parses with `jsonc-parser` itself.
+    return trailingComma ? undefined : otherMisfit(comments ? stripComments(plain, " ") : plain);
   return { what: "the file holds no object", line: 1, hint: "put its settings between { and }" };
 }
 

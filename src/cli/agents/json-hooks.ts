@@ -1,7 +1,7 @@
 import { dropAt, isObject, type JsonPath, malformed, putAt, readJsonc } from "./json-edit.ts";
 
 /** Matches the command line of the hook, as any version of Chronicle or of its plugin has written it. */
-const OURS = /chronicle-hook['"]?\s+(claude|codex|gemini)\b/;
+const OURS = /chronicle-hook['"]?\s+(claude|codex|gemini|opencode)\b/;
 
 /** A group of hooks at an event. `group` has the form `{matcher?, hooks: [{type: "command", command, …}]}`. */
 export interface HookGroup {

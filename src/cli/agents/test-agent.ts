@@ -21,14 +21,18 @@ interface Step {
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
-const TOOL = { claude: "Write", codex: "apply_patch", gemini: "write_file" } as const;
+/** The name and the input of a tool that writes a file, by the name of the agent. */
+const TOOL: Readonly<Record<string, (file: string) => readonly [name: string, input: Record<string, unknown>]>> = {
+  claude: (file) => ["Write", { file_path: file }],
+  codex: (file) => ["apply_patch", { command: `*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch` }],
+  gemini: (file) => ["write_file", { file_path: file }],
+  opencode: (file) => ["write", { filePath: file }],
+};
 
 /** Returns the calls of the test session. The tool call names the path `file`, but no file is written there. */
 function stepsFor(agent: string, file: string): Step[] {
-  const input =
-    agent === "codex" ? { command: `*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch` } : { file_path: file };
-  const tool_name = agent === "codex" ? TOOL.codex : agent === "gemini" ? TOOL.gemini : TOOL.claude;
-  const call = { tool_name, tool_input: input, tool_use_id: "chronicle-test", turn_id: "test", prompt_id: "test" };
+  const [tool_name, tool_input] = TOOL[agent]?.(file) ?? [];
+  const call = { tool_name, tool_input, tool_use_id: "chronicle-test", turn_id: "test", prompt_id: "test" };
   const [start, before, after, end] =
     agent === "gemini"
       ? ["SessionStart", "BeforeTool", "AfterTool", "SessionEnd"]

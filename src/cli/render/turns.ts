@@ -44,6 +44,10 @@ const CONVERSATIONS: ReadonlyMap<string, string> = new Map([
   ["claude", "in Claude Code, type /rewind (or press Esc twice), choose this prompt, and then Restore conversation"],
   ["codex", "in Codex, press Esc twice with nothing typed, choose this prompt, and press Enter"],
   ["gemini", "in Gemini CLI, type /rewind (or press Esc twice), choose this prompt, and then Rewind conversation"],
+  [
+    "opencode",
+    "in opencode, type /undo until this prompt is taken back; in a git repository, that changes files as well",
+  ],
 ]);
 
 /** Returns how a person brings the conversation of this agent to the same point; `undefined` for an unknown agent. */

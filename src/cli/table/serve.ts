@@ -170,7 +170,7 @@ export const MCP: CommandSpec = {
 };
 
 const AGENTS_GROUP = "Agents";
-const AGENTS: readonly string[] = ["claude", "codex", "gemini"];
+const AGENTS: readonly string[] = ["claude", "codex", "gemini", "opencode"];
 
 export const AGENTS_COMMAND: CommandSpec = {
   name: "agents",
@@ -190,7 +190,8 @@ export const AGENTS_COMMAND: CommandSpec = {
     { name: "<what>", description: "what to do", completes: ["install", "uninstall", "status", "test"] },
     {
       name: "[agent...]",
-      description: "claude, codex or gemini (default: all; for test: the installed ones; install needs a name)",
+      description:
+        "claude, codex, gemini or opencode (default: all; for test: the installed ones; install needs a name)",
       completes: AGENTS,
     },
   ],
@@ -213,7 +214,7 @@ export const HOOK: CommandSpec = {
   name: "hook",
   group: AGENTS_GROUP,
   summary: "answer one hook call of an agent (called by the agents)",
-  args: [{ name: "<agent>", description: "claude, codex or gemini", completes: AGENTS }],
+  args: [{ name: "<agent>", description: "claude, codex, gemini or opencode", completes: AGENTS }],
   options: [
     { flags: "--strict", description: "refuse the tool if recording fails" },
     { flags: "--direct", description: "use the store directly, without the server" },

@@ -1,0 +1,195 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { ConfigFile, Wanted } from "./agent-config.ts";
+
+// opencode has no hooks that run a command. Its plugins are JavaScript files in a folder, and opencode calls their
+// functions. This module writes Chronicle's plugin, which runs the same hook's script as the hooks of other agents.
+
+const TITLE =
+  "// Chronicle's plugin for opencode. `chronicle agents install opencode` makes this file, and overwrites it.";
+
+/**
+ * The plugin without its first lines. It reports in the form of Claude Code's hooks.
+ *
+ * - All calls of the hook run one after another, in the order of the events that they report. opencode waits for the
+ *   calls before and after a tool and for the call at a prompt, and `dispose` waits for all that are left.
+ * - opencode does not call `tool.execute.after` if a tool fails. The part of the message then has the state `error`.
+ * - A sub-agent works in a session of its own with a `parentID`. It is reported as an agent within the outermost session.
+ */
+const PROGRAM = `
+const TEN_MINUTES = 600_000;
+
+function run(command, input) {
+  return new Promise((done) => {
+    const child = spawn("/bin/sh", ["-c", command], { cwd: input.cwd, timeout: TEN_MINUTES, stdio: "pipe" });
+    let [stdout, stderr] = ["", ""];
+    child.stdout.on("data", (chunk) => (stdout += chunk));
+    child.stderr.on("data", (chunk) => (stderr += chunk));
+    child.stdin.on("error", () => undefined); // The hook may end before it has read its input.
+    const failed = command.includes(" --strict") ? 2 : 1;
+    child.on("error", (error) => done({ code: failed, stdout, stderr: String(error) }));
+    child.on("close", (code) => done({ code: code ?? failed, stdout, stderr: stderr.trim() }));
+    child.stdin.end(JSON.stringify(input));
+  });
+}
+
+function answerIn(stdout) {
+  try {
+    return JSON.parse(stdout);
+  } catch {
+    return {};
+  }
+}
+
+export const Chronicle = async ({ client, directory }) => {
+  const sessions = new Map(); // Of each session: the outermost session around it.
+  const parents = new Map(); // Of each session: the session that began it, or undefined.
+  const turns = new Map(); // Of each outermost session that was reported: the id of its latest message.
+  const begun = new Set(); // The tool calls that were reported and have not ended.
+  let last = Promise.resolve();
+
+  async function rootOf(id) {
+    const known = sessions.get(id);
+    if (known !== undefined) return known;
+    if (!parents.has(id)) {
+      // A session that an earlier process began. opencode is not made to wait for its own answer.
+      const asked = client.session.get({ path: { id } }).catch(() => ({}));
+      const { data } = await Promise.race([asked, new Promise((done) => setTimeout(done, 5_000, {}))]);
+      parents.set(id, data?.parentID);
+    }
+    const parent = parents.get(id);
+    const root = parent ? await rootOf(parent) : id;
+    sessions.set(id, root);
+    return root;
+  }
+
+  function tell(message) {
+    if (process.argv.includes("run") || !process.stderr.isTTY) console.error(message);
+    client.tui.showToast({ body: { message, variant: "warning" } }).catch(() => undefined);
+  }
+
+  // Returns the reason why a tool must not run.
+  async function call(event, id, more) {
+    const root = await rootOf(id);
+    if (!turns.has(root)) {
+      turns.set(root, undefined);
+      await send("SessionStart", root, { source: "startup" });
+    }
+    if (more.prompt_id !== undefined) turns.set(root, more.prompt_id);
+    return send(event, root, { prompt_id: turns.get(root), ...(id === root ? {} : { agent_id: id }), ...more });
+  }
+
+  async function send(event, root, more) {
+    const input = { hook_event_name: event, session_id: root, cwd: directory, ...more };
+    const isBefore = event === "PreToolUse";
+    const { code, stdout, stderr } = await run(isBefore ? HOOK_BEFORE : HOOK, input);
+    const answer = answerIn(stdout);
+    const decision = answer.hookSpecificOutput ?? {};
+    if (isBefore && decision.permissionDecision === "deny") return decision.permissionDecisionReason;
+    if (isBefore && code === 2) return stderr || "Chronicle: its hook could not be run";
+    if (answer.systemMessage) tell(answer.systemMessage);
+    else if (code !== 0) tell("Chronicle: this step is not recorded: " + (stderr || "its hook ended with " + code));
+    return undefined;
+  }
+
+  function queue(event, id, more = {}) {
+    last = last.then(() => call(event, id, more));
+    return last;
+  }
+
+  function ended(id, callID, tool, args, error) {
+    if (!begun.delete(id + " " + callID)) return undefined;
+    const about = { tool_name: tool, tool_input: args, tool_use_id: callID };
+    return error === undefined ? queue("PostToolUse", id, about) : queue("PostToolUseFailure", id, { ...about, error });
+  }
+
+  return {
+    "chat.message": async ({ sessionID }, { message, parts }) => {
+      if ((await rootOf(sessionID)) !== sessionID) return;
+      const texts = parts.filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text);
+      await queue("UserPromptSubmit", sessionID, { prompt_id: message.id, prompt: texts.join("\\n") });
+    },
+    "tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
+      const refused = await queue("PreToolUse", sessionID, { tool_name: tool, tool_input: args, tool_use_id: callID });
+      if (refused !== undefined) throw new Error(refused);
+      begun.add(sessionID + " " + callID);
+    },
+    "tool.execute.after": async ({ tool, sessionID, callID, args }, output) => {
+      const exit = output?.metadata?.exit;
+      await ended(sessionID, callID, tool, args, exit ? "exit code " + exit : undefined);
+    },
+    event: async ({ event: { type, properties } }) => {
+      if (type === "session.created") parents.set(properties.info.id, properties.info.parentID);
+      if (type === "message.part.updated" && properties.part.type === "tool" && properties.part.state.status === "error") {
+        const { sessionID, callID, tool, state } = properties.part;
+        await ended(sessionID, callID, tool, state.input, state.error || "it failed");
+      }
+      if (type === "session.idle" && turns.has(properties.sessionID)) await queue("Stop", properties.sessionID);
+      if (type === "session.deleted" && turns.has(properties.info.id)) {
+        await queue("SessionEnd", properties.info.id);
+        turns.delete(properties.info.id);
+      }
+    },
+    dispose: async () => {
+      for (const id of turns.keys()) await queue("SessionEnd", id);
+      await last;
+    },
+  };
+};
+`;
+
+function pluginText({ hook, hookBefore }: Wanted): string {
+  const constants = [`const HOOK = ${JSON.stringify(hook)};`, `const HOOK_BEFORE = ${JSON.stringify(hookBefore)};`];
+  return [TITLE, 'import { spawn } from "node:child_process";', "", ...constants, PROGRAM].join("\n");
+}
+
+function isOurs(text: string): boolean {
+  return text.startsWith(TITLE);
+}
+
+/** Matches the line that says how many of the folders above the file the installation has made. */
+const FOLDERS = /^\/\/ The installation made (\d) of the folders above it\.\n/m;
+
+function withFolders(text: string, made: number | undefined): string {
+  if (made === undefined) return text;
+  return text.replace("\n", () => `\n// The installation made ${made} of the folders above it.\n`);
+}
+
+function foldersMade(text: string): number | undefined {
+  const made = FOLDERS.exec(text)?.[1];
+  return made === undefined ? undefined : Number(made);
+}
+
+/** Returns the command lines in the text of a plugin. */
+function commandsIn(text: string): string[] {
+  const found = [...text.matchAll(/^const HOOK(?:_BEFORE)? = (".*");$/gm)].map(([, json = '""']) => JSON.parse(json));
+  return [...new Set(found.map(String))];
+}
+
+/** The file of Chronicle's plugin. The whole file belongs to Chronicle. */
+export function pluginFile(path: string, foldersAbove: number): ConfigFile {
+  return {
+    path,
+    holds: "hooks",
+    foldersAbove,
+    otherwise: "cannot load this file",
+    misfit: () => undefined,
+    install: (text, wanted) => {
+      if (text !== undefined && text.trim() !== "" && !isOurs(text)) {
+        throw new ChronicleError("REFUSED", "this file is not Chronicle's plugin", {
+          hint: "rename it, then install again; nothing was written",
+        });
+      }
+      return withFolders(pluginText(wanted), foldersMade(text ?? ""));
+    },
+    noteFolders: withFolders,
+    foldersMade,
+    uninstall: (text) => (isOurs(text) ? "" : text),
+    found: (text) => ({
+      hooks: isOurs(text) ? commandsIn(text) : [],
+      mcp: undefined,
+      namesake: false,
+      missing: [],
+      misplaced: [],
+    }),
+  };
+}

@@ -1,0 +1,56 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { AgentProgram } from "./agent-program.ts";
+import { openaiChatProtocol } from "./openai-chat-protocol.ts";
+
+/** opencode. It runs slash commands only where they are named with `--command`. */
+export const opencodeProgram: AgentProgram = {
+  name: "opencode",
+  protocol: openaiChatProtocol,
+  givesCallIds: true,
+  keepsTranscript: false,
+  command: (nodeModules) => [join(nodeModules, `opencode-${process.platform}-${process.arch}`, "bin", "opencode")],
+  prepare: ({ folder }) => {
+    // opencode makes this file when it starts.
+    mkdirSync(join(folder, ".opencode"));
+    writeFileSync(join(folder, ".opencode", ".gitignore"), "node_modules\npackage.json\npackage-lock.json\n.gitignore");
+  },
+  environment: (url) => ({
+    OPENCODE_CONFIG_CONTENT: JSON.stringify({
+      model: "scripted/scripted",
+      // Its own snapshots of the folder, and programs that it runs beside the tools.
+      snapshot: false,
+      lsp: false,
+      formatter: false,
+      provider: {
+        scripted: {
+          npm: "@ai-sdk/openai-compatible",
+          options: { baseURL: `${url}/v1`, apiKey: "dummy" },
+          models: { scripted: { tool_call: true, limit: { context: 100_000, output: 1_000 } } },
+        },
+      },
+    }),
+    OPENCODE_DISABLE_AUTOUPDATE: "1",
+    OPENCODE_DISABLE_MODELS_FETCH: "1",
+    OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+    OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+    OPENCODE_FAST_BOOT: "1",
+    // opencode installs the types of its plugins beside them. It works without them.
+    npm_config_registry: "http://127.0.0.1:9",
+    npm_config_fetch_retries: "0",
+  }),
+  arguments: (prompt) => {
+    const [, command, words = ""] = /^\/(\S+)\s*(.*)$/s.exec(prompt) ?? [];
+    const said = (command === undefined ? prompt : words).split(" ").filter((word) => word !== "");
+    return ["run", "--format", "json", ...(command === undefined ? [] : ["--command", command]), ...said];
+  },
+  toCall: (step, folder) => {
+    if ("write" in step) return { name: "write", input: { filePath: join(folder, step.write), content: step.content } };
+    if ("edit" in step) {
+      const lines = { oldString: step.from, newString: step.to };
+      return { name: "edit", input: { filePath: join(folder, step.edit), ...lines } };
+    }
+    if ("shell" in step) return { name: "bash", input: { command: step.shell, description: "a step of the script" } };
+    return { name: `chronicle_${step.mcp}`, input: step.input };
+  },
+};
