@@ -441,6 +441,35 @@ export interface UndoShape extends RestoreShape {
    * present states. In a dry run, the conflicts have empty ids.
    */
   unmerged: ConflictShape[];
+  /**
+   * Only if they were requested, for a dry run: the changes and conflicts by path, with the single hunks of those files
+   * of which hunks can be undone alone.
+   */
+  hunks?: UndoHunksShape[];
+}
+
+/** What a dry run of an undo says about one path. */
+export interface UndoHunksShape {
+  path: string;
+  /** The path as the `file` of a part names exactly it. It differs from `path` for a name that is not UTF-8. */
+  file: string;
+  /** The SHA-256 of the present content; `null` if there is none. */
+  seen: string | null;
+  /** The actors of later changes by others: empty strings are unknown ones, and `null` is a change that is not recorded. */
+  edited_by: (string | null)[];
+  /** The hunks. Empty for a path that is undone as a whole or not at all, such as a created or binary file. */
+  hunks: UndoHunkShape[];
+}
+
+/** A hunk that an undo can undo alone. */
+export interface UndoHunkShape {
+  /** The lines of the hunk in the present content; for a deletion, the lines at both sides of its gap. */
+  from_line: number;
+  to_line: number;
+  /** What the undo does, as one hunk of a unified diff. */
+  patch: string;
+  /** False if the hunk does not merge with later edits, so that its undo would be a conflict. */
+  merges: boolean;
 }
 
 /**

@@ -95,6 +95,24 @@ export interface RestoreOptions extends ProgressOptions {
  * exactly the selected changes are undone. An undo keeps later edits, and merges with them. Changes that do not merge
  * become conflicts. A redo throws `USAGE` if a selection is given.
  */
+/** A file, or a folder, of which an undo undoes all or some hunks of the selected work. */
+export interface UndoPart {
+  readonly file: string;
+  /**
+   * The first and the last line, as in `UndoOptions` (default of `toLine`: `fromLine`). Without them, all of the work in
+   * the file, or beneath the folder, is undone.
+   */
+  readonly fromLine?: number | undefined;
+  readonly toLine?: number | undefined;
+  /** True if only the hunk is meant whose lines are exactly these, as `UndoHunksShape` gives them (default: false). */
+  readonly hunk?: boolean | undefined;
+  /**
+   * The SHA-256 of the content in which the lines were counted, or `null` if there was no file. If the file has another
+   * content when the undo is done, the undo throws `REFUSED`, and changes nothing.
+   */
+  readonly seen?: string | null | undefined;
+}
+
 export interface UndoOptions extends ProgressOptions, Selection {
   /**
    * The operation to undo or redo. Default: for `undo`, the last operation that is not undone; for `redo`, the last
@@ -110,6 +128,14 @@ export interface UndoOptions extends ProgressOptions, Selection {
   readonly fromLine?: number;
   /** The last line (default: `fromLine`). */
   readonly toLine?: number;
+  /**
+   * Only for an undo: the files of which all or some hunks are undone, in one operation. The work is that of the
+   * selection or, without one, that of `operation`. Throws as `fromLine` does if the work has changed nothing at one of
+   * the parts. Not allowed together with `fromLine`.
+   */
+  readonly parts?: readonly UndoPart[];
+  /** Only for a dry run of an undo: true to return the single hunks of the work (default: false). */
+  readonly hunks?: boolean;
   /** True to change nothing, and return the effect of the undo or redo (default: false). */
   readonly dryRun?: boolean;
   /**

@@ -412,6 +412,29 @@ export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderT
         expect(await textOf((await ws.file("lines.txt")).pieces())).toBe("A\nb\nc\nD\n");
       });
 
+      test("an undo of parts takes back hunks of several files at once, as a dry run lists them", async () => {
+        await ws.putFile("part 1.txt", bytes("a\nb\nc\nd\n"));
+        const { seq } = await ws.putFile("part 2.txt", bytes("a\nb\nc\nd\n"));
+        await ws.putFile("part 1.txt", bytes("A\nb\nc\nD\n"));
+        await ws.putFile("part 2.txt", bytes("A\nb\nc\nD\n"));
+        const since = `seq:${seq}`;
+        const dry = await ws.undo({ since, hunks: true, dryRun: true });
+        const [first, second] = dry.hunks ?? [];
+        expect(first).toMatchObject({ file: "part 1.txt", edited_by: [] });
+        expect(first?.hunks[1]).toMatchObject({ from_line: 4, to_line: 4, merges: true });
+        expect(first?.hunks[1]?.patch).toContain("-D\n+d\n");
+        const parts = [
+          { file: "part 1.txt", fromLine: 4, toLine: 4, hunk: true, seen: first?.seen },
+          { file: "part 2.txt", seen: second?.seen },
+        ];
+        expect(await codeOf(ws.undo({ since, parts: [{ file: "part 1.txt", seen: null }] }))).toBe("REFUSED");
+        await ws.undo({ since, parts });
+        expect(await textOf((await ws.file("part 1.txt")).pieces())).toBe("A\nb\nc\nd\n");
+        expect(await textOf((await ws.file("part 2.txt")).pieces())).toBe("a\nb\nc\nd\n");
+        await ws.redo();
+        expect(await textOf((await ws.file("part 2.txt")).pieces())).toBe("A\nb\nc\nD\n");
+      });
+
       test("an undo that does not merge leaves a conflict, which can be settled", async () => {
         await ws.putFile("merge.txt", bytes("a\nb\nc\n"));
         const change = await ws.putFile("merge.txt", bytes("a\nB\nc\n"));

@@ -85,6 +85,20 @@ export function actionsSuite(start: StartMcp): void {
       expect(mcp.project.read("main.go")).toBe("one\nsame\nTWO\nsame\nbroken\n");
     });
 
+    it("undo of parts takes back hunks of files at once, and names a part without work", async () => {
+      const { mcp } = await threeEdits(start);
+      await using _ = mcp;
+      const part = { file: `${mcp.project.folder}/main.go`, from_line: 1 };
+      const none = await mcp.client.call("undo", { session: "s1", parts: [part, { file: "main.go", from_line: 2 }] });
+      expect([none.isError, none.text]).toEqual([
+        true,
+        expect.stringContaining("nothing to take back at 2 of main.go"),
+      ]);
+      const undone = await mcp.client.call("undo", { session: "s1", parts: [part, { file: "main.go", from_line: 3 }] });
+      expect(undone).toMatchObject({ isError: false, data: { total_changes: 1 } });
+      expect(mcp.project.read("main.go")).toBe("one\nsame\ntwo\nsame\nbroken\n");
+    });
+
     it("as an operation it keeps the later edits, too", async () => {
       const { mcp, actions } = await threeEdits(start);
       await using _ = mcp;

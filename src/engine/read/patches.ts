@@ -30,12 +30,12 @@ export class Patches {
   #bytes = MOST_PATCH_BYTES;
   #readable = MOST_READ_BYTES;
   #isFull = false;
-  readonly #made: Uint8Array | undefined;
+  readonly #made: ReadonlyMap<string, Uint8Array>;
 
-  /** `made`: a content that may be in no store yet. */
-  constructor(context: Context, made?: Uint8Array) {
+  /** `made`: contents that may be in no store yet. */
+  constructor(context: Context, made: readonly Uint8Array[] = []) {
     this.#context = context;
-    this.#made = made;
+    this.#made = new Map(made.map((content) => [sha256(content), content]));
   }
 
   /**
@@ -70,18 +70,18 @@ export class Patches {
 
   async #compared(change: Change): Promise<PatchPart> {
     const old = await contentOf(this.#context, change.before);
-    const isMade = this.#made !== undefined && change.after?.hash === sha256(this.#made);
-    const fresh = isMade ? this.#made : await contentOf(this.#context, change.after);
+    const made = this.#made.get(change.after?.hash ?? "");
+    const fresh = made ?? (await contentOf(this.#context, change.after));
     const sides = { ...sidesOf(change), budget: this.#budget };
     // Git represents the change from a file to a link as a deletion and a creation.
     if (old === undefined || fresh === undefined || change.before?.kind === change.after?.kind)
       return textOf(unifiedDiff({ ...sides, before: old, after: fresh }));
-    const [gone, made] = [
+    const [gone, there] = [
       textOf(unifiedDiff({ ...sides, before: old })),
       textOf(unifiedDiff({ ...sides, after: fresh })),
     ];
-    if (gone.patch === undefined || made.patch === undefined) return gone.patch === undefined ? gone : made;
-    return { patch: gone.patch + made.patch };
+    if (gone.patch === undefined || there.patch === undefined) return gone.patch === undefined ? gone : there;
+    return { patch: gone.patch + there.patch };
   }
 
   #fitting(part: PatchPart): PatchPart {

@@ -13,7 +13,9 @@ import { unmergedShape } from "./conflicts.ts";
 import { editedAmong, editedSince, type OtherWay } from "./edited-since.ts";
 import type { Unmerged } from "../capture/fit-folders.ts";
 import { invertWork, type InversePlan, type Planning } from "./invert-work.ts";
-import { type LinesOf, nothingThere, settledByLines, withoutLines } from "./only-lines.ts";
+import type { ChosenParts } from "./chosen-parts.ts";
+import { hunkShapes } from "./hunk-shapes.ts";
+import { nothingThere, settledByLines, withoutLines } from "./only-lines.ts";
 import { claimsOf, groupsOf, type OwnEvents, type PathGroups, withoutPaths } from "../facts/own-work.ts";
 import { refuseGone } from "../capture/paths-gone.ts";
 import type { SkippedPath } from "../capture/seen-absent.ts";
@@ -52,8 +54,10 @@ export interface Inversion {
   readonly operation: OperationShape | null;
   /** The number of operations, if the answer names it. */
   readonly pieces?: number;
-  /** Set if only the hunks at these lines of one file are undone. `path`: the file. */
-  readonly lines?: LinesOf & { readonly path: WorkspacePath };
+  /** Set if only these parts of the work are undone. */
+  readonly chosen?: ChosenParts;
+  /** True if the answer has the single hunks, and who has edited their files since. */
+  readonly hunks?: boolean;
   /** Paths of which an earlier undo of the same work has undone only some hunks, as its record has them. */
   readonly parts?: readonly UndonePart[];
 }
@@ -80,18 +84,17 @@ export async function planInversion(
   const groups = await groupsOf(context, inReach(work));
   const edited = exact === undefined || present.force ? [] : editedAmong(groups, present.unrecorded);
   if (exact !== undefined && edited.length > 0) throw editedSince(edited, { ...exact, merges: true });
-  const { lines } = work;
-  if (lines !== undefined) refuseOtherPaths(groups, lines);
+  const { chosen, hunks } = work;
+  if (chosen !== undefined) refuseOtherPaths(groups, chosen);
   const { back } = work.own;
   const inverse = present.dryRun
-    ? await invertWork(context, groups, { ...present, back, lines })
-    : await withoutMissingBases(context, await keptPlan(context, groups, { back, lines }));
+    ? await invertWork(context, groups, { ...present, back, chosen, hunks })
+    : await withoutMissingBases(context, await keptPlan(context, groups, { back, chosen }));
   const plan = leaving(inverse, how.left);
   if (!present.force) refuseGone(plan.skipped);
   const isEmpty = plan.changes.length + plan.unmerged.length === 0;
   const met: IdentifiedConflict[] = [];
-  const withdraws =
-    plan.isPart === true && !present.dryRun ? await settledByLines(context, work.withdraws, plan) : work.withdraws;
+  const withdraws = present.dryRun ? work.withdraws : await settledBy(context, work.withdraws, plan);
   return {
     kind: work.kind,
     summary: work.summary,
@@ -116,15 +119,35 @@ export async function planInversion(
     },
     report: async (done) => {
       const shape = shapeOf(work, how, { plan, met, done });
-      return work.lines === undefined ? shape : withPatches(context, shape, { plan, done });
+      const told = hunks === true ? { ...shape, hunks: await hunkShapes(context, work.own, plan, present) } : shape;
+      return chosen === undefined && hunks !== true ? told : withPatches(context, told, { plan, done });
     },
   };
 }
 
-function refuseOtherPaths(groups: readonly PathGroups[], lines: NonNullable<Inversion["lines"]>): void {
-  if (groups.length === 0) throw nothingThere(lines.path, lines, []);
-  if (groups.some(({ path }) => path !== lines.path))
-    throw withoutLines(lines.path, "it is a folder, or a database of several files");
+/**
+ * Throws `NOT_FOUND` if the work has changed nothing at one of the parts, and `REFUSED` if lines were given of what has
+ * none, such as a folder.
+ */
+export function refuseOtherPaths(groups: readonly PathGroups[], { parts, work }: ChosenParts): void {
+  for (const { path, range, isMeant } of parts) {
+    const about = groups.filter((one) => isMeant(one.path));
+    if (about.length === 0) throw nothingThere(path, { range, work });
+    if (range !== undefined && about.some((one) => one.path !== path))
+      throw withoutLines(path, "it is a folder, or a database of several files");
+  }
+}
+
+/** Returns the conflicts that the undo settles. Of a path of which only some hunks are undone, not all need be. */
+async function settledBy(
+  context: Context,
+  withdraws: readonly IdentifiedConflict[],
+  plan: InversePlan,
+): Promise<readonly IdentifiedConflict[]> {
+  const [inPart, others] = [true, false].map((isIn) =>
+    withdraws.filter(({ record }) => plan.partly.has(record.path) === isIn),
+  );
+  return [...(others ?? []), ...(await settledByLines(context, inPart ?? [], plan))];
 }
 
 function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
@@ -158,7 +181,7 @@ function inReach({ own, leaves }: Inversion): OwnEvents {
 async function keptPlan(
   context: Context,
   groups: readonly PathGroups[],
-  how: Pick<Planning, "back" | "lines">,
+  how: Pick<Planning, "back" | "chosen">,
 ): Promise<InversePlan> {
   return withBatch(context.blobs, (batch) => invertWork(context, groups, { ...how, unrecorded: [], batch }));
 }
@@ -211,11 +234,11 @@ async function aboutOf(context: Context, work: Inversion, plan: InversePlan) {
 }
 
 /** Returns the paths of which the undo undoes only some hunks, with the events whose hunks these are. */
-function partsOf({ own, lines, parts = [] }: Inversion, { isPart, skipped }: InversePlan): readonly UndonePart[] {
+function partsOf({ own, chosen, parts = [] }: Inversion, { partly, skipped }: InversePlan): readonly UndonePart[] {
   const stays = new Set(skipped.map(({ path }) => path));
-  if (lines === undefined) return parts.filter(({ path }) => !stays.has(path));
-  if (isPart !== true || stays.has(lines.path)) return [];
-  return [...own.byPath].map(([path, seqs]) => ({ path, took: rangesOf(seqs) }));
+  if (chosen === undefined) return parts.filter(({ path }) => !stays.has(path));
+  const isPart = ([path]: readonly [WorkspacePath, unknown]): boolean => partly.has(path) && !stays.has(path);
+  return [...own.byPath].filter(isPart).map(([path, seqs]) => ({ path, took: rangesOf(seqs) }));
 }
 
 /** Returns the paths at which an own event recorded a file or link, or deleted anything. */

@@ -2,8 +2,9 @@ import { type Change, sameEntry, type Entry } from "../../core/values/entry.ts";
 import { sha256, type Hash } from "../../core/values/hash.ts";
 import { comparePaths, type WorkspacePath } from "../../core/values/path.ts";
 import type { BlobBatch } from "../../storage/blob-store.ts";
+import type { Hunk } from "../../core/tree/pick-hunks.ts";
 import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
-import { leastOf } from "../../util/long-lists.ts";
+import { addAll, leastOf } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { databaseUnits } from "../log/database-units.ts";
 import { fitFolders, type FolderPlan, type Target, type Unmerged } from "../capture/fit-folders.ts";
@@ -13,8 +14,9 @@ import { madeWithout, makeable, neverSet, settable } from "../capture/never-set.
 import type { PathGroups } from "../facts/own-work.ts";
 import { PathsGone } from "../capture/paths-gone.ts";
 import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "../capture/seen-absent.ts";
-import { type LinesOf, onlyLines, type PickedLines } from "./only-lines.ts";
-import { Merger, wayBack } from "./way-back.ts";
+import { type ChosenParts, rangesAt, refuseUnseen } from "./chosen-parts.ts";
+import { hunksAt, onlyLines, type PickedLines, type WholeWay } from "./only-lines.ts";
+import { Merger, type WayBack, wayBack } from "./way-back.ts";
 
 export interface InversePlan {
   readonly changes: readonly Change[];
@@ -25,10 +27,19 @@ export interface InversePlan {
   readonly without: readonly SkippedPath[];
   /** Hashes of merged contents, which no event names yet. */
   readonly contents: readonly Hash[];
-  /** For an undo of lines: true if other hunks of the work, or its change of the mode, are left. */
-  readonly isPart?: boolean;
-  /** For an undo of lines: the content that the path gets. */
-  readonly made?: Buffer;
+  /** For an undo of some hunks: the paths at which other hunks of the work, or its change of the mode, are left. */
+  readonly partly: ReadonlySet<WorkspacePath>;
+  /** For an undo of parts, and with `hunks`: the contents that merges and picked hunks have made. */
+  readonly made: readonly Buffer[];
+  /** Only if they were asked for: the hunks of the work, by path. */
+  readonly hunks: readonly PathHunks[];
+}
+
+/** The hunks of some work at a path, as its undo changes the present content. */
+export interface PathHunks {
+  readonly path: WorkspacePath;
+  readonly present: Entry;
+  readonly hunks: readonly Hunk[];
 }
 
 export interface Planning {
@@ -41,8 +52,10 @@ export interface Planning {
    * without a single beginning, such as the work of an actor.
    */
   readonly back?: number | undefined;
-  /** Set if only the hunks at these lines are undone. */
-  readonly lines?: LinesOf | undefined;
+  /** Set if only these parts of the work are undone. */
+  readonly chosen?: ChosenParts | undefined;
+  /** True to find the single hunks as well. */
+  readonly hunks?: boolean | undefined;
 }
 
 /**
@@ -68,7 +81,7 @@ export async function invertWork(
     paths.map(({ path }) => path),
   );
   const unseen: SkippedPath[] = [];
-  let part: PickedLines | undefined;
+  const choice = new HunkChoice(context, planning);
   for (const one of paths) {
     const { path, last, first } = one;
     const seen = pending.get(path);
@@ -76,11 +89,7 @@ export async function invertWork(
     targets.set(path, { present, target: present });
     const whole = await gone.unlessGivenUp(path, () => wayBack(new Merger(context, one.made), one, present));
     if (whole === undefined) continue;
-    const picked =
-      planning.lines === undefined ? undefined : await onlyLines(context, { path, present, ...whole }, planning.lines);
-    if (picked !== undefined) part = picked;
-    const way = picked ?? whole;
-    const { kept, wanted, made } = way;
+    const { kept, wanted, made } = await choice.wayOf({ path, present, ...whole });
     const isGoing = kept.entry === undefined || wanted === undefined;
     const asked = { path, before: present, after: isGoing ? undefined : kept.entry };
     const doubt = held.get(path) ?? (await absent.doubtOf(asked, backTo(first, planning.back)));
@@ -105,8 +114,46 @@ export async function invertWork(
     skipped: [...skipped, ...neverSet(changes), ...stayed],
     without: madeWithout(changes),
     contents,
-    ...(part === undefined ? {} : { isPart: part.isPart, made: part.content }),
+    ...{ partly: choice.partly, made: choice.made, hunks: choice.hunks },
   };
+}
+
+/** Picks the chosen hunks of each path. Keeps what the plan says about hunks. */
+class HunkChoice {
+  readonly partly = new Set<WorkspacePath>();
+  readonly made: Buffer[] = [];
+  readonly hunks: PathHunks[] = [];
+  readonly #context: Context;
+  readonly #planning: Planning;
+
+  constructor(context: Context, planning: Planning) {
+    this.#context = context;
+    this.#planning = planning;
+  }
+
+  /** Returns the way back of only the chosen hunks of a path; the whole way if all of them are chosen. */
+  async wayOf(whole: WholeWay): Promise<WayBack> {
+    const { hunks, chosen } = this.#planning;
+    if (hunks === true) await this.#list(whole);
+    const picked = chosen === undefined ? undefined : await this.#picked(whole, chosen);
+    if (picked?.isPart === true) this.partly.add(whole.path);
+    const way = picked ?? whole;
+    if (chosen !== undefined || hunks === true) addAll(this.made, way.made);
+    return way;
+  }
+
+  async #list(whole: WholeWay): Promise<void> {
+    const { path, present } = whole;
+    const hunks = await hunksAt(this.#context, whole);
+    if (hunks !== undefined && present !== undefined) this.hunks.push({ path, present, hunks });
+  }
+
+  async #picked(whole: WholeWay, { parts, work }: ChosenParts): Promise<PickedLines | undefined> {
+    const { path, present } = whole;
+    refuseUnseen(parts, path, present);
+    const ranges = rangesAt(parts, path);
+    return ranges === undefined ? undefined : onlyLines(this.#context, whole, { ranges, work });
+  }
 }
 
 interface Splitting {

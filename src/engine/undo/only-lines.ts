@@ -1,6 +1,13 @@
-import type { UndoOptions } from "../../api/workspace-api.ts";
 import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
-import { type LineRange, pickHunks } from "../../core/tree/pick-hunks.ts";
+import {
+  type Hunk,
+  hunksOf,
+  type LineRange,
+  type PickedHunks,
+  type PickedRange,
+  pickHunks,
+  type Sides,
+} from "../../core/tree/pick-hunks.ts";
 import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { sha256 } from "../../core/values/hash.ts";
@@ -10,41 +17,17 @@ import { unlessGone } from "../capture/paths-gone.ts";
 import type { Context } from "../log/context.ts";
 import { pathArgument, shownPath } from "../log/shape.ts";
 import { contentOf } from "../read/patches.ts";
+import { rangeInWords } from "./chosen-parts.ts";
 import { type WayBack, withoutGroups } from "./way-back.ts";
-
-/** Lines of the present content of a file, and the work whose hunks at these lines are undone. */
-export interface LinesOf extends LineRange {
-  /** The name of the work, for messages. */
-  readonly work: string;
-}
-
-/** Returns the lines that the options of an undo name; `undefined` if they name none. Throws `USAGE` if they are invalid. */
-export function linesOf({
-  file,
-  fromLine,
-  toLine,
-}: Pick<UndoOptions, "file" | "fromLine" | "toLine">): LineRange | undefined {
-  if (fromLine === undefined && toLine === undefined) return undefined;
-  const from = fromLine ?? 1;
-  const to = toLine ?? fromLine ?? 1;
-  const isLine = (line: number): boolean => Number.isSafeInteger(line) && line >= 1;
-  if (fromLine === undefined || !isLine(from) || !isLine(to) || to < from) {
-    throw new ChronicleError("USAGE", "these are not lines of a file", {
-      hint: "give the first line, and perhaps the last one, which comes after it; lines are counted from 1",
-    });
-  }
-  if (file !== undefined) return { from, to };
-  throw new ChronicleError("USAGE", "lines were given without their file", { hint: "give the file, too" });
-}
 
 /** The way back of only some hunks of a file. */
 export interface PickedLines extends WayBack {
-  readonly content: Buffer;
   /** True if other hunks, or a change of the mode, are left of the work. */
   readonly isPart: boolean;
 }
 
-interface WholeWay extends WayBack {
+/** The way back of all hunks of a path. */
+export interface WholeWay extends WayBack {
   readonly path: WorkspacePath;
   readonly present: Entry | undefined;
 }
@@ -54,36 +37,61 @@ interface WholeWay extends WayBack {
  * with later edits becomes a conflict. Throws `REFUSED` if the undo of the whole work would change more than the text
  * of a file, and `NOT_FOUND` if the work has no hunk at these lines.
  */
-export async function onlyLines(context: Context, way: WholeWay, lines: LinesOf): Promise<PickedLines> {
+export async function onlyLines(
+  context: Context,
+  way: WholeWay,
+  { ranges, work }: { readonly ranges: readonly PickedRange[]; readonly work: string },
+): Promise<PickedLines> {
   const { path, present, kept, wanted } = way;
+  const [first = { from: 1, to: 1 }] = ranges;
   const target = kept.entry;
   if (present?.hash === undefined || target?.hash === undefined || wanted?.hash === undefined)
     throw withoutLines(path, reasonOf(way));
   if ([present, target, wanted].some(({ kind }) => kind !== "file")) throw withoutLines(path, "it is not a file");
   if (present.hash === target.hash && present.hash === wanted.hash) {
-    if (sameEntry(present, target)) throw nothingThere(path, lines, []);
+    if (sameEntry(present, target)) throw nothingThere(path, { range: first, work });
     throw withoutLines(path, "the work has changed only its mode");
   }
-  const contents = new Map(way.made.map((content) => [sha256(content), content]));
-  const read = async (entry: Entry): Promise<Buffer> =>
-    contents.get(entry.hash ?? sha256("")) ?? (await contentOf(context, entry)) ?? Buffer.alloc(0);
-  const sides = { present: await read(present), kept: await read(target), wanted: await read(wanted) };
-  const picked = pickHunks(sides, lines);
+  const picked = pickHunks(await sidesOf(context, way, { present, kept: target, wanted }), ranges);
   if (picked === "not-text") throw withoutLines(path, "it is not a text, or is too large");
   if (picked === "many-lines")
     throw withoutLines(path, "too many of its lines have changed to tell single hunks apart");
-  if (picked.touched === 0) throw nothingThere(path, lines, picked.all);
-  const state = (content: Buffer): Entry => ({ ...present, hash: sha256(content), size: content.length });
-  const entry = state(picked.content);
-  const whole = picked.wanted === undefined && sameEntry(entry, target) && kept.reason === undefined;
-  const met = picked.wanted === undefined ? undefined : kept.reason;
+  if (picked.missed !== undefined) throw nothingThere(path, { range: picked.missed, work }, picked.all);
+  return pickedLines(way, present, picked);
+}
+
+function pickedLines({ kept }: WholeWay, present: Entry, { content, wanted }: PickedHunks): PickedLines {
+  const state = (bytes: Buffer): Entry => ({ ...present, hash: sha256(bytes), size: bytes.length });
+  const entry = state(content);
+  const isWhole = wanted === undefined && sameEntry(entry, kept.entry) && kept.reason === undefined;
+  const met = wanted === undefined ? undefined : kept.reason;
   return {
     kept: { entry, ...(met === undefined ? {} : { reason: met, base: kept.base }) },
-    wanted: picked.wanted === undefined ? entry : state(picked.wanted),
-    made: [picked.content, ...(picked.wanted === undefined ? [] : [picked.wanted])],
-    content: picked.content,
-    isPart: !whole,
+    wanted: wanted === undefined ? entry : state(wanted),
+    made: [content, ...(wanted === undefined ? [] : [wanted])],
+    isPart: !isWhole,
   };
+}
+
+async function sidesOf(
+  context: Context,
+  { made }: WholeWay,
+  sides: Readonly<Record<keyof Sides, Entry>>,
+): Promise<Sides> {
+  const contents = new Map(made.map((content) => [sha256(content), content]));
+  const read = async (entry: Entry): Promise<Buffer> =>
+    contents.get(entry.hash ?? sha256("")) ?? (await contentOf(context, entry)) ?? Buffer.alloc(0);
+  return { present: await read(sides.present), kept: await read(sides.kept), wanted: await read(sides.wanted) };
+}
+
+/** Returns the hunks of the work at a path; `undefined` if single hunks of it cannot be undone (see `onlyLines`). */
+export async function hunksAt(context: Context, way: WholeWay): Promise<readonly Hunk[] | undefined> {
+  const { present, kept, wanted } = way;
+  const target = kept.entry;
+  if (present?.hash === undefined || target?.hash === undefined || wanted?.hash === undefined) return undefined;
+  if ([present, target, wanted].some(({ kind }) => kind !== "file")) return undefined;
+  const found = await unlessGone(async () => hunksOf(await sidesOf(context, way, { present, kept: target, wanted })));
+  return found === undefined || typeof found === "string" || found.length === 0 ? undefined : found;
 }
 
 /**
@@ -124,21 +132,20 @@ export function withoutLines(path: WorkspacePath, why: string): ChronicleError {
 const MOST_RANGES = 10;
 
 /** Returns the error for lines at which the work has changed nothing. `there`: the lines at which it has. */
-export function nothingThere(path: WorkspacePath, lines: LinesOf, there: readonly LineRange[]): ChronicleError {
+export function nothingThere(
+  path: WorkspacePath,
+  { range, work }: { readonly range: LineRange | undefined; readonly work: string },
+  there: readonly LineRange[] = [],
+): ChronicleError {
   const at = there.slice(0, MOST_RANGES).map(rangeInWords).join(", ");
   const more = there.length > MOST_RANGES ? ` and ${there.length - MOST_RANGES} more places` : "";
   const named = pathArgument(path);
   const other = there.length === 0 ? "" : `its changes of this file are at ${at}${more}; `;
-  return new ChronicleError(
-    "NOT_FOUND",
-    `${lines.work} has nothing to take back at ${rangeInWords(lines)} of ${shownPath(path)}`,
-    {
-      hint: `${other}\`chronicle blame ${named} -L ${lines.from},${lines.to}\` says who wrote these lines`,
-      data: { file: shownPath(path), lines: there.map(({ from, to }) => [from, to]) },
-    },
-  );
-}
-
-export function rangeInWords({ from, to }: LineRange): string {
-  return from === to ? `${from}` : `${from}-${to}`;
+  const where = range === undefined ? "in" : `at ${rangeInWords(range)} of`;
+  const who = range === undefined ? `history ${named}` : `blame ${named} -L ${range.from},${range.to}`;
+  const told = range === undefined ? "says who changed it" : "says who wrote these lines";
+  return new ChronicleError("NOT_FOUND", `${work} has nothing to take back ${where} ${shownPath(path)}`, {
+    hint: `${other}\`chronicle ${who}\` ${told}`,
+    data: { file: shownPath(path), lines: there.map(({ from, to }) => [from, to]) },
+  });
 }

@@ -1,3 +1,4 @@
+import { withoutParts } from "./chosen-parts.ts";
 import { holdsSteps } from "../../core/records/transaction-record.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
@@ -23,7 +24,6 @@ import {
   type UndoneEvents,
 } from "../facts/undone-events.ts";
 import { reversedTold } from "../facts/reversed-undos.ts";
-import { shownPath } from "../log/shape.ts";
 import { labelOf } from "../facts/transaction-work.ts";
 import { allTransactions } from "../facts/transactions.ts";
 import { undoOf } from "./undo-selection.ts";
@@ -432,18 +432,14 @@ export async function workToUndo(
 /** Returns the work of an undo of some hunks, with all hunks of the work in the files of the undo. */
 function withAllHunks(work: Work, selective: Selective): Work {
   const took = eventsTouched(selective);
-  const isIn = (path: WorkspacePath): boolean => selective.parts.some((one) => one.path === path);
-  const whole = (text: string): string => {
-    const at = greatestOf(selective.parts.map(({ path }) => text.lastIndexOf(` in ${shownPath(path)}:`)));
-    return at < 0 ? text : text.slice(0, at);
-  };
+  const paths = selective.parts.map(({ path }) => path);
   return {
     ...work,
-    label: whole(work.label),
-    ...(work.known === undefined ? {} : { known: whole(work.known) }),
+    label: withoutParts(work.label, paths),
+    ...(work.known === undefined ? {} : { known: withoutParts(work.known, paths) }),
     fromSeq: leastOf(took.map(([first]) => first)) - 1,
     toSeq: greatestOf(took.map(([, last]) => last)),
-    isOwn: (_record, path, seq) => isIn(path) && holdsSeq(took, seq),
+    isOwn: (_record, _path, seq) => holdsSeq(took, seq),
   };
 }
 

@@ -1,6 +1,5 @@
 import { isRestored } from "../../core/records/omitted-change.ts";
 import type { OperationShape, UndoShape } from "../../api/shapes.ts";
-import type { LineRange } from "../../core/tree/pick-hunks.ts";
 import type { UndoOptions } from "../../api/workspace-api.ts";
 import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
@@ -30,7 +29,6 @@ import { ownersIn } from "../facts/owners.ts";
 import {
   withoutSightings,
   type ChosenWork,
-  fileNamed,
   lastTurnWith,
   narrowed,
   selectorOf,
@@ -38,11 +36,11 @@ import {
   workBackTo,
   workOf,
 } from "./selection.ts";
-import { planInversion, type Inversion } from "./invert-operation.ts";
+import { planInversion, type Inversion, refuseOtherPaths } from "./invert-operation.ts";
 import { invertWork } from "./invert-work.ts";
 import { coveredBy, type Covering, isUndoneWithAround, undoneBy, whatIsLeft } from "../facts/undone-events.ts";
 import { withRests } from "./left-of-hunks.ts";
-import { linesOf, rangeInWords } from "./only-lines.ts";
+import { type ChosenParts, narrowedToParts, partsIn, partsInLabel } from "./chosen-parts.ts";
 import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
@@ -55,18 +53,14 @@ export async function undoSelection(
   before: BeforeChange = NOTHING_BEFORE,
 ): Promise<UndoShape> {
   if (selectorOf(options)?.by === "turn" && options.turn === "last") {
-    const finished = { test: (label: string) => label.startsWith("turn ") && label.endsWith(linesInLabel(options)) };
+    const parts = await partsIn(context, options);
+    const where = parts === undefined ? "" : partsInLabel(parts);
+    const finished = { test: (label: string) => label.startsWith("turn ") && label.endsWith(where) };
     return undoWork(context, (present) => lastTurn(context, options, present), { finished, options, before });
   }
   const find = await finderOf(context, options);
-  const finished = `${(await find()).label}${linesInLabel(options)}`;
-  return undoWork(context, find, { finished, options, before });
-}
-
-/** Returns what the label of a work on one file has in addition if only the hunks at some lines are meant. */
-function linesInLabel(options: UndoOptions): string {
-  const lines = linesOf(options);
-  return lines === undefined ? "" : `:${rangeInWords(lines)}`;
+  const { label } = await inParts(context, await find(), options);
+  return undoWork(context, find, { finished: label, options, before });
 }
 
 /**
@@ -106,33 +100,47 @@ async function lastTurn(
     const { own, always } = await undoOf(context, work);
     if (always) return true;
     const groups = await groupsOf(context, { ...own, pending });
-    const lines = linesOf(options);
-    if (lines !== undefined) return hasHunksAt(context, groups, { ...lines, unrecorded, back: own.back });
+    const parts = await partsIn(context, options);
+    if (parts !== undefined) return hasParts(context, groups, { parts, unrecorded, back: own.back });
     const plan = await invertWork(context, groups, { unrecorded, back: own.back });
     return plan.changes.length + plan.unmerged.length > 0 || plan.skipped.some(({ reason }) => reason !== "not-empty");
   });
   return narrowed(context, found, options);
 }
 
-/** True if the work has a hunk at the lines, also one that does not merge. */
-async function hasHunksAt(
+/** True if the work has a change at each part, and a hunk at its lines, also if it does not merge. */
+async function hasParts(
   context: Context,
   groups: readonly PathGroups[],
-  { from, to, unrecorded, back }: LineRange & Pick<Present, "unrecorded"> & Pick<OwnEvents, "back">,
+  { parts, unrecorded, back }: Pick<ChosenParts, "parts"> & Pick<Present, "unrecorded"> & Pick<OwnEvents, "back">,
 ): Promise<boolean> {
+  const chosen = { parts, work: "" };
+  const about = groups.filter(({ path }) => parts.some(({ isMeant }) => isMeant(path)));
   try {
-    await invertWork(context, groups, { unrecorded, back, lines: { from, to, work: "" } });
-    return groups.length > 0;
+    refuseOtherPaths(about, chosen);
+    await invertWork(context, about, { unrecorded, back, chosen });
+    return true;
   } catch (error) {
     if (error instanceof ChronicleError && error.code === "NOT_FOUND") return false;
     throw error;
   }
 }
 
+/** Returns only the parts of the work that the options name; the work itself if they name none. */
+async function inParts<W extends Work>(
+  context: Context,
+  work: W,
+  options: Pick<UndoOptions, "parts">,
+): Promise<W & { readonly chosen?: ChosenParts }> {
+  const parts = await partsIn(context, options);
+  if (parts === undefined) return work;
+  return { ...narrowedToParts(work, parts), chosen: { parts, work: work.known ?? work.label } };
+}
+
 export interface UndoWork {
   /** The label of the work, or a test of it. An interrupted undo of such work counts as this undo. */
   readonly finished: string | { readonly test: (label: string) => boolean };
-  readonly options: Pick<UndoOptions, "dryRun" | "force" | "exact" | "file" | "fromLine" | "toLine" | "onProgress">;
+  readonly options: Pick<UndoOptions, "dryRun" | "force" | "exact" | "parts" | "hunks" | "onProgress">;
   readonly before: BeforeChange;
 }
 
@@ -156,7 +164,7 @@ export async function undoWork(
   const notes = beforeNotes(before, dryRun);
   const how = { ...options, look: { absentRoot: "known" } } as const;
   return changeFiles(context, how, async (present) => {
-    const work = await find(present);
+    const work = await inParts(context, await find(present), options);
     const undone = await undoOf(context, work);
     const pending = await pendingOf(context, work, present.unrecorded);
     const own = { ...undone.own, pending };
@@ -164,32 +172,15 @@ export async function undoWork(
     const nothing = pending.length === 0 ? undone.nothing : `${work.label}: everything is already as it was before`;
     const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, ids))];
     const told = [...notes, ...gone];
-    const whole = { ...undone, own, nothing, ...optional({ pieces: work.pieces, operation: work.operationShape }) };
-    return planInversion(context, await onlyAtLines(context, whole, { options, work }), {
+    const { pieces, operationShape: operation, chosen } = work;
+    const inversion = { ...undone, own, nothing, ...optional({ pieces, operation, chosen, hunks: options.hunks }) };
+    return planInversion(context, inversion, {
       present,
       notes: told,
       left: await unrecordedBy(context, work.keepers ?? [], present),
       ...(options.exact === true ? { exact: { command: undefined } } : {}),
     });
   });
-}
-
-/** Returns the inversion of only the hunks at the lines that the options name; the same inversion if they name none. */
-async function onlyAtLines(
-  context: Context,
-  whole: Inversion,
-  { options, work }: { readonly options: UndoWork["options"]; readonly work: Work },
-): Promise<Inversion> {
-  const lines = linesOf(options);
-  if (lines === undefined) return whole;
-  const { path } = await fileNamed(context, options.file ?? "");
-  const at = `:${rangeInWords(lines)}`;
-  return {
-    ...whole,
-    label: `${whole.label}${at}`,
-    summary: `${whole.summary}${at}`,
-    lines: { ...lines, path, work: work.known ?? work.label },
-  };
 }
 
 function lostNote({ what, before }: NonNullable<Work["lost"]>): string {

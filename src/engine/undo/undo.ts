@@ -19,8 +19,8 @@ import { databaseUnits } from "../log/database-units.ts";
 import type { OwnChange } from "../facts/first-event.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import { settable } from "../capture/never-set.ts";
-import type { Work } from "../facts/own-work.ts";
-import { linesOf } from "./only-lines.ts";
+import { fileEvents, type Work } from "../facts/own-work.ts";
+import { type ChosenPart, partsIn, partsInLabel, withParts } from "./chosen-parts.ts";
 import type { OwnWork } from "../facts/own-changes.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
@@ -37,7 +37,7 @@ import {
   undoToInvert,
   workToUndo,
 } from "./step.ts";
-import { fileNamed, narrowed, selectorOf } from "./selection.ts";
+import { selectorOf } from "./selection.ts";
 import { pathArgument, shownPath } from "../log/shape.ts";
 import { type Inversion, planInversion, type InversionOptions, undoShape } from "./invert-operation.ts";
 import { asideOfStep, lostNotes } from "../capture/undo-aside.ts";
@@ -49,12 +49,14 @@ type Direction = Step["direction"];
 /** Undoes the last operation, a named operation, or the selected work. */
 export async function undo(
   context: Context,
-  options: UndoOptions = {},
+  asked: UndoOptions = {},
   before: BeforeChange = NOTHING_BEFORE,
 ): Promise<UndoShape> {
-  refuseForcedExact(options);
+  refuseForcedExact(asked);
+  const options = withParts(asked);
+  refuseHunks(options);
   const given = selectorOf(options);
-  if (linesOf(options) !== undefined && given?.by === "file") return undoLines(context, options, before);
+  if (given === undefined && (options.parts ?? options.hunks) !== undefined) return undoParts(context, options, before);
   if (given !== undefined) {
     if (options.operation === undefined) return undoSelection(context, options, before);
     throw new ChronicleError("USAGE", "an operation and a selection cannot be given together", {
@@ -64,25 +66,44 @@ export async function undo(
   return reverse(context, "undo", { options, before });
 }
 
-/** Undoes the hunks at some lines of a file that the last operation, or a named one, has made. */
-async function undoLines(context: Context, options: UndoOptions, before: BeforeChange): Promise<UndoShape> {
-  const { path } = await fileNamed(context, options.file ?? "");
-  const where = ` in ${shownPath(path)}:`;
-  const finished = { test: (label: string) => label.includes(where) };
+function refuseHunks({ hunks, dryRun }: UndoOptions): void {
+  if (hunks !== true || dryRun === true) return;
+  throw new ChronicleError("USAGE", "hunks are shown by a dry run only", { hint: "give the dry run, too" });
+}
+
+/** Undoes those parts of the last operation, or of a named one, that the options name; if they name none, all of it. */
+async function undoParts(context: Context, options: UndoOptions, before: BeforeChange): Promise<UndoShape> {
+  const parts = (await partsIn(context, options)) ?? [];
+  const where = parts.length === 0 ? "" : partsInLabel(parts);
+  const finished = { test: (label: string) => label.startsWith("operation ") && label.endsWith(where) };
   const find = async (): Promise<Work & { readonly operationShape: OperationShape }> => {
     const operations = await listOperations(context);
     const stack = stackOf(operations);
-    // A redone undo of lines of another file says nothing about this file.
-    const isOther = ({ selective }: LoggedOperation): boolean =>
-      selective !== undefined && selective.parts.length > 0 && selective.parts.every((one) => one.path !== path);
-    const others = new Set(operations.filter(isOther).map(({ id }) => id));
+    const others = await othersAmong(context, operations, parts);
     const undoable = stack.undoable.filter((id) => !others.has(id));
     const picked = pick(operations, undoable, { direction: "undo", asked: options.operation });
     const { operation, work } = await workToUndo(context, { direction: "undo", operation: picked, operations, stack });
     if (operation.kind === "resolve") throw onlyWhole(operation);
-    return { ...(await narrowed(context, work, options)), operationShape: operationShape(operation, stack) };
+    return { ...work, operationShape: operationShape(operation, stack) };
   };
   return undoWork(context, find, { finished, options, before });
+}
+
+/** Returns the redone undos of hunks that say nothing about one of the parts, because they were about other files. */
+async function othersAmong(
+  context: Context,
+  operations: readonly LoggedOperation[],
+  parts: readonly ChosenPart[],
+): Promise<ReadonlySet<string>> {
+  const others = new Set<string>();
+  for (const { id, selective } of operations) {
+    if (selective === undefined || selective.parts.length === 0) continue;
+    const paths = new Set(selective.parts.map(({ path }) => path));
+    for (const [first, last] of selective.took)
+      for await (const { path } of fileEvents(context, { fromSeq: first - 1, toSeq: last })) paths.add(path);
+    if (parts.some(({ isMeant }) => ![...paths].some(isMeant))) others.add(id);
+  }
+  return others;
 }
 
 /** The settling of a conflict is one decision. If it were undone in part, the conflict could not be opened again. */
@@ -96,12 +117,12 @@ function onlyWhole({ id, summary }: LoggedOperation): ChronicleError {
 /** Redoes the operation that was undone last, or a named operation. Throws `USAGE` for a selection. */
 export async function redo(
   context: Context,
-  options: UndoOptions = {},
+  asked: UndoOptions = {},
   before: BeforeChange = NOTHING_BEFORE,
 ): Promise<UndoShape> {
-  refuseForcedExact(options);
-  const { fromLine, toLine } = options;
-  if (selectorOf(options) !== undefined || fromLine !== undefined || toLine !== undefined) {
+  refuseForcedExact(asked);
+  const options = withParts(asked);
+  if (selectorOf(options) !== undefined || (options.parts ?? options.hunks) !== undefined) {
     throw new ChronicleError("USAGE", "redo takes no selection and no lines", {
       hint: "give the id of the undo, or nothing",
     });

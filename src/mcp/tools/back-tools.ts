@@ -1,7 +1,19 @@
 import * as z from "zod";
 import type { GitChangeShape, GitHeadShape, RestoreShape, UndoShape } from "../../api/shapes.ts";
 import type { Answer } from "../tool-answer.ts";
-import { actionId, dryRun, moment, named, paths, pathsIn, selectionOf, selectionShape, redoOf } from "../arguments.ts";
+import {
+  actionId,
+  dryRun,
+  inWorkspace,
+  moment,
+  named,
+  path,
+  paths,
+  pathsIn,
+  selectionOf,
+  selectionShape,
+  redoOf,
+} from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { listed } from "../fit.ts";
 import { cappedRestore, changeLines, copyLine, countsOf, leftLines, noteLines, said } from "../show.ts";
@@ -85,6 +97,14 @@ function nothingSentence(result: RestoreShape & Partial<UndoShape>, failed: bool
   return "Nothing to change: the files are like that already.";
 }
 
+const MOST_PARTS = 1_000;
+
+const part = z.strictObject({
+  file: path.describe("the file; without lines also a folder"),
+  from_line: line.describe("the first line (default: all of the work in the file)").optional(),
+  to_line: line.describe("the last line (default: `from_line`)").optional(),
+});
+
 const undo = defineTool({
   name: "undo",
   title: "Take work back",
@@ -104,6 +124,12 @@ const undo = defineTool({
       .describe("take back only hunks that touch the lines from this one to `to_line` of the present `file`")
       .optional(),
     to_line: line.describe("the last line (default: `from_line`)").optional(),
+    parts: z
+      .array(part)
+      .min(1)
+      .max(MOST_PARTS)
+      .describe("take back only these files, or hunks at these lines, in one operation")
+      .optional(),
     dry_run: dryRun,
     force,
     exact,
@@ -120,9 +146,13 @@ const undo = defineTool({
     if (selection !== undefined && operation !== undefined && fromLine === undefined) {
       throw new ChronicleError("USAGE", "give an operation or a selection of work, not both");
     }
+    const parts = given.parts?.map(({ file, from_line, to_line }) => ({
+      file: inWorkspace(workspace, file),
+      ...{ fromLine: from_line, toLine: to_line },
+    }));
     const result = await workspace.undo({
       ...selection,
-      ...optional({ operation, fromLine, toLine }),
+      ...optional({ operation, fromLine, toLine, parts }),
       dryRun: dry,
       force: forced,
       exact: isExact,

@@ -1,6 +1,13 @@
 import type { RollbackOptions, Selection } from "../../action-api.ts";
 import type { RecentOptions } from "../../recent-api.ts";
-import type { DiffOptions, LogOptions, RestoreOptions, SnapshotOptions, UndoOptions } from "../../workspace-api.ts";
+import type {
+  DiffOptions,
+  LogOptions,
+  RestoreOptions,
+  SnapshotOptions,
+  UndoOptions,
+  UndoPart,
+} from "../../workspace-api.ts";
 import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 
 export const status = defineCall({
@@ -129,8 +136,17 @@ const selected = ({ action, turn, session, actor, file, since, to, rewind }: Sel
   rewind,
 });
 
-const back = ({ operation, fromLine, toLine, dryRun, force, exact, ...selection }: UndoOptions) => ({
-  body: { ...selected(selection), operation, from_line: fromLine, to_line: toLine, dry_run: dryRun, force, exact },
+const partShape = ({ file, fromLine, toLine, hunk, seen }: UndoPart) => ({
+  ...{ file, from_line: fromLine, to_line: toLine },
+  ...{ hunk, seen },
+});
+
+const back = ({ operation, fromLine, toLine, parts, hunks, dryRun, force, exact, ...selection }: UndoOptions) => ({
+  body: {
+    ...selected(selection),
+    ...{ operation, from_line: fromLine, to_line: toLine },
+    ...{ parts: parts?.map(partShape), hunks, dry_run: dryRun, force, exact },
+  },
 });
 
 export const undo = defineCall({

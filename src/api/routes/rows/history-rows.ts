@@ -1,5 +1,6 @@
 import type { Selection } from "../../action-api.ts";
 import { RECENT_KINDS } from "../../recent-api.ts";
+import type { UndoPart } from "../../workspace-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { sha256 } from "../../../core/values/hash.ts";
 import { moment, path, word, bool, count, flag, many, paging, paths, text } from "../fields.ts";
@@ -200,6 +201,20 @@ const selectionFields = {
 
 const line = (what: string) => z.int().min(1).describe(what);
 
+const MOST_PARTS = 10_000;
+
+const part = z.strictObject({
+  file: path("the file; without lines also a folder"),
+  from_line: line("the first line; without it, all of the work in the file is undone").optional(),
+  to_line: line("the last line (default: `from_line`)").optional(),
+  hunk: bool("only the hunk whose lines are exactly these, as a dry run with `hunks` lists them").optional(),
+  seen: z
+    .string()
+    .nullable()
+    .describe("the SHA-256 of the content in which the lines were counted, or `null`; with another one, `REFUSED`")
+    .optional(),
+});
+
 const backBody = z.strictObject({
   ...selectionFields,
   operation: word(
@@ -209,16 +224,28 @@ const backBody = z.strictObject({
     "only of an undo: the first line of `file`; only hunks that touch the lines up to `to_line` are undone",
   ).optional(),
   to_line: line("the last line (default: `from_line`)").optional(),
+  parts: z
+    .array(part)
+    .min(1)
+    .max(MOST_PARTS)
+    .describe("only of an undo: the files of which all or some hunks of the selected work are undone, in one operation")
+    .optional(),
+  hunks: bool("only of a dry run of an undo: list the single hunks of the work").optional(),
   dry_run: dryRun,
   force: bool("overwrite edits that were made since; the present state is recorded first").optional(),
   exact: bool("merge nothing: if a path was edited since, change nothing and answer `REFUSED`").optional(),
 });
 
 const backOptions = (body: z.output<typeof backBody>) => {
-  const { operation, from_line, to_line, dry_run, force, exact, ...selection } = body;
+  const { operation, from_line, to_line, parts, hunks, dry_run, force, exact, ...selection } = body;
+  const partOf = ({ from_line: fromLine, to_line: toLine, ...rest }: z.output<typeof part>): UndoPart => ({
+    ...rest,
+    ...{ fromLine, toLine },
+  });
   return {
     ...selectionOf(withoutUndefined(selection)),
-    ...withoutUndefined({ operation, fromLine: from_line, toLine: to_line, dryRun: dry_run, force, exact }),
+    ...withoutUndefined({ operation, fromLine: from_line, toLine: to_line, parts: parts?.map(partOf), hunks }),
+    ...withoutUndefined({ dryRun: dry_run, force, exact }),
   };
 };
 

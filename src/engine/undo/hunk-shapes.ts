@@ -1,0 +1,63 @@
+import type { UndoHunkShape, UndoHunksShape } from "../../api/shapes.ts";
+import type { Hunk } from "../../core/tree/pick-hunks.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { greatestOf } from "../../util/long-lists.ts";
+import type { Present } from "../capture/change-files.ts";
+import type { OwnEvents } from "../facts/own-work.ts";
+import type { Context } from "../log/context.ts";
+import { givenPath, shownPath } from "../log/shape.ts";
+import { recordedShapes } from "../read/history.ts";
+import { protectedNames } from "../state/protected.ts";
+import type { InversePlan } from "./invert-work.ts";
+
+/** The maximum total size of the hunks of one answer, in characters. Files that do not fit are undone as a whole. */
+const MOST_HUNK_CHARS = 16 * 1024 * 1024;
+
+/**
+ * Returns what a dry run says about each path that would change or conflict: its present content, who has edited it
+ * since, and its hunks. As in patches, no hunk shows a protected file.
+ */
+export async function hunkShapes(
+  context: Context,
+  own: OwnEvents,
+  { changes, unmerged, hunks }: Pick<InversePlan, "changes" | "unmerged" | "hunks">,
+  { unrecorded }: Pick<Present, "unrecorded">,
+): Promise<UndoHunksShape[]> {
+  const seen = new Map<WorkspacePath, string | null>();
+  for (const { path, before } of changes) seen.set(path, before?.hash ?? null);
+  for (const { path, current } of unmerged) seen.set(path, current?.hash ?? null);
+  const secret = await protectedNames(context);
+  const known = new Map(hunks.map((one) => [one.path, one.hunks]));
+  let room = MOST_HUNK_CHARS;
+  const found: UndoHunksShape[] = [];
+  for (const [path, hash] of seen) {
+    const all = secret.holds(path) ? [] : (known.get(path) ?? []);
+    room -= all.reduce((sum, { patch }) => sum + patch.length, 0);
+    found.push({
+      ...{ path: shownPath(path), file: givenPath(path), seen: hash },
+      edited_by: await editorsOf(context, own, { path, unrecorded }),
+      hunks: room < 0 ? [] : all.map(hunkShape),
+    });
+  }
+  return found;
+}
+
+function hunkShape({ from, to, patch, merges }: Hunk): UndoHunkShape {
+  return { from_line: from, to_line: to, patch, merges };
+}
+
+/** Returns the actors of the changes by others after the work's last change of the path. */
+async function editorsOf(
+  context: Context,
+  own: OwnEvents,
+  { path, unrecorded }: Pick<Present, "unrecorded"> & { readonly path: WorkspacePath },
+): Promise<(string | null)[]> {
+  const last = greatestOf([0, ...(own.byPath.get(path) ?? [])]);
+  const rows = (await context.index.iterations(path)).filter(({ seq }) => seq > last);
+  const isPending = own.pending?.some((one) => one.path === path) === true;
+  const isEdited = !isPending && unrecorded.some((one) => one.path === path);
+  if (rows.length === 0) return isEdited ? [null] : [];
+  const shapes = await recordedShapes(context, path, rows);
+  const actors = shapes.filter(({ operation }) => operation === undefined).map(({ actor }) => actor);
+  return [...new Set([...actors, ...(isEdited ? [null] : [])])];
+}
