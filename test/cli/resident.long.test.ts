@@ -182,6 +182,7 @@ describe("a command that the store's process carries out", () => {
     const terminal = { isTerminal: true, colours: false, columns: 80 };
     const onTerminal = { stdinIsTerminal: true, out: terminal, err: terminal };
     expect(await box.asked(onTerminal, ["undo", "--ask"])).toMatchObject({ state: "direct" });
+    expect(await box.asked(onTerminal, ["undo", "-i"])).toMatchObject({ state: "direct" });
     const asking = { ...onTerminal, env: { ...commandCall([], box.project, box.asking).env, CHRONICLE_ASK: "1" } };
     expect(await box.asked(asking, ["undo"])).toMatchObject({ state: "direct" });
     expect(await box.asked(onTerminal, ["restore", "yesterday"])).toMatchObject({ state: "direct" });

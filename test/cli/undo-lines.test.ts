@@ -64,3 +64,34 @@ it("a file whose name ends like lines is meant itself, and its own lines are rea
   expect((await box.call(["undo", "notes:2:2"])).code).toBe(0);
   expect([textOf(box, "notes"), textOf(box, "notes:2")]).toEqual(["1\ntwo\n3\n", "1\n2\n3\n"]);
 });
+
+it("several files, each with or without its lines, are taken back at once", async () => {
+  using box = await afterRun();
+  box.write("b.txt", "1\n2\n3\n");
+  box.write("c.txt", "c\n");
+  box.write("sub/odd:2", "x\n");
+  await box.must(["run", "--", "sh", "-c", "sed -i 's/[13]/new/' b.txt sub/a.txt; echo C > c.txt; echo y > sub/odd:2"]);
+  const args = ["undo", "a.txt:1", "../b.txt:3", "../c.txt"];
+  const dry = await box.must([...args, "--dry-run"], { cwd: "project/sub" });
+  expect(dry.stdout).toMatch(/ in 3 places: sub\/a\.txt:1, b\.txt:3, c\.txt {2}\(/);
+  expect(dry.stdout.match(/^\+\w$/gm)).toEqual(["+3", "+c", "+1"]);
+  expect((await box.must(args, { cwd: "project/sub" })).stdout).toContain("taken back: 3 modified\nchronicle redo");
+  expect([textOf(box, "b.txt"), textOf(box, "c.txt")]).toEqual(["new\n2\n3\n", "c\n"]);
+  const odd = await box.call(["undo", "sub/odd:2", "b.txt:1"]);
+  expect([odd.code, odd.stderr]).toEqual([2, expect.stringContaining("is the name of a recorded file")]);
+  for (const more of [["nowhere.txt"], ["4b62"], ["b.txt:9"]])
+    expect([more, (await box.call(["undo", "b.txt:1", ...more])).code]).toEqual([more, 3]);
+  expect(textOf(box, "b.txt")).toBe("new\n2\n3\n");
+});
+
+it("-i without a terminal, and in JSON, says how hunks are named", async () => {
+  using box = await afterRun();
+  for (const args of [
+    ["undo", "-i"],
+    ["undo", "-i", "--json"],
+  ]) {
+    const { code, stderr, stdout } = await box.call(args);
+    expect([code, stderr + stdout]).toEqual([2, expect.stringMatching(/--dry-run.*chronicle undo FILE:10-20/s)]);
+  }
+  expect(textOf(box)).toContain("two");
+});

@@ -13,11 +13,21 @@ export class TmuxTerminal implements Disposable {
   readonly #env: NodeJS.ProcessEnv;
 
   /** `env`: the whole environment of the shell, apart from variables that the terminal needs. */
-  constructor(folder: string, env: Readonly<Record<string, string | undefined>>) {
+  constructor(folder: string, env: Readonly<Record<string, string | undefined>>, columns = 100) {
     this.#env = { ...env, PS1: "$ ", TERM: "xterm-256color", HISTFILE: "" };
     const rc = join(this.#base, "rc");
     writeFileSync(rc, "PS1='$ '\nset -o emacs\n");
-    this.#tmux("new-session", "-d", "-x", "100", "-y", "40", "-c", folder, `exec bash --noprofile --rcfile ${rc}`);
+    this.#tmux(
+      "new-session",
+      "-d",
+      "-x",
+      String(columns),
+      "-y",
+      "40",
+      "-c",
+      folder,
+      `exec bash --noprofile --rcfile ${rc}`,
+    );
   }
 
   /** Returns the reason why this machine cannot make such a terminal. `undefined` if it can. */

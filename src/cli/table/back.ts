@@ -81,16 +81,24 @@ export const UNDO: CommandSpec = {
     "the work has made at these lines of the present file; the work is that of the last operation, or the one of " +
     "these options. A hunk of which one line is named is taken back whole, and a deletion if a line before or after " +
     "its gap is named. What is left of the work can be taken back later. (If a file's name itself ends like that, " +
-    "the file is meant: use --file, or FILE:10:1-9.) If a path needs a content that was pruned, the path is listed and nothing is " +
+    "the file is meant: use --file, or FILE:10:1-9.) Several files are given one after the other, each with or without " +
+    "lines, and are taken back in one operation. With -i, you choose files and hunks in a terminal: first the files, " +
+    "then for each file the hunks, as in `git add -p`. Nothing is changed before all is chosen, and nothing if a file or the work " +
+    "has changed meanwhile. If a path needs a content that was pruned, the path is listed and nothing is " +
     "done; with --force, the path is left and the rest is done.",
   args: [
     {
-      name: "[operation]",
-      description: "an operation's id (default: the last operation that is not undone), or lines of a file: FILE:10-20",
+      name: "[what...]",
+      description:
+        "an operation's id (default: the last operation that is not undone), lines of a file (FILE:10-20), or several files",
       completes: "operation",
     },
   ],
-  options: [...SELECTION_OPTIONS, ...UNDO_OPTIONS],
+  options: [
+    ...SELECTION_OPTIONS,
+    { flags: "-i, --interactive", description: "choose files and hunks in a terminal" },
+    ...UNDO_OPTIONS,
+  ],
   examples: [
     { line: "chronicle undo", why: "the last thing done" },
     { line: "chronicle undo --turn last", why: "the agent's last turn, and nobody else's work; again: the one before" },
@@ -102,6 +110,8 @@ export const UNDO: CommandSpec = {
       line: "chronicle undo --turn last src/parser.ts:12",
       why: "the same, for the agent's last turn that changed line 12",
     },
+    { line: "chronicle undo a.ts:10-20 b.ts:3 c.ts", why: "the same for several files at once" },
+    { line: "chronicle undo -i --turn last", why: "choose files and hunks of the agent's last turn" },
     { line: "chronicle undo --dry-run", why: "see it first" },
     { line: "chronicle redo", why: "and forward again" },
   ],

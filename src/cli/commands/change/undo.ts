@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { EXIT } from "../../../api/problems.ts";
 import type { Selection } from "../../../api/action-api.ts";
 import type { UndoShape } from "../../../api/shapes.ts";
-import type { UndoOptions, WorkspaceApi } from "../../../api/workspace-api.ts";
+import type { UndoOptions, UndoPart, WorkspaceApi } from "../../../api/workspace-api.ts";
 import { confirm, previewed } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { patchLines } from "../../render/patch.ts";
@@ -11,6 +11,8 @@ import { usageError } from "../../../process/usage-error.ts";
 import { withCandidates, withEditedShown } from "../../support/find-file.ts";
 import type { ChangesStyle } from "../../render/changes.ts";
 import { conflictLines, SETTLE } from "../../render/conflicts.ts";
+import { ChronicleError } from "../../../core/values/errors.ts";
+import { choosePartsOf, refuseWithoutTerminal } from "../../support/choose-parts.ts";
 import { printable } from "../../../process/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "../../render/restored.ts";
 import { ago } from "../../render/words.ts";
@@ -154,7 +156,7 @@ async function agreed(
     meant = shownStep(meant, preview);
     // A named operation cannot change while the question is open. A selection, what is at the given lines, or an
     // interrupted step may have changed, so the step is previewed again.
-    const isNamed = preview.operation !== null && meant.fromLine === undefined;
+    const isNamed = preview.operation !== null && meant.parts === undefined;
     if (!needsQuestion || (!resumes && isNamed)) return { options: meant, asked: needsQuestion };
     const now = await look(meant);
     if (isSameStep(preview, now)) return { options: meant, asked: true };
@@ -204,32 +206,40 @@ function isNothing(result: UndoShape): boolean {
 }
 
 /**
- * Returns what the argument and the options of the command mean: an operation, lines of a file (`FILE:10-20`), or a
- * selection of work.
+ * Returns what the arguments and the options of the command mean: an operation, lines of a file (`FILE:10-20`), several
+ * files, or a selection of work.
  */
 async function meantBy(
   context: CommandContext,
   workspace: WorkspaceApi,
   verb: Direction["verb"],
 ): Promise<UndoOptions> {
-  const { input } = context;
-  const [argument] = input.args;
+  const { args } = context.input;
+  const [argument] = args;
   const selection = await selectionOf(context, workspace);
-  const lines = verb === "undo" && argument !== undefined ? linesIn(argument) : undefined;
-  if (argument === undefined || lines === undefined) return { ...optional({ operation: argument }), ...selection };
-  const paths = context.paths(workspace);
-  const [whole, file] = [await paths.toWorkspace(argument), await paths.toWorkspace(lines.file)];
-  if ((await workspace.find(basename(whole))).includes(whole)) {
-    const named = quotePath(argument);
-    throw usageError(
-      `${argument} is the name of a recorded file`,
-      `\`chronicle undo --file ${named}\` takes back the work on it, and \`chronicle undo ${named}:1-9\` only that at its lines`,
-    );
-  }
+  const isAlone = args.length === 1 && (verb === "redo" || linesIn(argument ?? "") === undefined);
+  if (argument === undefined || isAlone) return { ...optional({ operation: argument }), ...selection };
+  const parts: UndoPart[] = [];
+  for (const one of args) parts.push(await partIn(context, workspace, one));
   if (selection.file !== undefined)
-    throw usageError("--file and lines of a file cannot be given together", "give the file with its lines only");
-  const { fromLine, toLine } = lines;
-  return { ...selection, file, fromLine, toLine };
+    throw usageError("--file and files as arguments cannot be given together", "give the files with their lines only");
+  return { ...selection, parts };
+}
+
+/** Returns the part that an argument means: `FILE:10-20` or `FILE`. */
+async function partIn(context: CommandContext, workspace: WorkspaceApi, argument: string): Promise<UndoPart> {
+  const paths = context.paths(workspace);
+  const whole = await paths.toWorkspace(argument);
+  const lines = linesIn(argument);
+  if (lines === undefined) return { file: whole };
+  const { file, ...range } = lines;
+  if (!(await workspace.find(basename(whole))).includes(whole))
+    return { file: await paths.toWorkspace(file), ...range };
+  const named = quotePath(argument);
+  throw usageError(
+    `${argument} is the name of a recorded file`,
+    `\`chronicle undo --file ${named}\` takes back the work on it, and \`chronicle undo ${named}:1-9\` only that at its lines`,
+  );
 }
 
 /** Parses `FILE:12` and `FILE:10-20`. Returns `undefined` for another text, such as an id. */
@@ -247,8 +257,36 @@ function linesIn(
   );
 }
 
+/**
+ * Lets a person choose files and hunks of the step. Returns the options of the chosen step, which then needs no
+ * question; `undefined` if the person chooses nothing. If there is nothing to choose from, the step itself says so, or
+ * asks.
+ */
+async function interactive(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  options: UndoOptions,
+  direction: Direction,
+): Promise<Agreed | undefined> {
+  const look = (how: UndoOptions): Promise<UndoShape> =>
+    direction.step(workspace, { ...how, dryRun: true, hunks: true });
+  const preview = await look(options);
+  if (preview.finished.length > 0 || isNothingToDo(preview)) return agreed(context, workspace, options, direction);
+  for (const note of preview.notes) context.say(context.paintErr("yellow", `note: ${context.worded(printable(note))}`));
+  context.say(summaryOf(context, preview));
+  const parts = await choosePartsOf(context, workspace, preview);
+  if (parts === undefined) return undefined;
+  const meant = shownStep(options, preview);
+  if (isSameStep(preview, await look(meant))) return { options: { ...meant, ...parts }, asked: false };
+  throw new ChronicleError("REFUSED", "the files or the work have changed meanwhile, so nothing was done", {
+    hint: "give the command again, and choose from what is there now",
+  });
+}
+
 async function stepBack(context: CommandContext, given: Direction): Promise<number> {
   const { input } = context;
+  const chooses = given.verb === "undo" && input.flag("interactive");
+  if (chooses) refuseWithoutTerminal(context);
   const direction: Direction = {
     ...given,
     step: (of, how) =>
@@ -266,7 +304,11 @@ async function stepBack(context: CommandContext, given: Direction): Promise<numb
     ...context.progress(),
   };
   const mayAsk = !dryRun && context.canAsk && !input.flag("yes");
-  const meant = mayAsk ? await agreed(context, workspace, options, direction) : { options, asked: false };
+  const meant = chooses
+    ? await interactive(context, workspace, options, direction)
+    : mayAsk
+      ? await agreed(context, workspace, options, direction)
+      : { options, asked: false };
   if (meant === undefined) return EXIT.failed;
   const result = await direction.step(workspace, { ...meant.options, dryRun });
   if (context.json) context.printJson(result);

@@ -1,0 +1,209 @@
+import type { ChangeShape, UndoHunkShape, UndoHunksShape, UndoShape } from "../../api/shapes.ts";
+import type { UndoOptions, UndoPart, WorkspaceApi } from "../../api/workspace-api.ts";
+import { printable, widthOf } from "../../process/printable.ts";
+import { usageError } from "../../process/usage-error.ts";
+import { countedLines, patchText } from "../render/patch.ts";
+import type { CommandContext } from "./context.ts";
+import { KeyPresses } from "./key-presses.ts";
+
+/** The maximum number of columns of a path in the list of files. */
+const LONGEST_PATH = 40;
+
+/** Throws `USAGE` unless a person can choose at a terminal. In the store's long-lived process, throws `NeedsClient`. */
+export function refuseWithoutTerminal(context: CommandContext): void {
+  const { served } = context.io;
+  if (!context.canAsk) {
+    throw usageError(
+      "-i asks a person at a terminal, and here is none",
+      "`chronicle undo --dry-run` shows what would be taken back; `chronicle undo FILE:10-20 FILE` takes back only " +
+        "hunks and files",
+    );
+  }
+  if (served !== undefined) throw served.needsClient("files and hunks are chosen");
+}
+
+/** A path that a person can choose, with its hunks. */
+interface Choice {
+  readonly about: UndoHunksShape;
+  readonly change: ChangeShape | undefined;
+  readonly isConflict: boolean;
+}
+
+/**
+ * Lets a person choose files, and hunks of each file that has several. Returns options that narrow the step to them;
+ * none if everything was chosen. Returns `undefined` if the person chooses nothing, or ends the choice.
+ */
+export async function choosePartsOf(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  preview: UndoShape,
+): Promise<Pick<UndoOptions, "parts"> | undefined> {
+  const all = choicesOf(preview);
+  const paths = context.paths(workspace);
+  const shown = (path: string): string => paths.shown(path);
+  const files = all.filter((one) => !isFolderOfOthers(one, all));
+  const chosen = await chooseFiles(files, shown);
+  const parts = chosen === undefined ? undefined : await chooseHunks(context, chosen, shown);
+  if (parts === undefined || parts.length === 0) {
+    context.say("nothing was changed");
+    return undefined;
+  }
+  const wholes = new Set(parts.flatMap(({ file, hunk }) => (hunk === true ? [] : [file])));
+  if (files.every(({ about }) => wholes.has(about.file))) return {};
+  const left = (preview.kept_aside?.length ?? 0) + (preview.git?.length ?? 0);
+  if (left > 0) context.say("the state of git, and files that the rules leave out, come back only if all is chosen");
+  return { parts: [...foldersOf(all, wholes), ...parts] };
+}
+
+function choicesOf({ changes, unmerged, hunks = [] }: UndoShape): readonly Choice[] {
+  const byPath = new Map(changes.map((change) => [change.path, change]));
+  const met = new Set(unmerged.map(({ path }) => path));
+  return hunks.map((about) => ({ about, change: byPath.get(about.path), isConflict: met.has(about.path) }));
+}
+
+function isFolder({ change }: Choice): boolean {
+  return change?.kind === "dir";
+}
+
+/** True for a folder with chosen or unchosen files beneath it. It comes along if all of these are chosen. */
+function isFolderOfOthers(one: Choice, all: readonly Choice[]): boolean {
+  return isFolder(one) && beneath(one, all).length > 0;
+}
+
+function beneath({ about: { path } }: Choice, all: readonly Choice[]): readonly Choice[] {
+  return all.filter((other) => !isFolder(other) && other.about.path.startsWith(`${path}/`));
+}
+
+/** Returns the folders of which everything beneath is chosen. */
+function foldersOf(all: readonly Choice[], wholes: ReadonlySet<string>): UndoPart[] {
+  const folders = all.filter((one) => isFolderOfOthers(one, all));
+  const isWhole = (folder: Choice): boolean => beneath(folder, all).every(({ about }) => wholes.has(about.file));
+  return folders.filter(isWhole).map(({ about: { file, seen } }) => ({ file, seen }));
+}
+
+type Shown = (path: string) => string;
+
+/** Lets a person choose files from a list in which all are selected. Returns `undefined` if the person ends the choice. */
+async function chooseFiles(files: readonly Choice[], shown: Shown): Promise<readonly Choice[] | undefined> {
+  const { multiselect, isCancel } = await import("@clack/prompts");
+  const quit = new AbortController();
+  const onKey = (text: string | undefined): void => {
+    if (text === "q") quit.abort();
+  };
+  process.stdin.on("keypress", onKey);
+  const answer = await multiselect({
+    message: "Take back which files? (space: choose, a: all or none, enter: go on, q: quit)",
+    options: files.map((one, i) => ({
+      ...{ value: i, label: ending(shown(one.about.path), LONGEST_PATH) },
+      hint: [...countsOf(one), ...notesOf(one)].join("; "),
+    })),
+    initialValues: files.map((_, i) => i),
+    required: false,
+    showInstructions: false,
+    signal: quit.signal,
+    output: process.stderr,
+  });
+  process.stdin.off("keypress", onKey);
+  return isCancel(answer) ? undefined : files.filter((_, i) => answer.includes(i));
+}
+
+function countsOf({ change, about }: Choice): string[] {
+  if (change === undefined) return [];
+  if (change.change_type === "created") return ["comes back"];
+  if (change.change_type === "deleted") return ["is removed"];
+  const counted = countedLines(change);
+  if (typeof counted === "string") return [counted];
+  const hunks = about.hunks.length > 1 ? `, ${about.hunks.length} hunks` : "";
+  return [`+${counted.added} −${counted.removed}${hunks}`];
+}
+
+const MOST_EDITORS = 3;
+
+function notesOf({ about: { edited_by: editors }, isConflict }: Choice): string[] {
+  const names = editors.flatMap((actor) => (actor === null ? [] : [printable(actor) || "somebody"]));
+  const more = names.length > MOST_EDITORS ? " and others" : "";
+  return [
+    ...(names.length === 0 ? [] : [`edited since by ${names.slice(0, MOST_EDITORS).join(", ")}${more}`]),
+    ...(editors.includes(null) ? ["edited since, not recorded yet"] : []),
+    ...(isConflict ? ["conflicts"] : []),
+  ];
+}
+
+/** Returns a text that takes at most `most` columns. If the text is wider, `…` replaces its beginning. */
+function ending(text: string, most: number): string {
+  if (widthOf(text) <= most) return text;
+  const chars = Array.from(text);
+  while (chars.length > 0 && widthOf(chars.join("")) >= most) chars.shift();
+  return `…${chars.join("")}`;
+}
+
+/** Lets a person choose hunks of each file that has several. Returns `undefined` if the person ends the choice. */
+async function chooseHunks(
+  context: CommandContext,
+  files: readonly Choice[],
+  shown: Shown,
+): Promise<UndoPart[] | undefined> {
+  const parts: UndoPart[] = [];
+  using keys = files.some(({ about }) => about.hunks.length > 1) ? new KeyPresses() : undefined;
+  for (const { about } of files) {
+    const { file, seen, hunks } = about;
+    const picked = keys === undefined || hunks.length < 2 ? hunks : await hunksOfFile(context, { about, shown, keys });
+    if (picked === undefined) return undefined;
+    if (picked.length === hunks.length) parts.push({ file, seen });
+    else for (const one of picked) parts.push(partOf(about, one));
+  }
+  return parts;
+}
+
+function partOf({ file, seen }: UndoHunksShape, { from_line: fromLine, to_line: toLine }: UndoHunkShape): UndoPart {
+  return { file, seen, fromLine, toLine, hunk: true };
+}
+
+interface Asking {
+  readonly about: UndoHunksShape;
+  readonly shown: Shown;
+  readonly keys: KeyPresses;
+}
+
+const HELP = [
+  "y - take this hunk back",
+  "n - leave this hunk",
+  "a - take this hunk and all later ones of this file back",
+  "d - leave this hunk and all later ones of this file",
+  "q - quit, and change nothing",
+  "? - this help",
+];
+
+/** Asks for each hunk of a file, as `git add -p` does. Returns `undefined` if the person quits. */
+async function hunksOfFile(
+  context: CommandContext,
+  { about: { path, hunks }, shown, keys }: Asking,
+): Promise<readonly UndoHunkShape[] | undefined> {
+  const picked: UndoHunkShape[] = [];
+  for (const [i, hunk] of hunks.entries()) {
+    context.say(context.paintErr("bold", shown(path)));
+    for (const line of patchText(hunk.patch, { paint: context.paintErr, escape: true })) context.say(line);
+    if (!hunk.merges) context.say(context.paintErr("yellow", "does not merge with later edits: it becomes a conflict"));
+    const key = await answerTo(context, keys, `(${i + 1}/${hunks.length}) Take this hunk back [y,n,a,d,q,?]? `);
+    if (key === "q") return undefined;
+    if (key === "y") picked.push(hunk);
+    if (key === "a") return [...picked, ...hunks.slice(i)];
+    if (key === "d") return picked;
+  }
+  return picked;
+}
+
+type Answer = "y" | "n" | "a" | "d" | "q";
+
+const isAnswer = (key: string): key is Answer => /^[ynadq]$/.test(key);
+
+/** Asks a question that one key answers, until it is answered. The end of the input means `q`. */
+async function answerTo(context: CommandContext, keys: KeyPresses, question: string): Promise<Answer> {
+  for (;;) {
+    context.io.err.write(context.paintErr("bold", question));
+    const key = (await keys.next()) ?? "q";
+    context.io.err.write(`${isAnswer(key) || key === "?" ? key : ""}\n`);
+    if (isAnswer(key)) return key;
+    for (const line of HELP) context.say(line);
+  }
+}
