@@ -278,6 +278,14 @@ export interface TurnsOptions {
   readonly limit?: number;
 }
 
+/** Options of `WorkspaceApi.changes`. */
+export interface ChangesOptions {
+  /** True to add a unified diff to each change (default: false). */
+  readonly patch?: boolean;
+  /** True to say of deleted and created files which ones are one renamed file (default: false). */
+  readonly renames?: boolean;
+}
+
 /** Options of `conflicts`. */
 export interface ConflictsOptions {
   /** True to return settled conflicts, too. Default: only open conflicts. */
@@ -350,7 +358,7 @@ export interface ActionApi {
    */
   verifyIntegrity(): Promise<void>;
   /** Returns the changes of a selection. A selection without any field means the last turn. */
-  changes(selection: Selection, options?: { readonly patch?: boolean }): Promise<ChangesShape>;
+  changes(selection: Selection, options?: ChangesOptions): Promise<ChangesShape>;
 
   /** Begins an agent's session, or continues it. */
   startSession(start?: SessionStart): Promise<SessionShape>;

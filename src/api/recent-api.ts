@@ -97,8 +97,9 @@ export interface RecentPath {
   change: "created" | "modified" | "deleted" | "permissions_changed" | "renamed" | "several";
   /** The number of changed paths within the folder. Omitted for a single path. */
   files?: number;
-  /** For a renamed file: its earlier path. */
+  /** For a renamed file: its earlier path, and how much of the content is the same, in percent (50 to 100). */
   from?: string;
+  similarity?: number;
 }
 
 /** An action of a turn or of a run. */
@@ -128,4 +129,6 @@ export interface RecentOptions {
   readonly session?: string;
   /** Only work whose text, or the text of one of its actions, contains this text. Upper and lower case are the same. */
   readonly grep?: string;
+  /** False to list a renamed file as a deleted and a created path (default: true). */
+  readonly renames?: boolean;
 }

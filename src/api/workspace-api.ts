@@ -65,6 +65,8 @@ export interface DiffOptions {
   readonly paths?: readonly string[];
   /** True to add a unified diff to each change (default: false). */
   readonly patch?: boolean;
+  /** True to say of deleted and created files which ones are one renamed file (default: false). */
+  readonly renames?: boolean;
 }
 
 export interface RestoreOptions extends ProgressOptions {

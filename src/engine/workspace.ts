@@ -21,7 +21,7 @@ import { compact } from "./upkeep/compact.ts";
 import { configOf, configure } from "./commit/config.ts";
 import { listConflicts, resolveConflict } from "./undo/conflicts.ts";
 import type { Caller, Context } from "./log/context.ts";
-import { diffAction, diffMoments, withPatches } from "./read/diff.ts";
+import { diffAction, diffMoments, withDetails } from "./read/diff.ts";
 import { erase, listErasures, unerase } from "./upkeep/erase.ts";
 import { EventFeed, followEvents } from "./read/event-feed.ts";
 import { explain } from "./read/explain.ts";
@@ -141,7 +141,8 @@ export class Workspace implements api.WorkspaceApi {
     const found = await this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
     // Later changes do not wait for the patches, because the contents that they replace can still be read from the
     // history.
-    return options.patch === true ? this.#queue.whileOpen(() => withPatches(this.#context, found)) : found.shape;
+    const isPlain = options.patch !== true && options.renames !== true;
+    return isPlain ? found.shape : this.#queue.whileOpen(() => withDetails(this.#context, found, options));
   }
 
   restore(moment: string, options: api.RestoreOptions = {}): Promise<shapes.RestoreShape> {
@@ -401,7 +402,7 @@ export class Workspace implements api.WorkspaceApi {
     return this.#queue.whileOpen(() => onceMore(() => verifyIntegrity(this.#context)));
   }
 
-  changes(selection: acts.Selection, options: { readonly patch?: boolean } = {}): Promise<done.ChangesShape> {
+  changes(selection: acts.Selection, options: acts.ChangesOptions = {}): Promise<done.ChangesShape> {
     return this.#queue.read(() => changesOfSelection(this.#context, selection, options));
   }
 

@@ -301,7 +301,7 @@ export class RequestAnswer {
     if (heavy === undefined) return undefined;
     if (heavyWith !== undefined) {
       const query = this.#fitting(asked).query as Readonly<Record<string, unknown>>;
-      if (query[heavyWith] !== true) return undefined;
+      if (!heavyWith.some((flag) => query[flag] === true)) return undefined;
     }
     const turn = await this.#with.heavy[heavy].turn(asked.params["id"] ?? "", this.#visit.caller);
     if (!response.destroyed) return turn;

@@ -39,6 +39,35 @@ it.skipIf(!hasGit)("a patch of modes, links and odd names is applied by git appl
   expect(tree(box.project)).toContain("new-link l");
 });
 
+it.skipIf(!hasGit)("renamed files are renames in a patch that git apply accepts (skipped without git)", async () => {
+  using box = new Sandbox();
+  box.sh(
+    `umask 022; mkdir src; seq 50 > src/a.ts; seq 100 > 'with space'; printf 'a\\0b' > blob; echo 1 > a; echo x > z`,
+  );
+  await box.must(["init"]);
+  await box.must(["restore", "0", "--to", "../copy"]);
+  box.sh(`umask 022
+    mkdir lib; mv src/a.ts lib/b.ts; echo more >> lib/b.ts; mv 'with space' "$(printf 'ü\\ttab')"; chmod 755 ü*
+    mv blob moved; mv a b; mkdir a; mv b a/inner; rmdir src; echo y > z`);
+  const { stdout } = await box.must(["diff", "0", "-p"]);
+  expect(stdout.match(/^rename from .*/gm)).toEqual([
+    "rename from src/a.ts",
+    "rename from blob",
+    "rename from with space",
+  ]);
+  const applied = spawnSync("git", ["apply", "--whitespace=nowarn", "-"], {
+    cwd: join(box.folder, "copy"),
+    env: box.env({ GIT_CEILING_DIRECTORIES: box.folder }),
+    input: stdout,
+    encoding: "utf8",
+  });
+  expect([applied.status, applied.stderr]).toEqual([0, ""]);
+  expect(tree(join(box.folder, "copy"))).toBe(tree(box.project));
+  expect((await box.must(["diff", "0", "-p", "--no-renames"])).stdout).not.toContain("rename from");
+  expect((await box.must(["diff", "0", "--stat"])).stdout).toMatch(/src\/a\.ts → lib\/b\.ts +\+1 +-0/);
+  expect((await box.must([])).stdout).not.toContain("gone");
+});
+
 it("empty folders, and modes that git does not know, are comments in a patch", async () => {
   using box = new Sandbox();
   box.write("a", "1");

@@ -30,10 +30,10 @@ interface RouteText {
    */
   readonly heavy?: Heavy;
   /**
-   * The name of a flag in the query. Only requests in which this flag is true are heavy. Absent: every request of a
-   * route with `heavy` is heavy.
+   * The names of flags in the query. Only requests in which one of these flags is true are heavy. Absent: every request
+   * of a route with `heavy` is heavy.
    */
-  readonly heavyWith?: string;
+  readonly heavyWith?: readonly string[];
   /** Present if the reply may name folders of the server's machine. A server shows such folders only to operators. */
   readonly namesFolders?: true;
 }

@@ -18,14 +18,17 @@ export interface ChangesStyle {
   readonly most?: number;
 }
 
-type ChangeType = ChangeShape["change_type"];
+type ShownType = ChangeShape["change_type"] | "renamed";
 
-const SIGNS: Readonly<Record<ChangeType, { sign: string; colour: Format; word: string }>> = {
+const SIGNS: Readonly<Record<ShownType, { sign: string; colour: Format; word: string }>> = {
   created: { sign: "+", colour: "green", word: "created" },
   modified: { sign: "~", colour: "yellow", word: "modified" },
   deleted: { sign: "-", colour: "red", word: "deleted" },
+  renamed: { sign: "r", colour: "cyan", word: "renamed" },
   permissions_changed: { sign: "m", colour: "cyan", word: "permissions changed" },
 };
+
+export const SAME_CONTENT = "same content";
 
 /** Returns permission bits in octal with four digits, such as `0644`; `""` for `undefined`. */
 export function modeText(permissions: number | undefined): string {
@@ -37,7 +40,20 @@ function signed(bytes: number): string {
   return `${bytes < 0 ? "-" : "+"}${formatBytes(Math.abs(bytes))}`;
 }
 
+/** Returns the changes without the deleted files that were renamed: the change of the new path stands for both. */
+export function withoutRenamedFrom(changes: readonly ChangeShape[]): readonly ChangeShape[] {
+  const renamed = new Set(changes.flatMap((one) => (one.from === undefined ? [] : [keyOf(one.from, one.from_b64)])));
+  if (renamed.size === 0) return changes;
+  return changes.filter((one) => one.renamed_to === undefined || !renamed.has(keyOf(one.path, one.path_b64)));
+}
+
+function keyOf(path: string, bytes = ""): string {
+  return `${path}\0${bytes}`;
+}
+
 function remark(change: ChangeShape): string {
+  if (change.from !== undefined)
+    return change.similarity === 100 ? SAME_CONTENT : `${change.similarity ?? 0} % the same`;
   if (change.change_type === "permissions_changed") {
     return `${modeText(change.before_permissions)} → ${modeText(change.after_permissions)}`;
   }
@@ -49,19 +65,30 @@ function remark(change: ChangeShape): string {
 
 /** Returns the numbers of changed paths, such as `2 created, 1 deleted`, or `nothing`. */
 export function countsOf(changes: readonly ChangeShape[]): string {
+  const shown = withoutRenamedFrom(changes);
   const parts = Object.entries(SIGNS).flatMap(([type, { word }]) => {
-    const count = new Set(changes.flatMap((one) => (one.change_type === type ? [one.path] : []))).size;
+    const count = new Set(shown.flatMap((one) => (typeOf(one) === type ? [one.path] : []))).size;
     return count === 0 ? [] : [`${groupedDigits(count)} ${word}`];
   });
   return parts.length === 0 ? "nothing" : parts.join(", ");
 }
 
-export function changeLines(changes: readonly ChangeShape[], style: ChangesStyle): string[] {
+function typeOf({ from, change_type: type }: ChangeShape): ShownType {
+  return from === undefined ? type : "renamed";
+}
+
+/** Returns the path of a change. For a renamed file, returns both paths. */
+export function nameOfChange({ path, kind, from }: ChangeShape, shown: (path: string) => string): string {
+  return (from === undefined ? "" : `${shown(from)} → `) + shown(path) + (kind === "dir" ? "/" : "");
+}
+
+export function changeLines(all: readonly ChangeShape[], style: ChangesStyle): string[] {
+  const changes = withoutRenamedFrom(all);
   const most = style.most ?? changes.length;
   const shownOnes = changes.length <= most + 1 ? changes : changes.slice(0, most);
   const rows = shownOnes.map((change) => {
-    const { sign, colour } = SIGNS[change.change_type];
-    const name = style.shown(change.path) + (change.kind === "dir" ? "/" : "");
+    const { sign, colour } = SIGNS[typeOf(change)];
+    const name = nameOfChange(change, style.shown);
     return [`  ${style.paint(colour, sign)} ${name}`, style.paint("dim", remark(change))];
   });
   const rest = changes.length - shownOnes.length;

@@ -2,7 +2,8 @@ import type { ActionShape } from "../../api/action-shapes.ts";
 import type { ChangeShape } from "../../api/shapes.ts";
 import { printable, printableText } from "../../process/printable.ts";
 import { groupedDigits } from "../../util/grouped-digits.ts";
-import { countedLines, type LineCounts } from "./patch.ts";
+import { nameOfChange } from "./changes.ts";
+import { countedLines, type LineCounts, withRenamePatches } from "./patch.ts";
 import { counted } from "./words.ts";
 
 /** Changes for a text of Markdown, such as the description of a pull request. */
@@ -25,7 +26,8 @@ const MOST_CHARACTERS = 60_000;
  * lines, and each patch in a block that opens on a click. Every foreign text stands in code, so that nothing in it is
  * formatted, linked or mentioned.
  */
-export function markdownLines({ what, actions, changes, ambiguous, notes }: MarkdownChanges): string[] {
+export function markdownLines({ what, actions, changes: all, ambiguous, notes }: MarkdownChanges): string[] {
+  const changes = withRenamePatches(all);
   const files = counted(new Set(changes.map(({ path }) => path)).size, "changed path");
   const lines = [`### ${code(what)}: ${files}${totalOf(changes)}`, ...authorLines(actions), ...fileLines(changes)];
   if (ambiguous.length > 0)
@@ -69,14 +71,14 @@ function fileLines(changes: readonly ChangeShape[]): string[] {
   if (changes.length === 0) return [];
   const rows = changes.map((change) => {
     const counts = countedLines(change);
-    const type = change.change_type.replace("_", " ");
+    const type = change.from === undefined ? change.change_type.replace("_", " ") : "renamed";
     return `| ${cell(nameOf(change))} | ${type} | ${typeof counts === "string" ? counts : shown(counts)} |`;
   });
   return ["", "| path | | lines |", "|---|---|---:|", ...rows];
 }
 
-function nameOf({ path, kind }: ChangeShape): string {
-  return kind === "dir" ? `${path}/` : path;
+function nameOf(change: ChangeShape): string {
+  return nameOfChange(change, (path) => path);
 }
 
 function patchBlocks(changes: readonly ChangeShape[], room: number): string[] {

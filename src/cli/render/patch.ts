@@ -2,7 +2,7 @@ import type { ChangeShape } from "../../api/shapes.ts";
 import { type DiffInput, type GitMode, patchWithoutText } from "../../core/text/text-diff.ts";
 import { pathFromBytes } from "../../core/values/path.ts";
 import { type Format, type Paint, printable, printableText } from "../../process/printable.ts";
-import { modeText } from "./changes.ts";
+import { modeText, nameOfChange, SAME_CONTENT, withoutRenamedFrom } from "./changes.ts";
 import { columns } from "./columns.ts";
 
 /** The part of a patch to which a line belongs: the names and modes of a file, the head of a hunk, or its body. */
@@ -92,7 +92,7 @@ export function patchLines(
   changes: readonly ChangeShape[],
   style: { readonly paint: Paint; readonly escape: boolean },
 ): string[] {
-  return changes.flatMap((change) => {
+  return withRenamePatches(changes).flatMap((change) => {
     if (change.patch === undefined || change.patch === "") {
       return coloured(
         withoutText(change).map((line) => (style.escape ? printableText(line) : line)),
@@ -101,6 +101,17 @@ export function patchLines(
     }
     return patchText(change.patch, style);
   });
+}
+
+/**
+ * Returns the changes with one patch for each renamed file. If the contents of a renamed file differ and cannot be
+ * shown, it stays a deleted and a created file, so that the patch says that it is incomplete.
+ */
+export function withRenamePatches(changes: readonly ChangeShape[]): readonly ChangeShape[] {
+  const joined = changes.map(({ from, rename_patch: patch, ...change }) =>
+    from === undefined || patch === undefined ? change : { ...change, from, patch },
+  );
+  return withoutRenamedFrom(joined);
 }
 
 /** Returns the lines of one patch. `escape` has the same meaning as for `patchLines`. */
@@ -126,6 +137,7 @@ function countLines(patch: string): LineCounts {
 
 /** Returns the reason, in a few words, why the lines of a change are not counted. */
 function whyNotCounted(change: ChangeShape): string {
+  if (change.from !== undefined && change.similarity === 100) return SAME_CONTENT;
   if (change.binary === true) return "binary";
   if (change.too_large === true) return "too large";
   if (change.protected === true) return "protected";
@@ -141,7 +153,7 @@ function whyNotCounted(change: ChangeShape): string {
  */
 export function countedLines(change: ChangeShape): LineCounts | string {
   const { patch, change_type: type } = change;
-  const isCounted = patch !== undefined && patch !== "" && type !== "permissions_changed";
+  const isCounted = patch !== undefined && patch !== "" && type !== "permissions_changed" && change.similarity !== 100;
   return isCounted ? countLines(patch) : whyNotCounted(change);
 }
 
@@ -153,8 +165,8 @@ export function statLines(
   changes: readonly ChangeShape[],
   style: { readonly paint: Paint; readonly shown: (path: string) => string },
 ): string[] {
-  const rows = changes.map((change) => {
-    const name = `  ${style.shown(change.path)}`;
+  const rows = withRenamePatches(changes).map((change) => {
+    const name = `  ${nameOfChange({ ...change, kind: "file" }, style.shown)}`;
     const counts = countedLines(change);
     if (typeof counts === "string") return [name, "", "", style.paint("dim", counts)];
     const { added, removed } = counts;

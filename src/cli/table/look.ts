@@ -1,7 +1,7 @@
 import { RECENT_KINDS } from "../../api/recent-api.ts";
 import type { CommandSpec, ArgumentSpec } from "./spec.ts";
 import { TURN_OPTIONS } from "./back.ts";
-import { ASKING } from "./work.ts";
+import { ASKING, NO_RENAMES } from "./work.ts";
 
 const PROVE_GROUP = "Prove";
 
@@ -31,7 +31,7 @@ export const LIST: CommandSpec = {
     "turns, a burst of edits (without a pause of more than five minutes), an undo or another operation, a " +
     "snapshot, or what a sync brought. Edits that nobody saw are listed with the time at which they were found, " +
     "and the last time before at which the whole folder had been looked at. Added and removed lines are counted where " +
-    "that is quick, and never in secrets. With `--snapshots`, the number counts all paths that were touched since " +
+    "that is quick, and never in secrets. Beneath a run or a turn stands what it did to git. With `--snapshots`, the number counts all paths that were touched since " +
     "the snapshot before, also those that are again as they were. Several filters must all match.",
   args: [],
   options: [
@@ -51,6 +51,7 @@ export const LIST: CommandSpec = {
     },
     { flags: "--session <id>", description: "only work of this session or run", completes: "session" },
     { flags: "--grep <text>", description: "only work with this text in its title, its command or its actions" },
+    NO_RENAMES,
     { flags: "--limit <n>", description: "at most so many lines, the newest (default 20; 0: all)", value: "count" },
   ],
   examples: [
@@ -99,7 +100,7 @@ export const SHOW: CommandSpec = {
   group: LOOK_GROUP,
   summary: "one session: its command, times, exit code, roots and changes",
   args: [{ name: "[session]", description: "an id or its unique prefix (default: the latest)", completes: "session" }],
-  options: [{ flags: "-p, --patch", description: "also show what the session changed, as unified text" }],
+  options: [{ flags: "-p, --patch", description: "also show what the session changed, as unified text" }, NO_RENAMES],
   examples: [
     { line: "chronicle show", why: "the latest session" },
     { line: "chronicle show 01JD --json", why: "for programs" },
@@ -147,7 +148,7 @@ export const DIFF: CommandSpec = {
     "the disk. A moment is a snapshot's number, seq:N, an id or its prefix, a name, latest, baseline, now, a " +
     "time (10m, 2026-01-31T12:00), or X~2 (two snapshots before X). `git apply` accepts the text of -p, but " +
     "refuses the whole text if it names a file whose content cannot be shown (because it is binary, too large, " +
-    "or a secret). Paths that could not be recorded now, or at one of the moments, cannot be compared: they are " +
+    "or a secret). A renamed file is shown as one if at least half of its lines are the same. Paths that could not be recorded now, or at one of the moments, cannot be compared: they are " +
     "listed, and the exit code is 1.",
   usage: "[options] [from [to]] [--] [path...]",
   args: [
@@ -162,6 +163,7 @@ export const DIFF: CommandSpec = {
   options: [
     { flags: "-p, --patch", description: "unified text" },
     { flags: "--stat", description: "added and removed lines of each file" },
+    NO_RENAMES,
   ],
   examples: [
     { line: "chronicle diff", why: "since the latest snapshot" },

@@ -22,6 +22,11 @@ export const SELECTION_OPTIONS: readonly OptionSpec[] = [
   },
 ];
 
+export const NO_RENAMES: OptionSpec = {
+  flags: "--no-renames",
+  description: "show a renamed file as a deleted and a created one",
+};
+
 /** Options that decide whether a person at a terminal is asked before files are changed. */
 export const ASKING: readonly OptionSpec[] = [
   { flags: "--ask", description: "ask before anything is changed (CHRONICLE_ASK=1: always)" },
@@ -43,6 +48,7 @@ export const CHANGES: CommandSpec = {
   options: [
     ...SELECTION_OPTIONS,
     { flags: "-p, --patch", description: "unified text" },
+    NO_RENAMES,
     { flags: "--format <form>", description: "markdown: a text for a pull request", completes: ["markdown"] },
   ],
   examples: [

@@ -68,6 +68,8 @@ export type GitMode = "100644" | "100755" | "120000";
 export interface DiffInput {
   /** Relative to the folder in which the patch is applied. Names that are not UTF-8 are as in `WorkspacePath`. */
   readonly path: string;
+  /** For a renamed file: its earlier path, and how similar the contents are, in percent. */
+  readonly renamed?: { readonly from: string; readonly similarity: number };
   readonly before?: Uint8Array | undefined;
   readonly after?: Uint8Array | undefined;
   /** The number of unchanged lines around a change. Default 3. */
@@ -123,7 +125,8 @@ export function isBinary(content: Uint8Array): boolean {
 const NONE = new Uint8Array();
 
 function modesOnly(input: DiffInput): TextDiff {
-  const lines = modeLines(input).length === 0 ? [] : [...headerLines(input, false), ""];
+  const isEqual = modeLines(input).length === 0 && input.renamed === undefined;
+  const lines = isEqual ? [] : [...headerLines(input, false), ""];
   return { kind: "text", patch: lines.join("\n") };
 }
 
@@ -399,10 +402,16 @@ function modeLines({ before, after, beforeMode = "100644", afterMode = "100644" 
 }
 
 function headerLines(input: DiffInput, hasHunks: boolean): string[] {
-  const lines = [`diff --git ${patchName(`a/${input.path}`)} ${patchName(`b/${input.path}`)}`];
+  const { path, renamed } = input;
+  const earlier = renamed?.from ?? path;
+  const lines = [`diff --git ${patchName(`a/${earlier}`)} ${patchName(`b/${path}`)}`];
   addAll(lines, modeLines(input));
+  if (renamed !== undefined) {
+    lines.push(`similarity index ${renamed.similarity}%`);
+    lines.push(`rename from ${patchName(renamed.from)}`, `rename to ${patchName(path)}`);
+  }
   if (hasHunks) {
-    lines.push(`--- ${input.before === undefined ? "/dev/null" : sideName(`a/${input.path}`)}`);
+    lines.push(`--- ${input.before === undefined ? "/dev/null" : sideName(`a/${earlier}`)}`);
     lines.push(`+++ ${input.after === undefined ? "/dev/null" : sideName(`b/${input.path}`)}`);
   }
   return lines;

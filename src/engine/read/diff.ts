@@ -18,6 +18,7 @@ import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { knownPaths } from "../log/known-paths.ts";
 import { proveChanges } from "../state/proved-rows.ts";
 import { Patches } from "./patches.ts";
+import { renameParts, renamesAmong } from "./renames.ts";
 
 /**
  * Returns the changes from the state after event `from` to the state after event `to`, in path order. `to` may be
@@ -58,12 +59,21 @@ interface MomentsDiff {
   readonly changes: readonly Change[];
 }
 
-/** Returns a difference with the patch of each change, or with the reason why a change has none. */
-export async function withPatches(context: Context, { shape, changes }: MomentsDiff): Promise<DiffShape> {
-  const patches = new Patches(context);
-  const patched: ChangeShape[] = [];
-  for (const change of changes) patched.push({ ...changeShape(change), ...(await patches.of(change)) });
-  return { ...shape, changes: patched };
+/**
+ * Returns a difference with the requested details of each change: its patch, or the reason why it has none, and the path
+ * from or to which it was renamed.
+ */
+export async function withDetails(
+  context: Context,
+  { shape, changes }: MomentsDiff,
+  { patch = false, renames = false }: DiffOptions,
+): Promise<DiffShape> {
+  const patches = patch ? new Patches(context) : undefined;
+  const partOf = await renameParts(renames ? await renamesAmong(context, changes) : new Map(), patches);
+  const detailed: ChangeShape[] = [];
+  for (const change of changes)
+    detailed.push({ ...changeShape(change), ...(await patches?.of(change)), ...partOf(change) });
+  return { ...shape, changes: detailed };
 }
 
 /** Returns the difference between two moments. The moment `now` stands for the disk. */

@@ -3,7 +3,8 @@ import { DiffBudget, type DiffInput, type GitMode, type TextDiff, unifiedDiff } 
 import type { Change, Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { sha256 } from "../../core/values/hash.ts";
-import { displayPath, splitRoot } from "../../core/values/path.ts";
+import { displayPath, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import type { Rename } from "../../core/tree/renames.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { erasedAmong } from "../facts/contents-of-history.ts";
 import { missingContent } from "../facts/pruning.ts";
@@ -68,6 +69,22 @@ export class Patches {
     }
   }
 
+  /**
+   * Returns the patch of a renamed file; `undefined` if there is none, because the contents differ and cannot be shown.
+   * The patch of equal contents has only the two names, so it shows nothing of a secret.
+   */
+  async ofRename({ gone, made, similarity }: Rename): Promise<string | undefined> {
+    const sides = { ...sidesOf({ ...made, before: gone.before }), renamed: { from: patchPath(gone.path), similarity } };
+    const isEqual = gone.before.hash === made.after.hash;
+    if (isEqual) return this.#fitting(textOf(unifiedDiff({ ...sides, before: NONE, after: NONE }))).patch;
+    this.#readable -= gone.before.size + made.after.size;
+    if (this.#isFull || this.#readable < 0) return undefined;
+    const [before, after] = [await contentOf(this.#context, gone.before), await contentOf(this.#context, made.after)];
+    const patch = this.#fitting(textOf(unifiedDiff({ ...sides, budget: this.#budget, before, after }))).patch;
+    await yieldToEventLoop();
+    return patch;
+  }
+
   async #compared(change: Change): Promise<PatchPart> {
     const old = await contentOf(this.#context, change.before);
     const made = this.#made.get(change.after?.hash ?? "");
@@ -123,9 +140,12 @@ function textOf(diff: TextDiff): Partial<ChangeShape> {
 }
 
 function sidesOf({ path, before, after }: Change): Pick<DiffInput, "path" | "beforeMode" | "afterMode"> {
+  return { path: patchPath(path), beforeMode: gitMode(before), afterMode: gitMode(after) };
+}
+
+function patchPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
-  const name = root === undefined ? inner : `@${root}:${inner}`;
-  return { path: name, beforeMode: gitMode(before), afterMode: gitMode(after) };
+  return root === undefined ? inner : `@${root}:${inner}`;
 }
 
 /** Returns the mode in git's form. Of the permissions, git knows only the owner's `x`. */

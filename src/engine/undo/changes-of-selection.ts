@@ -1,7 +1,7 @@
-import type { Selection } from "../../api/action-api.ts";
+import type { ChangesOptions, Selection } from "../../api/action-api.ts";
 import type { ChangesShape } from "../../api/action-shapes.ts";
 import type { ChangeShape } from "../../api/shapes.ts";
-import { sameEntry } from "../../core/values/entry.ts";
+import { type Change, sameEntry } from "../../core/values/entry.ts";
 import { composeGit, type GitChange } from "../../core/records/git-record.ts";
 import { idOfGit, loggedGit } from "../capture/git-work.ts";
 import { backTo } from "../capture/seen-absent.ts";
@@ -12,6 +12,7 @@ import { actionsEver } from "../facts/transactions.ts";
 import type { Context } from "../log/context.ts";
 import { changeShape, gitShape, shownPath } from "../log/shape.ts";
 import { Patches } from "../read/patches.ts";
+import { renameParts, renamesAmong } from "../read/renames.ts";
 import { compactedAway, selectorOf, withoutSightings, workOf } from "./selection.ts";
 import { unknownNotes } from "./unknown-before.ts";
 
@@ -22,7 +23,7 @@ import { unknownNotes } from "./unknown-before.ts";
 export async function changesOfSelection(
   context: Context,
   selection: Selection,
-  options: { readonly patch?: boolean } = {},
+  options: ChangesOptions = {},
 ): Promise<ChangesShape> {
   const asked = selectorOf(selection) === undefined ? { turn: "last" } : selection;
   const work = await workOf(context, asked);
@@ -36,13 +37,8 @@ export async function changesOfSelection(
     },
   });
   const own = await withoutSightings(context, work, all);
-  const changes: ChangeShape[] = [];
   const groups = await groupsOf(context, own);
-  const patches = new Patches(context);
-  for (const change of ownChanges(groups)) {
-    const patch = options.patch === true ? await patches.ofKept(change) : {};
-    changes.push({ ...changeShape(change), ...patch });
-  }
+  const changes = await detailed(context, [...ownChanges(groups)], options);
   const { lost } = work;
   // If all events of the work were compacted away, an empty list would be wrong.
   if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
@@ -71,6 +67,20 @@ async function gitOf(
     changes: all.reduce<readonly GitChange[]>((sum, { changes }) => composeGit(sum, changes), []),
     notes: [...new Set(all.flatMap(({ problem }) => problem ?? []))],
   };
+}
+
+/** Returns the shapes of changes with the requested details: patches, and the paths from or to which files were renamed. */
+async function detailed(
+  context: Context,
+  changes: readonly Change[],
+  { patch = false, renames = false }: ChangesOptions,
+): Promise<ChangeShape[]> {
+  const patches = patch ? new Patches(context) : undefined;
+  const partOf = await renameParts(renames ? await renamesAmong(context, changes) : new Map(), patches);
+  const shapes: ChangeShape[] = [];
+  for (const change of changes)
+    shapes.push({ ...changeShape(change), ...(await patches?.ofKept(change)), ...partOf(change) });
+  return shapes;
 }
 
 function unlistedNotes({ lost, keepers = [] }: Work): string[] {

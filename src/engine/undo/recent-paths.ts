@@ -3,9 +3,12 @@ import { type Change, changeType } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { comparePaths, isRoot, parentOf, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
+import type { Renames } from "../../core/tree/renames.ts";
+import { optional } from "../../util/optional.ts";
 import type { Context } from "../log/context.ts";
 import { shownPath } from "../log/shape.ts";
 import { Patches } from "../read/patches.ts";
+import { RenameBudget, renamesAmong } from "../read/renames.ts";
 import type { OwnPaths, RecentLine } from "./recent-line.ts";
 
 /** The paths of a line are compared with their earlier states if there are at most this many, and so many on a page. */
@@ -26,12 +29,16 @@ type PathsPart = Pick<RecentItem, "changed" | "paths" | "more_paths" | "lines">;
 export class PagePaths {
   readonly #context: Context;
   readonly #patches: Patches;
+  readonly #isWithRenames: boolean;
+  readonly #similar = new RenameBudget({ files: 40, bytes: 2 * 1024 ** 2, steps: 200_000 });
   #comparable = MOST_COMPARED_ON_PAGE;
   #countable = MOST_FILES_ON_PAGE;
 
-  constructor(context: Context) {
+  /** `isWithRenames`: true to list a renamed file as one path. */
+  constructor(context: Context, isWithRenames: boolean) {
     this.#context = context;
     this.#patches = new Patches(context);
+    this.#isWithRenames = isWithRenames;
   }
 
   async of(line: RecentLine): Promise<PathsPart> {
@@ -41,9 +48,9 @@ export class PagePaths {
     }
     this.#comparable -= own.size;
     const changes = await this.#netChanges(own);
-    const shown = withRenames(withoutFolders(changes));
-    const renamed = new Set(shown.flatMap(({ path, from }) => (from === undefined ? [] : [path, from])));
-    const lines = await this.#linesOf(changes.filter(({ path }) => !renamed.has(path)));
+    const renames = await this.#renamesAmong(changes);
+    const shown = withRenames(withoutFolders(changes), renames);
+    const lines = await this.#linesOf(changes, renames);
     const changed = line.own === undefined || line.isCounted === true ? line.changed : changes.length;
     return { changed, ...named(shown), ...(lines === undefined ? {} : { lines }) };
   }
@@ -59,9 +66,19 @@ export class PagePaths {
     return changes.sort((a, b) => comparePaths(a.path, b.path));
   }
 
+  /** Returns the renames among changes. What is read for similar contents is bounded for the whole page. */
+  async #renamesAmong(changes: readonly Change[]): Promise<Renames> {
+    if (!this.#isWithRenames) return new Map();
+    return renamesAmong(this.#context, changes, this.#similar);
+  }
+
   /** Counts lines. Returns `undefined` if there is nothing to count, or if not everything can be counted quickly. */
-  async #linesOf(changes: readonly Change[]): Promise<RecentItem["lines"]> {
-    const files = changes.filter(isOfText);
+  async #linesOf(changes: readonly Change[], renames: Renames): Promise<RecentItem["lines"]> {
+    const gone = new Set<Change>([...renames.values()].map((one) => one.gone));
+    const whole = changes.filter((one) => !gone.has(one));
+    const files = whole
+      .map((one) => ({ ...one, before: one.before ?? renames.get(one.path)?.gone.before }))
+      .filter(isOfText);
     const isLarge = ({ before, after }: Change): boolean => Math.max(before?.size ?? 0, after?.size ?? 0) > MOST_BYTES;
     if (files.length > Math.min(MOST_FILES, this.#countable) || files.some(isLarge)) return undefined;
     this.#countable -= files.length;
@@ -116,6 +133,7 @@ interface NamedPath {
   readonly path: WorkspacePath;
   readonly change: RecentPath["change"];
   readonly from?: WorkspacePath;
+  readonly similarity?: number;
 }
 
 /** Leaves out folders that were made or removed together with paths within them. */
@@ -125,29 +143,16 @@ function withoutFolders(changes: readonly Change[]): Change[] {
   return changes.filter((one) => !isFolder(one) || !around.has(one.path));
 }
 
-/** Joins a deleted and a created file with the same content to one renamed file. */
-function withRenames(changes: readonly Change[]): NamedPath[] {
-  const gone = new Map<string, WorkspacePath[]>();
-  for (const { path, before, after } of changes)
-    if (after === undefined && isWorthy(before)) gone.set(before.hash, [...(gone.get(before.hash) ?? []), path]);
-  const from = new Map<WorkspacePath, WorkspacePath>();
-  for (const { path, before, after } of changes) {
-    if (before !== undefined || !isWorthy(after)) continue;
-    const earlier = gone.get(after.hash)?.shift();
-    if (earlier !== undefined) from.set(path, earlier);
-  }
-  const renamed = new Set(from.values());
+/** Lists a deleted and a created file that are one renamed file as one path. */
+function withRenames(changes: readonly Change[], renames: Renames): NamedPath[] {
+  const gone = new Set<Change>([...renames.values()].map((one) => one.gone));
   return changes.flatMap((change): NamedPath[] => {
     const { path } = change;
-    const earlier = from.get(path);
-    if (earlier !== undefined) return [{ path, change: "renamed", from: earlier }];
-    return renamed.has(path) ? [] : [{ path, change: changeType(change) }];
+    const rename = renames.get(path);
+    if (rename !== undefined)
+      return [{ path, change: "renamed", from: rename.gone.path, similarity: rename.similarity }];
+    return gone.has(change) ? [] : [{ path, change: changeType(change) }];
   });
-}
-
-/** True for a file whose content can tell it from others. Many files are empty. */
-function isWorthy(entry: Change["before"]): entry is NonNullable<Change["before"]> & { readonly hash: string } {
-  return entry?.kind === "file" && entry.size > 0 && entry.hash !== undefined;
 }
 
 /** Names the paths, or the folders that hold them if there are too many. */
@@ -175,8 +180,9 @@ function groupsOf(all: readonly NamedPath[]): NamedPath[][] {
 function shapeOf(group: readonly NamedPath[]): RecentPath {
   const [only, second] = group;
   if (only === undefined || second === undefined) {
-    const { path = "" as WorkspacePath, change = "several", from } = only ?? {};
-    return { path: shownPath(path), change, ...(from === undefined ? {} : { from: shownPath(from) }) };
+    const { path = "" as WorkspacePath, change = "several", from, similarity } = only ?? {};
+    const earlier = from === undefined ? {} : { from: shownPath(from), ...optional({ similarity }) };
+    return { path: shownPath(path), change, ...earlier };
   }
   const folder = commonFolder(group.map(({ path }) => path)) ?? parentOf(only.path);
   const kinds = new Set(group.map(({ change }) => change));

@@ -125,7 +125,7 @@ interface Page {
 async function answer(context: Context, { story, lines, options }: Page): Promise<RecentShape> {
   const undoable = await nextUndo(context, story);
   const undoneBy = undosOf(story);
-  const paths = new PagePaths(context);
+  const paths = new PagePaths(context, options.renames !== false);
   const items: RecentItem[] = [];
   for (const line of lines) {
     const short = shortId(line, story.lines);

@@ -1,4 +1,4 @@
-import type { RollbackOptions, Selection } from "../../action-api.ts";
+import type { ChangesOptions, RollbackOptions, Selection } from "../../action-api.ts";
 import type { RecentOptions } from "../../recent-api.ts";
 import type {
   DiffOptions,
@@ -95,7 +95,9 @@ export const diff = defineCall({
   method: "GET",
   path: `${WORKSPACE}/diff`,
   reply: { json: "DiffShape" },
-  ask: (from: string, to: string, { paths, patch }: DiffOptions = {}) => ({ query: { from, to, path: paths, patch } }),
+  ask: (from: string, to: string, { paths, patch, renames }: DiffOptions = {}) => ({
+    query: { from, to, path: paths, patch, renames },
+  }),
 });
 
 export const find = defineCall({
@@ -186,8 +188,8 @@ export const changes = defineCall({
   method: "GET",
   path: `${WORKSPACE}/changes`,
   reply: { json: "ChangesShape" },
-  ask: (selection: Selection, { patch }: { readonly patch?: boolean } = {}) => ({
-    query: { ...selected(selection), patch },
+  ask: (selection: Selection, { patch, renames }: ChangesOptions = {}) => ({
+    query: { ...selected(selection), patch, renames },
   }),
 });
 

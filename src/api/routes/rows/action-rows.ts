@@ -229,7 +229,7 @@ const conflicts = workspaceRoute(calls.listConflicts, {
   tag: "conflicts",
   role: "reader",
   heavy: "answer",
-  heavyWith: "patch",
+  heavyWith: ["patch"],
   summary: "List conflicts: changes that did not merge with later work",
   query: z.strictObject({
     all: flag("list settled conflicts, too").optional(),

@@ -12,7 +12,7 @@ import { refuseVirtual } from "../meant-by-path.ts";
 const tag = "files";
 const at = moment("the moment to read at (default: the last recorded state)").optional();
 /** A read with `fresh` first scans the disk: in the worst case, the whole folder. */
-const scanning = { heavy: "scan", heavyWith: "fresh" } as const;
+const scanning = { heavy: "scan", heavyWith: ["fresh"] } as const;
 
 const fresh = flag("record edits on disk first, if the workspace has a folder").optional();
 const as = (meant: "content" | "history" | "iteration") =>
@@ -126,7 +126,7 @@ const history = workspaceRoute(calls.fileHistory, {
   summary: "The iterations of a file, oldest first",
   description: "Each state that was recorded of the path, deletions included. `timestamp` is epoch milliseconds.",
   heavy: "answer",
-  heavyWith: "patch",
+  heavyWith: ["patch"],
   query: z.strictObject({
     ...paging,
     as: as("history"),

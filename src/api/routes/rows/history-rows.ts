@@ -104,16 +104,17 @@ const diff = workspaceRoute(calls.diff, {
   tag,
   role: "reader",
   heavy: "answer",
-  heavyWith: "patch",
+  heavyWith: ["patch", "renames"],
   summary: "What differs between two moments",
   query: z.strictObject({
     from: moment("the earlier moment"),
     to: moment("the later moment, or `now` for what is on disk"),
     path: many("compare only this path and everything beneath it; repeat the field for further paths", 200).optional(),
     patch: flag("add the changed lines of each change, as a unified diff").optional(),
+    renames: flag("say of deleted and created files which ones are one renamed file").optional(),
   }),
-  answer: (on, { query: { from, to, path: only, patch } }) =>
-    on.diff(from, to, withoutUndefined({ paths: only, patch })),
+  answer: (on, { query: { from, to, path: only, patch, renames } }) =>
+    on.diff(from, to, withoutUndefined({ paths: only, patch, renames })),
 });
 
 /**
@@ -310,6 +311,7 @@ const recent = workspaceRoute(calls.recent, {
     kind: z.enum(RECENT_KINDS).describe("only lines of this kind").optional(),
     session: word("only work of the session whose id begins with this").optional(),
     grep: text("only work with this text in its summary, or in that of one of its actions", 1_000).optional(),
+    renames: flag("list a renamed file as one path (default: true)").optional(),
   }),
   answer: (on, { query: { limit, ...options } }) => on.recent(limit, withoutUndefined(options)),
 });
@@ -324,8 +326,10 @@ const changes = workspaceRoute(calls.changes, {
   query: z.strictObject({
     ...selectionFields,
     patch: flag("add the changed lines of each change, as a unified diff").optional(),
+    renames: flag("say of deleted and created files which ones are one renamed file").optional(),
   }),
-  answer: (on, { query: { patch, ...selection } }) => on.changes(selectionOf(selection), withoutUndefined({ patch })),
+  answer: (on, { query: { patch, renames, ...selection } }) =>
+    on.changes(selectionOf(selection), withoutUndefined({ patch, renames })),
 });
 
 export const HISTORY_ROWS: readonly WorkspaceRoute[] = [

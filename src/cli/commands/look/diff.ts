@@ -94,7 +94,12 @@ export async function diff(context: CommandContext): Promise<number> {
   const wanted = await Promise.all(typed.map((path) => paths.toWorkspace(path)));
   const patch = input.flag("patch") || input.flag("stat");
   try {
-    const result = await workspace.diff(from, to, { patch, ...(wanted.length === 0 ? {} : { paths: wanted }) });
+    const renames = input.flag("renames");
+    const result = await workspace.diff(from, to, {
+      patch,
+      renames,
+      ...(wanted.length === 0 ? {} : { paths: wanted }),
+    });
     if (context.json) context.printJson(result);
     else for (const line of linesOf(context, result, paths)) context.print(line);
     if (!context.json && input.flag("patch")) sayNotCompared(context, result);
@@ -134,9 +139,11 @@ export async function changes(context: CommandContext): Promise<number> {
   const patch = input.flag("patch") || isMarkdown;
   const given = await selectionOf(context, workspace);
   const selection = Object.keys(given).length === 0 ? { turn: "last" } : given;
-  const result = await workspace.changes(selection, { patch }).catch(async (error: unknown) => {
-    throw await withCandidates(workspace, error, context.paths(workspace));
-  });
+  const result = await workspace
+    .changes(selection, { patch, renames: input.flag("renames") })
+    .catch(async (error: unknown) => {
+      throw await withCandidates(workspace, error, context.paths(workspace));
+    });
   if (context.json) {
     context.printJson(result);
     return EXIT.done;

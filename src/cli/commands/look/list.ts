@@ -74,6 +74,7 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
     throw usageError(`there is no kind ${JSON.stringify(asked)}`, `the kinds are ${RECENT_KINDS.join(", ")}`);
   return {
     ...(input.flag("actions") ? { actions: true } : {}),
+    ...(input.flag("bare") || input.flag("renames") ? {} : { renames: false }),
     ...optional({ actor: input.text("actor"), since: input.text("since"), session: input.text("session") }),
     ...optional({ kind, grep: input.text("grep") }),
     ...(file === undefined ? {} : { file: await context.paths(workspace).toWorkspace(file) }),

@@ -1,4 +1,5 @@
 import { EXIT } from "../../../api/problems.ts";
+import type { ChangesOptions } from "../../../api/action-api.ts";
 import type { ChangesShape } from "../../../api/action-shapes.ts";
 import type { SessionShape } from "../../../api/shapes.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
@@ -44,10 +45,10 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
 async function changesIfKept(
   workspace: WorkspaceApi,
   session: SessionShape,
-  patch: boolean,
+  options: ChangesOptions,
 ): Promise<ChangesShape | string> {
   try {
-    return await workspace.changes({ session: session.session_id }, { patch });
+    return await workspace.changes({ session: session.session_id }, options);
   } catch (error) {
     if (error instanceof ChronicleError && error.code === "PRUNED") return error.message;
     throw error;
@@ -63,7 +64,7 @@ export async function show(context: CommandContext): Promise<number> {
   }
   for (const line of headLines(session, context)) context.print(line);
   const patch = context.input.flag("patch");
-  const found = await changesIfKept(workspace, session, patch);
+  const found = await changesIfKept(workspace, session, { patch, renames: context.input.flag("renames") });
   if (typeof found === "string") {
     context.print(`changes   ${found}`);
     return EXIT.done;

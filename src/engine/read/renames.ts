@@ -1,0 +1,126 @@
+import type { ChangeShape } from "../../api/shapes.ts";
+import {
+  canBeSimilar,
+  equalRenames,
+  type FileGone,
+  type FileMade,
+  type LineWeights,
+  lineWeights,
+  type Rename,
+  type Renames,
+  type RenameSides,
+  renameSides,
+  similarRenames,
+  withoutRenamed,
+} from "../../core/tree/renames.ts";
+import type { Change, Entry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
+import { erasedAmong } from "../facts/contents-of-history.ts";
+import type { Context } from "../log/context.ts";
+import { exactPath, shownPath } from "../log/shape.ts";
+import { protectedNames } from "../state/protected.ts";
+import { contentOf, type Patches } from "./patches.ts";
+
+/** The work that the searches for similar contents of one answer may do. Equal contents are always found. */
+export class RenameBudget {
+  /** The most files that are compared with one another. If there are more, none are. */
+  readonly files: number;
+  /** The bytes that may still be read. */
+  bytes: number;
+  /** The number of lines that may still be compared. */
+  steps: number;
+
+  constructor({ files = 400, bytes = 64 * 1024 ** 2, steps = 10_000_000 } = {}) {
+    this.files = files;
+    this.bytes = bytes;
+    this.steps = steps;
+  }
+}
+
+/** Larger contents are compared by their hash only. */
+const MOST_FILE_BYTES = 1024 ** 2;
+
+/**
+ * Returns the deleted and the created files among changes that are one renamed file each: files with equal contents,
+ * and files with similar ones as far as the budget allows. Secrets and erased contents are not read.
+ */
+export async function renamesAmong(
+  context: Context,
+  changes: readonly Change[],
+  budget: RenameBudget = new RenameBudget(),
+): Promise<Renames> {
+  const sides = renameSides(changes);
+  const equal = equalRenames(sides);
+  const similar = await similarAmong(context, withoutRenamed(sides, equal), budget);
+  return new Map([...equal, ...similar].map((one) => [one.made.path, one]));
+}
+
+async function similarAmong(context: Context, sides: RenameSides, budget: RenameBudget): Promise<Rename[]> {
+  const { gone, made } = await comparable(context, sides);
+  if (gone.length === 0 || made.length === 0 || gone.length + made.length > budget.files) return [];
+  const weights = new Map<Change, LineWeights>();
+  for (const [change, entry] of entriesOf({ gone, made })) {
+    budget.bytes -= entry.size;
+    if (budget.bytes < 0) break;
+    const content = await contentIfKept(context, entry);
+    if (content !== undefined) weights.set(change, lineWeights(content));
+    await yieldToEventLoop();
+  }
+  return similarRenames({ gone, made }, (one) => weights.get(one), budget);
+}
+
+/** Returns the files whose contents may be read, and whose sizes allow that they are similar to another one. */
+async function comparable(context: Context, { gone, made }: RenameSides): Promise<RenameSides> {
+  if (gone.length === 0 || made.length === 0) return { gone: [], made: [] };
+  const names = await protectedNames(context);
+  const hashes = entriesOf({ gone, made }).map(([, { hash }]) => hash);
+  const erased = await erasedAmong(context, hashes);
+  const isOpen = ({ path, size, class: kind, hash }: FileEntry): boolean =>
+    kind === undefined && size <= MOST_FILE_BYTES && !names.holds(path) && !erased.has(hash);
+  const [before, after] = [gone.filter((one) => isOpen(one.before)), made.filter((one) => isOpen(one.after))];
+  return {
+    gone: before.filter((one) => after.some((other) => canBeSimilar(one.before.size, other.after.size))),
+    made: after.filter((other) => before.some((one) => canBeSimilar(one.before.size, other.after.size))),
+  };
+}
+
+type FileEntry = FileGone["before"];
+
+function entriesOf({ gone, made }: RenameSides): (readonly [FileGone | FileMade, FileEntry])[] {
+  return [...gone.map((one) => [one, one.before] as const), ...made.map((one) => [one, one.after] as const)];
+}
+
+/** Returns `undefined` for a content that is gone. */
+async function contentIfKept(context: Context, entry: Entry): Promise<Buffer | undefined> {
+  try {
+    return await contentOf(context, entry);
+  } catch (error) {
+    const isGone = error instanceof ChronicleError && ["PRUNED", "ERASED", "BLOB_MISSING"].includes(error.code);
+    if (isGone) return undefined;
+    throw error;
+  }
+}
+
+/** What a change of a renamed file says about the rename. */
+type RenamePart = Pick<ChangeShape, "from" | "from_b64" | "similarity" | "renamed_to" | "rename_patch">;
+
+/** Returns what each change says about its rename. `patches`: given if patches are requested. */
+export async function renameParts(
+  renames: Renames,
+  patches: Patches | undefined,
+): Promise<(change: Change) => RenamePart> {
+  const parts = new Map<Change, RenamePart>();
+  for (const { gone, made, similarity } of renames.values()) {
+    const { path_b64: bytes } = exactPath(gone.path);
+    const patch = await patches?.ofRename({ gone, made, similarity });
+    parts.set(gone, { renamed_to: shownPath(made.path) });
+    parts.set(made, {
+      from: shownPath(gone.path),
+      ...(bytes === undefined ? {} : { from_b64: bytes }),
+      similarity,
+      ...(patch === undefined ? {} : { rename_patch: patch }),
+    });
+  }
+  return (change) => parts.get(change) ?? {};
+}
