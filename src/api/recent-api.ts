@@ -25,6 +25,11 @@ export interface RecentShape {
   items: RecentItem[];
   /** The operation that an `undo` without a selection undoes next; `null` if there is none. */
   undoable: string | null;
+  /**
+   * Only with the option `unrecorded`: the number of paths that differ now from what is recorded. Omitted if changes are
+   * recorded at present, and if the number cannot be found within a tenth of a second.
+   */
+  unrecorded?: number;
 }
 
 /**
@@ -131,4 +136,6 @@ export interface RecentOptions {
   readonly grep?: string;
   /** False to list a renamed file as a deleted and a created path (default: true). */
   readonly renames?: boolean;
+  /** True to add the number of paths that differ now from what is recorded (default: false). */
+  readonly unrecorded?: boolean;
 }

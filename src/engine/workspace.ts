@@ -38,6 +38,7 @@ import { keepToLimits, prune } from "./upkeep/prune.ts";
 import { rebuildIndex } from "./log/catch-up.ts";
 import { recordingOf } from "./read/recording.ts";
 import { recentWork } from "./undo/recent.ts";
+import { unrecordedPaths } from "./read/unrecorded.ts";
 import { record } from "./capture/recorder.ts";
 import { restoreTo, restore, rollback } from "./undo/restore.ts";
 import { endRun, run, watch } from "./undo/run.ts";
@@ -167,8 +168,11 @@ export class Workspace implements api.WorkspaceApi {
     return all.map((one) => operationShape(one, stack));
   }
 
-  recent(limit?: number, options?: RecentOptions): Promise<RecentShape> {
-    return this.#queue.read(() => recentWork(this.#context, limit, options));
+  async recent(limit?: number, options: RecentOptions = {}): Promise<RecentShape> {
+    const found = await this.#queue.read(() => recentWork(this.#context, limit, options));
+    if (options.unrecorded !== true) return found;
+    const unrecorded = await this.#queue.readIfIdle(() => unrecordedPaths(this.#context, this.#shared.recorder.state));
+    return { ...found, ...optional({ unrecorded }) };
   }
 
   log(options: api.LogOptions = {}): Promise<shapes.LogEventShape[]> {

@@ -51,6 +51,8 @@ export class OperationQueue {
   readonly #settling: Settling;
   readonly #onClose: () => Promise<void>;
   #last: Promise<unknown> = Promise.resolve();
+  /** The number of operations that are queued or running. */
+  #pending = 0;
   #closed = false;
   #hasTold = false;
 
@@ -73,6 +75,11 @@ export class OperationQueue {
   /** Reads the history and the files, after the operations that were queued before. */
   readInTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.inTurn(() => this.#upToDate(work));
+  }
+
+  /** Like `readInTurn`, but returns `undefined` if operations are queued or running. */
+  async readIfIdle<T>(work: () => Promise<T>): Promise<T | undefined> {
+    return this.#pending > 0 ? undefined : this.readInTurn(work);
   }
 
   /**
@@ -132,7 +139,11 @@ export class OperationQueue {
    */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.whileOpen(() => {
-      const next = this.#last.catch(() => undefined).then(() => withCode(work));
+      this.#pending += 1;
+      const next = this.#last
+        .catch(() => undefined)
+        .then(() => withCode(work))
+        .finally(() => (this.#pending -= 1));
       this.#last = next;
       return next;
     });

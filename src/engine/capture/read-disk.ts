@@ -3,7 +3,7 @@ import { heldEntry, type FolderTraits } from "../../core/tree/folder-traits.ts";
 import { unitDatabaseOf } from "../../core/tree/sqlite-unit.ts";
 import { isRoot, parentOf, splitRoot, type WorkspacePath, comparePaths } from "../../core/values/path.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
-import type { Worktree, ScanReport, ScanRequest } from "../../worktree/worktree.ts";
+import type { Worktree, ScanReport, ScannedPath, ScanRequest } from "../../worktree/worktree.ts";
 import type { Progress } from "../../api/workspace-api.ts";
 import type { Omission } from "../../core/records/coverage.ts";
 import { sha256 } from "../../core/values/hash.ts";
@@ -53,8 +53,16 @@ export interface LookOptions extends OffRecordOptions {
   readonly hashOnly?: boolean;
   /** True if the capture may use the quota's reserve, because it makes restoring an earlier state possible. */
   readonly reserve?: boolean;
+  /**
+   * The scan is given up (`LookTooLong`) if it takes longer than `ms` for more than a few thousand paths, or if more than
+   * `bytes` must be read.
+   */
+  readonly atMost?: { readonly ms: number; readonly bytes: number };
   readonly onProgress?: (progress: Progress) => void;
 }
+
+/** A scan was given up, because it would have taken too long. */
+export class LookTooLong extends Error {}
 
 export interface Reading {
   readonly report: ScanReport;
@@ -130,6 +138,33 @@ async function followRules(live: DirtyPaths, { filters }: ScanReport, haveMoved:
   if (haveMoved && areOthers) await live.restart();
 }
 
+/** The number of paths from which on the time of a scan is limited. Fewer paths never take long. */
+const FEW_PATHS = 4_096;
+
+/** Gives a scan up once it has taken too long, or too much must be read. */
+class LookLimit {
+  readonly #atMost: LookOptions["atMost"];
+  readonly #began = NODE_TIMERS.now;
+  #bytes = 0;
+
+  constructor({ atMost }: LookOptions) {
+    this.#atMost = atMost;
+  }
+
+  /** Throws `LookTooLong`. `paths`: the number of paths that were looked at. */
+  checkTime(paths: number): void {
+    if (this.#atMost === undefined || paths < FEW_PATHS) return;
+    if (NODE_TIMERS.now - this.#began > this.#atMost.ms) throw new LookTooLong();
+  }
+
+  /** Throws `LookTooLong`. `batch`: the next paths to read. */
+  checkBytes(batch: readonly ScannedPath[]): void {
+    if (this.#atMost === undefined) return;
+    for (const { stat } of batch) if (stat.kind === "file") this.#bytes += stat.size;
+    if (this.#bytes > this.#atMost.bytes) throw new LookTooLong();
+  }
+}
+
 /** Scans the disk, and reads found paths while the scan continues. */
 async function scanAndRead(context: Context, options: LookOptions): Promise<Reading> {
   const { onProgress, absentRoot } = options;
@@ -143,6 +178,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   const decided = new Set<WorkspacePath>();
   const offRecord = await OffRecordLook.of(context, options);
   const erased = await ErasedLook.of(context);
+  const limit = new LookLimit(options);
   const run = context.ingest.begin({
     hashOnly: options.hashOnly ?? false,
     erased: erased.contents,
@@ -163,9 +199,13 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
         ...optional({ exact: options.exact, holders: options.holders, alone: options.alone }),
         ...absent,
         elsewhere: options.acceptsDeletions === true ? "accepted" : elsewhere,
-        onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),
+        onProgress: (paths) => {
+          limit.checkTime(paths);
+          onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" });
+        },
       },
       async (scanned) => {
+        limit.checkBytes(scanned);
         const batch = offRecord === undefined ? scanned : await offRecord.sift(scanned);
         for (const { path, stat } of batch) {
           if (stat.kind === "dir") present.push({ entry: folderEntry(path, stat), stat, unstable: false });

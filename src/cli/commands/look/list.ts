@@ -25,6 +25,7 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   const most = limit === 0 ? Number.MAX_SAFE_INTEGER : limit;
   const result = await recentForCaller(context, workspace, most);
   if (context.json) return context.printJson(result);
+  for (const line of unrecordedLines(context, result)) context.print(line);
   const isReader = (await context.meThere())?.role === "reader";
   // The commands that restore or undo are left out in two cases: with `--upstream`, because they only work at the
   // origin, and for a reader, because a reader may not use them.
@@ -42,6 +43,14 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
     context.worded(HINT),
   ];
   context.print(context.paint("dim", isUpstream(context) ? UPSTREAM_HINT : hints.join("; ")));
+}
+
+/** Says that the folder has changes that nobody has recorded yet. */
+function unrecordedLines({ paint, worded }: CommandContext, { unrecorded = 0 }: RecentShape): string[] {
+  if (unrecorded === 0) return [];
+  const what = `${counted(unrecorded, "path")} ${unrecorded === 1 ? "was" : "were"} changed since`;
+  const pronoun = unrecorded === 1 ? "is" : "are";
+  return [paint("yellow", worded(`${what} and ${pronoun} not recorded yet: chronicle snapshot`)), ""];
 }
 
 function nothingMatches(context: CommandContext): void {
@@ -73,6 +82,7 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   if (asked !== undefined && kind === undefined)
     throw usageError(`there is no kind ${JSON.stringify(asked)}`, `the kinds are ${RECENT_KINDS.join(", ")}`);
   return {
+    ...(input.flag("bare") ? { unrecorded: true } : {}),
     ...(input.flag("actions") ? { actions: true } : {}),
     ...(input.flag("bare") || input.flag("renames") ? {} : { renames: false }),
     ...optional({ actor: input.text("actor"), since: input.text("since"), session: input.text("session") }),
