@@ -164,6 +164,7 @@ it("the library's exports are pinned", () => {
       "type ReadFileOptions",
       "type RebuildShape",
       "type RecentAction",
+      "type RecentGit",
       "type RecentItem",
       "type RecentItemKind",
       "type RecentOptions",

@@ -1,3 +1,5 @@
+import type { GitChangeShape } from "./shapes.ts";
+
 /** The kind of a line of recent work. `edit`: changes that belong to no recorded work. */
 export type RecentItemKind =
   | "baseline"
@@ -70,6 +72,8 @@ export interface RecentItem {
    * file, and if not all of them can be compared quickly. Protected files are not counted.
    */
   lines?: { added: number; removed: number };
+  /** What the work changed in the state of git, one for each repository. Only while it is kept (seven days). */
+  git?: RecentGit[];
   /** The number of actions of a turn. */
   actions?: number;
   /** With `actions`: the actions of a turn or a run, the oldest first; at most 200. */
@@ -93,6 +97,12 @@ export interface RecentItem {
    * Empty if that state is no longer kept, if the item is undone, and while the work of an agent or a run goes on.
    */
   back: string;
+}
+
+/** A change of a git repository in a line of recent work. */
+export interface RecentGit extends GitChangeShape {
+  /** What moved HEAD, in the words of git's reflog, the oldest first; at most the newest 20. Omitted if unknown. */
+  messages?: string[];
 }
 
 /** A changed path of a line of recent work. */

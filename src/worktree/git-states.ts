@@ -1,4 +1,5 @@
 import type { GitChange, GitHead, GitItem, GitState } from "../core/records/git-record.ts";
+import type { ReflogLine } from "../core/records/git-reflog.ts";
 import type { Hash } from "../core/values/hash.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 
@@ -23,6 +24,11 @@ export interface GitStates {
    * read. Keeps no content.
    */
   valuesOf(path: WorkspacePath, names: readonly string[]): Promise<ReadonlyMap<string, string> | undefined>;
+  /**
+   * Returns the last lines of HEAD's reflog, the oldest first; none if there is no such repository, and if the reflog
+   * cannot be read.
+   */
+  headLog(path: WorkspacePath): readonly ReflogLine[];
   /** Forgets what was read, so that the next `read` passes every content to `keep`, and not only new ones. */
   forget(): void;
   /**

@@ -1,8 +1,9 @@
-import type { RecentAction, RecentItem, RecentPath } from "../../api/recent-api.ts";
+import type { RecentAction, RecentGit, RecentItem, RecentPath } from "../../api/recent-api.ts";
 import { type Format, type Paint, printable, shortened, widthOf } from "../../process/printable.ts";
 import { localMinute } from "../../process/local-zone.ts";
 import { groupedDigits } from "../../util/grouped-digits.ts";
 import { greatestOf } from "../../util/long-lists.ts";
+import { gitLines } from "./git-changes.ts";
 import { columns, isNarrow, LONGEST_NARROW_NAME } from "./columns.ts";
 import { ago, counted, shortAgo, withoutRepeats } from "./words.ts";
 
@@ -178,7 +179,26 @@ function mapRow(row: Row, map: (text: string) => string): Row {
 
 function rowsOf(context: TimelineContext, item: RecentItem, layout: Layout): Row[] {
   const beneath = item.beneath ?? [];
-  return [rowOf(context, item, layout), ...beneath.map((one) => rowOfAction(context, one, layout))];
+  return [
+    rowOf(context, item, layout),
+    ...(item.git ?? []).map((one) => rowOfGit(context, one, layout)),
+    ...beneath.map((one) => rowOfAction(context, one, layout)),
+  ];
+}
+
+/** Returns a row of the list for what some work changed in the state of git. */
+function rowOfGit({ paint }: TimelineContext, change: RecentGit, { summary }: Layout): Row {
+  const what = paint("dim", shortened(`  ${gitText(change)}`, summary));
+  return { when: "", who: "", what, paths: "", lines: "", id: "", back: "" };
+}
+
+/** Returns what git did, in the words of its reflog if they are known, and where HEAD was and is. */
+function gitText({ messages = [], ...change }: RecentGit): string {
+  const [text = ""] = gitLines([change]);
+  if (messages.length === 0) return text;
+  const more = messages.length > 1 ? ` and ${messages.length - 1} more` : "";
+  const [label, moved] = [text.slice(0, text.indexOf(": ")), text.slice(text.indexOf(": ") + 2)];
+  return `${label}: ${printable(messages.at(-1) ?? "")}${more} (${moved})`;
 }
 
 function rowOf(context: TimelineContext, item: RecentItem, layout: Layout): Row {

@@ -144,15 +144,18 @@ const FEW_PATHS = 4_096;
 /** Gives a scan up once it has taken too long, or too much must be read. */
 class LookLimit {
   readonly #atMost: LookOptions["atMost"];
+  readonly #onProgress: LookOptions["onProgress"];
   readonly #began = NODE_TIMERS.now;
   #bytes = 0;
 
-  constructor({ atMost }: LookOptions) {
+  constructor({ atMost, onProgress }: LookOptions) {
     this.#atMost = atMost;
+    this.#onProgress = onProgress;
   }
 
-  /** Throws `LookTooLong`. `paths`: the number of paths that were looked at. */
-  checkTime(paths: number): void {
+  /** Tells the progress. Throws `LookTooLong`. `paths`: the number of paths that were looked at. */
+  looked(paths: number): void {
+    this.#onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" });
     if (this.#atMost === undefined || paths < FEW_PATHS) return;
     if (NODE_TIMERS.now - this.#began > this.#atMost.ms) throw new LookTooLong();
   }
@@ -167,8 +170,7 @@ class LookLimit {
 
 /** Scans the disk, and reads found paths while the scan continues. */
 async function scanAndRead(context: Context, options: LookOptions): Promise<Reading> {
-  const { onProgress, absentRoot } = options;
-  const absent = absentRoot === undefined ? {} : { absentRoot };
+  const absent = optional({ absentRoot: options.absentRoot });
   const { elsewhere, unclean } = await surroundings(context, options.only === undefined);
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];
@@ -183,8 +185,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
     hashOnly: options.hashOnly ?? false,
     erased: erased.contents,
     known: (path) => context.worktree.recall(path) !== undefined && offRecord?.mayRead(path) !== false,
-    maxFileSize: (path) =>
-      context.worktree.roots.find(({ id }) => id === splitRoot(path).root)?.limits.maxFileSize ?? 0,
+    maxFileSize: (path) => maxFileSize(context, path),
     onResult: (result) => {
       if ("omission" in result || unitDatabaseOf(result.path) !== undefined) decided.add(result.path);
       const omission = erased.omissionOf(result);
@@ -195,14 +196,9 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   try {
     const report = await context.worktree.scan(
       {
-        ...optional({ paranoid: options.paranoid, only: options.only, named: options.named }),
-        ...optional({ exact: options.exact, holders: options.holders, alone: options.alone }),
-        ...absent,
+        ...requestOf(options),
         elsewhere: options.acceptsDeletions === true ? "accepted" : elsewhere,
-        onProgress: (paths) => {
-          limit.checkTime(paths);
-          onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" });
-        },
+        onProgress: (paths) => limit.looked(paths),
       },
       async (scanned) => {
         limit.checkBytes(scanned);
@@ -214,7 +210,9 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
         return run.add(batch);
       },
     );
-    await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
+    await run.finish((bytes) =>
+      options.onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }),
+    );
     // If a tracked folder was moved away meanwhile, its files are missing, but not deleted. This scan of no path throws
     // in that case.
     if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
@@ -230,6 +228,15 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
     await run.abandon();
     throw error;
   }
+}
+
+function requestOf(options: LookOptions): Partial<ScanRequest> {
+  const { paranoid, only, named, exact, holders, alone, absentRoot } = options;
+  return optional({ paranoid, only, named, exact, holders, alone, absentRoot });
+}
+
+function maxFileSize({ worktree }: Context, path: WorkspacePath): number {
+  return worktree.roots.find(({ id }) => id === splitRoot(path).root)?.limits.maxFileSize ?? 0;
 }
 
 async function withoutOffRecord(reading: Reading, offRecord: OffRecordLook): Promise<Reading> {

@@ -2,9 +2,11 @@ import type { RecentItem, RecentOptions, RecentShape } from "../../api/recent-ap
 import type { Context } from "../log/context.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 import { isWithin } from "../../core/values/path.ts";
+import { optional } from "../../util/optional.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { listOperations, stackOf } from "./operations.ts";
+import { PageGit } from "./recent-git.ts";
 import { ownPathsOf, PagePaths } from "./recent-paths.ts";
 import type { RecentLine } from "./recent-line.ts";
 import { recentView, type RecentView } from "./recent-view.ts";
@@ -36,7 +38,7 @@ export async function recentWork(context: Context, limit = 20, options: RecentOp
     const story = await storyIn(view, { ...options, most: limit });
     const lines = await matching(context, story.lines, { options, bound, limit });
     const next = after <= 0 ? undefined : await widened(context, { view, story, lines, bound, limit });
-    if (next === undefined) return answer(context, { story, lines, options });
+    if (next === undefined) return answer(context, { view, story, lines, options });
     after = next;
   }
 }
@@ -117,15 +119,17 @@ async function isMeant(context: Context, line: RecentLine, options: RecentOption
 }
 
 interface Page {
+  readonly view: RecentView;
   readonly story: Story;
   readonly lines: readonly RecentLine[];
   readonly options: RecentOptions;
 }
 
-async function answer(context: Context, { story, lines, options }: Page): Promise<RecentShape> {
+async function answer(context: Context, { view, story, lines, options }: Page): Promise<RecentShape> {
   const undoable = await nextUndo(context, story);
   const undoneBy = undosOf(story);
   const paths = new PagePaths(context, options.renames !== false);
+  const git = await PageGit.of(view.context, lines);
   const items: RecentItem[] = [];
   for (const line of lines) {
     const short = shortId(line, story.lines);
@@ -138,6 +142,7 @@ async function answer(context: Context, { story, lines, options }: Page): Promis
       ...{ kind, id, short_id: short, timestamp, summary, actor, who },
       ...(session === undefined ? {} : { session }),
       ...(await paths.of(line)),
+      ...optional({ git: git.of(line) }),
       ...more,
       ...(by === undefined ? {} : { undone_by: by }),
       ...(undoable !== null && ids.includes(undoable) ? { is_next: true as const } : {}),

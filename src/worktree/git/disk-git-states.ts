@@ -8,6 +8,7 @@ import {
   type GitState,
   parseIndexValue,
 } from "../../core/records/git-record.ts";
+import type { ReflogLine } from "../../core/records/git-reflog.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { Hash } from "../../core/values/hash.ts";
@@ -23,6 +24,7 @@ import type { GitRepository } from "./git-repository.ts";
 import type { GitUser } from "./git-settings.ts";
 import { type GitFolderPair, UnreadableGit } from "./git-folder-pair.ts";
 import { GitStateReader, STASH_LOG } from "./read-git-state.ts";
+import { readHeadLog } from "./read-head-log.ts";
 import { type RunGit, safeGit } from "./run-git.ts";
 
 export interface DiskGitOptions {
@@ -111,6 +113,11 @@ export class DiskGitStates implements GitStates {
       repository.own.release();
       repository.common.release();
     }
+  }
+
+  headLog(path: WorkspacePath): readonly ReflogLine[] {
+    const repository = this.#at(path);
+    return repository === undefined ? [] : readHeadLog(repository.own);
   }
 
   forget(): void {

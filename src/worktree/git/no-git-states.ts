@@ -14,6 +14,10 @@ export class NoGitStates implements GitStates {
     return undefined;
   }
 
+  headLog(): readonly never[] {
+    return [];
+  }
+
   forget(): void {
     // There is nothing to forget.
   }

@@ -5,6 +5,7 @@ import { isFixed, parseMoment } from "../../../core/values/moment.ts";
 import { writtenPath } from "../../support/written-path.ts";
 import { confirm, previewed } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
+import { laterWork } from "../../support/later-work.ts";
 import { restoredBy } from "../../support/restored-by.ts";
 import { withCandidates } from "../../support/find-file.ts";
 import { counted } from "../../render/words.ts";
@@ -48,8 +49,13 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: Restore
   if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));
 }
 
-async function agreed(context: CommandContext, workspace: WorkspaceApi, preview: RestoreShape): Promise<boolean> {
+async function agreed(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  { preview, later }: { readonly preview: RestoreShape; readonly later: string | undefined },
+): Promise<boolean> {
   const paths = context.paths(workspace);
+  if (later !== undefined) context.say(context.paintErr("yellow", later));
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
   for (const note of preview.finished) context.say(printable(note));
   for (const line of restoredLines(preview, style)) context.say(line);
@@ -89,6 +95,8 @@ export async function restoreMoment(
     restoredBy(context, workspace)(to, how).catch(async (error: unknown) => {
       throw await withCandidates(workspace, error, context.paths(workspace));
     });
+  const later =
+    options.to === undefined ? await laterWork(context, workspace, { moment, paths: options.paths }) : undefined;
   let meant = moment;
   let asked = false;
   if (mayAsk) {
@@ -96,10 +104,11 @@ export async function restoreMoment(
       go(moment, { ...options, dryRun: true }),
     );
     asked = preview.changes.length > 0 && needsQuestion;
-    if (asked && !(await agreed(context, workspace, preview))) return EXIT.failed;
+    if (asked && !(await agreed(context, workspace, { preview, later }))) return EXIT.failed;
     meant = shownMoment(moment, preview);
   }
   const result = await go(meant, { ...options, dryRun });
+  if (later !== undefined && !asked && result.changes.length > 0) context.print(context.paint("yellow", later));
   if (context.json) context.printJson(result);
   else print(context, workspace, result, asked);
   return result.skipped.length + result.conflicts.length > 0 ? EXIT.failed : EXIT.done;
