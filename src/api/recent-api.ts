@@ -74,6 +74,12 @@ export interface RecentItem {
   lines?: { added: number; removed: number };
   /** What the work changed in the state of git, one for each repository. Only while it is kept (seven days). */
   git?: RecentGit[];
+  /**
+   * Only with the option `graph`: the lane of the work in a graph, from 0, and the lanes of other listed work that went
+   * on when this work ended, ascending. Work that ran at the same time is in different lanes.
+   */
+  lane?: number;
+  lanes_beside?: number[];
   /** The number of actions of a turn. */
   actions?: number;
   /** With `actions`: the actions of a turn or a run, the oldest first; at most 200. */
@@ -146,6 +152,8 @@ export interface RecentOptions {
   readonly grep?: string;
   /** False to list a renamed file as a deleted and a created path (default: true). */
   readonly renames?: boolean;
+  /** True to add `lane` and `lanes_beside` to each item (default: false). */
+  readonly graph?: boolean;
   /** True to add the number of paths that differ now from what is recorded (default: false). */
   readonly unrecorded?: boolean;
 }

@@ -158,3 +158,21 @@ it("elsewhere, the list has all columns in their full width, whatever the termin
     `4 minutes ago  command  run: ${summary}  a.txt  +1 −2  4f049dae  (undone by 12345678)`,
   );
 });
+
+describe("the graph of the list", () => {
+  it("has a lane for each work that ran at the same time, also beneath a row", () => {
+    const git = { path: ".git", head_before: { commit: "a".repeat(40) }, head_after: { commit: "b".repeat(40) } };
+    const items = [
+      item({ lane: 0, lanes_beside: [], git: [{ ...git, refs: [], also: [], messages: ["reset: moving to b"] }] }),
+      item({ lane: 1, lanes_beside: [0] }),
+      item({ lane: 20, lanes_beside: [0, 2] }),
+    ];
+    const rows = timelineLines(context(undefined), items, { isWithBack: true });
+    expect(rows.map((row) => row.slice(0, 19).trimEnd())).toEqual(["", "*", "·", "│ *", "│   │             *"]);
+    expect(rows[2]).toContain("git: reset: moving to b (HEAD aaaaaaa → bbbbbbb, detached)");
+    for (const columns of WIDTHS)
+      for (const row of timelineLines(context(columns), items, { isWithBack: true }))
+        expect(printedWidth(row)).toBeLessThanOrEqual(columns);
+    expect(timelineLines(context(undefined), [item()], { isWithBack: true })[0]).toMatch(/^when/);
+  });
+});

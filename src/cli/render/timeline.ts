@@ -4,6 +4,7 @@ import { localMinute } from "../../process/local-zone.ts";
 import { groupedDigits } from "../../util/grouped-digits.ts";
 import { greatestOf } from "../../util/long-lists.ts";
 import { gitLines } from "./git-changes.ts";
+import { graphText } from "./graph.ts";
 import { columns, isNarrow, LONGEST_NARROW_NAME } from "./columns.ts";
 import { ago, counted, shortAgo, withoutRepeats } from "./words.ts";
 
@@ -54,6 +55,7 @@ interface Layout {
 
 /** The cells of a row, from left to right. */
 interface Row {
+  readonly graph: string;
   readonly when: string;
   readonly who: string;
   readonly what: string;
@@ -86,7 +88,7 @@ function fittingLayout(context: TimelineContext, items: readonly RecentItem[], i
 }
 
 const EVERYTHING: Layout = {
-  names: ["when", "who", "what", "paths", "lines", "id", "back"],
+  names: ["graph", "when", "who", "what", "paths", "lines", "id", "back"],
   ...{ isWide: true, isNarrow: false, isWithOptions: true },
   ...{ summary: LONGEST_SUMMARY, paths: Number.MAX_SAFE_INTEGER, back: Number.MAX_SAFE_INTEGER },
 };
@@ -110,17 +112,17 @@ function layoutsFor(out: TimelineContext["io"]["out"], isWithBack: boolean): rea
 /** Returns the heading and the rows of all items. */
 function allRows(context: TimelineContext, items: readonly RecentItem[], layout: Layout): Row[] {
   const back = shortened(layout.isWide ? "the way back" : "chronicle …", layout.back);
-  const head = { when: "when", who: "who", what: "what", paths: "paths", lines: "lines", id: "id", back };
+  const head = { graph: "", when: "when", who: "who", what: "what", paths: "paths", lines: "lines", id: "id", back };
   return [
     mapRow(head, (text) => context.paint("dim", text)),
     ...items.flatMap((item) => rowsOf(context, item, layout)),
   ];
 }
 
-/** Returns the cells of the columns that the layout has. Leaves out the lines if no row has them. */
+/** Returns the cells of the columns that the layout has. Leaves out the lines and the graph if no row has them. */
 function cellsOf(rows: readonly Row[], { names }: Layout): string[][] {
-  const hasLines = rows.slice(1).some((row) => row.lines !== "");
-  const shown = names.filter((name) => name !== "lines" || hasLines);
+  const isEmpty = (name: keyof Row): boolean => rows.slice(1).every((row) => row[name] === "");
+  const shown = names.filter((name) => (name !== "lines" && name !== "graph") || !isEmpty(name));
   return rows.map((row) => shown.map((name) => row[name]));
 }
 
@@ -167,6 +169,7 @@ function shares({ free, what, paths, back }: Room): Pick<Layout, "summary" | "pa
 
 function mapRow(row: Row, map: (text: string) => string): Row {
   return {
+    graph: row.graph,
     when: map(row.when),
     who: map(row.who),
     what: map(row.what),
@@ -179,15 +182,16 @@ function mapRow(row: Row, map: (text: string) => string): Row {
 
 function rowsOf(context: TimelineContext, item: RecentItem, layout: Layout): Row[] {
   const beneath = item.beneath ?? [];
+  const graph = graphText(item, context.paint, false);
   return [
     rowOf(context, item, layout),
-    ...(item.git ?? []).map((one) => rowOfGit(context, one, layout)),
-    ...beneath.map((one) => rowOfAction(context, one, layout)),
+    ...(item.git ?? []).map((one) => ({ ...rowOfGit(context, one, layout), graph })),
+    ...beneath.map((one) => ({ ...rowOfAction(context, one, layout), graph })),
   ];
 }
 
 /** Returns a row of the list for what some work changed in the state of git. */
-function rowOfGit({ paint }: TimelineContext, change: RecentGit, { summary }: Layout): Row {
+function rowOfGit({ paint }: TimelineContext, change: RecentGit, { summary }: Layout): Omit<Row, "graph"> {
   const what = paint("dim", shortened(`  ${gitText(change)}`, summary));
   return { when: "", who: "", what, paths: "", lines: "", id: "", back: "" };
 }
@@ -207,6 +211,7 @@ function rowOf(context: TimelineContext, item: RecentItem, layout: Layout): Row 
   const isUndone = item.undone === true;
   const what = titleOf(item, now, layout.summary);
   const row = {
+    graph: graphText(item, paint, true),
     when: whenWords(item, now, layout),
     who: paint(COLOURS[item.who], whoWords(item, layout)),
     what: isUndone ? paint("strikethrough", what) : what,
@@ -219,7 +224,7 @@ function rowOf(context: TimelineContext, item: RecentItem, layout: Layout): Row 
 }
 
 /** Returns a row of the list for an action of a turn or of a run. */
-function rowOfAction(context: TimelineContext, action: RecentAction, layout: Layout): Row {
+function rowOfAction(context: TimelineContext, action: RecentAction, layout: Layout): Omit<Row, "graph"> {
   const { paint } = context;
   const state = action.state === "done" ? "" : ` (${action.state})`;
   const what = shortened(`  · ${printable(action.summary)}${state}`, layout.summary);

@@ -51,6 +51,7 @@ export const LIST: CommandSpec = {
     },
     { flags: "--session <id>", description: "only work of this session or run", completes: "session" },
     { flags: "--grep <text>", description: "only work with this text in its title, its command or its actions" },
+    { flags: "--graph", description: "draw which work ran at the same time, a lane for each session or actor" },
     NO_RENAMES,
     { flags: "--limit <n>", description: "at most so many lines, the newest (default 20; 0: all)", value: "count" },
   ],
@@ -58,6 +59,7 @@ export const LIST: CommandSpec = {
     { line: "chronicle list", why: "what happened lately" },
     { line: "chronicle list --actor claude --since 1h", why: "what one agent did in the last hour" },
     { line: "chronicle list --file src --actions", why: "who worked on src, action by action" },
+    { line: "chronicle list --graph", why: "which agents worked at the same time" },
     { line: "chronicle list --snapshots", why: "every snapshot by number" },
   ],
 };

@@ -1,5 +1,6 @@
 import type { RecentItem, RecentOptions, RecentShape } from "../../api/recent-api.ts";
 import type { Context } from "../log/context.ts";
+import { graphLanes } from "../../core/log/graph-lanes.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 import { isWithin } from "../../core/values/path.ts";
 import { optional } from "../../util/optional.ts";
@@ -130,8 +131,9 @@ async function answer(context: Context, { view, story, lines, options }: Page): 
   const undoneBy = undosOf(story);
   const paths = new PagePaths(context, options.renames !== false);
   const git = await PageGit.of(view.context, lines);
+  const lanes = options.graph === true ? lanesOf(lines) : undefined;
   const items: RecentItem[] = [];
-  for (const line of lines) {
+  for (const [at, line] of lines.entries()) {
     const short = shortId(line, story.lines);
     const { back, ...more } = await line.more(short);
     const ids = line.operations ?? [line.id];
@@ -143,6 +145,7 @@ async function answer(context: Context, { view, story, lines, options }: Page): 
       ...(session === undefined ? {} : { session }),
       ...(await paths.of(line)),
       ...optional({ git: git.of(line) }),
+      ...lanes?.[at],
       ...more,
       ...(by === undefined ? {} : { undone_by: by }),
       ...(undoable !== null && ids.includes(undoable) ? { is_next: true as const } : {}),
@@ -151,6 +154,12 @@ async function answer(context: Context, { view, story, lines, options }: Page): 
     });
   }
   return { items, undoable };
+}
+
+/** Returns the lane of each line: one for each session or, outside of sessions, for each actor. */
+function lanesOf(lines: readonly RecentLine[]): Required<Pick<RecentItem, "lane" | "lanes_beside">>[] {
+  const rows = lines.map(({ fromSeq, seq, session, actor }) => ({ fromSeq, seq, key: session ?? actor }));
+  return graphLanes(rows).map(({ lane, beside }) => ({ lane, lanes_beside: [...beside] }));
 }
 
 /** Returns the operation that is undone next. The whole history is only read if nothing in the view can be undone. */

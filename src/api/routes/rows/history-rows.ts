@@ -312,6 +312,7 @@ const recent = workspaceRoute(calls.recent, {
     session: word("only work of the session whose id begins with this").optional(),
     grep: text("only work with this text in its summary, or in that of one of its actions", 1_000).optional(),
     renames: flag("list a renamed file as one path (default: true)").optional(),
+    graph: flag("add the lane of each item in a graph of the work that ran at the same time").optional(),
     unrecorded: flag("add the number of paths that differ now from what is recorded").optional(),
   }),
   answer: (on, { query: { limit, ...options } }) => on.recent(limit, withoutUndefined(options)),

@@ -84,6 +84,7 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   return {
     ...(input.flag("bare") ? { unrecorded: true } : {}),
     ...(input.flag("actions") ? { actions: true } : {}),
+    ...(input.flag("graph") ? { graph: true } : {}),
     ...(input.flag("bare") || input.flag("renames") ? {} : { renames: false }),
     ...optional({ actor: input.text("actor"), since: input.text("since"), session: input.text("session") }),
     ...optional({ kind, grep: input.text("grep") }),
