@@ -135,21 +135,6 @@ export interface PatchShape {
    * pruned.
    */
   pruned?: true;
-  /**
-   * Only if renames were requested, and for a created file: the path of a deleted file that was renamed to this path, and
-   * how much of the content is the same, in percent (50 to 100; 100 only for equal contents). The deleted file is a
-   * change of the same list, with `renamed_to`.
-   */
-  from?: string;
-  from_b64?: string;
-  similarity?: number;
-  /** Only if renames were requested, and for a deleted file: the path to which the file was renamed. */
-  renamed_to?: string;
-  /**
-   * With `from`, if patches were requested: the unified diff from the earlier path to this one, with git's `rename from`
-   * and `rename to`. It replaces the patches of both changes. Omitted if the contents differ and cannot be shown.
-   */
-  rename_patch?: string;
 }
 
 export interface ChangeShape extends PatchShape {
@@ -169,6 +154,21 @@ export interface ChangeShape extends PatchShape {
   size_delta: number;
   before_permissions?: number;
   after_permissions?: number;
+  /**
+   * Only if renames were requested, and for a created file: the path of a deleted file that was renamed to this path, and
+   * how much of the content is the same, in percent (50 to 100; 100 only for equal contents). The deleted file is a
+   * change of the same list, with `renamed_to`.
+   */
+  from?: string;
+  from_b64?: string;
+  similarity?: number;
+  /** Only if renames were requested, and for a deleted file: the path to which the file was renamed. */
+  renamed_to?: string;
+  /**
+   * With `from`, if patches were requested: the unified diff from the earlier path to this one, with git's `rename from`
+   * and `rename to`. It replaces the patches of both changes. Omitted if the contents differ and cannot be shown.
+   */
+  rename_patch?: string;
 }
 
 export interface SkippedShape {
