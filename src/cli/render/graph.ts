@@ -1,4 +1,5 @@
 import type { RecentItem } from "../../api/recent-api.ts";
+import { greatestOf } from "../../util/long-lists.ts";
 import type { Format, Paint } from "../../process/printable.ts";
 
 const COLOURS: readonly Format[] = ["cyan", "magenta", "yellow", "green", "blue", "red"];
@@ -14,7 +15,7 @@ export function graphText({ lane, lanes_beside: beside = [] }: RecentItem, paint
   if (lane === undefined) return "";
   const own = Math.min(lane, MOST_LANES - 1);
   const others = new Set(beside.map((one) => Math.min(one, MOST_LANES - 1)));
-  const count = Math.max(own, ...others) + 1;
+  const count = greatestOf([own, ...others]) + 1;
   const drawn = Array.from({ length: count }, (_, at) => {
     const sign = at === own ? (isOwn ? "*" : "·") : others.has(at) ? "│" : " ";
     return sign === " " ? sign : paint(COLOURS[at % COLOURS.length] ?? "cyan", sign);
