@@ -31,7 +31,8 @@ export const LIST: CommandSpec = {
     "turns, a burst of edits (without a pause of more than five minutes), an undo or another operation, a " +
     "snapshot, or what a sync brought. Edits that nobody saw are listed with the time at which they were found, " +
     "and the last time before at which the whole folder had been looked at. Added and removed lines are counted where " +
-    "that is quick, and never in secrets. Beneath a run or a turn stands what it did to git. With `--snapshots`, the number counts all paths that were touched since " +
+    "that is quick, and never in secrets. Beneath a run or a turn stands what it did to git. With `--snapshots`, " +
+    "the number counts all paths that were touched since " +
     "the snapshot before, also those that are again as they were. Several filters must all match.",
   args: [],
   options: [
@@ -150,7 +151,8 @@ export const DIFF: CommandSpec = {
     "the disk. A moment is a snapshot's number, seq:N, an id or its prefix, a name, latest, baseline, now, a " +
     "time (10m, 2026-01-31T12:00), or X~2 (two snapshots before X). `git apply` accepts the text of -p, but " +
     "refuses the whole text if it names a file whose content cannot be shown (because it is binary, too large, " +
-    "or a secret). A renamed file is shown as one if at least half of its lines are the same. Paths that could not be recorded now, or at one of the moments, cannot be compared: they are " +
+    "or a secret). A renamed file is shown as one if at least half of its lines are the same. Paths that could not " +
+    "be recorded now, or at one of the moments, cannot be compared: they are " +
     "listed, and the exit code is 1.",
   usage: "[options] [from [to]] [--] [path...]",
   args: [
