@@ -5,7 +5,7 @@
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { AgentProject } from "./agent-project.ts";
 import type { AgentProgram, Step } from "./agent-program.ts";
@@ -16,9 +16,6 @@ import { opencodeProgram } from "./opencode-program.ts";
 import { agentsRequired, isInstalled } from "./installed-agents.ts";
 import { asObject, asObjects, type JsonObject } from "./json.ts";
 import { PROMPT } from "./run-agent.ts";
-
-// A test starts its agent up to three times, which takes a minute each on a busy machine.
-vi.setConfig({ testTimeout: 400_000 });
 
 const PROGRAMS = [claudeProgram, codexProgram, geminiProgram, opencodeProgram];
 const present = PROGRAMS.filter(isInstalled);

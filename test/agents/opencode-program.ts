@@ -10,10 +10,16 @@ export const opencodeProgram: AgentProgram = {
   givesCallIds: true,
   keepsTranscript: false,
   command: (nodeModules) => [join(nodeModules, `opencode-${process.platform}-${process.arch}`, "bin", "opencode")],
-  prepare: ({ folder }) => {
-    // opencode makes this file when it starts.
-    mkdirSync(join(folder, ".opencode"));
-    writeFileSync(join(folder, ".opencode", ".gitignore"), "node_modules\npackage.json\npackage-lock.json\n.gitignore");
+  prepare: ({ home, folder }) => {
+    for (const settings of [join(folder, ".opencode"), join(home, ".config", "opencode")]) {
+      mkdirSync(join(settings, "node_modules"), { recursive: true });
+      // opencode makes this file when it starts.
+      writeFileSync(join(settings, ".gitignore"), "node_modules\npackage.json\npackage-lock.json\n.gitignore");
+      // opencode installs the types of its plugins beside them, unless this file names them. If it ends meanwhile, the
+      // next one waits for a minute, until the lock of that installation counts as left behind.
+      const lock = { lockfileVersion: 3, packages: { "": { dependencies: { "@opencode-ai/plugin": "*" } } } };
+      writeFileSync(join(settings, "package-lock.json"), JSON.stringify(lock));
+    }
   },
   environment: (url) => ({
     OPENCODE_CONFIG_CONTENT: JSON.stringify({
@@ -35,9 +41,6 @@ export const opencodeProgram: AgentProgram = {
     OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
     OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
     OPENCODE_FAST_BOOT: "1",
-    // opencode installs the types of its plugins beside them. It works without them.
-    npm_config_registry: "http://127.0.0.1:9",
-    npm_config_fetch_retries: "0",
   }),
   arguments: (prompt) => {
     const [, command, words = ""] = /^\/(\S+)\s*(.*)$/s.exec(prompt) ?? [];

@@ -16,7 +16,7 @@ export interface AgentRun {
   /** What the person asks. Default: `PROMPT`. */
   readonly prompt?: string;
   readonly steps: readonly (Step | ((results: readonly string[]) => Step))[];
-  /** It is killed after so long. Default: two minutes. */
+  /** It is killed after so long. Default: a minute. */
   readonly limitMs?: number;
 }
 
@@ -33,7 +33,7 @@ export interface AgentOutcome {
 /** What the person asks the agent. */
 export const PROMPT = "Do what is to be done.";
 
-const TIME_LIMIT_MS = 120_000;
+const TIME_LIMIT_MS = 60_000;
 
 /** The environment of a program that may know nothing of the one of the tests. */
 export function cleanEnvironment(home: string): Record<string, string> {
