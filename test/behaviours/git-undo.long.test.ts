@@ -309,7 +309,10 @@ describe.skipIf(!hasGit)("the state of git in a folder that an agent can write",
       `rm -f ${touched}`,
     ].join("\n");
     const env = { ...project.env, HOSTILE: HOSTILE(canary) };
-    await workspace.run({ command: ["sh", "-c", script], cwd: project.top, env });
+    // A file, because what a command line names in `.git` would be kept aside, and the undo would put the settings back.
+    const file = join(project.base, "script");
+    writeFileSync(file, script);
+    await workspace.run({ command: ["sh", file], cwd: project.top, env });
     const undone = await workspace.undo();
     expect(undone.skipped).toEqual([]);
     expect(readFileSync(join(project.top, ".git/refs/heads/main"), "utf8").trim()).toBe(target);
