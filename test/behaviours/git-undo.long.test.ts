@@ -210,6 +210,25 @@ describe.skipIf(!hasGit)("undo of a run that changes the state of git", () => {
     expect(faultsOfGit(project)).toBe("");
   });
 
+  it("the last turn is the one that changed only git", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    const call = async (turn: string, work: () => void): Promise<void> => {
+      const request = { type: "execute_command", payload: { command: "git work" }, session: "s", turn };
+      const action = await workspace.snapshotAction(request);
+      work();
+      await workspace.finishAction(action?.id ?? "");
+    };
+    await call("edits", () => project.write("a", "edited\n"));
+    const before = seenGit(project);
+    await call("commits", () => void project.git(["commit", "-qam", "three"]));
+    expect((await workspace.changes({ turn: "last" })).selection).toBe("turn commits");
+    expect((await workspace.undo({ turn: "last" })).selection).toBe("turn commits");
+    expect([seenGit(project), readFileSync(join(project.top, "a"), "utf8")]).toEqual([before, "edited\n"]);
+    expect((await workspace.undo({ turn: "last" })).selection).toBe("turn edits");
+    expect(readFileSync(join(project.top, "a"), "utf8")).toBe("2\nstaged\n");
+  });
+
   it("leaves what a tool call within a run did to the run, and undoes both together", async () => {
     await using project = repository();
     const workspace = await project.init();

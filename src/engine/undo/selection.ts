@@ -10,7 +10,7 @@ import { cameFromOrigin, type FileRecord } from "../../core/values/file-record.t
 import { meantBy } from "../../core/values/meant-by.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
 import { isOneSelection } from "../../api/selection-fields.ts";
-import { actionById, findAction, type LoggedAction } from "../facts/actions.ts";
+import { actionById, changersOfGit, findAction, type LoggedAction } from "../facts/actions.ts";
 import { everyTurn, theTurn } from "../facts/turns.ts";
 import { unitWith } from "../log/database-units.ts";
 import { doneIntents } from "../log/intents.ts";
@@ -240,6 +240,8 @@ interface Turns {
   readonly others: number;
   /** Words that say whose turns these are; `""` for all turns. */
   readonly whose: string;
+  /** The ids of the actions that have changed the state of git. */
+  readonly changedGit: ReadonlySet<string>;
 }
 
 async function allTurns(context: Context, { session, actor }: TurnsOf): Promise<Turns> {
@@ -251,7 +253,10 @@ async function allTurns(context: Context, { session, actor }: TurnsOf): Promise<
   const whose = `${id === undefined ? "" : ` of the session ${id}`}${actor === undefined ? "" : ` of the actor ${actor}`}`;
   const all = here.filter(isMeant);
   const actions = all.filter(isInTurn);
-  return { actions, elsewhere: there.filter(isMeant).filter(isInTurn), others: all.length - actions.length, whose };
+  return {
+    ...{ actions, elsewhere: there.filter(isMeant).filter(isInTurn), others: all.length - actions.length, whose },
+    changedGit: await changersOfGit(context),
+  };
 }
 
 async function workIn(context: Context, { actions, elsewhere }: Turns, { turn, session }: Turn): Promise<ChosenWork> {
@@ -322,9 +327,9 @@ function lastTurn(turns: Turns): Turn {
   return findLastTurn(turns) ?? noTurn(turns);
 }
 
-function findLastTurn({ actions, elsewhere }: Turns): Turn | undefined {
+function findLastTurn({ actions, elsewhere, changedGit }: Turns): Turn | undefined {
   const ended = actions.filter((one) => one.state !== "open").toSorted((a, b) => a.lastSeq - b.lastSeq);
-  const here = ended.findLast(hasChanged);
+  const here = ended.findLast((one) => hasChanged(one) || changedGit.has(one.id));
   const there = elsewhere.findLast((one) => one.from === "replica");
   const changed = (there?.toSeq ?? 0) > (here?.lastSeq ?? 0) ? there : here;
   return changed ?? ended.at(-1) ?? actions.at(-1);
