@@ -25,3 +25,14 @@ it("restore latest says how much recorded work is later than the last snapshot",
   expect(await told("latest")).toEqual(sentence);
   expect((await box.must(["diff", "1", "--", "a"])).stdout).toContain("no difference");
 });
+
+it("restore latest works after the events of the snapshot were dropped", async () => {
+  using box = new Sandbox();
+  box.write("a", "1");
+  await box.must(["init"]);
+  await box.must(["run", "--", "sh", "-c", "echo 2 > a"]);
+  await box.must(["compact", "--drop-archive", "--yes"]);
+  box.write("a", "3");
+  expect((await box.must(["restore", "latest"])).stdout).toContain("restored: 1 modified");
+  expect((await box.must(["cat", "a"])).stdout).toBe("2\n");
+});
