@@ -32,4 +32,14 @@ it.skipIf(!hasGit)("the list says what a run did to git, in git's words (skipped
   ]);
   expect(runs[0]?.git?.[0]?.refs).toMatchObject([{ name: "refs/heads/main", after: null }]);
   expect(runs[1]?.git?.[0]?.head_before).not.toEqual(runs[1]?.git?.[0]?.head_after);
+
+  // The message of a pull has the words of its command line.
+  const script = "GIT_REFLOG_ACTION='pull https://me:hush-hush@host/r.git main' git reset -q --hard HEAD";
+  project.write("third", "third");
+  git("add", ".");
+  git("commit", "-qm", "third");
+  await workspace.run({ command: ["sh", "-c", script.replace(/HEAD$/, "HEAD~1")] });
+  const [pulled] = (await workspace.recent()).items;
+  expect(pulled?.git?.[0]?.messages?.join()).toMatch(/^pull https:\/\/\S+@host\/r\.git main: /);
+  expect(JSON.stringify(pulled)).not.toContain("hush-hush");
 });

@@ -1,6 +1,7 @@
 import type { RecentGit } from "../../api/recent-api.ts";
 import { composeGit, GIT, type GitChange } from "../../core/records/git-record.ts";
 import { type ReflogLine, reflogMessages } from "../../core/records/git-reflog.ts";
+import { maskLine } from "../../core/shell/mask-secrets.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { loggedGit } from "../capture/git-work.ts";
 import type { Context } from "../log/context.ts";
@@ -37,7 +38,9 @@ export class PageGit {
     const isSwitch = before.branch !== after.branch;
     const move = { before: before.commit, after: after.commit, isSwitch, ended: Date.parse(timestamp) };
     const messages = isSwitch || before.commit !== after.commit ? reflogMessages(this.#logOf(path), move) : [];
-    return { ...gitShape(change), ...(messages.length === 0 ? {} : { messages: messages.slice(-MOST_MESSAGES) }) };
+    // Git's messages quote command lines, which may have passwords in addresses.
+    const told = messages.slice(-MOST_MESSAGES).map(maskLine);
+    return { ...gitShape(change), ...(told.length === 0 ? {} : { messages: told }) };
   }
 
   #logOf(path: WorkspacePath): readonly ReflogLine[] {
