@@ -1,6 +1,13 @@
 import type { ActionShape } from "../api/action-shapes.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
-import type { ChangeShape, CoverageShape, RestoreShape, SkippedShape } from "../api/shapes.ts";
+import type {
+  ChangeShape,
+  CoverageShape,
+  GitChangeShape,
+  GitHeadShape,
+  RestoreShape,
+  SkippedShape,
+} from "../api/shapes.ts";
 import { type Listed, listed, type Part } from "./fit.ts";
 import { counted, oneLine, shortened } from "./one-line.ts";
 import { shortId, shortIds } from "./short-ids.ts";
@@ -80,6 +87,31 @@ export function changeLines(changes: readonly ChangeShape[]): Listed {
     return patch === undefined || patch === "" ? line : `${line}\n${patch.trimEnd()}`;
   });
   return listed(items, total);
+}
+
+/** The most names of one repository's refs and files that a line shows. */
+const MOST_GIT = 5;
+
+/** Returns a line for each repository whose state changed: its HEAD if that has changed, other refs, other state. */
+export function gitLines(changes: readonly GitChangeShape[]): string[] {
+  return changes.map(({ path, head_before: before, head_after: after, refs, also }) => {
+    const head = ({ branch, commit }: GitHeadShape): string =>
+      `${branch ?? "detached"} ${(commit ?? "none").slice(0, 7)}`;
+    const isMoved = before.branch !== after.branch || before.commit !== after.commit;
+    const names = refs.map(({ name }) => name).filter((name) => name !== `refs/heads/${after.branch ?? ""}`);
+    const parts = [
+      ...(isMoved ? [`HEAD ${head(before)} → ${head(after)}`] : []),
+      ...(names.length === 0 ? [] : [names.slice(0, MOST_GIT).join(", ")]),
+      ...(also.length === 0 ? [] : [`also ${also.slice(0, MOST_GIT).join(", ")}`]),
+    ];
+    return oneLine(`${path}: ${parts.join("; ")}`);
+  });
+}
+
+/** Returns what was changed, in a few words: paths, and the state of git. */
+export function changedText(changes: readonly ChangeShape[], git: readonly GitChangeShape[]): string {
+  if (git.length === 0) return countsOf(changes);
+  return changes.length === 0 ? "the state of git" : `${countsOf(changes)}, and the state of git`;
 }
 
 /** Returns sentences of the engine on one line each, with short ids, and with calls of tools for commands. */

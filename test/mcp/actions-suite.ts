@@ -1,8 +1,14 @@
+import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import type { ActionRequest } from "../../src/api/action-api.ts";
 import type { ActionShape, TransactionShape } from "../../src/api/action-shapes.ts";
 import type { ConflictShape } from "../../src/api/conflict-shape.ts";
 import type { McpProject, StartMcp } from "../helpers/mcp-project.ts";
+
+function git(cwd: string, ...args: readonly string[]): string {
+  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+  return execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...args], { cwd, env, encoding: "utf8" });
+}
 
 /** What an agent's hooks record of its tool calls, in another process than the server's. */
 async function acts(mcp: McpProject, calls: readonly (readonly [ActionRequest, () => void])[]): Promise<ActionShape[]> {
@@ -145,6 +151,27 @@ export function actionsSuite(start: StartMcp): void {
       expect(mcp.project.read(".env")).toBe("KEY=1");
       expect(rolled.text).toMatch(/put back: \.env/);
       expect(rolled.text).not.toContain("like that already");
+    });
+
+    it("what_changed and show_action say what an action did to git, and undo takes it back", async () => {
+      await using mcp = await start((project) => {
+        project.write("a", "1");
+        git(project.folder, "init", "-q", "-b", "main");
+        git(project.folder, "add", ".");
+        git(project.folder, "commit", "-qm", "first");
+      });
+      const request = { type: "run_command", payload: { command: "git branch x" }, session: "s1", turn: "t1" };
+      const [action] = await acts(mcp, [[request, () => git(mcp.project.folder, "branch", "x")]]);
+      for (const shown of [
+        await mcp.client.call("what_changed"),
+        await mcp.client.call("show_action", { id: short(action) }),
+      ]) {
+        expect(shown.text).toContain(".git: refs/heads/x");
+        expect(shown.text).toContain("undo {");
+        expect(shown.data["git"]).toMatchObject([{ path: ".git", refs: [{ name: "refs/heads/x", before: null }] }]);
+      }
+      expect((await mcp.client.call("undo", { turn: "last" })).text).toContain(".git: refs/heads/x");
+      expect(git(mcp.project.folder, "branch", "--list", "x")).toBe("");
     });
 
     it("pages through many actions, newest first, each once", async () => {

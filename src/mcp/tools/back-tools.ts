@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { GitChangeShape, GitHeadShape, RestoreShape, UndoShape } from "../../api/shapes.ts";
+import type { RestoreShape, UndoShape } from "../../api/shapes.ts";
 import type { Answer } from "../tool-answer.ts";
 import {
   actionId,
@@ -14,9 +14,9 @@ import {
   selectionShape,
   redoOf,
 } from "../arguments.ts";
-import { counted, oneLine } from "../one-line.ts";
+import { counted } from "../one-line.ts";
 import { listed } from "../fit.ts";
-import { cappedRestore, changeLines, copyLine, countsOf, leftLines, noteLines, said } from "../show.ts";
+import { cappedRestore, changeLines, copyLine, countsOf, gitLines, leftLines, noteLines, said } from "../show.ts";
 import { shortId } from "../short-ids.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import * as output from "../outputs.ts";
@@ -45,7 +45,7 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
     lines: [
       ...finished.map((one) => `An interrupted operation was finished first: ${said(one)}`),
       changeLines(changes),
-      listed(git.map(gitLine)),
+      listed(gitLines(git)),
       ...leftLines(result),
       listed(conflicts.map(copyLine)),
       listed(noteLines(notes ?? [])),
@@ -63,13 +63,6 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
 function whatOf({ changes, kept_aside: aside = [], git = [] }: RestoreShape): string {
   if (changes.length + aside.length === 0 && git.length > 0) return "the state of git";
   return changes.length > 0 ? countsOf(changes) : `${counted(aside.length, "path")} that the rules leave out`;
-}
-
-function gitLine({ path, head_before: before, head_after: after, also }: GitChangeShape): string {
-  const head = ({ branch, commit }: GitHeadShape): string =>
-    `${branch ?? "detached"} ${(commit ?? "none").slice(0, 7)}`;
-  const more = also.length === 0 ? "" : `; also ${also.slice(0, 5).map(oneLine).join(", ")}`;
-  return oneLine(`${path}: HEAD ${head(before)} → ${head(after)}`) + more;
 }
 
 function aboutOf({ operation, selection }: Partial<UndoShape>): string {

@@ -22,9 +22,10 @@ import {
   ambiguousLines,
   cappedAction,
   cappedChanges,
+  changedText,
   changeLines,
-  countsOf,
   coverageLines,
+  gitLines,
   listedAction,
   noteLines,
   said,
@@ -210,12 +211,12 @@ const showAction = defineTool({
     "Shows one action: what it did, who did it, which files were kept before it ran, and what it changed. With " +
     "`patch`, the answer has the changed lines.",
   input: z.strictObject({ id: actionId, patch }),
-  output: { action: output.action, ...output.changes, ambiguous: output.texts },
+  output: { action: output.action, ...output.changes, git: output.gitChanges, ambiguous: output.texts },
   effect: "reads",
   hints: { NOT_FOUND: "list_actions lists the ids", AMBIGUOUS: "give more of the id, as list_actions shows it" },
   run: async (workspace, { id, patch: withPatch }): Promise<Answer> => {
     const action = await workspace.showAction(id);
-    const { changes, ambiguous } = await workspace.changes({ action: action.id }, { patch: withPatch });
+    const { changes, ambiguous, git = [] } = await workspace.changes({ action: action.id }, { patch: withPatch });
     const kept = [...action.files_backed_up, ...action.outside];
     return {
       summary: actionLine(action),
@@ -227,8 +228,9 @@ const showAction = defineTool({
           kept.length,
         ),
         ...(action.reason === undefined ? [] : [`reason: ${said(action.reason)}`]),
-        `it changed: ${countsOf(changes)}`,
+        `it changed: ${changedText(changes, git)}`,
         changeLines(changes),
+        listed(gitLines(git)),
         ...ambiguousLines(ambiguous),
         ...coverageLines(action.coverage),
       ],
@@ -236,7 +238,12 @@ const showAction = defineTool({
         `undo {"action":"${shortId(action.id)}"} takes back these changes and keeps later work; with "dry_run":true, undo only shows what it would do.`,
         `rollback {"id":"${shortId(action.id)}"} gives its files the state from before the action, and so also removes later edits of these files.`,
       ],
-      data: { action: cappedAction(action), ...cappedChanges(changes), ambiguous: ambiguous.slice(0, MOST_AMBIGUOUS) },
+      data: {
+        action: cappedAction(action),
+        ...cappedChanges(changes),
+        ...(git.length === 0 ? {} : { git }),
+        ambiguous: ambiguous.slice(0, MOST_AMBIGUOUS),
+      },
     };
   },
 });
@@ -261,6 +268,7 @@ const whatChanged = defineTool({
     actions: z.array(output.action),
     total_actions: output.count,
     ...output.changes,
+    git: output.gitChanges,
     ambiguous: output.texts,
   },
   effect: "reads",
@@ -268,17 +276,18 @@ const whatChanged = defineTool({
   run: async (workspace, { patch: withPatch, ...given }): Promise<Answer> => {
     const selection = selectionOf(workspace, given) ?? { turn: "last" };
     const result = await workspace.changes(selection, { patch: withPatch });
-    const { changes, actions, ambiguous } = result;
+    const { changes, actions, ambiguous, git = [] } = result;
     return {
-      summary: `${said(result.selection)}: ${counted(actions.length, "action")}; ${countsOf(changes)}.`,
+      summary: `${said(result.selection)}: ${counted(actions.length, "action")}; ${changedText(changes, git)}.`,
       lines: [
         listed(actions.slice(0, 20).map(actionLine), actions.length),
         changeLines(changes),
+        listed(gitLines(git)),
         ...ambiguousLines(ambiguous),
         listed(noteLines(result.notes ?? [])),
       ],
       next:
-        changes.length === 0
+        changes.length + git.length === 0
           ? []
           : [`undo ${selectionText(selection)} takes back exactly these changes; later work stays.`],
       data: {
@@ -286,6 +295,7 @@ const whatChanged = defineTool({
         actions: actions.slice(0, 20).map(listedAction),
         total_actions: actions.length,
         ...cappedChanges(changes),
+        ...(git.length === 0 ? {} : { git }),
         ambiguous: ambiguous.slice(0, MOST_AMBIGUOUS),
       },
     };
