@@ -299,7 +299,8 @@ describe.runIf(present.includes(claudeProgram) && present.includes(codexProgram)
 
 /** The first id in a list of actions, newest first. */
 function newestIn(list: string): string {
-  const id = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(list)?.[0];
+  const [, inText, inData] = /([0-9a-f]{8})  \d{4}-|"id":"([0-9a-f]{8})"/.exec(list) ?? [];
+  const id = inText ?? inData;
   if (id === undefined) throw new Error(`no id of an action in: ${list}`);
   return id;
 }

@@ -80,7 +80,7 @@ describe("Truth 22: agents' settings, installing", () => {
     const none = await box.call(["agents", "test", "--project"]);
     expect([none.code, none.stderr]).toEqual([
       3,
-      expect.stringMatching(/no agent has hooks of Chronicle \(project\)\n.*install claude\|codex\|gemini --project/),
+      expect.stringMatching(/no agent has hooks of Chronicle \(project\)\n.*install claude\|codex\|gemini\|opencode --project/),
     ]);
     const mine = put(box, fileOf("codex"), '{"hooks":{}}\n');
     await box.must(["agents", "install", "claude", "gemini"]);
@@ -91,7 +91,7 @@ describe("Truth 22: agents' settings, installing", () => {
     expect(existsSync(join(box.folder, fileOf("claude")))).toBe(false);
     expect(existsSync(join(box.folder, fileOf("gemini")))).toBe(false);
     expect(readFileSync(mine, "utf8")).toBe('{"hooks":{}}\n');
-    expect((await box.must(["agents", "uninstall"])).stdout.match(/nothing to change/g)).toHaveLength(3);
+    expect((await box.must(["agents", "uninstall"])).stdout.match(/nothing to change/g)).toHaveLength(4);
   });
 
   it("refuses a file in which a name on the way to its entries stands twice", async () => {
