@@ -20,15 +20,30 @@ const TEN_MINUTES = 600_000;
 
 function run(command, input) {
   return new Promise((done) => {
-    const child = spawn("/bin/sh", ["-c", command], { cwd: input.cwd, timeout: TEN_MINUTES, stdio: "pipe" });
-    let [stdout, stderr] = ["", ""];
-    child.stdout.on("data", (chunk) => (stdout += chunk));
-    child.stderr.on("data", (chunk) => (stderr += chunk));
-    child.stdin.on("error", () => undefined); // The hook may end before it has read its input.
     const failed = command.includes(" --strict") ? 2 : 1;
-    child.on("error", (error) => done({ code: failed, stdout, stderr: String(error) }));
-    child.on("close", (code) => done({ code: code ?? failed, stdout, stderr: stderr.trim() }));
-    child.stdin.end(JSON.stringify(input));
+    const end = (code, stderr) => done({ code, stdout, stderr });
+    let [stdout, stderr] = ["", ""];
+    try {
+      // A group of its own, so that what the shell has started ends with it.
+      const child = spawn("/bin/sh", ["-c", command], { cwd: input.cwd, detached: true, stdio: "pipe" });
+      const timer = setTimeout(() => {
+        end(failed, "its hook took longer than ten minutes");
+        try {
+          process.kill(-child.pid, "SIGKILL");
+        } catch {} // It has ended meanwhile.
+      }, TEN_MINUTES);
+      child.stdout.on("data", (chunk) => (stdout += chunk));
+      child.stderr.on("data", (chunk) => (stderr += chunk));
+      child.stdin.on("error", () => undefined); // The hook may end before it has read its input.
+      child.on("error", (error) => end(failed, String(error)));
+      child.on("close", (code) => {
+        clearTimeout(timer);
+        end(code ?? failed, stderr.trim());
+      });
+      child.stdin.end(JSON.stringify(input));
+    } catch (error) {
+      end(failed, String(error));
+    }
   });
 }
 
@@ -92,7 +107,8 @@ export const Chronicle = async ({ client, directory }) => {
   }
 
   function queue(event, id, more = {}) {
-    last = last.then(() => call(event, id, more));
+    // A call that fails stops only the tool that it is about.
+    last = last.catch(() => undefined).then(() => call(event, id, more));
     return last;
   }
 

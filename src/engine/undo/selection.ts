@@ -245,7 +245,7 @@ interface Turns {
 }
 
 async function allTurns(context: Context, { session, actor }: TurnsOf): Promise<Turns> {
-  const [here, there] = [await actionsEver(context), await workElsewhere(context)];
+  const [here, there, git] = [await actionsEver(context), await workElsewhere(context), await changersOfGit(context)];
   const ids = [...here, ...there].flatMap((one) => one.session ?? []);
   const id = session === undefined ? undefined : sessionNamed(session, ids);
   const isMeant = (one: { readonly session?: string; readonly actor: string }): boolean =>
@@ -253,10 +253,8 @@ async function allTurns(context: Context, { session, actor }: TurnsOf): Promise<
   const whose = `${id === undefined ? "" : ` of the session ${id}`}${actor === undefined ? "" : ` of the actor ${actor}`}`;
   const all = here.filter(isMeant);
   const actions = all.filter(isInTurn);
-  return {
-    ...{ actions, elsewhere: there.filter(isMeant).filter(isInTurn), others: all.length - actions.length, whose },
-    changedGit: await changersOfGit(context),
-  };
+  const elsewhere = there.filter(isMeant).filter(isInTurn);
+  return { actions, elsewhere, others: all.length - actions.length, whose, changedGit: git };
 }
 
 async function workIn(context: Context, { actions, elsewhere }: Turns, { turn, session }: Turn): Promise<ChosenWork> {
