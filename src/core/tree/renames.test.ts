@@ -3,12 +3,14 @@ import type { Change, Entry } from "../values/entry.ts";
 import { sha256 } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import {
+  canBeSimilar,
   equalRenames,
   LEAST_SIMILARITY,
   lineWeights,
   type Rename,
   renameSides,
   similarRenames,
+  similarSizes,
   withoutRenamed,
 } from "./renames.ts";
 
@@ -93,4 +95,12 @@ describe("renamed files", () => {
     expect(found(changes, 9)).toEqual(["c → d 100"]);
     expect(found(changes, 10)).toEqual(["c → d 100", "a → b 90"]);
   });
+});
+
+it("similarSizes agrees with a comparison with each size", () => {
+  const sizes = [1, 3, 10, 50, 51, 1_000];
+  const isSimilar = similarSizes(sizes);
+  for (let size = 1; size <= 2_100; size += 1)
+    expect([size, isSimilar(size)]).toEqual([size, sizes.some((one) => canBeSimilar(one, size))]);
+  expect(similarSizes([])(1)).toBe(false);
 });

@@ -88,6 +88,21 @@ export function canBeSimilar(one: number, other: number): boolean {
   return Math.min(one, other) * 100 >= Math.max(one, other) * LEAST_SIMILARITY;
 }
 
+/** Returns a test that is true for a size to which one of these sizes can be similar. */
+export function similarSizes(sizes: readonly number[]): (size: number) => boolean {
+  const sorted = sizes.toSorted((a, b) => a - b);
+  return (size) => {
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((sorted[middle] ?? 0) * 100 < size * LEAST_SIMILARITY) low = middle + 1;
+      else high = middle;
+    }
+    const nearest = sorted[low];
+    return nearest !== undefined && canBeSimilar(nearest, size);
+  };
+}
+
 /** The lines of a content: the number of bytes in each line, by a hash of the line. */
 export type LineWeights = ReadonlyMap<number, number>;
 

@@ -1,6 +1,5 @@
 import type { ChangeShape } from "../../api/shapes.ts";
 import {
-  canBeSimilar,
   equalRenames,
   type FileGone,
   type FileMade,
@@ -11,6 +10,7 @@ import {
   type RenameSides,
   renameSides,
   similarRenames,
+  similarSizes,
   withoutRenamed,
 } from "../../core/tree/renames.ts";
 import type { Change, Entry } from "../../core/values/entry.ts";
@@ -79,9 +79,13 @@ async function comparable(context: Context, { gone, made }: RenameSides): Promis
   const isOpen = ({ path, size, class: kind, hash }: FileEntry): boolean =>
     kind === undefined && size <= MOST_FILE_BYTES && !names.holds(path) && !erased.has(hash);
   const [before, after] = [gone.filter((one) => isOpen(one.before)), made.filter((one) => isOpen(one.after))];
+  const [nearBefore, nearAfter] = [
+    similarSizes(before.map((one) => one.before.size)),
+    similarSizes(after.map((one) => one.after.size)),
+  ];
   return {
-    gone: before.filter((one) => after.some((other) => canBeSimilar(one.before.size, other.after.size))),
-    made: after.filter((other) => before.some((one) => canBeSimilar(one.before.size, other.after.size))),
+    gone: before.filter((one) => nearAfter(one.before.size)),
+    made: after.filter((one) => nearBefore(one.after.size)),
   };
 }
 
