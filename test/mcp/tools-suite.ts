@@ -55,9 +55,11 @@ export function toolsSuite(start: StartMcp): void {
 
     it("reads a long content in pieces, never within a character, and bytes in base64", async () => {
       const long = "é".repeat(20_000);
+      const far = `${"folder/".repeat(15)}far.txt`;
       await using mcp = await start((project) => {
         project.write("long.txt", long);
         project.write("bytes.bin", Buffer.from([0, 255, 1]));
+        project.write(far, "some words of text\n".repeat(1_000));
       });
       let read = "";
       for (let offset: number | null = 0; offset !== null;) {
@@ -66,6 +68,12 @@ export function toolsSuite(start: StartMcp): void {
         offset = piece.data["next_offset"] as number | null;
       }
       expect(read === long).toBe(true);
+      for (const max_chars of [200, 300, 400, 1_000]) {
+        const little = await mcp.client.call("read_version", { path: far, max_chars });
+        const piece = String(little.data["content"]);
+        expect([piece.length > 50, little.text.includes(piece)]).toEqual([true, true]);
+        expect(little.text).toContain(`"offset":${Buffer.byteLength(piece)} `);
+      }
       const half = await mcp.client.call("read_version", { path: "long.txt", max_bytes: 1 });
       expect(half.data).toMatchObject({ encoding: "base64", next_offset: 1 });
       const bytes = await mcp.client.call("read_version", { path: "bytes.bin" });

@@ -24,7 +24,7 @@ describe("the list of tools", () => {
         "find_file(name [max_chars]): read-only, idempotent",
         "blame(path [from_line] [to_line] [at] [max_chars]): read-only, idempotent",
         "grep(pattern [paths] [history] [at] [ignore_case] [fixed] [files_only] [max_chars]): read-only, idempotent",
-        "undo([action] [turn] [session] [actor] [file] [since] [to] [rewind] [operation] [from_line] [to_line] [dry_run] [force] [exact] [max_chars]): destructive",
+        "undo([action] [turn] [session] [actor] [file] [since] [to] [rewind] [operation] [from_line] [to_line] [parts] [dry_run] [force] [exact] [max_chars]): destructive",
         "redo([operation] [dry_run] [force] [exact] [max_chars]): destructive",
         "rollback(id [dry_run] [force] [outside] [max_chars]): destructive, idempotent",
         "restore(moment [paths] [dry_run] [force] [max_chars]): destructive, idempotent",

@@ -15,6 +15,12 @@ const MAX_BYTES = 32_000;
 /** The length of a file's name beside its content. */
 const LONGEST_NAME = 120;
 
+/** The room for what an answer says beside a piece of a content and the path, in characters. */
+const BESIDE_PIECE = 200;
+
+/** The smallest piece that is read where the call names no size, in bytes. */
+const SMALLEST_PIECE = 100;
+
 const diff = defineTool({
   name: "diff",
   title: "Compare two moments",
@@ -126,7 +132,8 @@ const readVersion = defineTool({
   run: async (workspace, { path: given, iteration, offset, max_bytes: wanted }, room): Promise<Answer> => {
     const content = await workspace.cat(inWorkspace(workspace, given), iteration);
     const { path: inner, size, kind } = content;
-    const most = wanted ?? Math.floor((room.text * 2) / 3);
+    const beside = oneLine(inner, LONGEST_NAME).length + BESIDE_PIECE;
+    const most = wanted ?? Math.max(SMALLEST_PIECE, Math.min(Math.floor((room.text * 2) / 3), room.text - beside));
     const bytes = await pieceOf(content.pieces(), offset, most);
     const end = offset + bytes.length;
     const text = wholeText(bytes, end < size);
@@ -135,7 +142,8 @@ const readVersion = defineTool({
     return {
       summary: `${oneLine(inner, LONGEST_NAME)}, iteration ${content.iteration}: bytes ${offset} to ${next} of ${size} (${shown.encoding}).`,
       lines: [listed([shown.content])],
-      extra: wanted === undefined ? 0 : shown.content.length,
+      // A piece is never cut, because the next step continues behind it.
+      extra: wanted === undefined ? Math.max(0, most + beside - room.text) : shown.content.length,
       next: next < size && shown.bytes > 0 ? [`read_version with "offset":${next} reads the next piece.`] : [],
       data: {
         ...{ path: inner, iteration: content.iteration, size, kind, offset },
