@@ -138,7 +138,8 @@ describe("shapes that programs rely on", async () => {
     has(await json("init"), ["workspace", "path", "created", "snapshot", "protected"]);
     const recent = object(await json("list"));
     for (const item of list(recent["items"])) has(item, ["kind", "id", "timestamp", "summary", "changed", "back"]);
-    expect(await json()).toEqual(recent);
+    // The bare command also says how many paths are not recorded yet, if it can tell in time.
+    expect(await json()).toMatchObject(recent);
     for (const item of list(await json("list", "--snapshots"))) has(item, ["number", "id", "seq", "root", "coverage"]);
     has(await json("config"), [
       ...["useGitignore", "excludePatterns", "excludeGlobs", "forceInclude"],
