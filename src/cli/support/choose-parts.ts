@@ -1,7 +1,8 @@
-import type { ChangeShape, UndoHunkShape, UndoHunksShape, UndoShape } from "../../api/shapes.ts";
-import type { UndoOptions, UndoPart, WorkspaceApi } from "../../api/workspace-api.ts";
+import type { UndoHunkShape, UndoHunksShape, UndoShape } from "../../api/shapes.ts";
+import type { UndoPart, WorkspaceApi } from "../../api/workspace-api.ts";
 import { printable, widthOf } from "../../process/printable.ts";
 import { usageError } from "../../process/usage-error.ts";
+import { type Choice, choicesOf, chosenOf, listedOf, type Picked } from "./chosen-rows.ts";
 import { countedLines, patchText } from "../render/patch.ts";
 import type { CommandContext } from "./context.ts";
 import { KeyPresses } from "./key-presses.ts";
@@ -22,63 +23,39 @@ export function refuseWithoutTerminal(context: CommandContext): void {
   if (served !== undefined) throw served.needsClient("files and hunks are chosen");
 }
 
-/** A path that a person can choose, with its hunks. */
-interface Choice {
-  readonly about: UndoHunksShape;
-  readonly change: ChangeShape | undefined;
-  readonly isConflict: boolean;
+/** What a person has chosen of a step. */
+export interface ChosenOfStep {
+  /** The chosen files and hunks. */
+  readonly parts: readonly UndoPart[];
+  /** True if everything was chosen that the step would do. */
+  readonly isAll: boolean;
 }
 
 /**
- * Lets a person choose files, and hunks of each file that has several. Returns options that narrow the step to them;
- * none if everything was chosen. Returns `undefined` if the person chooses nothing, or ends the choice.
+ * Lets a person choose files, and hunks of each file that has several. `given`: the parts that the shown step was
+ * narrowed to already. Returns `undefined` if the person chooses nothing, or ends the choice.
  */
 export async function choosePartsOf(
   context: CommandContext,
   workspace: WorkspaceApi,
-  preview: UndoShape,
-): Promise<Pick<UndoOptions, "parts"> | undefined> {
+  { preview, given }: { readonly preview: UndoShape; readonly given: readonly UndoPart[] | undefined },
+): Promise<ChosenOfStep | undefined> {
   const all = choicesOf(preview);
   const paths = context.paths(workspace);
   const shown = (path: string): string => paths.shown(path);
-  const files = all.filter((one) => !isFolderOfOthers(one, all));
-  const chosen = await chooseFiles(files, shown);
-  const parts = chosen === undefined ? undefined : await chooseHunks(context, chosen, shown);
-  if (parts === undefined || parts.length === 0) {
+  const files = await chooseFiles(listedOf(all), shown);
+  const picked = files === undefined ? undefined : await chooseHunks(context, files, shown);
+  const chosen = picked === undefined ? undefined : chosenOf(all, picked, given);
+  for (const path of chosen?.stays ?? [])
+    context.say(`${shown(path)} stays as it is, because not all beneath it was chosen`);
+  if (chosen === undefined || chosen.parts.length === 0) {
     context.say("nothing was changed");
     return undefined;
   }
-  const wholes = new Set(parts.flatMap(({ file, hunk }) => (hunk === true ? [] : [file])));
-  if (files.every(({ about }) => wholes.has(about.file))) return {};
   const left = (preview.kept_aside?.length ?? 0) + (preview.git?.length ?? 0);
-  if (left > 0) context.say("the state of git, and files that the rules leave out, come back only if all is chosen");
-  return { parts: [...foldersOf(all, wholes), ...parts] };
-}
-
-function choicesOf({ changes, unmerged, hunks = [] }: UndoShape): readonly Choice[] {
-  const byPath = new Map(changes.map((change) => [change.path, change]));
-  const met = new Set(unmerged.map(({ path }) => path));
-  return hunks.map((about) => ({ about, change: byPath.get(about.path), isConflict: met.has(about.path) }));
-}
-
-function isFolder({ change }: Choice): boolean {
-  return change?.kind === "dir";
-}
-
-/** True for a folder with chosen or unchosen files beneath it. It comes along if all of these are chosen. */
-function isFolderOfOthers(one: Choice, all: readonly Choice[]): boolean {
-  return isFolder(one) && beneath(one, all).length > 0;
-}
-
-function beneath({ about: { path } }: Choice, all: readonly Choice[]): readonly Choice[] {
-  return all.filter((other) => !isFolder(other) && other.about.path.startsWith(`${path}/`));
-}
-
-/** Returns the folders of which everything beneath is chosen. */
-function foldersOf(all: readonly Choice[], wholes: ReadonlySet<string>): UndoPart[] {
-  const folders = all.filter((one) => isFolderOfOthers(one, all));
-  const isWhole = (folder: Choice): boolean => beneath(folder, all).every(({ about }) => wholes.has(about.file));
-  return folders.filter(isWhole).map(({ about: { file, seen } }) => ({ file, seen }));
+  if (!chosen.isAll && left > 0)
+    context.say("the state of git, and files that the rules leave out, come back only if all is chosen");
+  return chosen;
 }
 
 type Shown = (path: string) => string;
@@ -142,21 +119,16 @@ async function chooseHunks(
   context: CommandContext,
   files: readonly Choice[],
   shown: Shown,
-): Promise<UndoPart[] | undefined> {
-  const parts: UndoPart[] = [];
+): Promise<Picked[] | undefined> {
+  const found: Picked[] = [];
   using keys = files.some(({ about }) => about.hunks.length > 1) ? new KeyPresses() : undefined;
   for (const { about } of files) {
-    const { file, seen, hunks } = about;
+    const { hunks } = about;
     const picked = keys === undefined || hunks.length < 2 ? hunks : await hunksOfFile(context, { about, shown, keys });
     if (picked === undefined) return undefined;
-    if (picked.length === hunks.length) parts.push({ file, seen });
-    else for (const one of picked) parts.push(partOf(about, one));
+    if (picked.length > 0 || hunks.length === 0) found.push({ about, hunks: picked });
   }
-  return parts;
-}
-
-function partOf({ file, seen }: UndoHunksShape, { from_line: fromLine, to_line: toLine }: UndoHunkShape): UndoPart {
-  return { file, seen, fromLine, toLine, hunk: true };
+  return found;
 }
 
 interface Asking {

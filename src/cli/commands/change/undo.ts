@@ -274,8 +274,9 @@ async function interactive(
   if (preview.finished.length > 0 || isNothingToDo(preview)) return agreed(context, workspace, options, direction);
   for (const note of preview.notes) context.say(context.paintErr("yellow", `note: ${context.worded(printable(note))}`));
   context.say(summaryOf(context, preview));
-  const parts = await choosePartsOf(context, workspace, preview);
-  if (parts === undefined) return undefined;
+  const chosen = await choosePartsOf(context, workspace, { preview, given: options.parts });
+  if (chosen === undefined) return undefined;
+  const parts = chosen.isAll ? {} : { parts: chosen.parts };
   const meant = shownStep(options, preview);
   if (isSameStep(preview, await look(meant))) return { options: { ...meant, ...parts }, asked: false };
   throw new ChronicleError("REFUSED", "the files or the work have changed meanwhile, so nothing was done", {

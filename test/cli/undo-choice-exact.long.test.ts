@@ -1,0 +1,44 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { chronicleBin } from "../helpers/cli-package.ts";
+import { TmuxTerminal } from "../helpers/tmux.ts";
+import { Sandbox } from "./sandbox.ts";
+
+const LINES = Array.from({ length: 30 }, (_, i) => `line ${i + 1}\n`).join("");
+
+describe.skipIf(TmuxTerminal.whyNot() !== undefined)("undo -i takes back exactly what was chosen", () => {
+  let box: Sandbox;
+  beforeEach(() => {
+    box = new Sandbox();
+    for (const path of ["a.ts", "b.ts"]) box.write(path, LINES);
+  });
+  afterEach(() => box[Symbol.dispose]());
+
+  const read = (path: string): string => readFileSync(join(box.project, path), "utf8");
+  const isThere = (path: string): boolean => existsSync(join(box.project, path));
+  const run = (command: string): Promise<unknown> => box.must(["run", "--", "sh", "-c", command]);
+
+  async function terminal(): Promise<TmuxTerminal> {
+    const shell = new TmuxTerminal(box.project, box.env({ C: `node ${chronicleBin()}` }), 80);
+    await shell.prompt();
+    shell.line("PS1='code $?$ '; clear");
+    await shell.until(/^code 0\$$/);
+    return shell;
+  }
+
+  it("leaves what is beneath a chosen path, if it was not chosen", async () => {
+    box.write("c", "file\n");
+    await box.must(["init"]);
+    await run("rm c; mkdir c; echo x >c/x; echo y >c/y; mkdir -p out/tmp; echo o >out/o; echo z >z");
+    using shell = await terminal();
+    shell.line("$C undo -i");
+    await shell.until(/◼ z /);
+    const list = shell.screen.split("\n").flatMap((line) => /◼ (\S+)/.exec(line)?.[1] ?? []);
+    expect(list).toEqual(["c", "c/x", "c/y", "out/o", "out/tmp", "z"]);
+    shell.press("Down", "Space", "Down", "Down", "Down", "Space", "Enter");
+    await shell.until(/c stays as it is, because not all beneath it was chosen[^]*brings it back\ncode 0\$$/);
+    expect(["c/x", "c/y", "out/o", "out/tmp", "z"].filter(isThere)).toEqual(["c/x", "out/tmp"]);
+    expect(read("a.ts")).toBe(LINES);
+  }, 90_000);
+});
