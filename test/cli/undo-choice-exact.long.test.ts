@@ -27,6 +27,39 @@ describe.skipIf(TmuxTerminal.whyNot() !== undefined)("undo -i takes back exactly
     return shell;
   }
 
+  it("undoes work that changed only git", async () => {
+    const git = "git -c user.name=n -c user.email=e@x.org";
+    await box.must(["init"]);
+    await run(`git init -q -b main && ${git} add -A && ${git} commit -q -m one`);
+    await run(`${git} commit -q --allow-empty -m two`);
+    const head = read(".git/refs/heads/main");
+    using shell = await terminal();
+    shell.line("$C undo -i");
+    await shell.until(/git: HEAD [^]*chronicle redo brings it back\ncode 0\$$/);
+    expect(read(".git/refs/heads/main")).not.toBe(head);
+  }, 90_000);
+
+  it("asks if everything was chosen, and files that the rules leave out would come back as well", async () => {
+    box.write(".gitignore", ".env\n");
+    box.write(".env", "k\n");
+    await box.must(["init"]);
+    await run("rm .env; echo b >>b.ts");
+    using shell = await terminal();
+    for (const [key, code] of [
+      ["n", 1],
+      ["y", 0],
+    ] as const) {
+      shell.line("clear; $C undo -i");
+      await shell.until(/◼ b\.ts/);
+      shell.press("Enter");
+      await shell.until(/Take this back\?/);
+      expect([isThere(".env"), read("b.ts")]).toEqual([false, `${LINES}b\n`]);
+      shell.type(key);
+      await shell.until(new RegExp(`code ${code}\\$$`));
+    }
+    expect([read(".env"), read("b.ts")]).toEqual(["k\n", LINES]);
+  }, 90_000);
+
   it("leaves what is beneath a chosen path, if it was not chosen", async () => {
     box.write("c", "file\n");
     await box.must(["init"]);

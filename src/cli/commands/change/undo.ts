@@ -258,31 +258,36 @@ function linesIn(
 }
 
 /**
- * Lets a person choose files and hunks of the step. Returns the options of the chosen step, which then needs no
- * question; `undefined` if the person chooses nothing. If there is nothing to choose from, the step itself says so, or
- * asks.
+ * Lets a person choose files and hunks of the step. Returns the options of the chosen step; `undefined` if the person
+ * chooses nothing. The chosen step needs no question, unless it brings back kept-aside files, which are not in the list.
+ * If there is nothing to choose from, as for work that changed only the state of git, goes on as without `-i`.
  */
 async function interactive(
   context: CommandContext,
   workspace: WorkspaceApi,
   options: UndoOptions,
-  direction: Direction,
+  { direction, goOn }: { readonly direction: Direction; readonly goOn: GoOn },
 ): Promise<Agreed | undefined> {
   const look = (how: UndoOptions): Promise<UndoShape> =>
     direction.step(workspace, { ...how, dryRun: true, hunks: true });
   const preview = await look(options);
-  if (preview.finished.length > 0 || isNothingToDo(preview)) return agreed(context, workspace, options, direction);
+  if (preview.finished.length > 0 || (preview.hunks ?? []).length === 0) return goOn(options);
   for (const note of preview.notes) context.say(context.paintErr("yellow", `note: ${context.worded(printable(note))}`));
   context.say(summaryOf(context, preview));
   const chosen = await choosePartsOf(context, workspace, { preview, given: options.parts });
   if (chosen === undefined) return undefined;
-  const parts = chosen.isAll ? {} : { parts: chosen.parts };
   const meant = shownStep(options, preview);
-  if (isSameStep(preview, await look(meant))) return { options: { ...meant, ...parts }, asked: false };
+  if (isSameStep(preview, await look(meant))) {
+    if (!chosen.isAll) return { options: { ...meant, parts: chosen.parts }, asked: false };
+    return preview.kept_aside === undefined ? { options: meant, asked: false } : goOn(meant);
+  }
   throw new ChronicleError("REFUSED", "the files or the work have changed meanwhile, so nothing was done", {
     hint: "give the command again, and choose from what is there now",
   });
 }
+
+/** Decides about a step as without `-i`: asks if the step needs a question, and the options allow questions. */
+type GoOn = (options: UndoOptions) => Promise<Agreed | undefined>;
 
 async function stepBack(context: CommandContext, given: Direction): Promise<number> {
   const { input } = context;
@@ -305,11 +310,8 @@ async function stepBack(context: CommandContext, given: Direction): Promise<numb
     ...context.progress(),
   };
   const mayAsk = !dryRun && context.canAsk && !input.flag("yes");
-  const meant = chooses
-    ? await interactive(context, workspace, options, direction)
-    : mayAsk
-      ? await agreed(context, workspace, options, direction)
-      : { options, asked: false };
+  const goOn: GoOn = async (of) => (mayAsk ? agreed(context, workspace, of, direction) : { options: of, asked: false });
+  const meant = chooses ? await interactive(context, workspace, options, { direction, goOn }) : await goOn(options);
   if (meant === undefined) return EXIT.failed;
   const result = await direction.step(workspace, { ...meant.options, dryRun });
   if (context.json) context.printJson(result);
