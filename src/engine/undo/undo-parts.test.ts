@@ -161,3 +161,21 @@ it("brings a file back with its folder, and leaves the other files of the folder
   await workspace.redo();
   expect(Object.keys(project.tree())).toContain("d/y.txt");
 });
+
+it("with the last turn and files, is about the same turn as without the files", async () => {
+  await using project = new Project();
+  for (const path of ["a.txt", "b.txt"]) project.write(path, numbers(5));
+  const workspace = await project.init();
+  const by = (turn: string) => ({ type: "command", payload: {}, actor: "claude", turn });
+  await workspace.action(by("t1"), () => {
+    for (const path of ["a.txt", "b.txt"]) project.write(path, `${numbers(5)}t1\n`);
+  });
+  for (const more of ["t2\n", ""])
+    await workspace.action(by("t2"), () => project.write("a.txt", `${numbers(5)}t1\n${more}`));
+  expect((await workspace.undo({ turn: "last", hunks: true, dryRun: true })).selection).toBe("turn t1");
+  for (const part of [{ file: "a.txt" }, { file: "b.txt", fromLine: 6 }]) {
+    const done = await workspace.undo({ turn: "last", parts: [part] });
+    expect([done.selection?.split(" in ")[0], done.changes.length]).toEqual(["turn t1", 1]);
+  }
+  expect([project.read("a.txt"), project.read("b.txt")]).toEqual([numbers(5), numbers(5)]);
+});

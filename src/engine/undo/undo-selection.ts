@@ -37,7 +37,7 @@ import {
   workOf,
 } from "./selection.ts";
 import { planInversion, type Inversion, refuseOtherPaths } from "./invert-operation.ts";
-import { invertWork } from "./invert-work.ts";
+import { type InversePlan, invertWork } from "./invert-work.ts";
 import { coveredBy, type Covering, isUndoneWithAround, undoneBy, whatIsLeft } from "../facts/undone-events.ts";
 import { withRests } from "./left-of-hunks.ts";
 import { type ChosenParts, narrowedToParts, partsIn, partsInLabel } from "./chosen-parts.ts";
@@ -102,13 +102,20 @@ async function lastTurn(
     const groups = await groupsOf(context, { ...own, pending });
     const parts = await partsIn(context, options);
     if (parts !== undefined) return hasParts(context, groups, { parts, unrecorded, back: own.back });
-    const plan = await invertWork(context, groups, { unrecorded, back: own.back });
-    return plan.changes.length + plan.unmerged.length > 0 || plan.skipped.some(({ reason }) => reason !== "not-empty");
+    return isAnyLeft(await invertWork(context, groups, { unrecorded, back: own.back }));
   });
   return narrowed(context, found, options);
 }
 
-/** True if the work has a change at each part, and a hunk at its lines, also if it does not merge. */
+/** True if the undo would change something, would meet a conflict, or would skip more than folders with others' files. */
+function isAnyLeft({ changes, unmerged, skipped }: InversePlan): boolean {
+  return changes.length + unmerged.length > 0 || skipped.some(({ reason }) => reason !== "not-empty");
+}
+
+/**
+ * True if the work has a change at each part, and a hunk at its lines, also if it does not merge, and if the undo of
+ * these parts would change something.
+ */
 async function hasParts(
   context: Context,
   groups: readonly PathGroups[],
@@ -118,8 +125,7 @@ async function hasParts(
   const about = groups.filter(({ path }) => parts.some(({ isMeant }) => isMeant(path)));
   try {
     refuseOtherPaths(about, chosen);
-    await invertWork(context, about, { unrecorded, back, chosen });
-    return true;
+    return isAnyLeft(await invertWork(context, about, { unrecorded, back, chosen }));
   } catch (error) {
     if (error instanceof ChronicleError && error.code === "NOT_FOUND") return false;
     throw error;
