@@ -74,4 +74,20 @@ describe.skipIf(TmuxTerminal.whyNot() !== undefined)("undo -i takes back exactly
     expect(["c/x", "c/y", "out/o", "out/tmp", "z"].filter(isThere)).toEqual(["c/x", "out/tmp"]);
     expect(read("a.ts")).toBe(LINES);
   }, 90_000);
+
+  it("offers the work of a redone undo of hunks again", async () => {
+    await box.must(["init"]);
+    await run("sed -i 's/line 3$/III/;s/line 20$/XX/' a.ts; echo b >>b.ts");
+    await box.must(["undo", "a.ts:3"]);
+    await box.must(["redo"]);
+    using shell = await terminal();
+    shell.line("$C undo -i");
+    await shell.until(/◼ b\.ts/);
+    shell.press("Space", "Enter");
+    await shell.until(/brings it back\ncode 0\$$/);
+    expect([read("a.ts"), read("b.ts")]).toEqual([
+      LINES.replace("line 3\n", "III\n").replace("line 20\n", "XX\n"),
+      LINES,
+    ]);
+  }, 90_000);
 });

@@ -411,12 +411,13 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
 
 /**
  * Returns the work of an operation, and the operation that it is the work of. For an undo of selected work, this is the
- * work that it undid; for an undo of some hunks, all hunks of this work in the same files. An undo of a whole operation
- * and a redo are about their target (`stepMeant`).
+ * work that it undid. If the work is narrowed to parts, an undo of some hunks stands for all hunks of this work in the
+ * same files. An undo of a whole operation and a redo are about their target (`stepMeant`).
  */
 export async function workToUndo(
   context: Context,
   step: Step,
+  { isNarrowed }: { readonly isNarrowed: boolean },
 ): Promise<{ readonly operation: LoggedOperation; readonly work: Work }> {
   const { operations } = step;
   const { operation } = stepMeant(operations, step);
@@ -424,7 +425,7 @@ export async function workToUndo(
   if (selective === undefined) return { operation, work: withoutStep(await workOf(context, operation)) };
   const taken = undoneBy(operations, await ownersIn(context));
   const work = withoutStep(await again(context, operation, { operations, taken }));
-  if (selective.parts.length === 0) return { operation, work };
+  if (selective.parts.length === 0 || !isNarrowed) return { operation, work };
   const all = withAllHunks(work, selective);
   return { operation: operations.find(({ id }) => all.label === `operation ${id}`) ?? operation, work: all };
 }

@@ -179,3 +179,28 @@ it("with the last turn and files, is about the same turn as without the files", 
   }
   expect([project.read("a.txt"), project.read("b.txt")]).toEqual([numbers(5), numbers(5)]);
 });
+
+it("shows the same hunks of an operation again if it is named, also after the redo of an undo of hunks", async () => {
+  await using project = new Project();
+  const workspace = await agentsTurn(project);
+  const before = project.tree();
+  const undone = await workspace.undo({ parts: [{ file: "a.txt", fromLine: 2 }] });
+  await workspace.redo();
+  expect(project.tree()).toEqual(before);
+  const show = { hunks: true, dryRun: true };
+  for (const [asked, paths] of [
+    [{}, ["a.txt", "b.txt", "c.txt", "new", "new/made.txt"]],
+    [{ operation: undone.undo_id ?? "" }, ["a.txt"]],
+  ] as const) {
+    const first = await workspace.undo({ ...asked, ...show });
+    expect(first.changes.map(({ path }) => path)).toEqual(paths);
+    const again = await workspace.undo({ operation: first.operation?.id ?? "", ...show });
+    expect([again.selection, again.changes, again.operation]).toEqual([
+      ...[first.selection, first.changes],
+      first.operation,
+    ]);
+  }
+  await workspace.undo();
+  expect(project.read("a.txt")).toBe(replaced([17, "SEVENTEEN\n"])(numbers(20)));
+  expect(project.tree()["b.txt"]).toBe(before["b.txt"]);
+});

@@ -82,14 +82,18 @@ async function undoParts(context: Context, options: UndoOptions, before: BeforeC
     const others = await othersAmong(context, operations, parts);
     const undoable = stack.undoable.filter((id) => !others.has(id));
     const picked = pick(operations, undoable, { direction: "undo", asked: options.operation });
-    const { operation, work } = await workToUndo(context, { direction: "undo", operation: picked, operations, stack });
+    const step = { direction: "undo", operation: picked, operations, stack } as const;
+    const { operation, work } = await workToUndo(context, step, { isNarrowed: parts.length > 0 });
     if (operation.kind === "resolve") throw onlyWhole(operation);
     return { ...work, operationShape: operationShape(operation, stack) };
   };
   return undoWork(context, find, { finished, options, before });
 }
 
-/** Returns the redone undos of hunks that say nothing about one of the parts, because they were about other files. */
+/**
+ * Returns the redone undos of hunks that say nothing about one of the parts, because they were about other files. If
+ * there are no parts, returns all undos of hunks, so that all hunks of the last operation can be chosen from.
+ */
 async function othersAmong(
   context: Context,
   operations: readonly LoggedOperation[],
@@ -101,7 +105,7 @@ async function othersAmong(
     const paths = new Set(selective.parts.map(({ path }) => path));
     for (const [first, last] of selective.took)
       for await (const { path } of fileEvents(context, { fromSeq: first - 1, toSeq: last })) paths.add(path);
-    if (parts.some(({ isMeant }) => ![...paths].some(isMeant))) others.add(id);
+    if (parts.length === 0 || parts.some(({ isMeant }) => ![...paths].some(isMeant))) others.add(id);
   }
   return others;
 }
