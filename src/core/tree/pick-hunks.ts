@@ -16,7 +16,7 @@ export interface Sides {
   readonly present: Uint8Array;
   /** The content without the work, as far as the work merges with later edits. */
   readonly kept: Uint8Array;
-  /** The content that the undo of the work wants, also where it does not merge. The same as `kept` if all merges. */
+  /** The content that the undo of the work wants, also where it does not merge. The object `kept` if all merges. */
   readonly wanted: Uint8Array;
 }
 
@@ -75,10 +75,13 @@ export function hunksOf(sides: Sides): readonly Hunk[] | NoHunks {
 }
 
 function editsOf({ present, kept, wanted }: Sides) {
-  const [now, free, full] = [linesOf(present), linesOf(kept), linesOf(wanted)];
+  const [now, free] = [linesOf(present), linesOf(kept)];
+  const full = wanted === kept ? free : linesOf(wanted);
   if (now === undefined || free === undefined || full === undefined) return "not-text";
-  const [edits, all] = [singleEdits(now, free), singleEdits(now, full)];
+  const edits = singleEdits(now, free);
+  const all = full === free ? edits : singleEdits(now, full);
   if (edits === undefined || all === undefined) return "many-lines";
+  if (all === edits) return { now, edits, unmerged: [] };
   const known = new Set(edits.map(keyOf));
   return { now, edits, unmerged: all.filter((edit) => !known.has(keyOf(edit))) };
 }

@@ -10,9 +10,6 @@ import { recordedShapes } from "../read/history.ts";
 import { protectedNames } from "../state/protected.ts";
 import type { InversePlan } from "./invert-work.ts";
 
-/** The maximum total size of the hunks of one answer, in characters. Files that do not fit are undone as a whole. */
-const MOST_HUNK_CHARS = 16 * 1024 * 1024;
-
 /**
  * Returns what a dry run says about each path that would change or conflict: its present content, who has edited it
  * since, and its hunks. As in patches, no hunk shows a protected file.
@@ -28,15 +25,13 @@ export async function hunkShapes(
   for (const { path, current } of unmerged) seen.set(path, current?.hash ?? null);
   const secret = await protectedNames(context);
   const known = new Map(hunks.map((one) => [one.path, one.hunks]));
-  let room = MOST_HUNK_CHARS;
   const found: UndoHunksShape[] = [];
   for (const [path, hash] of seen) {
     const all = secret.holds(path) ? [] : (known.get(path) ?? []);
-    room -= all.reduce((sum, { patch }) => sum + patch.length, 0);
     found.push({
       ...{ path: shownPath(path), file: givenPath(path), seen: hash },
       edited_by: await editorsOf(context, own, { path, unrecorded }),
-      hunks: room < 0 ? [] : all.map(hunkShape),
+      hunks: all.map(hunkShape),
     });
   }
   return found;

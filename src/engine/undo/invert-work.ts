@@ -5,6 +5,7 @@ import type { BlobBatch } from "../../storage/blob-store.ts";
 import type { Hunk } from "../../core/tree/pick-hunks.ts";
 import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
 import { addAll, leastOf } from "../../util/long-lists.ts";
+import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import type { Context } from "../log/context.ts";
 import { databaseUnits } from "../log/database-units.ts";
 import { fitFolders, type FolderPlan, type Target, type Unmerged } from "../capture/fit-folders.ts";
@@ -31,7 +32,7 @@ export interface InversePlan {
   readonly partly: ReadonlySet<WorkspacePath>;
   /** For an undo of parts, and with `hunks`: the contents that merges and picked hunks have made. */
   readonly made: readonly Buffer[];
-  /** Only if they were asked for: the hunks of the work, by path. */
+  /** Only if they were asked for: the hunks of the work, by path, as far as there is room for them. */
   readonly hunks: readonly PathHunks[];
 }
 
@@ -118,6 +119,9 @@ export async function invertWork(
   };
 }
 
+/** The maximum total size of the hunks of one plan, in characters. Files that do not fit are undone as a whole. */
+const MOST_HUNK_CHARS = 16 * 1024 * 1024;
+
 /** Picks the chosen hunks of each path. Keeps what the plan says about hunks. */
 class HunkChoice {
   readonly partly = new Set<WorkspacePath>();
@@ -125,6 +129,7 @@ class HunkChoice {
   readonly hunks: PathHunks[] = [];
   readonly #context: Context;
   readonly #planning: Planning;
+  #room = MOST_HUNK_CHARS;
 
   constructor(context: Context, planning: Planning) {
     this.#context = context;
@@ -142,10 +147,15 @@ class HunkChoice {
     return way;
   }
 
+  /** Lists the hunks of a path, until they take too much room. Then no later file is read for its hunks. */
   async #list(whole: WholeWay): Promise<void> {
+    if (this.#room <= 0) return;
     const { path, present } = whole;
     const hunks = await hunksAt(this.#context, whole);
-    if (hunks !== undefined && present !== undefined) this.hunks.push({ path, present, hunks });
+    if (hunks === undefined || present === undefined) return;
+    this.#room -= hunks.reduce((sum, { patch }) => sum + patch.length, 0);
+    if (this.#room >= 0) this.hunks.push({ path, present, hunks });
+    await yieldToEventLoop();
   }
 
   async #picked(whole: WholeWay, { parts, work }: ChosenParts): Promise<PickedLines | undefined> {

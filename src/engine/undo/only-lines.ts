@@ -8,6 +8,7 @@ import {
   pickHunks,
   type Sides,
 } from "../../core/tree/pick-hunks.ts";
+import { MAX_MERGE_BYTES } from "../../core/tree/merge-text.ts";
 import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { sha256 } from "../../core/values/hash.ts";
@@ -52,7 +53,8 @@ export async function onlyLines(
     if (sameEntry(present, target)) throw nothingThere(path, { range: first, work });
     throw withoutLines(path, "the work has changed only its mode");
   }
-  const picked = pickHunks(await sidesOf(context, way, { present, kept: target, wanted }), ranges);
+  const entries = { present, kept: target, wanted };
+  const picked = isTooLarge(entries) ? "not-text" : pickHunks(await sidesOf(context, way, entries), ranges);
   if (picked === "not-text") throw withoutLines(path, "it is not a text, or is too large");
   if (picked === "many-lines")
     throw withoutLines(path, "too many of its lines have changed to tell single hunks apart");
@@ -73,15 +75,19 @@ function pickedLines({ kept }: WholeWay, present: Entry, { content, wanted }: Pi
   };
 }
 
-async function sidesOf(
-  context: Context,
-  { made }: WholeWay,
-  sides: Readonly<Record<keyof Sides, Entry>>,
-): Promise<Sides> {
+type SideEntries = Readonly<Record<keyof Sides, Entry>>;
+
+/** True if a content is too large to be merged. Such contents are not read: they could fill the memory. */
+function isTooLarge(sides: SideEntries): boolean {
+  return Object.values(sides).some(({ size }) => size > MAX_MERGE_BYTES);
+}
+
+async function sidesOf(context: Context, { made }: WholeWay, sides: SideEntries): Promise<Sides> {
   const contents = new Map(made.map((content) => [sha256(content), content]));
   const read = async (entry: Entry): Promise<Buffer> =>
     contents.get(entry.hash ?? sha256("")) ?? (await contentOf(context, entry)) ?? Buffer.alloc(0);
-  return { present: await read(sides.present), kept: await read(sides.kept), wanted: await read(sides.wanted) };
+  const [present, kept] = [await read(sides.present), await read(sides.kept)];
+  return { present, kept, wanted: sides.wanted.hash === sides.kept.hash ? kept : await read(sides.wanted) };
 }
 
 /** Returns the hunks of the work at a path; `undefined` if single hunks of it cannot be undone (see `onlyLines`). */
@@ -90,7 +96,9 @@ export async function hunksAt(context: Context, way: WholeWay): Promise<readonly
   const target = kept.entry;
   if (present?.hash === undefined || target?.hash === undefined || wanted?.hash === undefined) return undefined;
   if ([present, target, wanted].some(({ kind }) => kind !== "file")) return undefined;
-  const found = await unlessGone(async () => hunksOf(await sidesOf(context, way, { present, kept: target, wanted })));
+  const entries = { present, kept: target, wanted };
+  if (isTooLarge(entries)) return undefined;
+  const found = await unlessGone(async () => hunksOf(await sidesOf(context, way, entries)));
   return found === undefined || typeof found === "string" || found.length === 0 ? undefined : found;
 }
 

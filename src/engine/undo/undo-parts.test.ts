@@ -204,3 +204,19 @@ it("shows the same hunks of an operation again if it is named, also after the re
   expect(project.read("a.txt")).toBe(replaced([17, "SEVENTEEN\n"])(numbers(20)));
   expect(project.tree()["b.txt"]).toBe(before["b.txt"]);
 });
+
+it("lists no hunks of a file that is too large to be merged, also if it was edited since", async () => {
+  await using project = new Project();
+  const large = "a line of a large file\n".repeat(400_000);
+  project.write("large.txt", large);
+  const workspace = await project.init();
+  const request = { type: "command", payload: {}, turn: "t1", actor: "claude" };
+  await workspace.action(request, () => project.write("large.txt", `more\n${large}`));
+  project.write("large.txt", `even more\n${large}`);
+  const { hunks, unmerged } = await workspace.undo({ turn: "t1", hunks: true, dryRun: true });
+  expect([hunks?.map(({ path, hunks: all }) => [path, all]), unmerged.length]).toEqual([[["large.txt", []]], 1]);
+  await expect(workspace.undo({ turn: "t1", parts: [{ file: "large.txt", fromLine: 1 }] })).rejects.toMatchObject({
+    code: "REFUSED",
+    message: expect.stringContaining("too large"),
+  });
+});
