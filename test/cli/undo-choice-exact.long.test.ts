@@ -75,6 +75,20 @@ describe.skipIf(TmuxTerminal.whyNot() !== undefined)("undo -i takes back exactly
     expect(read("a.ts")).toBe(LINES);
   }, 90_000);
 
+  it("offers the hunks at the given lines only", async () => {
+    await box.must(["init"]);
+    await run("sed -i 's/line 3$/III/;s/line 5$/V/;s/line 20$/XX/' a.ts; echo b >>b.ts");
+    using shell = await terminal();
+    shell.line("$C undo -i a.ts:3-5 b.ts");
+    await shell.until(/◼ b\.ts/);
+    shell.press("Down", "Space", "Enter");
+    await shell.until(/\(1\/2\)/);
+    shell.type("yy");
+    await shell.until(/brings it back\ncode 0\$$/);
+    expect(read("a.ts")).toBe(LINES.replace("line 20\n", "XX\n"));
+    expect(read("b.ts")).toBe(`${LINES}b\n`);
+  }, 90_000);
+
   it("offers the work of a redone undo of hunks again", async () => {
     await box.must(["init"]);
     await run("sed -i 's/line 3$/III/;s/line 20$/XX/' a.ts; echo b >>b.ts");

@@ -94,8 +94,12 @@ function linesAt({ start, end }: Edit): LineRange {
   return start === end ? { from: Math.max(1, start), to: start + 1 } : { from: start + 1, to: end };
 }
 
-function isAt(edit: Edit, { from, to, isWhole }: PickedRange): boolean {
-  const at = linesAt(edit);
+function isAt(edit: Edit, range: PickedRange): boolean {
+  return isPicked(linesAt(edit), range);
+}
+
+/** True if the range picks the hunk at these lines. */
+export function isPicked(at: LineRange, { from, to, isWhole }: PickedRange): boolean {
   return isWhole === true ? at.from === from && at.to === to : at.from <= to && from <= at.to;
 }
 

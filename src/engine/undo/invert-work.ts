@@ -151,7 +151,8 @@ class HunkChoice {
   async #list(whole: WholeWay): Promise<void> {
     if (this.#room <= 0) return;
     const { path, present } = whole;
-    const hunks = await hunksAt(this.#context, whole);
+    const { chosen } = this.#planning;
+    const hunks = await hunksAt(this.#context, whole, chosen && rangesAt(chosen.parts, path));
     if (hunks === undefined || present === undefined) return;
     this.#room -= hunks.reduce((sum, { patch }) => sum + patch.length, 0);
     if (this.#room >= 0) this.hunks.push({ path, present, hunks });

@@ -2,6 +2,7 @@ import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import {
   type Hunk,
   hunksOf,
+  isPicked,
   type LineRange,
   type PickedHunks,
   type PickedRange,
@@ -90,8 +91,15 @@ async function sidesOf(context: Context, { made }: WholeWay, sides: SideEntries)
   return { present, kept, wanted: sides.wanted.hash === sides.kept.hash ? kept : await read(sides.wanted) };
 }
 
-/** Returns the hunks of the work at a path; `undefined` if single hunks of it cannot be undone (see `onlyLines`). */
-export async function hunksAt(context: Context, way: WholeWay): Promise<readonly Hunk[] | undefined> {
+/**
+ * Returns the hunks of the work at a path, or only those that the ranges pick. Returns `undefined` if single hunks of it
+ * cannot be undone (see `onlyLines`).
+ */
+export async function hunksAt(
+  context: Context,
+  way: WholeWay,
+  ranges: readonly PickedRange[] | undefined,
+): Promise<readonly Hunk[] | undefined> {
   const { present, kept, wanted } = way;
   const target = kept.entry;
   if (present?.hash === undefined || target?.hash === undefined || wanted?.hash === undefined) return undefined;
@@ -99,7 +107,8 @@ export async function hunksAt(context: Context, way: WholeWay): Promise<readonly
   const entries = { present, kept: target, wanted };
   if (isTooLarge(entries)) return undefined;
   const found = await unlessGone(async () => hunksOf(await sidesOf(context, way, entries)));
-  return found === undefined || typeof found === "string" || found.length === 0 ? undefined : found;
+  if (found === undefined || typeof found === "string" || found.length === 0) return undefined;
+  return ranges === undefined ? found : found.filter((hunk) => ranges.some((range) => isPicked(hunk, range)));
 }
 
 /**

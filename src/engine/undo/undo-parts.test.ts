@@ -205,6 +205,17 @@ it("shows the same hunks of an operation again if it is named, also after the re
   expect(project.tree()["b.txt"]).toBe(before["b.txt"]);
 });
 
+it("lists only the hunks at the given lines", async () => {
+  await using project = new Project();
+  const workspace = await agentsTurn(project);
+  const parts = [{ file: "a.txt", fromLine: 15, toLine: 20 }, { file: "b.txt" }];
+  const { hunks = [] } = await workspace.undo({ turn: "t1", parts, hunks: true, dryRun: true });
+  expect(hunks.map(({ path, hunks: all }) => [path, all.map((one) => one.from_line)])).toEqual([
+    ["a.txt", [17]],
+    ["b.txt", [2, 17]],
+  ]);
+});
+
 it("lists no hunks of a file that is too large to be merged, also if it was edited since", async () => {
   await using project = new Project();
   const large = "a line of a large file\n".repeat(400_000);
