@@ -231,3 +231,24 @@ it("lists no hunks of a file that is too large to be merged, also if it was edit
     message: expect.stringContaining("too large"),
   });
 });
+
+it("lists the hunks of as many files as there is room for, and undoes the others as a whole", async () => {
+  await using project = new Project();
+  const workspace = await project.init();
+  const [old, fresh] = ["a", "b"].map((char) => `${char.repeat(5_000_000)}\n`);
+  const paths = ["1.txt", "2.txt", "3.txt"];
+  for (const path of paths) project.write(path, path === "3.txt" ? "a\n" : (old ?? ""));
+  await workspace.snapshot();
+  const request = { type: "command", payload: {}, turn: "t1", actor: "claude" };
+  await workspace.action(request, () => {
+    for (const path of paths) project.write(path, path === "3.txt" ? "b\n" : (fresh ?? ""));
+  });
+  const { hunks = [] } = await workspace.undo({ turn: "t1", hunks: true, dryRun: true });
+  expect(hunks.map(({ path, hunks: all }) => [path, all.length])).toEqual([
+    ["1.txt", 1],
+    ["2.txt", 0],
+    ["3.txt", 0],
+  ]);
+  const parts = hunks.map(({ file, seen }) => ({ file, seen }));
+  expect((await workspace.undo({ turn: "t1", parts })).changes.length).toBe(3);
+});
