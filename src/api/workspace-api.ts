@@ -136,7 +136,10 @@ export interface UndoOptions extends ProgressOptions, Selection {
    * the parts. Not allowed together with `fromLine`.
    */
   readonly parts?: readonly UndoPart[];
-  /** Only for a dry run of an undo: true to return the single hunks of the work (default: false). */
+  /**
+   * Only for a dry run of an undo: true to return the single hunks of the work (default: false). If `parts` name lines
+   * of a file, only the hunks at these lines are returned.
+   */
   readonly hunks?: boolean;
   /** True to change nothing, and return the effect of the undo or redo (default: false). */
   readonly dryRun?: boolean;
