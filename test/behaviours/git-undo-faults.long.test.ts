@@ -1,8 +1,21 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type GitChange, gitItems, parsePackedRefs } from "../../src/core/records/git-record.ts";
+import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../../src/core/filter/filter.ts";
 import { type Hash, sha256 } from "../../src/core/values/hash.ts";
+import { childOf, ROOT } from "../../src/core/values/path.ts";
 import type { DiskPath, OpenHow } from "../../src/disk/disk.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { gitRunner } from "../../src/store/run-git.ts";
@@ -58,14 +71,39 @@ describe.skipIf(!hasGit)("undo of git's state in the face of a hostile folder", 
   });
 });
 
-/** A root that has only the fields that the state of git needs. */
-const rootOf = (project: GitProject): TrackedRoot => ({ folder: project.top }) as TrackedRoot;
+interface StatesParts {
+  readonly disk?: NodeDisk;
+  /** Default: the top of the repository. */
+  readonly folder?: string;
+  readonly nested?: readonly string[];
+  readonly useGitignore?: boolean;
+  /** Called after each run of git. */
+  readonly onRun?: () => void;
+}
 
-function statesOf(project: GitProject, disk = new NodeDisk()): DiskGitStates {
-  const run = gitRunner({ disk, untrusted: () => [project.top] });
+function statesOf(project: GitProject, parts: StatesParts = {}): DiskGitStates {
+  const { disk = new NodeDisk(), folder = project.top, nested = [], useGitignore = true, onRun } = parts;
+  const root: TrackedRoot = {
+    id: undefined,
+    folder,
+    filter: { ...DEFAULT_FILTER, useGitignore },
+    limits: DEFAULT_LIMITS,
+  };
+  const runGit = gitRunner({ disk, untrusted: () => [folder] });
   let ids = 0;
-  const newId = (): string => `id${(ids += 1)}`;
-  return new DiskGitStates({ disk, roots: () => [rootOf(project)], user: {}, run, clock: Date.now, newId });
+  return new DiskGitStates({
+    disk,
+    roots: () => [root],
+    nested: () => nested.map((path) => childOf(ROOT, path)),
+    user: {},
+    run: async (command) => {
+      const result = await runGit(command);
+      onRun?.();
+      return result;
+    },
+    clock: Date.now,
+    newId: () => `id${(ids += 1)}`,
+  });
 }
 
 /** What a script has changed in a repository, and the way back. */
@@ -80,15 +118,19 @@ class Changed {
     this.#contents = contents;
   }
 
-  static async by(project: GitProject, ...commands: readonly (readonly string[])[]): Promise<Changed> {
+  static by(project: GitProject, ...commands: readonly (readonly string[])[]): Promise<Changed> {
+    return Changed.at(project, {}, commands);
+  }
+
+  static async at(project: GitProject, parts: StatesParts, commands: readonly (readonly string[])[]): Promise<Changed> {
     const contents = new Map<Hash, Buffer>();
     const keep = async (content: Buffer): Promise<Hash> => {
       contents.set(sha256(content), content);
       return sha256(content);
     };
-    const [before] = (await statesOf(project).read(keep)).states;
+    const [before] = (await statesOf(project, parts).read(keep)).states;
     for (const command of commands) project.git(command);
-    const [after] = (await statesOf(project).read(keep)).states;
+    const [after] = (await statesOf(project, parts).read(keep)).states;
     if (before === undefined || after === undefined) throw new Error("no state of git");
     const packedOf = (packed: Hash | undefined): ReadonlyMap<string, string> =>
       parsePackedRefs(packed === undefined ? "" : (contents.get(packed)?.toString() ?? ""));
@@ -98,8 +140,14 @@ class Changed {
   }
 
   undo(disk?: NodeDisk, change = this.back): Promise<string | undefined> {
-    const contentOf = async (hash: Hash): Promise<Buffer | undefined> => this.#contents.get(hash);
-    return statesOf(this.#project, disk).apply(change, { contentOf, message: "undo" });
+    return this.apply(statesOf(this.#project, disk === undefined ? {} : { disk }), change);
+  }
+
+  apply(states: DiskGitStates, change = this.back): Promise<string | undefined> {
+    return states.apply(change, {
+      contentOf: async (hash) => this.#contents.get(hash),
+      message: "undo",
+    });
   }
 }
 
@@ -256,5 +304,79 @@ describe.skipIf(!hasGit)("undo of git's state leaves git alone", () => {
     project.git(["config", "include.path", "more"]);
     expect(await changed.undo()).toContain("the configuration of the repository has a hook (hook.evil.");
     project.git(["rev-parse", "side"]);
+  });
+});
+
+/** Returns the content and modification time of each file in a folder. */
+function bytesOf(folder: string): Readonly<Record<string, string>> {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).sort();
+  return Object.fromEntries(
+    names.map((name) => {
+      const path = join(folder, name);
+      const stat = lstatSync(path);
+      return [name, stat.isFile() ? `${stat.mtimeMs} ${readFileSync(path, "latin1")}` : `${stat.mode}`];
+    }),
+  );
+}
+
+describe.skipIf(!hasGit)("undo of git's state leaves a repository alone that lies outside of the folder", () => {
+  const outside: string[] = [];
+  afterEach(() => outside.splice(0).forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+  /** Moves the repository out of the folder, and puts a link in its place. Returns its git folder. */
+  function moveOut(project: GitProject): string {
+    const folder = `${project.base}-outside`;
+    outside.push(folder);
+    renameSync(project.top, folder);
+    symlinkSync(folder, project.top);
+    return join(folder, ".git");
+  }
+
+  const COMMANDS = [["reset", "-q", "--hard", "HEAD~1"]];
+
+  it("if a link leads to it", async () => {
+    await using project = repository();
+    const parts = { folder: project.base, nested: ["repo"] };
+    const changed = await Changed.at(project, parts, COMMANDS);
+    const states = statesOf(project, parts);
+    expect(states.look()).toMatchObject([{ path: "repo/.git", head: { branch: "main" } }]);
+    const moved = moveOut(project);
+    const before = bytesOf(moved);
+    expect(await changed.apply(states)).toBe("there is no repository any more");
+    expect(states.look()).toEqual([]);
+    expect(bytesOf(moved)).toEqual(before);
+  });
+
+  it("if it is moved out during the undo", async () => {
+    await using project = repository();
+    const parts = { folder: project.base, nested: ["repo"] };
+    const changed = await Changed.at(project, parts, COMMANDS);
+    let seen = 0;
+    for (const atRun of [1, 2]) {
+      let runs = 0;
+      let moved = "";
+      let before = {};
+      const onRun = (): void => {
+        runs += 1;
+        if (runs !== atRun) return;
+        moved = moveOut(project);
+        before = bytesOf(moved);
+      };
+      expect(await changed.apply(statesOf(project, { ...parts, onRun }))).toContain("moved or replaced meanwhile");
+      expect(bytesOf(moved)).toEqual(before);
+      rmSync(project.top);
+      renameSync(join(moved, ".."), project.top);
+      seen += 1;
+    }
+    expect(seen).toBe(2);
+  });
+
+  it("if the rules of git no longer apply in the folder", async () => {
+    await using project = repository();
+    const parts = { folder: project.base, nested: ["repo"] };
+    const changed = await Changed.at(project, parts, COMMANDS);
+    const before = bytesOf(join(project.top, ".git"));
+    expect(await changed.apply(statesOf(project, { ...parts, useGitignore: false }))).toBeDefined();
+    expect(bytesOf(join(project.top, ".git"))).toEqual(before);
   });
 });

@@ -34,11 +34,16 @@ export interface GitTarget {
   readonly folders: GitFolderPair;
   readonly reader: GitStateReader;
   readonly run: RunGit;
+  /** True if the git folder is still the one that was found, so that nothing is written elsewhere. */
+  readonly isStill: () => boolean;
   /** The id of the change, for its locks and the names of temporary files. */
   readonly mark: string;
   /** The present time, in ms since the epoch, for the reflog. */
   readonly now: number;
 }
+
+/** The reason why a change is not made. */
+export const MOVED = "its git folder was moved or replaced meanwhile";
 
 const ZEROS = "0".repeat(40);
 const MODE = 0o644;
@@ -63,6 +68,7 @@ export async function applyGitState(given: GitTarget, change: GitChange, how: Ap
   try {
     const refusal = await refusalOf(target, change, how);
     if (refusal !== undefined) return refusal;
+    if (!target.isStill()) return MOVED;
     const lock = takeLock(folders.own, "index.lock", target.mark);
     if (typeof lock === "string") return `${lock}${await madeAlready(target, change)}`;
     using _ = lock;
@@ -135,6 +141,7 @@ async function applyLocked(target: GitTarget, change: GitChange, how: ApplyGit):
   }
   const contents = await contentsOf(todo, how);
   if (typeof contents === "string") return contents;
+  if (!target.isStill()) return MOVED;
   const made: Made[] = [];
   let problem: string | undefined;
   const files = todo.filter(({ name }) => !isGitRef(name));

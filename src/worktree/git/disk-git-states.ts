@@ -16,9 +16,9 @@ import type { Disk } from "../../disk/disk.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
 import type { ApplyGit, ContentOf, GitPlace, GitReading, GitStates, KeepContent, KeptObjects } from "../git-states.ts";
 import type { TrackedRoot } from "../worktree.ts";
-import { applyGitState } from "./apply-git-state.ts";
+import { applyGitState, MOVED } from "./apply-git-state.ts";
 import { GitFiles } from "./git-files.ts";
-import { findRepositories, type RepositoryPlace } from "./find-repositories.ts";
+import { findRepositories, identityOf, type RepositoryPlace } from "./find-repositories.ts";
 import { gitFileValue, isOfGitFile, nameOfRepository, putGitFile, readGitFile, withValue } from "./git-file.ts";
 import type { GitRepository } from "./git-repository.ts";
 import type { GitUser } from "./git-settings.ts";
@@ -171,15 +171,21 @@ export class DiskGitStates implements GitStates {
 
   async apply(change: GitChange, how: ApplyGit): Promise<string | undefined> {
     if (isOfGitFile(change.items.map(({ name }) => name))) return putGitFile(this.#rootOf(change.path), change, how);
-    const folders = this.#at(change.path);
-    if (folders === undefined) return "there is no repository any more";
+    const place = this.#placeOf(change.path);
+    if (place === undefined) return "there is no repository any more";
     const { disk, run, newId, clock } = this.#options;
-    try {
-      return await applyGitState(
-        { disk, folders, reader: folders.reader, run, mark: newId(), now: clock() },
-        change,
-        how,
+    const folders = this.#opened(change.path, place);
+    const known = identityOf(this.#files, place);
+    // Git and the system resolve the path anew at each access, so the folder is looked up before each of them.
+    const isStill = (): boolean => {
+      const now = this.#placeOf(change.path);
+      return (
+        now?.gitDir === place.gitDir && now.commonDir === place.commonDir && identityOf(this.#files, now) === known
       );
+    };
+    const target = { disk, folders, reader: folders.reader, run: onlyIf(isStill, run), isStill };
+    try {
+      return await applyGitState({ ...target, mark: newId(), now: clock() }, change, how);
     } catch (error) {
       if (error instanceof UnreadableGit) return error.message;
       throw error;
@@ -192,8 +198,13 @@ export class DiskGitStates implements GitStates {
   }
 
   #at(path: WorkspacePath): OpenRepository | undefined {
-    const one = this.#find().find((each) => each.path === path);
-    return one === undefined || typeof one.found === "string" ? undefined : this.#opened(path, one.found);
+    const found = this.#placeOf(path);
+    return found === undefined ? undefined : this.#opened(path, found);
+  }
+
+  #placeOf(path: WorkspacePath): GitRepository | undefined {
+    const found = this.#find().find((each) => each.path === path)?.found;
+    return typeof found === "string" ? undefined : found;
   }
 
   #opened(path: WorkspacePath, { gitDir, commonDir, settings }: GitRepository): OpenRepository {
@@ -208,6 +219,11 @@ export class DiskGitStates implements GitStates {
     this.#open.set(path, opened);
     return opened;
   }
+}
+
+/** Runs git only while the repository is still in its place. */
+function onlyIf(isStill: () => boolean, run: RunGit): RunGit {
+  return async (command) => (isStill() ? run(command) : { stdout: Buffer.alloc(0), problem: MOVED });
 }
 
 /** Returns the hashes of the objects that a value names. */

@@ -15,6 +15,12 @@ export interface RepositoryPlace {
   readonly found: GitRepository | string;
 }
 
+/** The identity of the folders of a repository, so that a later access can tell whether they were replaced. */
+export function identityOf(files: GitFiles, { gitDir, commonDir }: GitRepository): string {
+  const stats = [gitDir, commonDir].map((folder) => files.peek(folder));
+  return stats.map((stat) => `${stat?.kind} ${stat?.dev} ${stat?.ino}`).join("\n");
+}
+
 interface FindParts {
   readonly files: GitFiles;
   readonly user: GitUser;
@@ -23,7 +29,11 @@ interface FindParts {
   readonly nested: readonly WorkspacePath[];
 }
 
-/** Finds the repositories that begin in the tracked folders and in folders within them. */
+/**
+ * Finds the repositories that begin in the tracked folders and in folders within them. Follows no link on the way to
+ * them: a folder of `nested` may have been replaced by a link since it was found. Within a folder to which git's rules
+ * do not apply, no repository is looked for.
+ */
 export function findRepositories({ files, user, roots, nested }: FindParts): readonly RepositoryPlace[] {
   const all: RepositoryPlace[] = [];
   const seen = new Set<string>();
@@ -45,9 +55,12 @@ export function findRepositories({ files, user, roots, nested }: FindParts): rea
       all.push({ path, found: whyNot(found, root, files) ?? found });
     };
     take(ROOT, finder.atRoot());
-    const inner = nested.map((path) => splitRoot(path)).filter(({ root: id, path }) => id === root.id && path !== ROOT);
+    const known = root.filter.useGitignore ? nested.map((path) => splitRoot(path)) : [];
+    const inner = known.filter(({ root: id, path }) => id === root.id && path !== ROOT);
     within += inner.length;
-    for (const { path } of inner.slice(0, MOST_NESTED)) take(path, finder.beneath(path));
+    for (const { path } of inner.slice(0, MOST_NESTED)) {
+      if (isPlainFolder(files, root.folder, path)) take(path, finder.beneath(path));
+    }
   }
   if (within > MOST_NESTED) all.push({ path: TOO_MANY, found: `there are more than ${MOST_NESTED} within the folder` });
   return all;
@@ -55,11 +68,19 @@ export function findRepositories({ files, user, roots, nested }: FindParts): rea
 
 const TOO_MANY = "" as WorkspacePath;
 
+/** True if a folder beneath another one exists, and no link is on the way to it. */
+function isPlainFolder(files: GitFiles, above: string, beneath: string): boolean {
+  const names = beneath.split("/");
+  return names.every((_, i) => files.stat(`${above}/${names.slice(0, i + 1).join("/")}`)?.kind === "dir");
+}
+
 /** Returns the reason why the state of a repository is not recorded; `undefined` if it is. */
 function whyNot(repository: GitRepository, { folder }: TrackedRoot, files: GitFiles): string | undefined {
   const { place, gitDir, commonDir, settings } = repository;
   if (place.above !== "") return "it begins above the workspace";
-  const isOutside = [gitDir, commonDir].some((one) => !one.startsWith(`${folder}/`));
+  const isInside = (one: string): boolean =>
+    one.startsWith(`${folder}/`) && isPlainFolder(files, folder, one.slice(folder.length + 1));
+  const isOutside = [gitDir, commonDir].some((one) => !isInside(one));
   if (isOutside && !isPointedBack(repository, files)) {
     return "its git folder lies outside of the workspace, and does not name this folder";
   }
