@@ -276,6 +276,15 @@ describe.skipIf(!hasGit)("undo of git's state leaves git alone", () => {
     expect(project.git(["rev-parse", "side"]).toString().trim()).toBe(commitOf(project));
   });
 
+  it("if HEAD would name a branch that another working tree has checked out since", async () => {
+    await using project = repository();
+    const changed = await Changed.by(project, ["switch", "-q", "-c", "tmp"]);
+    project.git(["worktree", "add", "-q", join(project.base, "tree"), "main"]);
+    const after = seenGit(project);
+    expect(await changed.undo()).toBe("branch main is checked out in the working tree tree");
+    expect(seenGit(project)).toEqual(after);
+  });
+
   it("if objects of the index no longer exist", async () => {
     await using project = repository();
     project.write("a", "only staged\n");

@@ -1,5 +1,5 @@
 import { parseGitIndex, UnusableIndex } from "../../core/filter/git-index.ts";
-import { type GitChange, type GitItem, parseIndexValue } from "../../core/records/git-record.ts";
+import { type GitChange, type GitItem, parseIndexValue, REF } from "../../core/records/git-record.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { decodeName } from "../../core/values/path.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
@@ -35,10 +35,13 @@ function linkAmongObjects(common: ConfinedFs): string | undefined {
 
 /**
  * Returns the reason if a branch of the change is in use by another working tree of the repository. To move it would
- * make that working tree show changes that nobody has made there.
+ * make that working tree show changes that nobody has made there. To check it out here, too, would make the next commit
+ * in one of them do so.
  */
 export function usedElsewhere(folders: GitFolderPair, { items }: GitChange): string | undefined {
   const changed = new Set(items.filter(isInRefs).map(({ name }) => name));
+  const head = items.find(({ name }) => name === "HEAD")?.after;
+  if (head?.startsWith(REF) === true) changed.add(head.slice(REF.length));
   if (changed.size === 0) return undefined;
   for (const other of otherWorktrees(folders)) {
     const used = other.branches.find((branch) => changed.has(branch));
