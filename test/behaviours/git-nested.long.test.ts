@@ -46,6 +46,9 @@ function run(made: GitProject, workspace: WorkspaceApi, script: string): Promise
   return workspace.run({ command: ["sh", "-c", script], cwd: made.top, env: made.env });
 }
 
+/** Removes the `.git` file in a way that the command line does not tell, so that the file is not kept aside. */
+const HIDDEN_RM = "name=it; rm in/ner/.g$name";
+
 const KINDS = ["a repository of its own", "a submodule", "a linked working tree"];
 
 describe.skipIf(!hasGit)("the state of git of repositories within the folder", () => {
@@ -81,6 +84,54 @@ describe.skipIf(!hasGit)("the state of git of repositories within the folder", (
     expect([seenGit(made), seenGit(made, inner), readFileSync(join(inner, ".git"), "utf8")]).toEqual(before);
     await workspace.redo();
     expect(existsSync(join(inner, ".git"))).toBe(false);
+  });
+
+  it.each(KINDS.slice(1))(
+    "an undo of both a commit in %s and the loss of its `.git` file brings back both",
+    async (kind) => {
+      const { project: made, inner } = project(kind);
+      await using _made = made;
+      const workspace = await made.init();
+      const seen = (): readonly unknown[] => [seenGit(made), seenGit(made, inner)];
+      const before = seen();
+      const first = await run(made, workspace, "git -C in/ner commit -qm new; git branch other");
+      await run(made, workspace, HIDDEN_RM);
+      expect((await workspace.undo({ to: first.session.session_id })).skipped).toEqual([]);
+      expect(seen()).toEqual(before);
+      expect((await workspace.redo()).skipped).toEqual([]);
+      expect(existsSync(join(inner, ".git"))).toBe(false);
+      expect((await workspace.undo({ to: first.session.session_id })).skipped).toEqual([]);
+      expect(seen()).toEqual(before);
+    },
+  );
+
+  it("an undo of both leaves both, if something is in the place of the `.git` file", async () => {
+    const { project: made } = project("a submodule");
+    await using _made = made;
+    const workspace = await made.init();
+    const first = await run(made, workspace, "git -C in/ner commit -qm new");
+    await run(made, workspace, HIDDEN_RM);
+    const folder = join(made.top, ".git/modules/in/ner");
+    const state = (): readonly string[] => ["HEAD", "index"].map((name) => readFileSync(join(folder, name), "latin1"));
+    const before = state();
+    made.write("in/ner/.git", "in the way\n");
+    const { skipped } = await workspace.undo({ to: first.session.session_id });
+    expect(skipped).toMatchObject([{ path: "in/ner/.git", reason: "changed" }]);
+    expect([state(), existsSync(join(folder, ".git"))]).toEqual([before, false]);
+  });
+
+  it("an undo of both works also if somebody has put the `.git` file back", async () => {
+    const { project: made, inner } = project("a submodule");
+    await using _made = made;
+    const workspace = await made.init();
+    const before = seenGit(made, inner);
+    const file = readFileSync(join(inner, ".git"), "utf8");
+    const first = await run(made, workspace, "git -C in/ner commit -qm new");
+    await run(made, workspace, HIDDEN_RM);
+    made.write("in/ner/.git", file);
+    expect((await workspace.undo({ to: first.session.session_id })).skipped).toEqual([]);
+    expect(seenGit(made, inner)).toEqual(before);
+    expect(existsSync(join(made.top, ".git/modules/in/ner/.git"))).toBe(false);
   });
 
   it("does not write the `.git` file if something is in its place", async () => {

@@ -233,6 +233,20 @@ export function composeGit(first: readonly GitChange[], second: readonly GitChan
   return [...all.values()].filter(({ items }) => items.length > 0).sort((a, b) => comparePaths(a.path, b.path));
 }
 
+/**
+ * Splits a change into that of the `.git` file and that of the repository, in the order in which they can be made: the
+ * repository can be changed only while its `.git` file is there.
+ */
+export function splitGitFile(change: GitChange): readonly GitChange[] {
+  const [file, rest] = [true, false].map((isFile) => change.items.filter(({ name }) => (name === GIT_FILE) === isFile));
+  if (file === undefined || rest === undefined || file.length === 0 || rest.length === 0) return [change];
+  const parts = [
+    { ...change, items: file, packs: [] },
+    { ...change, items: rest },
+  ];
+  return file.some(({ after }) => after === undefined) ? parts.toReversed() : parts;
+}
+
 function composeItems(first: readonly GitItem[], second: readonly GitItem[]): GitItem[] {
   const all = new Map(first.map((item) => [item.name, item]));
   for (const item of second) {

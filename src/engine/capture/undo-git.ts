@@ -4,15 +4,18 @@ import {
   decodeGitChanges,
   encodeGitChanges,
   GIT,
+  GIT_FILE,
   type GitChange,
   type GitItem,
   gitMovedSince,
   invertGit,
   sameGitValue,
   SOFT_GIT_FILES,
+  splitGitFile,
 } from "../../core/records/git-record.ts";
 import type { IntentRecord } from "../../core/records/records.ts";
 import type { Hash } from "../../core/values/hash.ts";
+import { addAll } from "../../util/long-lists.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 import { ownersIn } from "../facts/owners.ts";
 import type { Context } from "../log/context.ts";
@@ -114,20 +117,38 @@ async function fitting(context: Context, changes: readonly GitChange[]): Promise
   const fit: GitChange[] = [];
   const blocked: SkippedPath[] = [];
   for (const change of changes) {
-    const names = change.items.map(({ name }) => name);
-    const now = await context.git.valuesOf(change.path, names);
-    if (now === undefined) {
-      blocked.push(leftAlone(change.path, "there is no repository that can be read"));
-      continue;
-    }
-    const todo = change.items.filter((item) => !sameGitValue(item.name, now.get(item.name), item.after));
-    const hard = todo.filter(({ name }) => !SOFT_GIT_FILES.has(name));
-    const moved = hard.find((item) => !sameGitValue(item.name, now.get(item.name), item.before));
-    if (moved !== undefined)
-      blocked.push(leftAlone(change.path, gitMovedSince(moved.name, moved.before, now.get(moved.name))));
-    else if (hard.length > 0) fit.push({ ...change, items: todo });
+    const found = await fitOf(context, splitGitFile(change));
+    if (typeof found === "string") blocked.push(leftAlone(change.path, found));
+    else addAll(fit, found);
   }
   return { changes: fit, blocked };
+}
+
+/**
+ * Returns what must be changed in one repository, or the reason why it is left alone. A part that follows the return of
+ * the `.git` file cannot be compared before the file is back. It is compared when the change is made.
+ */
+async function fitOf(context: Context, parts: readonly GitChange[]): Promise<readonly GitChange[] | string> {
+  const fit: GitChange[] = [];
+  for (const part of parts) {
+    if (fit.some(putsGitFile)) {
+      fit.push(part);
+      continue;
+    }
+    const names = part.items.map(({ name }) => name);
+    const now = await context.git.valuesOf(part.path, names);
+    if (now === undefined) return "there is no repository that can be read";
+    const todo = part.items.filter((item) => !sameGitValue(item.name, now.get(item.name), item.after));
+    const hard = todo.filter(({ name }) => !SOFT_GIT_FILES.has(name));
+    const moved = hard.find((item) => !sameGitValue(item.name, now.get(item.name), item.before));
+    if (moved !== undefined) return gitMovedSince(moved.name, moved.before, now.get(moved.name));
+    if (hard.length > 0) fit.push({ ...part, items: todo });
+  }
+  return fit;
+}
+
+function putsGitFile({ items }: GitChange): boolean {
+  return items.some(({ name, after }) => name === GIT_FILE && after !== undefined);
 }
 
 const NO_FILES = "none of the files came back, because they were edited since, so git's state is left with them";
@@ -178,12 +199,14 @@ export async function applyGitOf(
   const blocked: SkippedPath[] = [];
   const message = `chronicle ${intent.kind}: ${intent.summary.replace(/\s+/g, " ").slice(0, MOST_MESSAGE)}`;
   for (const change of planned) {
+    // Without its `.git` file, the rest of a repository cannot be changed, and the other way round.
+    if (blocked.some(({ path }) => path === change.path)) continue;
     const how = { contentOf: (hash: Hash) => context.blobs.get(hash), message };
     const problem = await orProblem(() => context.git.apply(change, how));
     if (problem === undefined) done.push(change);
     else blocked.push(leftAlone(change.path, problem));
   }
-  return { ...(await recordGit(context, id, done)), blocked };
+  return { ...(await recordGit(context, id, composeGit([], done))), blocked };
 }
 
 /** Returns the result of some work, or why it failed, for people. */

@@ -1,5 +1,6 @@
 import {
   encodeGitChanges,
+  GIT_FILE,
   type GitChange,
   type GitItem,
   gitMovedSince,
@@ -95,6 +96,7 @@ async function refusalOf(
   change: GitChange,
   { contentOf }: ApplyGit,
 ): Promise<string | undefined> {
+  if (change.items.some(({ name }) => name === GIT_FILE)) return "the file .git lies outside of its git folder";
   const link = linkInTheWay(folders, change);
   if (link !== undefined) return `${link} is a link, and nothing is written through it`;
   const used = usedElsewhere(folders, change);

@@ -10,7 +10,7 @@ import {
 } from "../../core/records/git-record.ts";
 import type { ReflogLine } from "../../core/records/git-reflog.ts";
 import { errnoOf } from "../../core/values/errors.ts";
-import { splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { parentOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
@@ -192,9 +192,11 @@ export class DiskGitStates implements GitStates {
     }
   }
 
-  #find(): readonly RepositoryPlace[] {
+  /** `path`: the path of a `.git` that is looked for in any case. */
+  #find(path?: WorkspacePath): readonly RepositoryPlace[] {
     const { roots, nested, user } = this.#options;
-    return findRepositories({ files: this.#files, user, roots: roots(), nested: nested?.() ?? [] });
+    const folders = new Set([...(path === undefined ? [] : [parentOf(path)]), ...(nested?.() ?? [])]);
+    return findRepositories({ files: this.#files, user, roots: roots(), nested: [...folders] });
   }
 
   #at(path: WorkspacePath): OpenRepository | undefined {
@@ -202,8 +204,12 @@ export class DiskGitStates implements GitStates {
     return found === undefined ? undefined : this.#opened(path, found);
   }
 
+  /**
+   * Finds the repository whose `.git` is at `path`. Looks there even if the last scan has met no repository there: the
+   * `.git` file may have come back since.
+   */
   #placeOf(path: WorkspacePath): GitRepository | undefined {
-    const found = this.#find().find((each) => each.path === path)?.found;
+    const found = this.#find(path).find((each) => each.path === path)?.found;
     return typeof found === "string" ? undefined : found;
   }
 
