@@ -24,6 +24,8 @@ export interface GitStates {
    * read. Keeps no content.
    */
   valuesOf(path: WorkspacePath, names: readonly string[]): Promise<ReadonlyMap<string, string> | undefined>;
+  /** True if there is a folder to which a `.git` file at `path` leads if it has this content. */
+  leads(path: WorkspacePath, content: Buffer): boolean;
   /**
    * Returns the last lines of HEAD's reflog, the oldest first; none if there is no such repository, and if the reflog
    * cannot be read.

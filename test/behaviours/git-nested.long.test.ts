@@ -147,6 +147,53 @@ describe.skipIf(!hasGit)("the state of git of repositories within the folder", (
     expect(readFileSync(join(inner, ".git"), "utf8")).toMatch(/^gitdir: /);
   });
 
+  it("puts no `.git` file back whose git folder is gone, and says so", async () => {
+    const { project: made, inner } = project("a linked working tree");
+    await using _made = made;
+    const workspace = await made.init();
+    await run(made, workspace, HIDDEN_RM);
+    made.git(["worktree", "prune"]);
+    const { skipped } = await workspace.undo();
+    expect(skipped).toMatchObject([{ path: "in/ner/.git", detail: "the git folder to which it leads is gone" }]);
+    expect(existsSync(join(inner, ".git"))).toBe(false);
+  });
+
+  it("puts no `.git` file back after `git worktree remove`", async () => {
+    const { project: made, inner } = project("a linked working tree");
+    await using _made = made;
+    const workspace = await made.init();
+    const ran = await run(made, workspace, "git worktree remove --force in/ner");
+    expect(ran.session.notes).toEqual([
+      "the working tree ner of git was removed meanwhile, and no undo brings it back",
+      "in/ner/.git was removed together with its git folder. An undo puts it back only if that folder is there again",
+    ]);
+    const detail = "the git folder to which it leads is gone";
+    expect((await workspace.undo()).skipped).toMatchObject([{ path: "in/ner/.git", detail }]);
+    expect([existsSync(join(inner, "a")), existsSync(join(inner, ".git"))]).toEqual([true, false]);
+  });
+
+  it("puts a `.git` file back together with its git folder, if that was kept aside", async () => {
+    const { project: made, inner } = project("a submodule");
+    await using _made = made;
+    const workspace = await made.init();
+    const before = [seenGit(made), seenGit(made, inner)];
+    await run(made, workspace, "rm -rf .git in");
+    expect((await workspace.undo()).skipped).toEqual([]);
+    expect([seenGit(made), seenGit(made, inner)]).toEqual(before);
+  });
+
+  it("does not take a linked working tree for removed that cannot be read any more", async () => {
+    const { project: made } = project("a linked working tree");
+    await using _made = made;
+    const workspace = await made.init();
+    const ran = await run(made, workspace, "mkdir .git/worktrees/ner/MERGE_HEAD");
+    expect(ran.session.notes).toEqual([
+      "the state of the git repository in in/ner is not recorded: MERGE_HEAD is no regular file",
+      "in/ner/.git is no longer looked at, so an undo leaves what was changed in the HEAD, index and refs of its repository",
+    ]);
+    expect(ran.git).toBeUndefined();
+  });
+
   it("names a repository that a run has made, or has removed", async () => {
     const { project: made } = project("a repository of its own");
     await using _made = made;

@@ -158,7 +158,9 @@ export async function gitChangesOf(context: Context, owner: GitOwner): Promise<G
             change,
             notes: ofChange,
             left = [],
-          } = after === undefined ? changeOfGone(before, others) : await changeOf(kept, { before, after }, others);
+          } = after === undefined
+            ? await changeOfGone(context, kept, before, others)
+            : await changeOf(kept, { before, after }, others);
           addAll(told, ofChange);
           addAll(branches, left);
           if (change === undefined) continue;
@@ -218,22 +220,39 @@ function notesOfNew(before: readonly GitState[], after: readonly GitState[]): st
 }
 
 /**
- * Returns the change of a repository that is gone. If a file has led to its git folder, the undo can put that file back.
- * If the git folder itself is gone, its loss is listed among the paths that were left out.
+ * Returns the change of a repository that is no longer found. If a file has led to its git folder, the undo can put that
+ * file back. If the git folder itself was in this place and is gone, its loss is listed among the paths that were left
+ * out.
  */
-function changeOfGone(before: GitState, others: readonly GitChange[]): FoundChange {
-  const file = before.values.get(GIT_FILE);
-  const recorded = others.find(({ path }) => path === before.path)?.items.find(({ name }) => name === GIT_FILE);
-  if (file === undefined || recorded !== undefined) return NO_CHANGE;
+async function changeOfGone(
+  { git }: Context,
+  contents: Contents,
+  before: GitState,
+  others: readonly GitChange[],
+): Promise<FoundChange> {
   const { path } = before;
+  const file = before.values.get(GIT_FILE);
+  const recorded = others.find((one) => one.path === path)?.items.find(({ name }) => name === GIT_FILE);
+  if (recorded !== undefined) return NO_CHANGE;
+  const what = "the HEAD, index and refs of its repository";
+  if ((await git.valuesOf(path, [GIT_FILE]))?.has(GIT_FILE) === true) {
+    const note = `${shownPath(path)} is no longer looked at, so an undo leaves what was changed in ${what}`;
+    return { change: undefined, notes: [note] };
+  }
+  if (file === undefined) return NO_CHANGE;
+  const content = await contents.get(file as Hash);
+  const isWhole = content === undefined || git.leads(path, content);
   const head = gitHeadOf(before, new Map());
-  const items = [{ name: GIT_FILE, before: file, after: undefined }];
-  const what = "what else was changed in the HEAD, index and refs of its repository is not known";
   return {
-    change: { path, before: head, after: head, items, packs: [] },
-    notes: [`${shownPath(path)} was removed. An undo puts it back; ${what}`],
+    change: { path, before: head, after: head, items: [{ name: GIT_FILE, before: file, after: undefined }], packs: [] },
+    notes: [
+      `${shownPath(path)} was removed${isWhole ? `. An undo puts it back; what else was changed in ${what} is not known` : TOGETHER}`,
+    ],
   };
 }
+
+/** A git folder that is kept aside may come back with the same undo. */
+const TOGETHER = " together with its git folder. An undo puts it back only if that folder is there again";
 
 async function changeOf(
   contents: Contents,

@@ -10,7 +10,7 @@ import {
 } from "../../core/records/git-record.ts";
 import type { ReflogLine } from "../../core/records/git-reflog.ts";
 import { errnoOf } from "../../core/values/errors.ts";
-import { parentOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { decodeName, parentOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
@@ -19,13 +19,22 @@ import type { TrackedRoot } from "../worktree.ts";
 import { applyGitState, MOVED } from "./apply-git-state.ts";
 import { GitFiles } from "./git-files.ts";
 import { findRepositories, identityOf, type RepositoryPlace } from "./find-repositories.ts";
-import { gitFileValue, isOfGitFile, nameOfRepository, putGitFile, readGitFile, withValue } from "./git-file.ts";
+import {
+  folderOfGitFile,
+  gitFileValue,
+  isOfGitFile,
+  nameOfRepository,
+  putGitFile,
+  readGitFile,
+  withValue,
+} from "./git-file.ts";
 import type { GitRepository } from "./git-repository.ts";
 import type { GitUser } from "./git-settings.ts";
 import { type GitFolderPair, UnreadableGit } from "./git-folder-pair.ts";
 import { GitStateReader, STASH_LOG } from "./read-git-state.ts";
 import { readHeadLog } from "./read-head-log.ts";
 import { type RunGit, safeGit } from "./run-git.ts";
+import { normalize } from "node:path";
 
 export interface DiskGitOptions {
   readonly disk: Disk;
@@ -115,6 +124,14 @@ export class DiskGitStates implements GitStates {
     }
   }
 
+  leads(path: WorkspacePath, content: Buffer): boolean {
+    const { path: inner } = splitRoot(parentOf(path));
+    const folder = folderOfGitFile(`${this.#rootOf(path).root}/${inner}`, decodeName(content));
+    // The folder of the file may be gone, too, so `..` is not left to the system.
+    const real = folder === undefined ? undefined : this.#files.real(normalize(folder));
+    return real !== undefined && this.#files.peek(real)?.kind === "dir";
+  }
+
   headLog(path: WorkspacePath): readonly ReflogLine[] {
     const repository = this.#at(path);
     return repository === undefined ? [] : readHeadLog(repository.own);
@@ -170,7 +187,10 @@ export class DiskGitStates implements GitStates {
   }
 
   async apply(change: GitChange, how: ApplyGit): Promise<string | undefined> {
-    if (isOfGitFile(change.items.map(({ name }) => name))) return putGitFile(this.#rootOf(change.path), change, how);
+    if (isOfGitFile(change.items.map(({ name }) => name))) {
+      const leads = (content: Buffer): boolean => this.leads(change.path, content);
+      return putGitFile(this.#rootOf(change.path), change, { ...how, leads });
+    }
     const place = this.#placeOf(change.path);
     if (place === undefined) return "there is no repository any more";
     const { disk, run, newId, clock } = this.#options;

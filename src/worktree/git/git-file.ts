@@ -45,11 +45,26 @@ export function gitFileValue(fs: ConfinedFs, path: WorkspacePath): ReadonlyMap<s
   return isFree ? new Map() : new Map([[GIT_FILE, "something else"]]);
 }
 
+/**
+ * Returns the absolute path of the folder that a `.git` file names; `undefined` if it names none. `folder`: the folder in
+ * which the file is.
+ */
+export function folderOfGitFile(folder: string, text: string): string | undefined {
+  const path = /^gitdir: (.+?)[\r\n]*$/s.exec(text)?.[1];
+  if (path === undefined) return undefined;
+  return path.startsWith("/") ? path : `${folder}/${path}`;
+}
+
+export interface PutGitFile extends ApplyGit {
+  /** True if there is a folder to which a file with this content leads. */
+  readonly leads: (content: Buffer) => boolean;
+}
+
 /** Writes or removes the file, if it is still as before. Returns the reason if it was not done. */
 export async function putGitFile(
   fs: ConfinedFs,
   { path, items }: GitChange,
-  { contentOf }: ApplyGit,
+  { contentOf, leads }: PutGitFile,
 ): Promise<string | undefined> {
   const { path: inner } = splitRoot(path);
   const { before, after } = items[0] ?? {};
@@ -58,6 +73,7 @@ export async function putGitFile(
   if (now !== before) return "the file .git was changed since";
   const content = after === undefined ? undefined : await contentOf(after as Hash);
   if (after !== undefined && content === undefined) return "the content of the file .git was freed";
+  if (content !== undefined && !leads(content)) return "the git folder to which it leads is gone";
   try {
     if (content === undefined) fs.unlink(inner);
     else {

@@ -3,6 +3,7 @@ import { DEFAULT_FILTER, type RuleFile } from "../../core/filter/filter.ts";
 import { MAX_RULE_FILE_BYTES } from "../../core/filter/ignore-rules.ts";
 import { explainPath } from "../../core/filter/ignore.ts";
 import type { TreePlace } from "../../core/filter/tracked-paths.ts";
+import { folderOfGitFile } from "./git-file.ts";
 import type { GitFiles } from "./git-files.ts";
 import type { GitFolders } from "./git-folders.ts";
 import { readGitSettings, type GitPlaces, type GitSettings, type GitUser } from "./git-settings.ts";
@@ -99,10 +100,8 @@ export class RepositoryFinder {
   /** Returns the path to which a `.git` file leads; `undefined` if the file names no path that exists. */
   #linked(file: string, top: string): string | undefined {
     const found = this.#files.text(file, MOST_LINK_BYTES);
-    const path =
-      found === undefined || "problem" in found ? undefined : /^gitdir: (.+?)[\r\n]*$/s.exec(found.text)?.[1];
-    if (path === undefined) return undefined;
-    return this.#files.real(path.startsWith("/") ? path : `${top}/${path}`);
+    const path = found === undefined || "problem" in found ? undefined : folderOfGitFile(top, found.text);
+    return path === undefined ? undefined : this.#files.real(path);
   }
 
   /** Returns the git folder that all working trees of a repository share; `undefined` if `gitDir` is no git folder. */

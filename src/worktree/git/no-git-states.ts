@@ -14,6 +14,10 @@ export class NoGitStates implements GitStates {
     return undefined;
   }
 
+  leads(): boolean {
+    return false;
+  }
+
   headLog(): readonly never[] {
     return [];
   }
