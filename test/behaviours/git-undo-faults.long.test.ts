@@ -170,6 +170,29 @@ class NoAppend extends NodeDisk {
   }
 }
 
+/** A disk that is full once files with one of these names are written. */
+class Full extends NodeDisk {
+  readonly #names: RegExp;
+  readonly #full = new Set<number>();
+
+  constructor(names: RegExp) {
+    super();
+    this.#names = names;
+  }
+
+  override open(path: DiskPath, how: OpenHow, mode?: number): number {
+    const fd = super.open(path, how, mode);
+    if (how === "create" && this.#names.test(path.toString())) this.#full.add(fd);
+    else this.#full.delete(fd);
+    return fd;
+  }
+
+  override write(fd: number, bytes: Uint8Array, position: number | null): number {
+    if (this.#full.has(fd)) throw errno("ENOSPC");
+    return super.write(fd, bytes, position);
+  }
+}
+
 /** A disk that stops for good before the new index is in place, as if the process had been killed. */
 class Killed extends NodeDisk {
   #isDead = false;
@@ -208,6 +231,34 @@ describe.skipIf(!hasGit)("undo of git's state that fails on the way", () => {
     expect(seenGit(project)).toEqual(after);
     expect([faultsOfGit(project), leftovers(project)]).toEqual(["", []]);
     expect(await changed.undo()).toBeUndefined();
+  });
+
+  it.each(["index.lock", "HEAD.lock"])("leaves no %s if the disk is full", async (name) => {
+    await using project = repository();
+    const changed = await Changed.by(project, ["checkout", "-q", "-b", "side", "HEAD~1"]);
+    const after = seenGit(project);
+    expect(await changed.undo(new Full(new RegExp(`/${name}$`)))).toBe("it cannot be written (ENOSPC)");
+    expect([seenGit(project), leftovers(project)]).toEqual([after, []]);
+    expect(await changed.undo()).toBeUndefined();
+  });
+
+  it("leaves nothing in the place of a `.git` file if the disk is full", async () => {
+    await using project = repository();
+    const tree = join(project.base, "tree");
+    project.git(["worktree", "add", "-q", tree]);
+    const content = readFileSync(join(tree, ".git"));
+    const parts = { folder: project.base, nested: ["tree"] };
+    const path = childOf(childOf(ROOT, "tree"), ".git");
+    const items = [{ name: ".git", before: undefined, after: sha256(content) }];
+    const change = { path, before: {}, after: {}, items, packs: [] };
+    const how = { contentOf: async () => content, message: "undo" };
+    rmSync(join(tree, ".git"));
+    const names = readdirSync(tree);
+    const disk = new Full(/\/\.git[^/]*$/);
+    expect(await statesOf(project, { ...parts, disk }).apply(change, how)).toContain("ENOSPC");
+    expect(readdirSync(tree)).toEqual(names);
+    expect(await statesOf(project, parts).apply(change, how)).toBeUndefined();
+    expect([readFileSync(join(tree, ".git")), readdirSync(tree)]).toEqual([content, [".git", ...names]]);
   });
 
   it("is made even if the reflog of HEAD cannot be written", async () => {

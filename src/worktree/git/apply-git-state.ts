@@ -17,6 +17,7 @@ import { writeFully } from "../../disk/write-fully.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { ApplyGit } from "../git-states.ts";
 import { type GitFolderPair, gitPath, UnreadableGit } from "./git-folder-pair.ts";
+import { dropFile, writeNewFile } from "./new-file.ts";
 import { type GitStateReader, STASH_LOG, STATE_FOLDERS } from "./read-git-state.ts";
 import {
   checkedConfig,
@@ -272,8 +273,7 @@ async function contentsOf(items: readonly GitItem[], how: ApplyGit): Promise<Rea
 function takeLock(fs: ConfinedFs, name: string, id: string): Disposable | string {
   const mark = `chronicle ${id}\n`;
   try {
-    using file = fs.create(gitPath(name), MODE);
-    fs.write(file, Buffer.from(mark));
+    writeNewFile(fs, gitPath(name), MODE, Buffer.from(mark));
   } catch (error) {
     if (errnoOf(error) !== "EEXIST") throw error;
     const text = lockText(fs, name);
@@ -297,14 +297,6 @@ function writeStaged(
   fs.write(file, content);
   if (mtimeNs !== undefined) disk.setMtime(file.fd, mtimeNs);
   fs.sync(file);
-}
-
-function dropFile(fs: ConfinedFs, path: ReturnType<typeof gitPath>): void {
-  try {
-    fs.unlink(path);
-  } catch (error) {
-    if (errnoOf(error) !== "ENOENT" && errnoOf(error) !== "ENOTDIR") throw error;
-  }
 }
 
 /** Sets HEAD. Returns the reason if it could not be set. */

@@ -1,9 +1,10 @@
 import { GIT_FILE, type GitChange, type GitState } from "../../core/records/git-record.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { type Hash, sha256 } from "../../core/values/hash.ts";
-import { displayPath, parentOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
+import { childOf, displayPath, parentOf, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { ApplyGit } from "../git-states.ts";
+import { dropFile, writeNewFile } from "./new-file.ts";
 
 /**
  * The `.git` file of a submodule or of a linked working tree, which leads to the git folder. It is no file of the
@@ -13,6 +14,9 @@ import type { ApplyGit } from "../git-states.ts";
 /** A `.git` file has one line. */
 const MOST_BYTES = 4 * 1024;
 const MODE = 0o644;
+/** The name of the file while it is being written, beside its place. */
+const STAGED = ".git.chronicle-new";
+const CHANGED = "the file .git was changed since";
 
 /** Returns the bytes of the file at `path`; `undefined` if there is no such regular file. Follows no link. */
 export function readGitFile(fs: ConfinedFs, path: WorkspacePath): Buffer | undefined {
@@ -70,17 +74,13 @@ export async function putGitFile(
   const { before, after } = items[0] ?? {};
   const now = gitFileValue(fs, path).get(GIT_FILE);
   if (now === after) return undefined;
-  if (now !== before) return "the file .git was changed since";
+  if (now !== before) return CHANGED;
   const content = after === undefined ? undefined : await contentOf(after as Hash);
   if (after !== undefined && content === undefined) return "the content of the file .git was freed";
   if (content !== undefined && !leads(content)) return "the git folder to which it leads is gone";
   try {
     if (content === undefined) fs.unlink(inner);
-    else {
-      using file = fs.create(inner, MODE);
-      fs.write(file, content);
-      fs.sync(file);
-    }
+    else if (!place(fs, inner, { content, isThere: now !== undefined })) return CHANGED;
     fs.syncFolder(parentOf(inner));
     return undefined;
   } catch (error) {
@@ -89,6 +89,25 @@ export async function putGitFile(
     return `the file .git cannot be written (${errno})`;
   } finally {
     fs.release();
+  }
+}
+
+/** Puts the file into its place as a whole. Returns false if something else has come there meanwhile. */
+function place(
+  fs: ConfinedFs,
+  inner: WorkspacePath,
+  { content, isThere }: { readonly content: Buffer; readonly isThere: boolean },
+): boolean {
+  const staged = childOf(parentOf(inner), STAGED);
+  // A process that was killed may have left this file.
+  dropFile(fs, staged);
+  writeNewFile(fs, staged, MODE, content);
+  const isFree = isThere || fs.lstat(inner) === undefined;
+  try {
+    if (isFree) fs.renameFile(staged, inner);
+    return isFree;
+  } finally {
+    dropFile(fs, staged);
   }
 }
 
