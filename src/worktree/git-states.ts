@@ -35,9 +35,11 @@ export interface GitStates {
   forget(): void;
   /**
    * Returns the objects that these objects need and that no ref reaches now, as a pack; `undefined` if there are none.
-   * Objects that do not exist are left out and counted.
+   * Objects that do not exist are left out and counted. Takes the time and the bytes from `budget`.
    */
-  pack(path: WorkspacePath, objects: readonly string[]): Promise<KeptObjects>;
+  pack(path: WorkspacePath, objects: readonly string[], budget: KeepBudget): Promise<KeptObjects>;
+  /** Returns the budget for the objects of all repositories that one command changes. Its time begins now. */
+  keepBudget(): KeepBudget;
   /**
    * Returns the hashes of the objects that items name before the change, and no longer name after it. `contentOf`
    * returns the content with a hash.
@@ -69,6 +71,13 @@ export interface GitReading {
   readonly states: readonly GitState[];
   /** Sentences for people about what was not read, and why. */
   readonly notes: readonly string[];
+}
+
+/** The time and the bytes that are left to keep objects. */
+export interface KeepBudget {
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+  leftBytes: number;
 }
 
 export interface KeptObjects {

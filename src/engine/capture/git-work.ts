@@ -24,7 +24,7 @@ import type { EventDraft } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
-import type { KeepContent } from "../../worktree/git-states.ts";
+import type { KeepBudget, KeepContent } from "../../worktree/git-states.ts";
 import { addAll } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
@@ -151,6 +151,7 @@ export async function gitChangesOf(context: Context, owner: GitOwner): Promise<G
         const told = [...notes];
         const begun = decodeGitStates(bytes);
         const branches: LeftBranch[] = [];
+        const budget = context.git.keepBudget();
         addAll(told, notesOfNew(begun, states));
         for (const before of begun) {
           const after = states.find(({ path }) => path === before.path);
@@ -164,14 +165,14 @@ export async function gitChangesOf(context: Context, owner: GitOwner): Promise<G
           addAll(told, ofChange);
           addAll(branches, left);
           if (change === undefined) continue;
-          const safe = await withObjects(context, kept, change);
+          const safe = await withObjects(context, { contents: kept, budget }, change);
           found.push(safe.change);
           addAll(told, safe.notes);
         }
         // The other working tree may lie in the workspace, too, and so have recorded the change itself.
         const recorded = new Set(found.flatMap(({ items }) => items.map(({ name }) => name)));
         addAll(told, [...new Set(branches.filter(({ name }) => !recorded.has(name)).map(({ note }) => note))]);
-        return { changes: found, drafts: await draftsOf(context, batch, owner.id, found), notes: told };
+        return { changes: found, drafts: await draftsOf(context, batch, owner.id, found), notes: [...new Set(told)] };
       }),
     (note) => ({ ...NOTHING, notes: [note] }),
   );
@@ -323,12 +324,12 @@ function withoutOthers(
 
 /** Keeps the objects that only the state before a change needs. */
 async function withObjects(
-  context: Context,
-  contents: Contents,
+  { git }: Context,
+  { contents, budget }: { readonly contents: Contents; readonly budget: KeepBudget },
   change: GitChange,
 ): Promise<{ readonly change: GitChange; readonly notes: readonly string[] }> {
-  const objects = await context.git.objectsOf(change.items, contents.get);
-  const { pack, lacking, problem } = await context.git.pack(change.path, objects);
+  const objects = await git.objectsOf(change.items, contents.get);
+  const { pack, lacking, problem } = await git.pack(change.path, objects, budget);
   const notes =
     problem === undefined ? [] : [`objects of git that may be lost are not kept: ${problem.toWellFormed()}`];
   const packs = pack === undefined ? [] : [await contents.put(pack)];
@@ -394,14 +395,15 @@ export async function recordGit(context: Context, id: string, changes: readonly 
     () =>
       withBatch(context.blobs, async (batch) => {
         const contents = new Contents(context, batch);
+        const budget = context.git.keepBudget();
         const found: GitChange[] = [];
         const notes: string[] = [];
         for (const one of changes) {
-          const safe = await withObjects(context, contents, one);
+          const safe = await withObjects(context, { contents, budget }, one);
           found.push(safe.change);
           addAll(notes, safe.notes);
         }
-        return { changes: found, drafts: await draftsOf(context, batch, id, found), notes };
+        return { changes: found, drafts: await draftsOf(context, batch, id, found), notes: [...new Set(notes)] };
       }),
     (note) => ({ ...NOTHING, notes: [note] }),
   );

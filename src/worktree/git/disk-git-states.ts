@@ -14,7 +14,16 @@ import { decodeName, parentOf, splitRoot, type WorkspacePath } from "../../core/
 import type { Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
-import type { ApplyGit, ContentOf, GitPlace, GitReading, GitStates, KeepContent, KeptObjects } from "../git-states.ts";
+import type {
+  ApplyGit,
+  ContentOf,
+  GitPlace,
+  GitReading,
+  GitStates,
+  KeepBudget,
+  KeepContent,
+  KeptObjects,
+} from "../git-states.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { applyGitState, MOVED } from "./apply-git-state.ts";
 import { GitFiles } from "./git-files.ts";
@@ -33,7 +42,7 @@ import type { GitUser } from "./git-settings.ts";
 import { type GitFolderPair, UnreadableGit } from "./git-folder-pair.ts";
 import { GitStateReader, STASH_LOG } from "./read-git-state.ts";
 import { readHeadLog } from "./read-head-log.ts";
-import { type RunGit, safeGit } from "./run-git.ts";
+import { type GitCommand, type GitOutput, type RunGit, safeGit } from "./run-git.ts";
 import { normalize } from "node:path";
 
 export interface DiskGitOptions {
@@ -52,7 +61,7 @@ interface OpenRepository extends GitFolderPair {
   readonly reader: GitStateReader;
 }
 
-/** The most time and bytes that one change of a repository may take to keep the objects that it made unreachable. */
+/** The most time and bytes that one command may take to keep the objects that it made unreachable. */
 const MOST_KEEP_MS = 10_000;
 const MOST_KEPT_BYTES = 64 * 1024 ** 2;
 const TOO_LONG = "git needs more than 10 seconds for them";
@@ -152,38 +161,37 @@ export class DiskGitStates implements GitStates {
     return [...objects];
   }
 
-  async pack(path: WorkspacePath, objects: readonly string[]): Promise<KeptObjects> {
+  keepBudget(): KeepBudget {
+    return { until: this.#options.clock() + MOST_KEEP_MS, leftBytes: MOST_KEPT_BYTES };
+  }
+
+  async pack(path: WorkspacePath, objects: readonly string[], budget: KeepBudget): Promise<KeptObjects> {
     const repository = this.#at(path);
     if (repository === undefined || objects.length === 0) return { lacking: 0 };
     const gitDir = repository.own.root;
-    const { run } = this.#options;
-    const until = this.#options.clock() + MOST_KEEP_MS;
     // `--missing=print` also keeps git from asking a server for objects that a partial clone lacks.
     const listing = ["rev-list", "--objects", "--ignore-missing", "--missing=print", "--stdin", "--not", "--all"];
-    const listed = await run({
-      ...safeGit(gitDir, listing, Buffer.from(`${objects.join("\n")}\n`)),
-      mostBytes: MOST_KEPT_BYTES,
-      timeoutMs: MOST_KEEP_MS,
-    });
-    if (listed.problem !== undefined) return { lacking: 0, problem: this.#overBudget(until) ?? listed.problem };
+    const listed = await this.#runWithin(budget, safeGit(gitDir, listing, Buffer.from(`${objects.join("\n")}\n`)));
+    if (listed.problem !== undefined) return { lacking: 0, problem: listed.problem };
     const lines = listed.stdout.toString("latin1").split("\n");
     const there = lines.filter((line) => /^[0-9a-f]/.test(line));
     const lacking = lines.filter((line) => line.startsWith("?")).length;
     if (there.length === 0) return { lacking };
     const packing = ["pack-objects", "--stdout", "-q", "--delta-base-offset", "--missing=allow-any"];
-    const leftMs = until - this.#options.clock();
-    if (leftMs <= 0) return { lacking, problem: TOO_LONG };
-    const packed = await run({
-      ...safeGit(gitDir, packing, Buffer.from(`${there.join("\n")}\n`, "latin1")),
-      mostBytes: MOST_KEPT_BYTES - listed.stdout.length,
-      timeoutMs: leftMs,
-    });
-    if (packed.problem !== undefined) return { lacking, problem: this.#overBudget(until) ?? packed.problem };
-    return { lacking, pack: packed.stdout };
+    const input = Buffer.from(`${there.join("\n")}\n`, "latin1");
+    const { problem, stdout } = await this.#runWithin(budget, safeGit(gitDir, packing, input));
+    return problem === undefined ? { lacking, pack: stdout } : { lacking, problem };
   }
 
-  #overBudget(until: number): string | undefined {
-    return this.#options.clock() >= until ? TOO_LONG : undefined;
+  /** Runs git for as long as the budget lasts, and takes the output from it. */
+  async #runWithin(budget: KeepBudget, command: GitCommand): Promise<GitOutput> {
+    const { run, clock } = this.#options;
+    const timeoutMs = budget.until - clock();
+    if (timeoutMs <= 0) return { stdout: Buffer.alloc(0), problem: TOO_LONG };
+    const output = await run({ ...command, mostBytes: budget.leftBytes, timeoutMs });
+    if (output.problem === undefined) budget.leftBytes -= output.stdout.length;
+    else if (clock() >= budget.until) return { ...output, problem: TOO_LONG };
+    return output;
   }
 
   async apply(change: GitChange, how: ApplyGit): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-import type { GitPlace, GitReading, GitStates, KeptObjects } from "../git-states.ts";
+import type { GitPlace, GitReading, GitStates, KeepBudget, KeptObjects } from "../git-states.ts";
 
 /** The backend for a workspace without a folder, which has no repositories. */
 export class NoGitStates implements GitStates {
@@ -28,6 +28,10 @@ export class NoGitStates implements GitStates {
 
   async pack(): Promise<KeptObjects> {
     return { lacking: 0 };
+  }
+
+  keepBudget(): KeepBudget {
+    return { until: 0, leftBytes: 0 };
   }
 
   async objectsOf(): Promise<readonly string[]> {
