@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -203,6 +204,32 @@ describe.skipIf(!hasGit)("the state of git of repositories within the folder", (
     await workspace.undo();
     const ran = await run(made, workspace, "git init -q fresh");
     expect(ran.session.notes).toEqual(["a git repository was made at fresh/.git, and an undo leaves it there"]);
+  });
+
+  it.each([
+    ["a clone", "git clone -q . in/ner"],
+    ["a linked working tree", "git worktree add -q -b side in/ner"],
+    ["a repository in a known folder", "git init -q -b main known; cd known; git add b; git commit -qm one"],
+  ])("with a watcher, an undo also brings back %s that the call before has made", async (_, script) => {
+    await using made = new GitProject(["-b", "main"]);
+    fill(made, made.top);
+    made.write("known/b", "b\n");
+    const workspace = await made.init();
+    await workspace.follow();
+    const call = async (command: string): Promise<string> => {
+      const asked = { type: "execute_command", payload: { command }, session: "s", turn: "t" };
+      const { id = "" } = (await workspace.snapshotAction(asked)) ?? {};
+      execFileSync("sh", ["-c", command], { cwd: made.top, env: made.env });
+      await workspace.finishAction(id);
+      return id;
+    };
+    await call("echo");
+    await call(script);
+    const inner = join(made.top, existsSync(join(made.top, "in")) ? "in/ner" : "known");
+    const before = seenGit(made, inner);
+    const action = await call(`cd ${inner}; echo new > new; git add new; git commit -qm new`);
+    expect((await workspace.undo({ action })).skipped).toEqual([]);
+    expect(seenGit(made, inner)).toEqual(before);
   });
 
   it("status names each repository with its branch, or why its state is not recorded", async () => {

@@ -110,6 +110,8 @@ export class DiskWorktree implements Worktree {
   #excludes: string | undefined;
   /** The mounts in the tracked folders at the last call of `haveMountsMoved`. */
   #mounts: string | undefined;
+  /** Folders of repositories that scans of some paths have met since the last full scan. */
+  readonly #repositoriesMet = new Set<WorkspacePath>();
   /** Staging folders that scans have found. An apply uses them, or an earlier apply has left them. */
   readonly #stagingMet = new Set<WorkspacePath>();
   /** True once the store is known to note no files of interrupted applies in the tracked folders. */
@@ -154,6 +156,7 @@ export class DiskWorktree implements Worktree {
     if (request.only === undefined) {
       this.#excludes = excludes;
       this.#unapplied = report.unapplied;
+      this.#repositoriesMet.clear();
       // Only a full scan finds out which folders the rules leave out. Folders that the rules no longer leave out must
       // be watched from now on.
       for (const watch of this.#watches) watch.looked();
@@ -161,9 +164,9 @@ export class DiskWorktree implements Worktree {
     return { ...report, unapplied: this.#unapplied };
   }
 
-  /** Returns the folders in which repositories began at the last full scan. */
+  /** Returns the folders in which repositories began at the last full scan, or at a scan of some paths since then. */
   repositories(): readonly WorkspacePath[] {
-    return [...this.#load().cache.git.keys()];
+    return [...new Set([...this.#load().cache.git.keys(), ...this.#repositoriesMet])];
   }
 
   haveRulesMoved(): boolean {
@@ -464,8 +467,12 @@ export class DiskWorktree implements Worktree {
     };
   }
 
-  #scanned(): Pick<ScanContext, "git" | "onStaging"> {
-    return { git: this.#gitNow(), onStaging: (path) => void this.#stagingMet.add(path) };
+  #scanned(): Pick<ScanContext, "git" | "onStaging" | "onRepository"> {
+    return {
+      git: this.#gitNow(),
+      onStaging: (path) => void this.#stagingMet.add(path),
+      onRepository: (folder) => void this.#repositoriesMet.add(folder),
+    };
   }
 
   /** Returns git's part in the rules, with the git folders that are on disk now. */

@@ -88,6 +88,11 @@ export class RootGit {
     this.#find(folder);
   }
 
+  /** Returns the folders of the repositories that were opened. */
+  folders(): Iterable<WorkspacePath> {
+    return this.#met.keys();
+  }
+
   #find(folder: WorkspacePath): FoundRepository {
     return folder === ROOT ? this.#finder.atRoot() : this.#finder.beneath(folder);
   }

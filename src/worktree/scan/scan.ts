@@ -60,6 +60,8 @@ export interface ScanContext {
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /** Called with each staging folder that the scan has found in a folder that receives files. */
   readonly onStaging: (path: WorkspacePath) => void;
+  /** Called with the folder of each repository that a scan of some paths has met. */
+  readonly onRepository: (folder: WorkspacePath) => void;
 }
 
 interface Running {
@@ -108,6 +110,7 @@ async function scanEach(context: ScanContext, request: ScanRequest, onChanged: O
     run.scan.look.staging.forEach(context.onStaging);
     keepRules(context.cache, open.root, run.reader, only !== undefined);
     if (only === undefined) addAll(unapplied, finishRules(context.cache, open.root, run));
+    else for (const folder of run.git.folders()) context.onRepository(pathInRoot(open.root.id, folder));
   }
   request.onProgress?.(looked);
   return {
