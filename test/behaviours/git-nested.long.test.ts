@@ -50,6 +50,25 @@ function run(made: GitProject, workspace: WorkspaceApi, script: string): Promise
 /** Removes the `.git` file in a way that the command line does not tell, so that the file is not kept aside. */
 const HIDDEN_RM = "name=it; rm in/ner/.g$name";
 
+const COMMIT = "cd in/ner; echo new > new; git add new; git commit -qm new";
+
+/** A workspace of a repository, and a function that records a tool call. */
+async function withKnownFolder(what: string) {
+  const made = new GitProject(["-b", "main"]);
+  fill(made, made.top);
+  if (what === "a repository in a known folder") made.write("in/ner/b");
+  const workspace = await made.init();
+  const call = async (command: string): Promise<string> => {
+    const asked = { type: "execute_command", payload: { command }, session: "s", turn: "t" };
+    const { id = "" } = (await workspace.snapshotAction(asked)) ?? {};
+    execFileSync("sh", ["-c", command], { cwd: made.top, env: made.env });
+    await workspace.finishAction(id);
+    return id;
+  };
+  const dispose = { [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
+  return { ...dispose, project: made, inner: join(made.top, "in/ner"), workspace, call };
+}
+
 const KINDS = ["a repository of its own", "a submodule", "a linked working tree"];
 
 describe.skipIf(!hasGit)("the state of git of repositories within the folder", () => {
@@ -209,28 +228,31 @@ describe.skipIf(!hasGit)("the state of git of repositories within the folder", (
   it.each([
     ["a clone", "git clone -q . in/ner"],
     ["a linked working tree", "git worktree add -q -b side in/ner"],
-    ["a repository in a known folder", "git init -q -b main known; cd known; git add b; git commit -qm one"],
-  ])("with a watcher, an undo also brings back %s that the call before has made", async (_, script) => {
-    await using made = new GitProject(["-b", "main"]);
-    fill(made, made.top);
-    made.write("known/b", "b\n");
-    const workspace = await made.init();
-    await workspace.follow();
-    const call = async (command: string): Promise<string> => {
-      const asked = { type: "execute_command", payload: { command }, session: "s", turn: "t" };
-      const { id = "" } = (await workspace.snapshotAction(asked)) ?? {};
-      execFileSync("sh", ["-c", command], { cwd: made.top, env: made.env });
-      await workspace.finishAction(id);
-      return id;
-    };
-    await call("echo");
-    await call(script);
-    const inner = join(made.top, existsSync(join(made.top, "in")) ? "in/ner" : "known");
-    const before = seenGit(made, inner);
-    const action = await call(`cd ${inner}; echo new > new; git add new; git commit -qm new`);
-    expect((await workspace.undo({ action })).skipped).toEqual([]);
-    expect(seenGit(made, inner)).toEqual(before);
+    ["a repository in a known folder", "cd in/ner; git init -q -b main; git add b; git commit -qm one"],
+  ])("with a watcher, an undo also brings back %s that the call before has made", async (what, script) => {
+    await using made = await withKnownFolder(what);
+    await made.workspace.follow();
+    await made.call("echo");
+    await made.call(script);
+    const before = seenGit(made.project, made.inner);
+    const action = await made.call(COMMIT);
+    expect((await made.workspace.undo({ action })).skipped).toEqual([]);
+    expect(seenGit(made.project, made.inner)).toEqual(before);
   });
+
+  it.each(["with a watcher", "without one"])(
+    "%s, an undo also brings back a repository that a person has just made",
+    async (how) => {
+      await using made = await withKnownFolder("a clone");
+      if (how === "with a watcher") await made.workspace.follow();
+      await made.call("echo");
+      made.project.git(["clone", "-q", ".", "in/ner"]);
+      const before = seenGit(made.project, made.inner);
+      const action = await made.call(COMMIT);
+      expect((await made.workspace.undo({ action })).skipped).toEqual([]);
+      expect(seenGit(made.project, made.inner)).toEqual(before);
+    },
+  );
 
   it("status names each repository with its branch, or why its state is not recorded", async () => {
     const { project: made, inner } = project("a repository of its own");

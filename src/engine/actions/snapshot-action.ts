@@ -79,14 +79,17 @@ async function keepAndBegin(context: Context, unkept: UnkeptAction): Promise<rea
   const leftOut = await keepLeftOut(context, targets, quota);
   const whole = unkept.request.onFailure !== "warn";
   const outside = await backUpOutside(context, { ...targets, whole, quota }, { id, actor });
-  const { git } = targets.kind === "workspace" ? await keepGit(context) : {};
-  const begun: AskedAction = { ...unkept, outside, leftOut, git };
+  const begun: AskedAction = { ...unkept, outside, leftOut };
   const captured = await capture(context, {
     cause: "capture",
     isReported: true,
     ...quota,
     ...(await whereToLook(context, begun)),
-    also: (found) => beginning(context, begun, found),
+    also: async (found) => {
+      // The capture finds the repositories that were made since the last one.
+      const { git } = targets.kind === "workspace" ? await keepGit(context) : {};
+      return beginning(context, { ...begun, git }, found);
+    },
   });
   return captured.also;
 }
