@@ -220,13 +220,6 @@ export class DiskGitStates implements GitStates {
     }
   }
 
-  /** `path`: the path of a `.git` that is looked for in any case. */
-  #find(path?: WorkspacePath): readonly RepositoryPlace[] {
-    const { roots, nested, user } = this.#options;
-    const folders = new Set([...(path === undefined ? [] : [parentOf(path)]), ...(nested?.() ?? [])]);
-    return findRepositories({ files: this.#files, user, roots: roots(), nested: [...folders] });
-  }
-
   #at(path: WorkspacePath): OpenRepository | undefined {
     const found = this.#placeOf(path);
     return found === undefined ? undefined : this.#opened(path, found);
@@ -237,8 +230,13 @@ export class DiskGitStates implements GitStates {
    * `.git` file may have come back since.
    */
   #placeOf(path: WorkspacePath): GitRepository | undefined {
-    const found = this.#find(path).find((each) => each.path === path)?.found;
+    const found = this.#find([parentOf(path)]).find((each) => each.path === path)?.found;
     return typeof found === "string" ? undefined : found;
+  }
+
+  #find(nested = this.#options.nested?.() ?? []): readonly RepositoryPlace[] {
+    const { roots, user } = this.#options;
+    return findRepositories({ files: this.#files, user, roots: roots(), nested });
   }
 
   #opened(path: WorkspacePath, { gitDir, commonDir, settings }: GitRepository): OpenRepository {

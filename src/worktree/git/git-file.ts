@@ -59,7 +59,7 @@ export function folderOfGitFile(folder: string, text: string): string | undefine
   return path.startsWith("/") ? path : `${folder}/${path}`;
 }
 
-export interface PutGitFile extends ApplyGit {
+interface PutGitFile extends ApplyGit {
   /** True if there is a folder to which a file with this content leads. */
   readonly leads: (content: Buffer) => boolean;
 }
