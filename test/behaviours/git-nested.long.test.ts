@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fill, KINDS, nestedProject, runScript } from "../helpers/git-nested-project.ts";
@@ -83,6 +84,24 @@ describe.skipIf(!hasGit)("the state of git of repositories within the folder", (
       const action = await made.call(COMMIT);
       expect((await made.workspace.undo({ action })).skipped).toEqual([]);
       expect(seenGit(made.project, made.inner)).toEqual(before);
+    },
+  );
+
+  it.each(["a watcher", "git's rules switched off"])(
+    "with %s, an undo follows no link out of the folder",
+    async (how) => {
+      await using made = await withKnownFolder("a clone");
+      if (how === "a watcher") await made.workspace.follow();
+      await made.call("git clone -q . in/ner");
+      const action = await made.call(COMMIT);
+      if (how !== "a watcher") await made.workspace.configure({ useGitignore: false });
+      const outside = join(made.project.base, "outside");
+      renameSync(join(made.project.top, "in"), outside);
+      symlinkSync(outside, join(made.project.top, "in"));
+      const before = seenGit(made.project, join(outside, "ner"));
+      const { skipped } = await made.workspace.undo({ action });
+      expect(skipped).toContainEqual(expect.objectContaining({ path: "in/ner/.git" }));
+      expect(seenGit(made.project, join(outside, "ner"))).toEqual(before);
     },
   );
 
