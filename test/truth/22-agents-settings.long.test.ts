@@ -80,7 +80,9 @@ describe("Truth 22: agents' settings, installing", () => {
     const none = await box.call(["agents", "test", "--project"]);
     expect([none.code, none.stderr]).toEqual([
       3,
-      expect.stringMatching(/no agent has hooks of Chronicle \(project\)\n.*install claude\|codex\|gemini\|opencode --project/),
+      expect.stringMatching(
+        /no agent has hooks of Chronicle \(project\)\n.*install claude\|codex\|gemini\|opencode --project/,
+      ),
     ]);
     const mine = put(box, fileOf("codex"), '{"hooks":{}}\n');
     await box.must(["agents", "install", "claude", "gemini"]);
