@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, wr
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { RunShape } from "../../src/api/shapes.ts";
-import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import type { UndoOptions, WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { GitProject, hasGit } from "../helpers/git-project.ts";
 import { commitOf, faultsOfGit, seenGit } from "../helpers/git-state.ts";
 
@@ -208,6 +208,38 @@ describe.skipIf(!hasGit)("undo of a run that changes the state of git", () => {
     if (Object.keys(selection).length === 0) await workspace.redo();
     expect(seenGit(project)).toEqual(end);
     expect(faultsOfGit(project)).toBe("");
+  });
+
+  it.each([
+    ["its turn", (): UndoOptions => ({ turn: "t" })],
+    ["its session", (): UndoOptions => ({ session: "s" })],
+    ["everything back to before it", (seq: number): UndoOptions => ({ to: `seq:${seq}` })],
+    ["everything since then", (seq: number): UndoOptions => ({ since: `seq:${seq}` })],
+  ])("undoes and redoes the same work again and again: %s", async (_, selectionOf) => {
+    await using project = repository();
+    const workspace = await project.init();
+    const start = seenGit(project);
+    const { seq } = await workspace.head();
+    for (const args of [
+      ["commit", "-qam", "three"],
+      ["reset", "-q", "--hard", "HEAD~2"],
+      ["branch", "x"],
+    ]) {
+      const payload = { command: `git ${args.join(" ")}` };
+      const action = await workspace.snapshotAction({ type: "execute_command", payload, session: "s", turn: "t" });
+      project.git(args);
+      await workspace.finishAction(action?.id ?? "");
+    }
+    const end = seenGit(project);
+    await workspace.undo(selectionOf(seq));
+    expect(seenGit(project)).toEqual(start);
+    for (let round = 0; round < 3; round += 1) {
+      await workspace.redo();
+      expect([round, seenGit(project)]).toEqual([round, end]);
+      await workspace.undo();
+      expect([round, seenGit(project)]).toEqual([round, start]);
+    }
+    expect((await workspace.verify()).problems).toEqual([]);
   });
 
   it("the last turn is the one that changed only git", async () => {

@@ -19,6 +19,7 @@ import { addAll } from "../../util/long-lists.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 import { ownersIn } from "../facts/owners.ts";
 import type { Context } from "../log/context.ts";
+import { doneIntents } from "../log/intents.ts";
 import { gitTrouble, type GitWork, idOfGit, loggedGit, type LoggedGit, recordGit } from "./git-work.ts";
 import type { CheckReport } from "../../worktree/worktree.ts";
 import type { SkippedPath } from "./seen-absent.ts";
@@ -72,9 +73,18 @@ function unusable(detail: string): SkippedPath {
   return { path: ".git" as SkippedPath["path"], reason: "content-missing", detail };
 }
 
+/**
+ * Returns the changes of git that an undo takes back. If the undone work includes an earlier undo, as with the second
+ * undo of a turn, also returns those of the redos of that undo. The sum is then the state that the last redo left.
+ */
 async function worksOfUndo(context: Context, { target, takes = [], passes = [] }: Step): Promise<readonly LoggedGit[]> {
   const owners = await ownersIn(context);
   const undone = new Set([...takes, ...passes, ...(target === undefined ? [] : [target])]);
+  const undos = new Set<string>();
+  for (const { id, intent } of await doneIntents(context)) {
+    if (intent.kind === "undo" && undone.has(id)) undos.add(id);
+    else if (intent.kind === "redo" && undos.has(intent.target ?? "")) undone.add(id);
+  }
   return loggedGit(context, (row) => [...owners.around([idOfGit(row)])].some((one) => undone.has(one)));
 }
 
