@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import type { UndoShape } from "../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { GitProject } from "./git-project.ts";
 import { faultsOfGit, filesOf, seenGit } from "./git-state.ts";
@@ -80,8 +81,8 @@ interface Seen {
 }
 
 /**
- * Plays histories on one repository. In each, up to three operations of git are run, then undone one by one, and in half
- * of the histories redone. After each step, the files, HEAD, the index, the refs and the stashes must be what they were,
+ * Plays histories on one repository. In each, up to three operations of git are run. They are undone one by one, and in
+ * half of the histories redone; or they are undone and redone all at once, three times. After each step, the files, HEAD, the index, the refs and the stashes must be what they were,
  * and the repository must be sound.
  */
 export async function playGitHistories(seed: number, histories: number): Promise<void> {
@@ -91,6 +92,7 @@ export async function playGitHistories(seed: number, histories: number): Promise
   const done: string[] = [];
   for (let i = 0; i < histories; i += 1) {
     const steps: Step[] = [];
+    const { seq } = await workspace.head();
     for (let left = 1 + choose(3); left > 0; left -= 1) {
       const script = scriptOf(choose, `${seed}-${i}-${left}`);
       done.push(script);
@@ -100,16 +102,20 @@ export async function playGitHistories(seed: number, histories: number): Promise
       if (id === null) expect(after, told(done)).toEqual(before);
       else steps.push({ script, before, after });
     }
-    for (const { before } of steps.toReversed()) {
-      const undone = await workspace.undo();
-      expect({ ...see(project), left: undone.skipped }, told(done)).toEqual({ ...before, left: [] });
-    }
-    if (choose(2) === 0) {
-      for (const { after } of steps) {
-        const redone = await workspace.redo();
-        expect({ ...see(project), left: redone.skipped }, told(done)).toEqual({ ...after, left: [] });
+    const expectState = (state: Seen | undefined, { skipped }: UndoShape): void =>
+      expect({ ...see(project), left: skipped }, told(done)).toEqual({ ...state, left: [] });
+    if (choose(3) === 0 && steps.length > 0) {
+      // All at once, again and again.
+      for (const selection of [{ to: `seq:${seq}` }, {}, {}]) {
+        expectState(steps[0]?.before, await workspace.undo(selection));
+        expectState(steps.at(-1)?.after, await workspace.redo());
       }
-    } else done.push("(undone)");
+      expect(faultsOfGit(project), told(done)).toBe("");
+      continue;
+    }
+    for (const { before } of steps.toReversed()) expectState(before, await workspace.undo());
+    if (choose(2) === 0) for (const { after } of steps) expectState(after, await workspace.redo());
+    else done.push("(undone)");
     expect(faultsOfGit(project), told(done)).toBe("");
   }
 }
