@@ -242,6 +242,22 @@ describe.skipIf(!hasGit)("undo of a run that changes the state of git", () => {
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
+  it("says of no undo or redo that only changed git that nothing was changed", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    const { seq } = await workspace.head();
+    await runGit(project, workspace, "branch", "x");
+    const told = [
+      await workspace.undo({ to: `seq:${seq}`, dryRun: true }),
+      await workspace.undo({ to: `seq:${seq}` }),
+      await workspace.redo(),
+      await workspace.undo(),
+    ];
+    expect(told.map(({ notes, git = [] }) => [notes, git.length])).toEqual(told.map(() => [[], 1]));
+    const again = await workspace.undo({ to: `seq:${seq}` });
+    expect([again.notes, again.git]).toEqual([[expect.stringContaining("nothing was changed")], undefined]);
+  });
+
   it("the last turn is the one that changed only git", async () => {
     await using project = repository();
     const workspace = await project.init();

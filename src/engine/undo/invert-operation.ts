@@ -284,7 +284,8 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
     ...optional({ pieces: work.pieces }),
     notes,
     again: againOf(work),
-    nothing: isNothing && done.aside.applied.length + done.skipped.length === 0 ? work.nothing : undefined,
+    nothing:
+      isNothing && done.aside.applied.length + done.git.length + done.skipped.length === 0 ? work.nothing : undefined,
     unmerged: (dryRun ? would : met).filter((one) => !left.has(one.record.path)).map(unmergedShape),
   });
 }
