@@ -277,6 +277,24 @@ describe.skipIf(!hasGit)("undo of a run that changes the state of git", () => {
     expect(readFileSync(join(project.top, "a"), "utf8")).toBe("2\nstaged\n");
   });
 
+  it("passes over a last turn whose change of git cannot be taken back any more", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    for (const [turn, work] of [
+      ["edits", () => project.write("a", "edited\n")],
+      ["commits", () => void project.git(["commit", "-qm", "three"])],
+    ] as const) {
+      const request = { type: "execute_command", payload: { command: "git work" }, session: "s", turn };
+      const action = await workspace.snapshotAction(request);
+      work();
+      await workspace.finishAction(action?.id ?? "");
+    }
+    project.git(["commit", "-q", "--allow-empty", "-m", "by hand"]);
+    const undone = await workspace.undo({ turn: "last" });
+    expect([undone.selection, readFileSync(join(project.top, "a"), "utf8")]).toEqual(["turn edits", "2\nstaged\n"]);
+    expect((await workspace.undo({ turn: "commits" })).skipped).toMatchObject([{ path: ".git", reason: "changed" }]);
+  });
+
   it("leaves what a tool call within a run did to the run, and undoes both together", async () => {
     await using project = repository();
     const workspace = await project.init();

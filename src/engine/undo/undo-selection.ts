@@ -42,7 +42,8 @@ import { coveredBy, type Covering, isUndoneWithAround, undoneBy, whatIsLeft } fr
 import { withRests } from "./left-of-hunks.ts";
 import { type ChosenParts, narrowedToParts, partsIn, partsInLabel } from "./chosen-parts.ts";
 import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
-import { lostNotes } from "../capture/undo-aside.ts";
+import { asideOfStep, lostNotes } from "../capture/undo-aside.ts";
+import { gitOfStep } from "../capture/undo-git.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -98,13 +99,24 @@ async function lastTurn(
     const pending = await pendingOf(context, work, unrecorded);
     if (left === "nothing" && pending.length + keepersOf(work.keepers).length === 0) return false;
     const { own, always } = await undoOf(context, work);
-    if (always) return true;
+    if (always && !(await isGitInTheWay(context, work))) return true;
     const groups = await groupsOf(context, { ...own, pending });
     const parts = await partsIn(context, options);
     if (parts !== undefined) return hasParts(context, groups, { parts, unrecorded, back: own.back });
     return isAnyLeft(await invertWork(context, groups, { unrecorded, back: own.back }));
   });
   return narrowed(context, found, options);
+}
+
+/**
+ * True if an undo of the work would only say that the state of git was changed since. Such an undo is not recorded, so
+ * that it can be tried again by its id. The last turn must not stay the last one because of it.
+ */
+async function isGitInTheWay(context: Context, { keepers }: Work): Promise<boolean> {
+  const step = { kind: "undo", takes: keepersOf(keepers).map(({ id }) => id) } as const;
+  const { changes, blocked } = await gitOfStep(context, step);
+  if (changes.length > 0 || blocked.length === 0) return false;
+  return (await asideOfStep(context, step)).changes.length === 0;
 }
 
 /** True if the undo would change something, would meet a conflict, or would skip more than folders with others' files. */
