@@ -411,8 +411,8 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
 
 /**
  * Returns the work of an operation, and the operation that it is the work of. For an undo of selected work, this is the
- * work that it undid. If the work is narrowed to parts, an undo of some hunks stands for all hunks of this work in the
- * same files. An undo of a whole operation and a redo are about their target (`stepMeant`).
+ * work that it undid. If the work is narrowed to parts (`isNarrowed`) and the undo is not named, an undo of some hunks
+ * stands for all hunks of this work in the same files. An undo of a whole operation and a redo are about their target (`stepMeant`).
  */
 export async function workToUndo(
   context: Context,

@@ -205,6 +205,21 @@ it("shows the same hunks of an operation again if it is named, also after the re
   expect(project.tree()["b.txt"]).toBe(before["b.txt"]);
 });
 
+it("takes back no more of an undo that is named than its own hunks, also if one of its files is chosen", async () => {
+  await using project = new Project();
+  const workspace = await agentsTurn(project);
+  const before = project.tree();
+  const parts = [
+    { file: "a.txt", fromLine: 2 },
+    { file: "b.txt", fromLine: 2 },
+  ];
+  const undone = await workspace.undo({ parts });
+  await workspace.redo();
+  await workspace.undo({ operation: undone.undo_id ?? "", parts: [{ file: "a.txt" }] });
+  expect(project.read("a.txt")).toBe(replaced([17, "SEVENTEEN\n"])(numbers(20)));
+  expect(project.tree()["b.txt"]).toBe(before["b.txt"]);
+});
+
 it("lists only the hunks at the given lines", async () => {
   await using project = new Project();
   const workspace = await agentsTurn(project);

@@ -83,7 +83,8 @@ async function undoParts(context: Context, options: UndoOptions, before: BeforeC
     const undoable = stack.undoable.filter((id) => !others.has(id));
     const picked = pick(operations, undoable, { direction: "undo", asked: options.operation });
     const step = { direction: "undo", operation: picked, operations, stack } as const;
-    const { operation, work } = await workToUndo(context, step, { isNarrowed: parts.length > 0 });
+    const isNarrowed = parts.length > 0 && options.operation === undefined;
+    const { operation, work } = await workToUndo(context, step, { isNarrowed });
     if (operation.kind === "resolve") throw onlyWhole(operation);
     return { ...work, operationShape: operationShape(operation, stack) };
   };
