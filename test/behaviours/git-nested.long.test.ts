@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { renameSync, symlinkSync } from "node:fs";
+import { chmodSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { asSomebody } from "../helpers/as-somebody.ts";
 import { fill, KINDS, nestedProject, runScript } from "../helpers/git-nested-project.ts";
 import { GitProject, hasGit } from "../helpers/git-project.ts";
 import { faultsOfGit, seenGit } from "../helpers/git-state.ts";
@@ -56,6 +57,23 @@ describe.skipIf(!hasGit)("the state of git of repositories within the folder", (
     await workspace.undo();
     const ran = await runScript(made, workspace, "git init -q fresh");
     expect(ran.session.notes).toEqual(["a git repository was made at fresh/.git, and an undo leaves it there"]);
+  });
+
+  it("records the rest of a tool call that has made a repository unreadable", async () => {
+    const { project: made, inner } = nestedProject("a repository of its own");
+    await using _made = made;
+    await asSomebody(made, async () => {
+      await using workspace = await made.init();
+      const before = seenGit(made);
+      const asked = { type: "execute_command", payload: { command: "git work" }, session: "s", turn: "t" };
+      const action = await workspace.snapshotAction(asked);
+      made.git(["commit", "-q", "--allow-empty", "-m", "more"]);
+      chmodSync(inner, 0o000);
+      await workspace.finishAction(action?.id ?? "");
+      await workspace.undo({ action: action?.id ?? "" });
+      chmodSync(inner, 0o755);
+      expect(seenGit(made)).toEqual(before);
+    });
   });
 
   it.each([

@@ -8,7 +8,7 @@ const NOBODY = 65_534;
  * Runs `work` as a user whom permissions restrict. They do not restrict root. So if the test runs as root, this gives
  * the project to `nobody`, and runs `work` as `nobody`.
  */
-export async function asSomebody<T>(project: Project, work: () => Promise<T>): Promise<T> {
+export async function asSomebody<T>(project: Pick<Project, "base">, work: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return work();
   execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, project.base]);
   process.setegid?.(NOBODY);
