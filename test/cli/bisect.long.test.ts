@@ -130,7 +130,7 @@ it("says that there is nothing to find, that a test is flaky, and that a test do
     ],
     [["--", "no-such-test"], 6, /the test cannot tell in the state at seq:\d+: it ended with 127/],
     [["--to", "baseline", "--", "false"], 3, /no change of files is recorded between/],
-    [["--from", "1s", "--to", "baseline", "--", "false"], 2, /--to is before --from/],
+    [["--from", "seq:6", "--to", "baseline", "--", "false"], 2, /--to is before --from/],
     [["--link", "nowhere", "--", "false"], 2, /--link nowhere does not exist/],
     [[], 2, /missing required argument/],
   ];
