@@ -59,6 +59,29 @@ describe.skipIf(!hasGit)("the state of git of repositories within the folder", (
     expect(ran.session.notes).toEqual(["a git repository was made at fresh/.git, and an undo leaves it there"]);
   });
 
+  it.each(["git switch -q feature; git -C wt switch -q main", "git -C wt switch -q feature; git switch -q other"])(
+    "brings branches back that two working trees have handed on: %s",
+    async (script) => {
+      await using made = new GitProject(["-b", "main"]);
+      fill(made, made.top);
+      for (const words of [
+        ["branch", "feature"],
+        ["worktree", "add", "-q", "-b", "other", "wt"],
+      ])
+        made.git(words);
+      const workspace = await made.init();
+      const seen = (): readonly unknown[] => [seenGit(made), seenGit(made, join(made.top, "wt"))];
+      const before = seen();
+      await runScript(made, workspace, script);
+      const after = seen();
+      expect(after).not.toEqual(before);
+      expect((await workspace.undo()).skipped).toEqual([]);
+      expect(seen()).toEqual(before);
+      expect((await workspace.redo()).skipped).toEqual([]);
+      expect(seen()).toEqual(after);
+    },
+  );
+
   it("records the rest of a tool call that has made a repository unreadable", async () => {
     const { project: made, inner } = nestedProject("a repository of its own");
     await using _made = made;

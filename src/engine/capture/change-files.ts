@@ -7,7 +7,7 @@ import { type SkippedPath, type BackTo, leaveUnseen } from "./seen-absent.ts";
 import type { BlockedPath, ApplyReport, OnBlocked } from "../../worktree/worktree.ts";
 import type { AsideChangeShape, RestoreShape } from "../../api/shapes.ts";
 import type { Progress } from "../../api/workspace-api.ts";
-import type { GitChange } from "../../core/records/git-record.ts";
+import { composeGit, type GitChange } from "../../core/records/git-record.ts";
 import type { Omission } from "../../core/records/coverage.ts";
 import { databaseUnits, leaveUnits, unitsAmong, wholeUnits } from "../log/database-units.ts";
 import { amongFolders, besideLeft, type FittedChanges, withFolders } from "./fit-folders.ts";
@@ -298,7 +298,7 @@ async function preview<Shape>(context: Context, plan: FilePlan<Shape>, present: 
       applied: aside.filter(({ path }) => done.has(path)),
       blocked: [...beside.blocked, ...git.blocked, ...blocked.filter((one) => !isOwn(one))],
     },
-    git: git.changes,
+    git: composeGit([], git.changes),
     isNone: isNone({ kind, ...selective }, { applied, blocked }, all),
   };
 }

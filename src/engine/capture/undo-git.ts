@@ -205,18 +205,40 @@ export async function applyGitOf(
   });
   if (typeof planned === "string") return { ...NO_GIT_DONE, blocked: [unusable(planned)] };
   if (isAllLeft(files)) return { ...NO_GIT_DONE, blocked: withoutFiles({ changes: planned, blocked: [] }).blocked };
-  const done: GitChange[] = [];
-  const blocked: SkippedPath[] = [];
   const message = `chronicle ${intent.kind}: ${intent.summary.replace(/\s+/g, " ").slice(0, MOST_MESSAGE)}`;
-  for (const change of planned) {
-    // Without its `.git` file, the rest of a repository cannot be changed, and the other way round.
-    if (blocked.some(({ path }) => path === change.path)) continue;
-    const how = { contentOf: (hash: Hash) => context.blobs.get(hash), message };
-    const problem = await orProblem(() => context.git.apply(change, how));
-    if (problem === undefined) done.push(change);
-    else blocked.push(leftAlone(change.path, problem));
-  }
+  const { done, blocked } = await applyAll(context, planned, message);
   return { ...(await recordGit(context, id, composeGit([], done))), blocked };
+}
+
+interface Applied {
+  readonly done: readonly GitChange[];
+  readonly blocked: readonly SkippedPath[];
+}
+
+/**
+ * Makes the changes of git. A change that was refused is tried again after another one was made: a working tree may have
+ * to leave a branch before another one can take it.
+ */
+async function applyAll(context: Context, planned: readonly GitChange[], message: string): Promise<Applied> {
+  const how = { contentOf: (hash: Hash) => context.blobs.get(hash), message };
+  const done: GitChange[] = [];
+  for (let left = planned; ;) {
+    const refused = new Map<GitChange, string>();
+    const paths = new Map<GitChange["path"], string>();
+    for (const change of left) {
+      // Without its `.git` file, the rest of a repository cannot be changed, and the other way round.
+      const problem = paths.get(change.path) ?? (await orProblem(() => context.git.apply(change, how)));
+      if (problem === undefined) done.push(change);
+      else {
+        refused.set(change, problem);
+        paths.set(change.path, problem);
+      }
+    }
+    if (refused.size === 0 || refused.size === left.length) {
+      return { done, blocked: [...paths].map(([path, problem]) => leftAlone(path, problem)) };
+    }
+    left = [...refused.keys()];
+  }
 }
 
 /** Returns the result of some work, or why it failed, for people. */
