@@ -21,7 +21,7 @@ import type { Context } from "../log/context.ts";
 import { refuseOverQuota, type QuotaOptions } from "../log/quota.ts";
 import { allOmitted, isNoRoomOrTrouble } from "../facts/recorded-coverage.ts";
 import { resolveTargets } from "../log/known-paths.ts";
-import { keepGit } from "../capture/git-work.ts";
+import { keepGit, withNewRepositories } from "../capture/git-work.ts";
 import { keepLeftOut, NOTHING_LEFT_OUT } from "../capture/left-out.ts";
 
 const DEFAULT_ACTOR = "agent";
@@ -79,6 +79,7 @@ async function keepAndBegin(context: Context, unkept: UnkeptAction): Promise<rea
   const leftOut = await keepLeftOut(context, targets, quota);
   const whole = unkept.request.onFailure !== "warn";
   const outside = await backUpOutside(context, { ...targets, whole, quota }, { id, actor });
+  const before = targets.kind === "workspace" ? await keepGit(context) : undefined;
   const begun: AskedAction = { ...unkept, outside, leftOut };
   const captured = await capture(context, {
     cause: "capture",
@@ -87,7 +88,7 @@ async function keepAndBegin(context: Context, unkept: UnkeptAction): Promise<rea
     ...(await whereToLook(context, begun)),
     also: async (found) => {
       // The capture finds the repositories that were made since the last one.
-      const { git } = targets.kind === "workspace" ? await keepGit(context) : {};
+      const { git } = before === undefined ? {} : await withNewRepositories(context, before);
       return beginning(context, { ...begun, git }, found);
     },
   });

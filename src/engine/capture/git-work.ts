@@ -66,6 +66,22 @@ export async function keepGit(context: Context): Promise<GitBefore> {
   );
 }
 
+/**
+ * Returns the state that was kept, or the present state of all repositories if a capture has found further ones since.
+ * The caller may hold the lock of the log, so the states are read again only in the second case.
+ */
+export async function withNewRepositories(context: Context, kept: GitBefore): Promise<GitBefore> {
+  return orNote(
+    async () => {
+      if (!(await mayKeep(context))) return kept;
+      const known = new Set(kept.states.map(({ path }) => path));
+      const isNew = context.git.look().some(({ path, problem }) => problem === undefined && !known.has(path));
+      return isNew ? keepGit(context) : kept;
+    },
+    () => kept,
+  );
+}
+
 /** Reads the states. Contents that were read before count only if the store still has them. */
 async function readStates({ git, blobs }: Context, keep: KeepContent): Promise<Pick<GitBefore, "states" | "notes">> {
   const put = new Set<Hash>();
