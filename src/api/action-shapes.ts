@@ -153,7 +153,7 @@ export interface ChangesShape {
    * path in between, the path has one item for each uninterrupted sequence of changes.
    */
   changes: ChangeShape[];
-  /** What the work changed in the state of git repositories, all in all. Absent if it changed nothing there. */
+  /** The net changes of the state of git repositories. Absent if there are none. */
   git?: GitChangeShape[];
   /**
    * Paths that may have been changed either by this work or by other work at the same time. Such changes do not belong

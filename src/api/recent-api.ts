@@ -72,7 +72,7 @@ export interface RecentItem {
    * file, and if not all of them can be compared quickly. Protected files are not counted.
    */
   lines?: { added: number; removed: number };
-  /** What the work changed in the state of git, one for each repository. Only while it is kept (seven days). */
+  /** The changes of the state of git, one for each repository. They are kept for seven days. */
   git?: RecentGit[];
   /**
    * Only with the option `graph`: the lane of the work in a graph, from 0, and the lanes of other listed work that went
@@ -107,7 +107,7 @@ export interface RecentItem {
 
 /** A change of a git repository in a line of recent work. */
 export interface RecentGit extends GitChangeShape {
-  /** What moved HEAD, in the words of git's reflog, the oldest first; at most the newest 20. Omitted if unknown. */
+  /** The messages of git's reflog about the moves of HEAD, oldest first; at most the newest 20. Omitted if unknown. */
   messages?: string[];
 }
 

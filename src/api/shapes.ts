@@ -463,7 +463,7 @@ export interface UndoShape extends RestoreShape {
   hunks?: UndoHunksShape[];
 }
 
-/** What a dry run of an undo says about one path. */
+/** The hunks of one path that a dry run of an undo lists. */
 export interface UndoHunksShape {
   path: string;
   /** The path as the `file` of a part names exactly it. It differs from `path` for a name that is not UTF-8. */
@@ -481,7 +481,7 @@ export interface UndoHunkShape {
   /** The lines of the hunk in the present content; for a deletion, the lines at both sides of its gap. */
   from_line: number;
   to_line: number;
-  /** What the undo does, as one hunk of a unified diff. */
+  /** The change that the undo makes, as one hunk of a unified diff. */
   patch: string;
   /** False if the hunk does not merge with later edits, so that its undo would be a conflict. */
   merges: boolean;
@@ -757,7 +757,7 @@ export interface DuShape {
  * back. A content that a history needs anyway is not counted.
  */
 export interface KeptBesideShape {
-  /** What persons asked agents. */
+  /** The prompts that persons gave to agents. */
   prompts: { count: number; stored_bytes: number };
   /** States and objects of git repositories. */
   git: { count: number; stored_bytes: number };

@@ -56,8 +56,8 @@ function answerIn(stdout) {
 }
 
 export const Chronicle = async ({ client, directory }) => {
-  const sessions = new Map(); // Of each session: the outermost session around it.
-  const parents = new Map(); // Of each session: the session that began it, or undefined.
+  const sessions = new Map(); // The outermost session around each session.
+  const parents = new Map(); // The session that began each session, or undefined.
   const turns = new Map(); // Of each outermost session that was reported: the id of its latest message.
   const begun = new Set(); // The tool calls that were reported and have not ended.
   let last = Promise.resolve();
