@@ -15,6 +15,8 @@ import type { WorkspacePath } from "../core/values/path.ts";
  * - A repository that cannot be read is named in `notes`, and prevents nothing.
  */
 export interface GitStates {
+  /** Returns the folders within the tracked folders in which repositories were met, without looking at them. */
+  nested(): readonly WorkspacePath[];
   /** Returns every repository with its HEAD, or with the reason why its state is not recorded. */
   look(): readonly GitPlace[];
   /** Reads the state of every repository. Each content that a state names is passed to `keep`, which returns its hash. */

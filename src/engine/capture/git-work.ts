@@ -22,6 +22,7 @@ import {
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import type { EventDraft } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import type { KeepBudget, KeepContent } from "../../worktree/git-states.ts";
@@ -43,9 +44,11 @@ export interface GitBefore {
   /** The blob with the states, for the record of the work. `undefined`: there is no repository. */
   readonly git: Aside | undefined;
   readonly notes: readonly string[];
+  /** The folders within the tracked folders that were looked at. */
+  readonly nested: readonly WorkspacePath[];
 }
 
-const NO_GIT: GitBefore = { states: [], git: undefined, notes: [] };
+const NO_GIT: GitBefore = { states: [], git: undefined, notes: [], nested: [] };
 
 /**
  * Reads and keeps the state of the repositories. Keeps nothing in the cases in which `keepAside` keeps nothing. The
@@ -53,16 +56,18 @@ const NO_GIT: GitBefore = { states: [], git: undefined, notes: [] };
  * names the states is durable.
  */
 export async function keepGit(context: Context): Promise<GitBefore> {
-  if (!(await mayKeep(context))) return NO_GIT;
+  const nested = context.git.nested();
+  const none = { ...NO_GIT, nested };
+  if (!(await mayKeep(context))) return none;
   return orNote(
     () =>
       withBatch(context.blobs, async (batch) => {
         const { states, notes } = await readStates(context, (content) => batch.put(content));
-        if (states.length === 0) return { ...NO_GIT, notes };
+        if (states.length === 0) return { ...none, notes };
         const plan = await batch.put(encodeGitStates(states));
-        return { states, git: { plan, until: untilOf(context) }, notes };
+        return { states, git: { plan, until: untilOf(context) }, notes, nested };
       }),
-    (note) => ({ ...NO_GIT, notes: [note] }),
+    (note) => ({ ...none, notes: [note] }),
   );
 }
 
@@ -71,15 +76,8 @@ export async function keepGit(context: Context): Promise<GitBefore> {
  * The caller may hold the lock of the log, so the states are read again only in the second case.
  */
 export async function withNewRepositories(context: Context, kept: GitBefore): Promise<GitBefore> {
-  return orNote(
-    async () => {
-      if (!(await mayKeep(context))) return kept;
-      const known = new Set(kept.states.map(({ path }) => path));
-      const isNew = context.git.look().some(({ path, problem }) => problem === undefined && !known.has(path));
-      return isNew ? keepGit(context) : kept;
-    },
-    () => kept,
-  );
+  const known = new Set(kept.nested);
+  return context.git.nested().every((folder) => known.has(folder)) ? kept : keepGit(context);
 }
 
 /** Reads the states. Contents that were read before count only if the store still has them. */

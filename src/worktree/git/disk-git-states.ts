@@ -77,6 +77,10 @@ export class DiskGitStates implements GitStates {
     this.#files = new GitFiles(options.disk, options.clock);
   }
 
+  nested(): readonly WorkspacePath[] {
+    return this.#options.nested?.() ?? [];
+  }
+
   look(): readonly GitPlace[] {
     return this.#find().map(({ path, found }) => {
       if (typeof found === "string") return { path, problem: found };
@@ -234,7 +238,7 @@ export class DiskGitStates implements GitStates {
     return typeof found === "string" ? undefined : found;
   }
 
-  #find(nested = this.#options.nested?.() ?? []): readonly RepositoryPlace[] {
+  #find(nested = this.nested()): readonly RepositoryPlace[] {
     const { roots, user } = this.#options;
     return findRepositories({ files: this.#files, user, roots: roots(), nested });
   }

@@ -1,7 +1,12 @@
+import type { WorkspacePath } from "../../core/values/path.ts";
 import type { GitPlace, GitReading, GitStates, KeepBudget, KeptObjects } from "../git-states.ts";
 
 /** The backend for a workspace without a folder, which has no repositories. */
 export class NoGitStates implements GitStates {
+  nested(): readonly WorkspacePath[] {
+    return [];
+  }
+
   look(): readonly GitPlace[] {
     return [];
   }
