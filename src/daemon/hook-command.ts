@@ -126,7 +126,7 @@ async function here(hook: HookRun, places: ReturnType<typeof placesOf>): Promise
   const answer = await answerDirectly(io, { adapter, input, strict: words.strict, owner, disk, run, store });
   if (isOwnCall(answer.call)) {
     const call = { at: new Date(io.now()).toISOString(), event: answer.call.kind, version: io.version };
-    rememberCall(disk, run.folder, adapter.name, call);
+    rememberCall(disk, run.folder, answer.agent ?? adapter.name, call);
   }
   if (answer.problem !== undefined) addDiagnostic(disk, run.folder, `hook ${adapter.name}: ${answer.problem}`);
   if (!words.direct && answer.call?.kind !== "session-end") {

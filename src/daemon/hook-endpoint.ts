@@ -92,7 +92,7 @@ function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnsw
       };
       try {
         const answer = await answerHook({ notes, open, owner, adapter, strict, guarded, input: body.toString("utf8") });
-        onAnswer(adapter.name, answer);
+        onAnswer(answer.agent ?? adapter.name, answer);
         const problem =
           answer.problem === undefined ? {} : { "x-chronicle-problem": encodeURIComponent(answer.problem) };
         return { status: 200, headers: { "content-type": "application/json", ...problem }, body: answer.stdout };

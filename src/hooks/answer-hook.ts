@@ -1,4 +1,5 @@
 import { ChronicleError } from "../core/values/errors.ts";
+import { writerOf } from "./adapters.ts";
 import type { HookAdapter, HookCall } from "./hook-call.ts";
 import { notUnderstood } from "./hook-input.ts";
 import { refusePersonsCommand } from "./refuse-persons-commands.ts";
@@ -13,9 +14,12 @@ export interface HookAnswer {
   readonly problem?: string;
   /** Undefined if the input was not understood. */
   readonly call?: HookCall;
+  /** The name of the agent that called the hook, if it is another one than the hook is for (`writerOf`). */
+  readonly agent?: string;
 }
 
 export interface HookRequest extends HookParts {
+  /** The adapter of the agent in whose settings the hook stands. */
   readonly adapter: HookAdapter;
   readonly input: string;
   /**
@@ -29,30 +33,30 @@ export interface HookRequest extends HookParts {
 
 /** Answers a call of a hook. Never throws: the answer reports errors in the agent's form. */
 export async function answerHook(request: HookRequest): Promise<HookAnswer> {
-  const { adapter } = request;
-  let call: HookCall | undefined;
+  let { adapter } = request;
+  let known: Pick<HookAnswer, "call" | "agent"> = {};
   try {
-    call = adapter.read(parse(request.input));
+    const input = parse(request.input);
+    adapter = writerOf(adapter, input);
+    const call = adapter.read(input);
+    known = { call, ...(adapter === request.adapter ? {} : { agent: adapter.name }) };
     request.onCall?.(call);
     const refused = refusePersonsCommand(call, request.guarded);
-    if (refused !== undefined) return blocked(adapter, call, refused);
+    if (refused !== undefined) return blocked(adapter, refused, known);
     const told = await performHook(adapter, call, request);
-    if (told === undefined) return { stdout: adapter.goOn(), blocked: false, call };
-    return { stdout: adapter.goOn(`Chronicle: ${told}`), blocked: false, problem: told, call };
+    if (told === undefined) return { stdout: adapter.goOn(), blocked: false, ...known };
+    return { stdout: adapter.goOn(`Chronicle: ${told}`), blocked: false, problem: told, ...known };
   } catch (error) {
     const told = inWords(error);
-    const known = call === undefined ? {} : { call };
-    const mayBlock = call === undefined || call.kind === "before";
-    if (mayBlock && (error instanceof SnapshotRefused || request.strict)) {
-      return { stdout: adapter.block(`Chronicle: ${told}`), blocked: true, problem: told, ...known };
-    }
+    const mayBlock = known.call === undefined || known.call.kind === "before";
+    if (mayBlock && (error instanceof SnapshotRefused || request.strict)) return blocked(adapter, told, known);
     const message = `Chronicle: this step is not recorded: ${told}`;
     return { stdout: adapter.goOn(message), blocked: false, problem: told, ...known };
   }
 }
 
-function blocked(adapter: HookAdapter, call: HookCall, problem: string): HookAnswer {
-  return { stdout: adapter.block(`Chronicle: ${problem}`), blocked: true, problem, call };
+function blocked(adapter: HookAdapter, problem: string, known: Pick<HookAnswer, "call" | "agent">): HookAnswer {
+  return { stdout: adapter.block(`Chronicle: ${problem}`), blocked: true, problem, ...known };
 }
 
 function parse(input: string): unknown {

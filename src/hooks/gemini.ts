@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
 import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
 import { asObject, type HookInput, neededText, objectAt, promptIn, safeId, textAt } from "./hook-input.ts";
-import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
+import { hashedCallId, readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /** The tools of Gemini CLI, by their names in its hooks (as seen in version 0.61). */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
@@ -31,15 +30,6 @@ const KINDS: Readonly<Record<string, HookKind>> = {
 };
 
 /**
- * Makes an id for a call, because Gemini gives none. The id depends on the tool and its input, because both are the
- * same at the beginning and at the end of the call.
- */
-function callId(tool: string, input: HookInput): string {
-  const digest = createHash("sha256").update(JSON.stringify(input)).digest("hex");
-  return safeId(`${tool}-${digest.slice(0, 16)}`);
-}
-
-/**
  * Returns the reason of the failure, or `undefined` if the call did not fail. For a failed shell command, only the text
  * of the response has the exit code. For other tools, a response about a failure has an `error`.
  */
@@ -63,7 +53,7 @@ function read(value: unknown): HookCall {
     const reason = failureOf(objectAt(input, "tool_response"));
     return reason === undefined ? undefined : { reason };
   };
-  return readToolCall(base, kind, { input, style: { tools: TOOLS, callId, failure } });
+  return readToolCall(base, kind, { input, style: { tools: TOOLS, callId: hashedCallId, failure } });
 }
 
 /** Makes an id for the turn, because Gemini gives none. */

@@ -1,6 +1,7 @@
+import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import type { HookAction, HookCall, HookKind } from "./hook-call.ts";
-import { type HookInput, textAt, neededText, objectAt } from "./hook-input.ts";
+import { type HookInput, textAt, neededText, objectAt, safeId } from "./hook-input.ts";
 
 /** Turns a tool's input into an action. Returns `undefined` if nothing is to be recorded. */
 export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefined;
@@ -119,6 +120,15 @@ export function patchPaths(patch: string): string[] {
   const found = new Set<string>();
   for (const [, path] of patch.matchAll(HEADER)) if (path !== undefined) found.add(path.trim());
   return [...found];
+}
+
+/**
+ * Makes an id for a call of an agent that gives none. The id depends on the tool and its input, because both are the
+ * same at the beginning and at the end of the call.
+ */
+export function hashedCallId(tool: string, input: HookInput): string {
+  const digest = createHash("sha256").update(JSON.stringify(input)).digest("hex");
+  return safeId(`${tool}-${digest.slice(0, 16)}`);
 }
 
 interface ToolCallStyle {

@@ -17,7 +17,7 @@ export interface AgentPlace {
 
 /** One real agent: how it is found, set up, started, and what its tools are called. */
 export interface AgentProgram {
-  readonly name: "claude" | "codex" | "gemini" | "opencode";
+  readonly name: "claude" | "codex" | "gemini" | "opencode" | "copilot";
   readonly protocol: ModelProtocol;
   /** Whether its hooks carry the id of the tool call (`call_0000` …). */
   readonly givesCallIds: boolean;

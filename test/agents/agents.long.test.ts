@@ -11,13 +11,14 @@ import { AgentProject } from "./agent-project.ts";
 import type { AgentProgram, Step } from "./agent-program.ts";
 import { claudeProgram } from "./claude-program.ts";
 import { codexProgram } from "./codex-program.ts";
+import { copilotProgram } from "./copilot-program.ts";
 import { geminiProgram } from "./gemini-program.ts";
 import { opencodeProgram } from "./opencode-program.ts";
 import { agentsRequired, isInstalled } from "./installed-agents.ts";
 import { asObject, asObjects, type JsonObject } from "./json.ts";
 import { PROMPT } from "./run-agent.ts";
 
-const PROGRAMS = [claudeProgram, codexProgram, geminiProgram, opencodeProgram];
+const PROGRAMS = [claudeProgram, codexProgram, geminiProgram, opencodeProgram, copilotProgram];
 const present = PROGRAMS.filter(isInstalled);
 
 const PLUGIN = join(dirname(dirname(import.meta.dirname)), "plugins", "claude-code");
@@ -66,7 +67,7 @@ function changedBy(project: AgentProject, action: JsonObject): unknown[] {
 }
 
 it.runIf(agentsRequired)("all programs are installed", () => {
-  expect(present.map((program) => program.name)).toEqual(["claude", "codex", "gemini", "opencode"]);
+  expect(present.map((program) => program.name)).toEqual(["claude", "codex", "gemini", "opencode", "copilot"]);
 });
 
 describe.each(present)("$name", (program) => {
@@ -113,7 +114,7 @@ describe.each(present)("$name", (program) => {
 });
 
 /** How a person calls a command that Chronicle has installed. */
-const SIGIL: Readonly<Record<string, string>> = { claude: "/", codex: "$", gemini: "/", opencode: "/" };
+const SIGIL: Readonly<Record<string, string>> = { claude: "/", codex: "$", gemini: "/", opencode: "/", copilot: "/" };
 
 describe.each(present)("$name, asked by an installed command", (program) => {
   it("gets the text of the command, and takes the last turn back", async () => {

@@ -85,6 +85,8 @@ export interface AgentConfig {
    * `instead` is empty, the value replaces the home folder. If `moved` is absent, the user's files cannot be moved.
    */
   readonly moved?: { readonly variable: string; readonly instead: string };
+  /** True if the hooks follow the client's documentation only, and were never run with the client itself. */
+  readonly untried?: true;
   /** Further steps that a person must do after the installation. */
   readonly notes: Readonly<Record<Scope, readonly string[]>>;
   /**

@@ -30,6 +30,8 @@ export interface AgentStatus {
   readonly hooks: readonly string[];
   /** True if at least one of Chronicle's hooks has `--strict`. */
   readonly strict: boolean;
+  /** True if Chronicle was only tested with documented inputs of this agent, and never with the agent itself. */
+  readonly untried: boolean;
   /** True if hooks are installed and no known problem keeps the agent's work from being recorded. */
   readonly active: boolean;
   /** The time of the agent's last call of a hook (ISO-8601), in any scope; `null` if the agent has never called one. */
@@ -88,6 +90,7 @@ export function agentStatus(
     state: count === 0 ? "not installed" : count === main.length ? "installed" : "partly",
     files,
     hooks,
+    untried: agent.untried === true,
     strict: hooks.some((command) => command.includes(" --strict")),
     active: hooks.length > 0 && !problems.some(({ stops }) => stops),
     last_call: last?.at ?? null,
@@ -226,12 +229,17 @@ function silence(
   ];
 }
 
+const UNTRIED: readonly string[] = [
+  "  by its documented hooks: tested with documented inputs, not run with the program itself",
+];
+
 export function statusLines(status: AgentStatus, now: number): string[] {
   const heard = status.last_call === null ? "never called" : `last called ${ago(status.last_call, now)}`;
   const strict = status.strict ? ", strict" : "";
   const more = status.state === "not installed" ? "" : ` (${heard}${strict})`;
   const off = status.hooks.length > 0 && !status.active ? ", NOT ACTIVE" : "";
-  const lines = [`${status.title}, ${status.scope}: ${status.state}${off}${more}`];
+  const untried = status.untried && status.state !== "not installed" ? UNTRIED : [];
+  const lines = [`${status.title}, ${status.scope}: ${status.state}${off}${more}`, ...untried];
   for (const file of status.files) if (file.installed) lines.push(`  ${printable(file.path)}`);
   for (const { what, hint } of status.problems) lines.push(`  BAD ${printable(what)}`, `      ${printable(hint)}`);
   return lines;

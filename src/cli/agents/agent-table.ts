@@ -3,7 +3,15 @@ import type { ConfigFile, AgentConfig, Found, Wanted } from "./agent-config.ts";
 import { type JsonDialect, jsonMisfit } from "./json-dialect.ts";
 import { type Shape, shapeMisfit } from "./json-shape.ts";
 import { dropHooks, type HookGroup, misplacedStrict, missingEvents, ourCommands, putHooks } from "./json-hooks.ts";
-import { commandFiles, MARKDOWN_COMMANDS, OPENCODE_COMMANDS, SKILLS, TOML_COMMANDS } from "./command-file.ts";
+import {
+  commandFiles,
+  COPILOT_SKILLS,
+  CURSOR_COMMANDS,
+  MARKDOWN_COMMANDS,
+  OPENCODE_COMMANDS,
+  SKILLS,
+  TOML_COMMANDS,
+} from "./command-file.ts";
 import {
   dropServer,
   hasNamesake,
@@ -13,7 +21,7 @@ import {
   type ServerStyle,
   serversWithArgs,
 } from "./json-mcp.ts";
-import { readJsonc } from "./json-edit.ts";
+import { putAt, readJsonc } from "./json-edit.ts";
 import { pluginFile } from "./opencode-plugin.ts";
 import { dropTomlServer, hasTomlNamesake, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
 
@@ -70,6 +78,45 @@ function hooksFile(path: string, style: HookStyle, reader: ClientReader): Config
     install: (text, wanted) => putHooks(text ?? EMPTY, groups(style, wanted)),
     uninstall: dropHooks,
     found: (text) => ({ hooks: ourCommands(text), mcp: undefined, namesake: false, ...eventTroubles(text, style) }),
+  };
+}
+
+/** How a client's file lists its hooks, if it has no groups: the hooks of an event are in one list. */
+interface ListedStyle {
+  readonly before: string;
+  readonly events: readonly string[];
+  /** Returns the entry of a hook. `mustRun`: true if the tool must not run if the hook fails. */
+  entry(command: string, mustRun: boolean): Readonly<Record<string, unknown>>;
+  readonly foldersAbove?: number;
+}
+
+/** Cursor and Copilot CLI ignore a file without this version. */
+const VERSION = 1;
+const LISTED_EMPTY = `{\n  "version": ${VERSION}\n}\n`;
+
+function listedHooksFile(path: string, style: ListedStyle, reader: ClientReader): ConfigFile {
+  const { before, events, foldersAbove = 0 } = style;
+  const wantedHooks = ({ hook, hookBefore }: Wanted): HookGroup[] =>
+    events.map((event) => {
+      const isBefore = event === before;
+      return { event, group: style.entry(isBefore ? hookBefore : hook, isBefore && hookBefore !== hook) };
+    });
+  return {
+    path,
+    holds: "hooks",
+    foldersAbove,
+    ...reader,
+    install: (text = "", wanted) => {
+      const filled = text.trim() === "" ? LISTED_EMPTY : text;
+      const isVersioned = readJsonc(filled)["version"] !== undefined;
+      return putHooks(isVersioned ? filled : putAt(filled, ["version"], VERSION), wantedHooks(wanted));
+    },
+    uninstall: dropHooks,
+    found: (text) => ({
+      ...{ hooks: ourCommands(text), mcp: undefined, namesake: false },
+      ...{ missing: missingEvents(text, events), misplaced: misplacedStrict(text, before) },
+    }),
+    isEmpty: (text) => JSON.stringify(readJsonc(text)) === JSON.stringify(readJsonc(LISTED_EMPTY)),
   };
 }
 
@@ -338,12 +385,75 @@ const OPENCODE = clientReader("does not start with this file", {
 });
 const OPENCODE_RESTART = "opencode loads plugins when it starts: restart it where it runs";
 
+const CURSOR_EVENTS = [
+  ...["sessionStart", "beforeSubmitPrompt", "stop", "sessionEnd"],
+  ...["preToolUse", "postToolUse", "postToolUseFailure"],
+];
+
+const CURSOR_HOOKS: ListedStyle = {
+  before: "preToolUse",
+  events: CURSOR_EVENTS,
+  // Without `failClosed`, a tool runs if its hook takes too long.
+  entry: (command, mustRun) => ({ command, timeout: SECONDS, ...(mustRun ? { failClosed: true } : {}) }),
+};
+
+/** The names of events that make Copilot CLI give the name of the event, with the fields of its extension for VS Code. */
+const COPILOT_EVENTS = [
+  ...["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"],
+  ...["PreToolUse", "PostToolUse", "PostToolUseFailure"],
+];
+
+const COPILOT_HOOKS: ListedStyle = {
+  before: "PreToolUse",
+  events: COPILOT_EVENTS,
+  entry: (command) => ({ type: "command", bash: command, timeoutSec: SECONDS }),
+  foldersAbove: 1,
+};
+
+const BARE_JSON = { comments: false, byteOrderMark: false };
+const VERSION_NUMBER = { is: "number", from: 1, whole: true } as const;
+
+function listedHooks(events: readonly string[], hook: Shape): Shape {
+  const lists = each(events.join(" "), { is: "list", of: hook } as const);
+  return {
+    is: "object",
+    needed: ["version"],
+    fields: { version: VERSION_NUMBER, hooks: { is: "object", fields: lists } },
+  };
+}
+
+/** What Cursor accepts follows from its documentation and from the package of its SDK (1.0.32). It was not tried. */
+const CURSOR = clientReader(
+  "ignores the whole file",
+  BARE_JSON,
+  listedHooks(CURSOR_EVENTS, {
+    is: "object",
+    fields: { ...each("command matcher type", STRING), failClosed: BOOLEAN },
+  }),
+);
+/** Copilot CLI (1.0.102) ignores a single hook of the wrong kind. */
+const COPILOT = clientReader("ignores the whole file", BARE_JSON, listedHooks(COPILOT_EVENTS, { is: "anything" }));
+const BARE_SERVERS = clientReader("ignores the whole file", BARE_JSON);
+
 const CLAUDE_COMMANDS = commandFiles(MARKDOWN_COMMANDS, (name) => `.claude/commands/${name}.md`, 1);
 /** Codex has read no files of commands since 0.117. It reads skills, which are called as `$chronicle-undo`. */
 const CODEX_SKILLS = commandFiles(SKILLS, (name) => `.codex/skills/${name}/SKILL.md`, 2);
 const GEMINI_COMMANDS = commandFiles(TOML_COMMANDS, (name) => `.gemini/commands/${name}.toml`, 1);
+const CURSOR_MARKDOWN = commandFiles(CURSOR_COMMANDS, (name) => `.cursor/commands/${name}.md`, 1);
 
-/** The configuration files of each agent, as Claude Code 2.1, Codex 0.169, Gemini CLI 0.61 and opencode 1.18 use them. */
+const CURSOR_FILES = [
+  listedHooksFile(".cursor/hooks.json", CURSOR_HOOKS, CURSOR),
+  mcpFile(".cursor/mcp.json", BARE_SERVERS, serversWithArgs({ type: "stdio" })),
+  ...CURSOR_MARKDOWN,
+];
+const CURSOR_RESTART = "Cursor may have to be restarted: its settings show under Hooks whether these hooks are loaded";
+
+const COPILOT_SERVERS = serversWithArgs({ type: "local", tools: ["*"] });
+
+/**
+ * The configuration files of each agent, as Claude Code 2.1, Codex 0.169, Gemini CLI 0.61, opencode 1.18 and Copilot CLI
+ * 1.0 use them, and as Cursor documents them.
+ */
 export const AGENT_CONFIGS: readonly AgentConfig[] = [
   {
     name: "claude",
@@ -409,6 +519,38 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
     },
     notes: { user: [OPENCODE_RESTART], project: [OPENCODE_RESTART] },
     moved: { variable: "XDG_CONFIG_HOME", instead: ".config" },
+  },
+  {
+    name: "cursor",
+    title: "Cursor",
+    files: { user: CURSOR_FILES, project: CURSOR_FILES },
+    untried: true,
+    notes: {
+      user: [CURSOR_RESTART],
+      project: [CURSOR_RESTART, "Cursor runs the hooks of a project only where its folder is trusted"],
+    },
+  },
+  {
+    name: "copilot",
+    title: "Copilot CLI",
+    files: {
+      user: [
+        listedHooksFile(".copilot/hooks/chronicle.json", COPILOT_HOOKS, COPILOT),
+        mcpFile(".copilot/mcp-config.json", BARE_SERVERS, COPILOT_SERVERS),
+        ...commandFiles(COPILOT_SKILLS, (name) => `.copilot/skills/${name}/SKILL.md`, 2),
+      ],
+      project: [
+        listedHooksFile(".github/hooks/chronicle.json", COPILOT_HOOKS, COPILOT),
+        mcpFile(".github/mcp.json", BARE_SERVERS, COPILOT_SERVERS),
+        ...commandFiles(COPILOT_SKILLS, (name) => `.github/skills/${name}/SKILL.md`, 3),
+      ],
+    },
+    moved: { variable: "COPILOT_HOME", instead: ".copilot" },
+    notes: {
+      user: [],
+      project: ["Copilot CLI runs the hooks of a project only where its folder is trusted (with -p: --trust-folder)"],
+    },
+    traces: ".copilot/session-state",
   },
 ];
 

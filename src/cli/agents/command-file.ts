@@ -92,11 +92,16 @@ export const OPENCODE_COMMANDS: CommandStyle = {
   text: ({ description }, body, mark) => `---\n${mark}\ndescription: "${description}"\n---\n\n${body}`,
 };
 
+/** Cursor passes on the whole file. What stands behind the command is part of the same message. */
+export const CURSOR_COMMANDS: CommandStyle = { ...OPENCODE_COMMANDS, actor: "cursor", words: "in this message" };
+
 export const SKILLS: CommandStyle = {
   actor: "codex",
   text: ({ name, description }, body, mark) =>
     `---\n${mark}\nname: ${name}\ndescription: "${description}. Only if the user asks for it."\n---\n\n${body}`,
 };
+
+export const COPILOT_SKILLS: CommandStyle = { ...SKILLS, actor: "copilot" };
 
 /**
  * Returns the files of the commands. `pathOf` returns the path of a command's file, as in `ConfigFile`. `shared`: the

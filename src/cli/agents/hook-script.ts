@@ -140,7 +140,11 @@ function jsonWord(text: string): string {
 function lostChecks(node: string, entry: string): string {
   return `tell() {
   printf 'chronicle: %s\\n' "$1" >&2
-  printf '{"systemMessage":"Chronicle: %s"}\\n' "$1"
+  case $agent in
+    copilot) printf '{"type":"progress","message":"Chronicle: %s"}\\n' "$1" ;;
+    cursor) printf '{"continue":true,"user_message":"Chronicle: %s"}\\n' "$1" ;;
+    *) printf '{"systemMessage":"Chronicle: %s"}\\n' "$1" ;;
+  esac
 }
 refuse() {
   printf 'chronicle: %s\\n' "$1" >&2
@@ -152,11 +156,11 @@ lost() {
   event=\${event#*\\"}
   event=\${event%%\\"*}
   case $event in
-    PostToolUse* | After* | Stop | SessionEnd)
-      [ "$agent" = gemini ] && echo '{}'
+    [Pp]ostToolUse* | After* | [Ss]top | [Ss]essionEnd)
+      case $agent in gemini | cursor) echo '{}' ;; esac
       exit 0
       ;;
-    SessionStart | UserPromptSubmit | BeforeAgent) ;;
+    [Ss]essionStart | UserPromptSubmit | beforeSubmitPrompt | BeforeAgent) ;;
     *) [ -n "$2" ] && refuse "$1" ;;
   esac
   tell "$1"
@@ -167,6 +171,8 @@ present() {
     codex) settings=.codex/hooks.json ;;
     gemini) settings=.gemini/settings.json ;;
     opencode) settings=.opencode/plugins/chronicle.js ;;
+    cursor) settings=.cursor/hooks.json ;;
+    copilot) settings=hooks/chronicle.json ;;
     *) settings=.claude/settings.json ;;
   esac
   [ -f "$entry" ] || lost ${jsonWord(`Chronicle was uninstalled (${entry} is gone): nothing is recorded. Install it again, or remove the hooks that name chronicle-hook from `)}"$settings" ""
@@ -273,14 +279,19 @@ export function hookText(io: Io, { home }: HookPlaces): string {
   return hookScript({ home, node: process.execPath, entry: hookEntryPath(), image, version: io.version, configHome });
 }
 
+/** The command line that shows in Copilot CLI that its hook failed, without refusing the tool. */
+const FAILED_IN_COPILOT =
+  `echo '{"type":"progress","message":"Chronicle: its hook failed, and this step is not recorded. See: chronicle ` +
+  `doctor"}'`;
+
 /**
  * Returns the commands of Chronicle's entries for an agent. `strict`: true if the hook before a tool gets `--strict`.
  */
 export function wantedFor(agent: string, places: HookPlaces & { readonly strict: boolean }): Wanted {
   const script = shellWord(hookScriptPath(places));
-  // If the hook is missing, the shell returns 127, which Gemini CLI treats as a refusal. All agents treat 1 as a
-  // warning.
-  const hook = `${script} ${agent} || exit 1`;
+  // If the hook is missing, the shell returns 127, which Gemini CLI treats as a refusal. Most agents treat 1 as a
+  // warning. Copilot CLI runs no tool after any exit code but 0.
+  const hook = `${script} ${agent} || ${agent === "copilot" ? FAILED_IN_COPILOT : "exit 1"}`;
   // With `--strict`, the tool must not run if the hook is missing. In that case, the shell must return 2, because the
   // hook cannot do so.
   const hookBefore = places.strict ? `${script} ${agent} --strict || exit 2` : hook;

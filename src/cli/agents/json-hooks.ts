@@ -1,9 +1,12 @@
 import { dropAt, isObject, type JsonPath, malformed, putAt, readJsonc } from "./json-edit.ts";
 
 /** Matches the command line of the hook, as any version of Chronicle or of its plugin has written it. */
-const OURS = /chronicle-hook['"]?\s+(claude|codex|gemini|opencode)\b/;
+const OURS = /chronicle-hook['"]?\s+(claude|codex|gemini|opencode|cursor|copilot)\b/;
 
-/** A group of hooks at an event. `group` has the form `{matcher?, hooks: [{type: "command", command, …}]}`. */
+/**
+ * A group of hooks at an event. `group` has the form `{matcher?, hooks: [{type: "command", command, …}]}`. The files of
+ * Cursor and Copilot CLI have no groups: `group` is then the hook itself, with its command in `command` or `bash`.
+ */
 export interface HookGroup {
   readonly event: string;
   readonly group: Readonly<Record<string, unknown>>;
@@ -20,11 +23,12 @@ function groupsAt(text: string, event: string): readonly unknown[] {
 }
 
 function hooksOf(group: unknown): readonly unknown[] {
-  return isObject(group) && Array.isArray(group["hooks"]) ? group["hooks"] : [];
+  if (!isObject(group)) return [];
+  return Array.isArray(group["hooks"]) ? group["hooks"] : [group];
 }
 
 function ourCommand(hook: unknown): string | undefined {
-  const command = isObject(hook) ? hook["command"] : undefined;
+  const command = isObject(hook) ? (hook["command"] ?? hook["bash"]) : undefined;
   return typeof command === "string" && OURS.test(command) ? command : undefined;
 }
 

@@ -27,22 +27,38 @@ const TOOL: Readonly<Record<string, (file: string) => readonly [name: string, in
   codex: (file) => ["apply_patch", { command: `*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch` }],
   gemini: (file) => ["write_file", { file_path: file }],
   opencode: (file) => ["write", { filePath: file }],
+  cursor: (file) => ["Write", { file_path: file, content: "x" }],
+  copilot: (file) => ["Write", { path: file, file_text: "x" }],
 };
 
 /** Returns the calls of the test session. The tool call names the path `file`, but no file is written there. */
 function stepsFor(agent: string, file: string): Step[] {
   const [tool_name, tool_input] = TOOL[agent]?.(file) ?? [];
-  const call = { tool_name, tool_input, tool_use_id: "chronicle-test", turn_id: "test", prompt_id: "test" };
-  const [start, before, after, end] =
-    agent === "gemini"
-      ? ["SessionStart", "BeforeTool", "AfterTool", "SessionEnd"]
-      : ["SessionStart", "PreToolUse", "PostToolUse", "SessionEnd"];
+  const ids = { tool_use_id: "chronicle-test", turn_id: "test", prompt_id: "test", generation_id: "test" };
+  // Copilot CLI gives no ids of calls and turns.
+  const call = { tool_name, tool_input, ...(agent === "copilot" ? {} : ids) };
+  const [start, before, after, end] = EVENTS[agent] ?? ["SessionStart", "PreToolUse", "PostToolUse", "SessionEnd"];
   return [
-    { event: start ?? "" },
-    { event: before ?? "", extra: call },
-    { event: after ?? "", extra: { ...call, tool_response: {} } },
-    { event: end ?? "", extra: { reason: "test" } },
+    { event: start },
+    { event: before, extra: call },
+    { event: after, extra: { ...call, tool_response: {} } },
+    { event: end, extra: { reason: "test" } },
   ];
+}
+
+type Events = readonly [start: string, before: string, after: string, end: string];
+
+/** The names of the events, for agents that do not share those of Claude Code. */
+const EVENTS: Readonly<Record<string, Events>> = {
+  gemini: ["SessionStart", "BeforeTool", "AfterTool", "SessionEnd"],
+  cursor: ["sessionStart", "preToolUse", "postToolUse", "sessionEnd"],
+};
+
+/** Returns the fields that the inputs of an agent have at every event. */
+function commonTo(agent: string, folder: string, now: number): Readonly<Record<string, unknown>> {
+  if (agent === "cursor") return { cursor_version: "test", workspace_roots: [folder], cwd: "" };
+  const isTimed = agent === "gemini" || agent === "copilot";
+  return { cwd: folder, ...(isTimed ? { timestamp: new Date(now).toISOString() } : {}) };
 }
 
 /**
@@ -81,9 +97,9 @@ async function sendCalls(
 ): Promise<AgentTest | { readonly took: number }> {
   const times: number[] = [];
   for (const { event, extra } of stepsFor(agent, join(folder, "made-up"))) {
-    const timestamp = new Date(io.now()).toISOString();
-    const input = { session_id: session, cwd: folder, hook_event_name: event, timestamp, ...extra };
-    const command = /^(PreToolUse|BeforeTool)$/.test(event) ? commands.before : commands.hook;
+    const ids = { session_id: session, ...(agent === "cursor" ? { conversation_id: session } : {}) };
+    const input = { ...ids, ...commonTo(agent, folder, io.now()), hook_event_name: event, ...extra };
+    const command = /^([Pp]reToolUse|BeforeTool)$/.test(event) ? commands.before : commands.hook;
     const began = performance.now();
     const { code, stderr } = await runHook(command, JSON.stringify(input), io.env);
     times.push(performance.now() - began);

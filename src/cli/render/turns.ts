@@ -48,6 +48,7 @@ const CONVERSATIONS: ReadonlyMap<string, string> = new Map([
     "opencode",
     "in opencode, type /undo until this prompt is taken back; in a git repository, that changes files as well",
   ],
+  ["copilot", "in Copilot CLI, type /rewind, choose this prompt, and then the conversation only"],
 ]);
 
 /** Returns how a person brings the conversation of this agent to the same point; `undefined` for an unknown agent. */

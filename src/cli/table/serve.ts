@@ -170,7 +170,7 @@ export const MCP: CommandSpec = {
 };
 
 const AGENTS_GROUP = "Agents";
-const AGENTS: readonly string[] = ["claude", "codex", "gemini", "opencode"];
+const AGENTS: readonly string[] = ["claude", "codex", "gemini", "opencode", "cursor", "copilot"];
 
 export const AGENTS_COMMAND: CommandSpec = {
   name: "agents",
@@ -191,7 +191,8 @@ export const AGENTS_COMMAND: CommandSpec = {
     {
       name: "[agent...]",
       description:
-        "claude, codex, gemini or opencode (default: all; for test: the installed ones; install needs a name)",
+        `${AGENTS.slice(0, -1).join(", ")} or ${AGENTS.at(-1)} (default: all; for test: the installed ones; ` +
+        "install needs a name)",
       completes: AGENTS,
     },
   ],
@@ -214,7 +215,7 @@ export const HOOK: CommandSpec = {
   name: "hook",
   group: AGENTS_GROUP,
   summary: "answer one hook call of an agent (called by the agents)",
-  args: [{ name: "<agent>", description: "claude, codex, gemini or opencode", completes: AGENTS }],
+  args: [{ name: "<agent>", description: "claude, codex, gemini, opencode, cursor or copilot", completes: AGENTS }],
   options: [
     { flags: "--strict", description: "refuse the tool if recording fails" },
     { flags: "--direct", description: "use the store directly, without the server" },

@@ -1,0 +1,99 @@
+import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
+import { asObject, type HookInput, neededText, promptIn, safeId, textAt, objectAt } from "./hook-input.ts";
+import { hashedCallId, looks, patches, readToolCall, runs, type ToolReader, writes } from "./tool-table.ts";
+
+/**
+ * Returns the action of a tool that edits a file. The tools that do so have one name in the hooks: `edit` names a path,
+ * and `apply_patch` has a patch, whose text stands under `patch` here.
+ */
+const edits: ToolReader = (input, cwd) =>
+  patches("patch")(input, cwd)?.payload.path === undefined
+    ? (writes("path")(input, cwd) ?? { type: "edit", payload: {} })
+    : patches("patch")(input, cwd);
+
+/** The tools of Copilot CLI, by their names in hooks with names like `PreToolUse` (as seen in version 1.0.102). */
+const TOOLS: Readonly<Record<string, ToolReader>> = {
+  Write: writes("path"),
+  Edit: edits,
+  Bash: runs("command"),
+  ...Object.fromEntries(
+    [
+      "Read Grep Glob WebFetch WebSearch AskUserQuestion TodoWrite Agent read_bash stop_bash list_bash",
+      "read_powershell stop_powershell list_powershell read_agent list_agents write_agent skill sql session_store_sql",
+      "fetch_copilot_cli_documentation report_intent store_memory exit_plan_mode",
+    ]
+      .join(" ")
+      .split(" ")
+      .map((name) => [name, looks]),
+  ),
+};
+
+/** Matches the tools of Chronicle's own MCP server. Copilot CLI puts the name of the server before the name of a tool. */
+const OWN_TOOL = /^chronicle-/;
+
+const KINDS: Readonly<Record<string, HookKind>> = {
+  SessionStart: "session-start",
+  SessionEnd: "session-end",
+  UserPromptSubmit: "turn-start",
+  Stop: "turn-end",
+  PreToolUse: "before",
+  PostToolUse: "after",
+  PostToolUseFailure: "after",
+};
+
+/** Returns the input with an object in `tool_input`: `{patch}` for a patch, which may be text within JSON text. */
+function withObject(input: HookInput): HookInput {
+  const given = input["tool_input"];
+  if (typeof given !== "string") return input;
+  return { ...input, tool_input: { patch: /^"(?:[^"\\]|\\.)*"$/.test(given) ? String(JSON.parse(given)) : given } };
+}
+
+/** Returns the exit code in the result of a shell command that failed. Copilot CLI calls such a result a success. */
+function failureOf(input: HookInput): { readonly reason?: string } | undefined {
+  if (input["hook_event_name"] === "PostToolUseFailure") {
+    const reason = textAt(input, "error");
+    return reason === undefined ? {} : { reason };
+  }
+  const result = textAt(objectAt(input, "tool_result"), "text_result_for_llm") ?? "";
+  const code = /^<(?:[^<>]* )?exit code ([1-9]\d*)>$/m.exec(result)?.[1];
+  return code === undefined ? undefined : { reason: `exit code ${code}` };
+}
+
+function read(value: unknown): HookCall {
+  const input = withObject(asObject(value));
+  const kind = KINDS[neededText(input, "hook_event_name")] ?? "none";
+  const session = safeId(neededText(input, "session_id"));
+  const base = { session, cwd: neededText(input, "cwd"), lane: "", depth: 0 };
+  if (kind === "turn-start") {
+    // Copilot CLI has no ids of turns. The time of the prompt makes one.
+    const began = textAt(input, "timestamp");
+    const startsTurn = began === undefined ? {} : { startsTurn: safeId(`${session.slice(0, 8)}-${began}`) };
+    return { ...base, kind, ...startsTurn, ...promptIn(input) };
+  }
+  if (OWN_TOOL.test(textAt(input, "tool_name") ?? "")) return { ...base, kind: "none" };
+  const style = { tools: TOOLS, callId: hashedCallId, failure: () => failureOf(input) };
+  return readToolCall(base, kind, { input, style });
+}
+
+/**
+ * The hooks of GitHub Copilot CLI, with the names of events and the fields that it shares with the extension for VS
+ * Code. It runs the tool calls of one message in parallel. A hook before a tool refuses the tool with any exit code but
+ * 0. A line with `progress` is shown to the user, and is no answer.
+ */
+export const copilot: HookAdapter = {
+  name: "copilot",
+  title: "Copilot CLI",
+  sequential: false,
+  read,
+  goOn: (message) => (message === undefined ? "" : JSON.stringify({ type: "progress", message })),
+  block: (reason) => JSON.stringify({ permissionDecision: "deny", permissionDecisionReason: reason }),
+};
+
+/**
+ * Returns true for an input that Copilot CLI gave to a hook of Claude Code: it reads a project's
+ * `.claude/settings.json`. Claude Code gives no time.
+ */
+export function isOfCopilot(value: unknown): boolean {
+  const input = asObject(value);
+  return textAt(input, "timestamp") !== undefined && textAt(input, "tool_use_id") === undefined;
+}
