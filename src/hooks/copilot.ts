@@ -3,11 +3,11 @@ import { asObject, type HookInput, neededText, promptIn, safeId, textAt, objectA
 import { hashedCallId, looks, patches, readToolCall, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /**
- * Returns the action of a tool that edits a file. The tools that do so have one name in the hooks: `edit` names a path,
- * and `apply_patch` has a patch, whose text stands under `patch` here.
+ * Returns the action of a tool that edits a file. Two tools have one name in the hooks: `edit` names a path, and
+ * `apply_patch` has a patch, whose text stands under `patch` here.
  */
 const edits: ToolReader = (input, cwd) =>
-  patches("patch")(input, cwd)?.payload.path === undefined
+  textAt(input, "patch") === undefined
     ? (writes("path")(input, cwd) ?? { type: "edit", payload: {} })
     : patches("patch")(input, cwd);
 
@@ -41,11 +41,10 @@ const KINDS: Readonly<Record<string, HookKind>> = {
   PostToolUseFailure: "after",
 };
 
-/** Returns the input with an object in `tool_input`: `{patch}` for a patch, which may be text within JSON text. */
+/** Returns the input with an object in `tool_input`. The input of `apply_patch` is the text of the patch itself. */
 function withObject(input: HookInput): HookInput {
-  const given = input["tool_input"];
-  if (typeof given !== "string") return input;
-  return { ...input, tool_input: { patch: /^"(?:[^"\\]|\\.)*"$/.test(given) ? String(JSON.parse(given)) : given } };
+  const patch = textAt(input, "tool_input");
+  return patch === undefined ? input : { ...input, tool_input: { patch } };
 }
 
 /** Returns the exit code in the result of a shell command that failed. Copilot CLI calls such a result a success. */
@@ -62,9 +61,12 @@ function failureOf(input: HookInput): { readonly reason?: string } | undefined {
 function read(value: unknown): HookCall {
   const input = withObject(asObject(value));
   const kind = KINDS[neededText(input, "hook_event_name")] ?? "none";
-  const session = safeId(neededText(input, "session_id"));
-  const base = { session, cwd: neededText(input, "cwd"), lane: "", depth: 0 };
+  const session = safeId(textAt(input, "parent_agent_id") ?? neededText(input, "session_id"));
+  const lane = textAt(input, "agent_id") ?? "";
+  const base = { session, cwd: neededText(input, "cwd"), lane, depth: lane === "" ? 0 : 1 };
   if (kind === "turn-start") {
+    // The prompt of a sub-agent comes from the agent that has started it.
+    if (lane !== "") return { ...base, kind: "none" };
     // Copilot CLI has no ids of turns. The time of the prompt makes one.
     const began = textAt(input, "timestamp");
     const startsTurn = began === undefined ? {} : { startsTurn: safeId(`${session.slice(0, 8)}-${began}`) };
@@ -77,8 +79,9 @@ function read(value: unknown): HookCall {
 
 /**
  * The hooks of GitHub Copilot CLI, with the names of events and the fields that it shares with the extension for VS
- * Code. It runs the tool calls of one message in parallel. A hook before a tool refuses the tool with any exit code but
- * 0. A line with `progress` is shown to the user, and is no answer.
+ * Code. It runs the tool calls of one message in parallel. For a sub-agent, `session_id` is the id of the sub-agent, and
+ * `parent_agent_id` is the id of the session. A hook before a tool refuses the tool with any exit code but 0. A line
+ * with `progress` is shown to the user, and is no answer.
  */
 export const copilot: HookAdapter = {
   name: "copilot",

@@ -116,26 +116,42 @@ describe.each(present)("$name", (program) => {
 /** How a person calls a command that Chronicle has installed. */
 const SIGIL: Readonly<Record<string, string>> = { claude: "/", codex: "$", gemini: "/", opencode: "/", copilot: "/" };
 
-describe.each(present)("$name, asked by an installed command", (program) => {
-  it("gets the text of the command, and takes the last turn back", async () => {
-    await using project = makeProject(program);
-    await project.session(program, [{ write: "hello.txt", content: "hello\n" }]);
-    // The tools of MCP servers are not scripted for Codex.
-    const step: Step =
-      program === codexProgram
-        ? { shell: `${process.execPath} ${chronicleBin()} undo --turn last --actor ${program.name}` }
-        : { mcp: "undo", input: { turn: "last", actor: program.name } };
-    const { requests } = await project.session(program, [step], `${SIGIL[program.name]}chronicle-undo the greeting`);
-    const asked = requests.find((request) => request.includes("changes of files taken back. Chronicle has")) ?? "";
-    expect(asked).toContain("the greeting");
-    expect(asked).toContain(String.raw`{\"turn\": \"last\", \"actor\": \"${program.name}\"}`);
-    expect(existsSync(join(project.folder, "hello.txt"))).toBe(false);
+/** Copilot CLI gives the model the names of the skills. The model reads the one that was asked for. */
+const readingSkills: AgentProgram = {
+  ...copilotProgram,
+  toCall: (step, folder) =>
+    "mcp" in step && step.mcp === "skill" ? { name: "skill", input: step.input } : copilotProgram.toCall(step, folder),
+};
 
-    const back = await project.attempt(program, [], `${SIGIL[program.name]}chronicle-rewind`);
-    const how = back.requests.find((request) => request.includes("before one of their earlier prompts")) ?? "";
-    expect(how).toContain(String.raw`{\"rewind\": \"TURN\"}`);
-  });
-});
+describe.each(present.map((one) => (one === copilotProgram ? readingSkills : one)))(
+  "$name, asked by an installed command",
+  (program) => {
+    const reads = (skill: string): Step[] => (program === readingSkills ? [{ mcp: "skill", input: { skill } }] : []);
+
+    it("gets the text of the command, and takes the last turn back", async () => {
+      await using project = makeProject(program);
+      await project.session(program, [{ write: "hello.txt", content: "hello\n" }]);
+      // The tools of MCP servers are not scripted for Codex.
+      const step: Step =
+        program === codexProgram
+          ? { shell: `${process.execPath} ${chronicleBin()} undo --turn last --actor ${program.name}` }
+          : { mcp: "undo", input: { turn: "last", actor: program.name } };
+      const { requests } = await project.session(
+        program,
+        [...reads("chronicle-undo"), step],
+        `${SIGIL[program.name]}chronicle-undo the greeting`,
+      );
+      const asked = requests.find((request) => request.includes("changes of files taken back. Chronicle has")) ?? "";
+      expect(asked).toContain("the greeting");
+      expect(asked).toContain(String.raw`{\"turn\": \"last\", \"actor\": \"${program.name}\"}`);
+      expect(existsSync(join(project.folder, "hello.txt"))).toBe(false);
+
+      const back = await project.attempt(program, reads("chronicle-rewind"), `${SIGIL[program.name]}chronicle-rewind`);
+      const how = back.requests.find((request) => request.includes("before one of their earlier prompts")) ?? "";
+      expect(how).toContain(String.raw`{\"rewind\": \"TURN\"}`);
+    });
+  },
+);
 
 describe.runIf(present.includes(claudeProgram))("an agent with the MCP server", () => {
   it("undoes its last edit", async () => {
@@ -253,6 +269,31 @@ describe.each(present)("$name, when Chronicle was removed but its hooks are left
     expect(exitCode).toBe(0);
     expect(results).toHaveLength(2);
     expect([existsSync(join(left.folder, "c.txt")), existsSync(join(left.folder, "d.txt"))]).toEqual([false, false]);
+  });
+});
+
+describe.runIf(present.includes(copilotProgram))("Copilot CLI", () => {
+  it("that also finds the hooks of Claude Code in the project is recorded once, as itself", async () => {
+    await using project = new AgentProject(copilotProgram);
+    for (const name of ["claude", "copilot"]) project.chronicle("agents", "install", name, "--project", "--strict");
+    const steps: Step[] = [{ write: "a.txt", content: "a\n" }, { shell: "echo b > b.txt" }];
+    const { stdout } = await project.session(copilotProgram, steps);
+    expect(stdout).not.toContain("Chronicle");
+    expect(actionsOf(project).map(({ actor, action_summary, changed }) => [actor, action_summary, changed])).toEqual([
+      ["copilot", "write_file: a.txt", 1],
+      ["copilot", "run_command: echo b > b.txt", 1],
+    ]);
+    const turns = asObjects(project.chronicle("turns"));
+    expect(turns.map((turn) => [turn["actor"], turn["actions"]])).toEqual([["copilot", 2]]);
+  });
+
+  it("runs its tools, and says that nothing is recorded, if the script of a hook without --strict is gone", async () => {
+    await using project = new AgentProject(copilotProgram);
+    project.install();
+    project.lose("script");
+    const { stdout } = await project.session(copilotProgram, [{ write: "a.txt", content: "a\n" }]);
+    expect(project.read("a.txt")).toBe("a\n");
+    expect(stdout).toContain("Chronicle: its hook failed, and this step is not recorded");
   });
 });
 

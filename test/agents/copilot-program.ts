@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { AgentProgram } from "./agent-program.ts";
+import { agentModules } from "./installed-agents.ts";
 import { openaiChatProtocol } from "./openai-chat-protocol.ts";
 
 /**
@@ -14,6 +15,8 @@ export const copilotProgram: AgentProgram = {
   command: (nodeModules) => [join(nodeModules, "@github", `copilot-${process.platform}-${process.arch}`, "copilot")],
   prepare: () => undefined,
   environment: (url) => ({
+    // It unpacks itself there (235 MB), once for all homes.
+    XDG_CACHE_HOME: join(agentModules, ".copilot-cache"),
     COPILOT_OFFLINE: "true",
     COPILOT_AUTO_UPDATE: "false",
     COPILOT_PROVIDER_BASE_URL: `${url}/v1`,

@@ -77,6 +77,10 @@ const [claude, codex, gemini, opencode] = AGENT_CONFIGS as readonly [
   AgentConfig,
   AgentConfig,
 ];
+const [cursor, copilot] = ["cursor", "copilot"].map((name) => AGENT_CONFIGS.find((one) => one.name === name)) as [
+  AgentConfig,
+  AgentConfig,
+];
 
 const SETTINGS = `{
     // my own settings
@@ -518,5 +522,73 @@ describe("installing for opencode", () => {
     writeFileSync(path, machine.read("project/.opencode/plugins/chronicle.js"));
     const loaded = (await import(path)) as Readonly<Record<string, unknown>>;
     expect(Object.keys(loaded)).toEqual(["Chronicle"]);
+  });
+});
+
+describe("installing for Cursor and Copilot CLI, whose hooks stand in one list for each event", () => {
+  const hooksIn = (machine: Machine, path: string) =>
+    (JSON.parse(machine.read(path)) as { hooks: Record<string, Record<string, unknown>[]> }).hooks;
+
+  it("leaves no file and no folder behind where it made them", () => {
+    for (const [agent, stays] of [
+      [cursor, [".cursor", ".gitkeep"]],
+      [copilot, [".gitkeep"]],
+    ] as const) {
+      using machine = new Machine();
+      const base = machine.base("project");
+      machine.put("project/.gitkeep", "");
+      machine.install(agent, base);
+      machine.uninstall(agent, base);
+      expect(readdirSync(join(machine.folder, "project"))).toEqual(stays);
+    }
+  });
+
+  it("keeps the hooks of others byte for byte, with and without --strict, and leaves no backup", () => {
+    for (const [agent, path, own] of [
+      [cursor, "project/.cursor/hooks.json", '{"command": "./audit.sh", "matcher": "Shell"}'],
+      [copilot, "project/.github/hooks/chronicle.json", '{"type": "command", "bash": "./audit.sh"}'],
+    ] as const) {
+      const event = agent === cursor ? "preToolUse" : "PreToolUse";
+      const text = `{\n    "hooks": {"${event}": [${own}], "mine": []},\n    "version": 1\n}\n`;
+      using machine = new Machine();
+      const base = machine.base("project");
+      machine.put(path, text);
+      for (const strict of ["", " --strict || exit 2"]) {
+        const hook = `/c/bin/chronicle-hook ${agent.name}`;
+        machine.install(agent, base, hook, `${hook}${strict}`);
+        const [first, second, ...more] = hooksIn(machine, path)[event] ?? [];
+        expect(first).toEqual(JSON.parse(own));
+        expect(second?.["command"] ?? second?.["bash"]).toBe(`${hook}${strict}`);
+        expect(second?.["failClosed"]).toBe(agent === cursor && strict !== "" ? true : undefined);
+        expect(more).toEqual([]);
+        expect(stateOf(agent, base)[0]?.found).toMatchObject({ missing: [], misplaced: [] });
+      }
+      machine.uninstall(agent, base);
+      expect([machine.read(path), machine.has(`${path}.before-chronicle`)]).toEqual([text, false]);
+    }
+  });
+
+  it("refuses a file that they would ignore, and writes nothing", () => {
+    for (const text of [
+      '// mine\n{"version": 1}',
+      '{"version": 1,}',
+      '\uFEFF{"version": 1}',
+      '{"version": "1"}',
+      "{}",
+    ]) {
+      using machine = new Machine();
+      machine.put("project/.cursor/hooks.json", text);
+      expect(() => machine.install(cursor, machine.base("project")), text).toThrow("Cursor ignores the whole file");
+      expect(machine.has("project/.cursor/mcp.json")).toBe(false);
+    }
+  });
+
+  it("moves the user's files of Copilot CLI with COPILOT_HOME", () => {
+    using machine = new Machine();
+    machine.install(copilot, machine.base("user", { COPILOT_HOME: join(machine.folder, "moved") }));
+    expect(readdirSync(join(machine.folder, "moved")).toSorted()).toEqual(["hooks", "mcp-config.json", "skills"]);
+    const { mcpServers } = JSON.parse(machine.read("moved/mcp-config.json")) as { mcpServers: object };
+    const [command, ...args] = MCP;
+    expect(mcpServers).toEqual({ chronicle: { type: "local", tools: ["*"], command, args } });
   });
 });

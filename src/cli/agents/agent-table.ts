@@ -21,7 +21,7 @@ import {
   type ServerStyle,
   serversWithArgs,
 } from "./json-mcp.ts";
-import { putAt, readJsonc } from "./json-edit.ts";
+import { readJsonc } from "./json-edit.ts";
 import { pluginFile } from "./opencode-plugin.ts";
 import { dropTomlServer, hasTomlNamesake, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
 
@@ -90,9 +90,8 @@ interface ListedStyle {
   readonly foldersAbove?: number;
 }
 
-/** Cursor and Copilot CLI ignore a file without this version. */
-const VERSION = 1;
-const LISTED_EMPTY = `{\n  "version": ${VERSION}\n}\n`;
+/** Cursor and Copilot CLI ignore a file without a version. */
+const LISTED_EMPTY = '{\n  "version": 1\n}\n';
 
 function listedHooksFile(path: string, style: ListedStyle, reader: ClientReader): ConfigFile {
   const { before, events, foldersAbove = 0 } = style;
@@ -106,11 +105,7 @@ function listedHooksFile(path: string, style: ListedStyle, reader: ClientReader)
     holds: "hooks",
     foldersAbove,
     ...reader,
-    install: (text = "", wanted) => {
-      const filled = text.trim() === "" ? LISTED_EMPTY : text;
-      const isVersioned = readJsonc(filled)["version"] !== undefined;
-      return putHooks(isVersioned ? filled : putAt(filled, ["version"], VERSION), wantedHooks(wanted));
-    },
+    install: (text = LISTED_EMPTY, wanted) => putHooks(text, wantedHooks(wanted)),
     uninstall: dropHooks,
     found: (text) => ({
       ...{ hooks: ourCommands(text), mcp: undefined, namesake: false },

@@ -11,6 +11,8 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
   codex: [".codex/skills/chronicle-undo/SKILL.md", ".codex/skills/chronicle-rewind/SKILL.md"],
   gemini: [".gemini/commands/chronicle-undo.toml", ".gemini/commands/chronicle-rewind.toml"],
   opencode: [".opencode/commands/chronicle-undo.md", ".opencode/commands/chronicle-rewind.md"],
+  cursor: [".cursor/commands/chronicle-undo.md", ".cursor/commands/chronicle-rewind.md"],
+  copilot: [".github/skills/chronicle-undo/SKILL.md", ".github/skills/chronicle-rewind/SKILL.md"],
 };
 
 /** Parses the header of a Markdown file. */
@@ -49,7 +51,7 @@ describe.each(Object.entries(FILES))("the commands for %s", (agent, files) => {
   it("leave a folder that was there before, although it was empty, also after a second install", async () => {
     using box = new Sandbox();
     const [undo = ""] = within(box);
-    const shared = agent === "codex" ? dirname(dirname(undo)) : dirname(undo);
+    const shared = undo.endsWith("SKILL.md") ? dirname(dirname(undo)) : dirname(undo);
     mkdirSync(shared, { recursive: true });
     await run(box, "install");
     await run(box, "install");
