@@ -1,6 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { AGENT_CONFIGS } from "../../src/cli/agents/agent-table.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { type Agent, filledIn, REFUSED, TAKEN } from "../helpers/agent-files.ts";
 
@@ -80,9 +81,7 @@ describe("Truth 22: agents' settings, installing", () => {
     const none = await box.call(["agents", "test", "--project"]);
     expect([none.code, none.stderr]).toEqual([
       3,
-      expect.stringMatching(
-        /no agent has hooks of Chronicle \(project\)\n.*install claude\|codex\|gemini\|opencode --project/,
-      ),
+      expect.stringMatching(/no agent has hooks of Chronicle \(project\)\n.*install claude\|codex\|\S+ --project/),
     ]);
     const mine = put(box, fileOf("codex"), '{"hooks":{}}\n');
     await box.must(["agents", "install", "claude", "gemini"]);
@@ -93,7 +92,9 @@ describe("Truth 22: agents' settings, installing", () => {
     expect(existsSync(join(box.folder, fileOf("claude")))).toBe(false);
     expect(existsSync(join(box.folder, fileOf("gemini")))).toBe(false);
     expect(readFileSync(mine, "utf8")).toBe('{"hooks":{}}\n');
-    expect((await box.must(["agents", "uninstall"])).stdout.match(/nothing to change/g)).toHaveLength(4);
+    expect((await box.must(["agents", "uninstall"])).stdout.match(/nothing to change/g)).toHaveLength(
+      AGENT_CONFIGS.length,
+    );
   });
 
   it("refuses a file in which a name on the way to its entries stands twice", async () => {
