@@ -1,6 +1,6 @@
 /**
  * A program that installs only this package, and its dependencies, compiles with `skipLibCheck: false`, however it
- * resolves modules. publint has nothing to say about the package. The package is the one that npm packs.
+ * resolves modules. publint and attw have nothing to say about the package. The package is the one that npm packs.
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -15,8 +15,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { builtinModules } from "node:module";
+import { checkPackage, createPackageFromTarballData, type Problem } from "@arethetypeswrong/core";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { build, type BuildOptions } from "esbuild";
 import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -34,6 +35,8 @@ const { BROWSER_OPTIONS, BUNDLE_OPTIONS } = (await import(join(repo, "scripts/bu
   BUNDLE_OPTIONS: BuildOptions;
 };
 let folder = "";
+/** The file that npm has packed. */
+let tarball = "";
 
 function compile(args: readonly string[], cwd: string): string {
   const ran = spawnSync(process.execPath, [compiler, ...args], { cwd, encoding: "utf8" });
@@ -65,7 +68,8 @@ async function installPacked(): Promise<void> {
   const ran = spawnSync("npm", ["pack", "--ignore-scripts", "--silent"], { cwd: staged, encoding: "utf8" });
   if (ran.status !== 0) throw new Error(ran.stderr);
   mkdirSync(packed(), { recursive: true });
-  const words = ["-xzf", join(staged, ran.stdout.trim()), "--strip-components=1", "-C", packed()];
+  tarball = join(staged, ran.stdout.trim());
+  const words = ["-xzf", tarball, "--strip-components=1", "-C", packed()];
   const unpacked = spawnSync("tar", words, { encoding: "utf8" });
   if (unpacked.status !== 0) throw new Error(unpacked.stderr);
 }
@@ -167,6 +171,36 @@ describe("publint", { timeout: 60_000 }, () => {
     renameSync(join(packed(), "dist/client.js"), join(packed(), "dist/gone.js"));
     expect(await messages()).toEqual([expect.stringMatching(/^error FILE_DOES_NOT_EXIST exports\.\.\/client\./)]);
     renameSync(join(packed(), "dist/gone.js"), join(packed(), "dist/client.js"));
+  });
+});
+
+describe("attw", { timeout: 60_000 }, () => {
+  /** Programs that resolve modules in these ways cannot use the package: it has only ES modules, named in `exports`. */
+  const NOT_MEANT: readonly string[] = ["node10", "node16-cjs"];
+
+  async function problems(file: string): Promise<readonly Problem[]> {
+    const checked = await checkPackage(createPackageFromTarballData(new Uint8Array(readFileSync(file))));
+    if (checked.types === false) throw new Error("the package has no types");
+    expect(Object.keys(checked.entrypoints).map((name) => name.replace(/^\./, packageJson.name))).toEqual(ENTRIES);
+    return checked.problems.filter(
+      (problem) => !("resolutionKind" in problem && NOT_MEANT.includes(problem.resolutionKind)),
+    );
+  }
+
+  it("finds that the types are those of the code, for each way to resolve an ES module", async () => {
+    expect(await problems(tarball)).toEqual([]);
+  });
+
+  it("names the types of an entry that the package does not have", async () => {
+    const file = join(packed(), "dist/types/client/index.d.ts");
+    renameSync(file, `${file}.gone`);
+    const broken = join(folder, "broken.tgz");
+    const words = ["-czf", broken, "-C", dirname(packed()), basename(packed())];
+    expect(spawnSync("tar", words, { encoding: "utf8" })).toMatchObject({ status: 0 });
+    renameSync(`${file}.gone`, file);
+    expect(await problems(broken)).toContainEqual(
+      expect.objectContaining({ kind: "UntypedResolution", entrypoint: "./client", resolutionKind: "bundler" }),
+    );
   });
 });
 
