@@ -9,12 +9,18 @@ import { describe, expect, it } from "vitest";
 import { type Agent, filledIn, REFUSED, TAKEN } from "../helpers/agent-files.ts";
 import { claudeProgram } from "./claude-program.ts";
 import { codexProgram } from "./codex-program.ts";
+import { copilotProgram } from "./copilot-program.ts";
 import { geminiProgram } from "./gemini-program.ts";
 import { agentModules, isInstalled } from "./installed-agents.ts";
 import { runAgent } from "./run-agent.ts";
 
-const PROGRAMS = { claude: claudeProgram, codex: codexProgram, gemini: geminiProgram };
-const FILES = { claude: ".claude/settings.json", codex: ".codex/hooks.json", gemini: ".gemini/settings.json" };
+const PROGRAMS = { claude: claudeProgram, codex: codexProgram, gemini: geminiProgram, copilot: copilotProgram };
+const FILES = {
+  claude: ".claude/settings.json",
+  codex: ".codex/hooks.json",
+  gemini: ".gemini/settings.json",
+  copilot: ".github/hooks/mine.json",
+};
 
 /** Returns true if a hook before a tool runs when the project has these settings. */
 async function hookRuns(agent: Agent, template: string): Promise<boolean> {
@@ -28,7 +34,7 @@ async function hookRuns(agent: Agent, template: string): Promise<boolean> {
     const command = `touch ${mark}; echo '${hook.echo}'`;
     const file = join(folder, FILES[agent]);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, filledIn(template, { event: hook.event, command }));
+    writeFileSync(file, filledIn(template, { event: hook.event, command, isListed: agent === "copilot" }));
     await runAgent({ program, nodeModules: agentModules, home, folder, steps: [{ shell: "true" }], limitMs: 300_000 });
     return existsSync(mark);
   } finally {

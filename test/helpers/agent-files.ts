@@ -3,15 +3,23 @@
  * real programs.
  */
 
-export type Agent = "claude" | "codex" | "gemini";
+export type Agent = "claude" | "codex" | "gemini" | "copilot";
 
 /** Placeholder for the whole `hooks` setting. `EVENT` stands for a single event within it. */
 const HOOKS = "@HOOKS";
 const EVENT = "@EVENT";
 
+interface PlacedHook {
+  readonly event: string;
+  readonly command: string;
+  /** True if the agent's file has no groups of hooks. */
+  readonly isListed?: boolean;
+}
+
 /** Replaces the placeholders of a text by a hook for an event, or, without `hook`, by an event that has no hooks. */
-export function filledIn(text: string, hook?: { readonly event: string; readonly command: string }): string {
-  const group = hook && { matcher: "*", hooks: [{ type: "command", command: hook.command }] };
+export function filledIn(text: string, hook?: PlacedHook): string {
+  const grouped = hook && { matcher: "*", hooks: [{ type: "command", command: hook.command }] };
+  const group = hook?.isListed === true ? { type: "command", bash: hook.command } : grouped;
   const event = `"${hook?.event ?? "Notification"}": ${JSON.stringify(group === undefined ? [] : [group])}`;
   return text.replaceAll(HOOKS, () => `"hooks": {${event}}`).replaceAll(EVENT, () => event);
 }
@@ -89,6 +97,12 @@ export const REFUSED: readonly (readonly [Agent, string, string, number, RegExp]
   ["gemini", "a trailing comma", `{\n// this one takes comments\n${HOOKS},}`, 3, /comma before a closing bracket/],
   ["gemini", "a byte order mark", `\uFEFF{${HOOKS}}`, 1, /byte order mark/],
   ["gemini", "nothing", "", 1, /empty/],
+  ["copilot", "a comment", `{"version": 1, // mine\n${HOOKS}}`, 1, /a comment/],
+  ["copilot", "a trailing comma", `{"version": 1,\n${HOOKS},}`, 2, /comma before a closing bracket/],
+  ["copilot", "a byte order mark", `\uFEFF{"version": 1, ${HOOKS}}`, 1, /byte order mark/],
+  ["copilot", "a version in quotes", `{"version": "1", ${HOOKS}}`, 1, /version is not a number/],
+  ["copilot", "hooks that are a list", '{"version": 1,\n"hooks": []}', 2, /hooks is not an object/],
+  ["copilot", "a switch that is a text", `{"disableAllHooks": "no", ${HOOKS}}`, 1, /disableAllHooks is not a boolean/],
   ["gemini", "a matcher that is a number", '{"hooks": {"BeforeTool": [{"matcher": 1, "hooks": []}]}}', 1, /matcher/],
 ];
 
@@ -108,6 +122,8 @@ export const TAKEN: readonly (readonly [Agent, string, string])[] = [
   ],
   ["codex", "events that it does not know", `{"description": "mine", "hooks": {"Bogus": 5, ${EVENT}}}`],
   ["codex", "a group without hooks", OTHER('[{"matcher": null}]')],
+  ["copilot", "names and hooks that it does not know", `{"version": 1, "zzz": 1, "hooks": {"Bogus": [5], ${EVENT}}}`],
+  ["copilot", "no version, and an event that is no list", `{"hooks": {"Bogus": {}, ${EVENT}}}`],
   ["gemini", "comments", `{\n  // mine\n  ${HOOKS} /* mine */\n}\n`],
   ["gemini", "a hook of no known type", OTHER('[{"hooks": [{"type": "z"}]}]')],
 ];

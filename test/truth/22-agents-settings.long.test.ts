@@ -15,6 +15,7 @@ function fileOf(agent: Agent): string {
     claude: "home/.claude/settings.json",
     codex: "home/.codex/hooks.json",
     gemini: "home/.gemini/settings.json",
+    copilot: "home/.copilot/hooks/chronicle.json",
   }[agent];
 }
 

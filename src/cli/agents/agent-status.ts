@@ -329,7 +329,8 @@ interface Switch {
   readonly offBy: (settings: Readonly<Record<string, unknown>>) => string | undefined;
 }
 
-function offInClaude({ disableAllHooks }: Readonly<Record<string, unknown>>): string | undefined {
+/** Claude Code and Copilot CLI have the same name for this setting. */
+function offByName({ disableAllHooks }: Readonly<Record<string, unknown>>): string | undefined {
   return disableAllHooks === true ? "disableAllHooks" : undefined;
 }
 
@@ -346,9 +347,15 @@ function offInCodex({ features }: Readonly<Record<string, unknown>>): string | u
 
 const SWITCHES: Readonly<Record<string, readonly Switch[]>> = {
   claude: [
-    { scope: "user", path: ".claude/settings.json", offBy: offInClaude },
-    { scope: "project", path: ".claude/settings.json", offBy: offInClaude },
-    { scope: "project", path: ".claude/settings.local.json", offBy: offInClaude },
+    { scope: "user", path: ".claude/settings.json", offBy: offByName },
+    { scope: "project", path: ".claude/settings.json", offBy: offByName },
+    { scope: "project", path: ".claude/settings.local.json", offBy: offByName },
+  ],
+  copilot: [
+    { scope: "user", path: ".copilot/hooks/chronicle.json", offBy: offByName },
+    { scope: "project", path: ".github/hooks/chronicle.json", offBy: offByName },
+    { scope: "project", path: ".github/copilot/settings.json", offBy: offByName },
+    { scope: "project", path: ".github/copilot/settings.local.json", offBy: offByName },
   ],
   codex: [
     { scope: "user", path: ".codex/config.toml", offBy: offInCodex },

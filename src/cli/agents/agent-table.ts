@@ -90,7 +90,7 @@ interface ListedStyle {
   readonly foldersAbove?: number;
 }
 
-/** Cursor and Copilot CLI ignore a file without a version. */
+/** Cursor ignores a file without a version. */
 const LISTED_EMPTY = '{\n  "version": 1\n}\n';
 
 function listedHooksFile(path: string, style: ListedStyle, reader: ClientReader): ConfigFile {
@@ -408,26 +408,27 @@ const COPILOT_HOOKS: ListedStyle = {
 const BARE_JSON = { comments: false, byteOrderMark: false };
 const VERSION_NUMBER = { is: "number", from: 1, whole: true } as const;
 
-function listedHooks(events: readonly string[], hook: Shape): Shape {
-  const lists = each(events.join(" "), { is: "list", of: hook } as const);
-  return {
-    is: "object",
-    needed: ["version"],
-    fields: { version: VERSION_NUMBER, hooks: { is: "object", fields: lists } },
-  };
-}
-
 /** What Cursor accepts follows from its documentation and from the package of its SDK (1.0.32). It was not tried. */
-const CURSOR = clientReader(
-  "ignores the whole file",
-  BARE_JSON,
-  listedHooks(CURSOR_EVENTS, {
-    is: "object",
-    fields: { ...each("command matcher type", STRING), failClosed: BOOLEAN },
-  }),
-);
-/** Copilot CLI (1.0.102) ignores a single hook of the wrong kind. */
-const COPILOT = clientReader("ignores the whole file", BARE_JSON, listedHooks(COPILOT_EVENTS, { is: "anything" }));
+const CURSOR_HOOK: Shape = {
+  is: "object",
+  fields: { ...each("command matcher type", STRING), failClosed: BOOLEAN },
+};
+const CURSOR_HOOKS_FILE: Shape = {
+  is: "object",
+  needed: ["version"],
+  fields: {
+    version: VERSION_NUMBER,
+    hooks: { is: "object", fields: each(CURSOR_EVENTS.join(" "), { is: "list", of: CURSOR_HOOK } as const) },
+  },
+};
+const CURSOR = clientReader("ignores the whole file", BARE_JSON, CURSOR_HOOKS_FILE);
+
+/** Copilot CLI (1.0.102) leaves out an event and a hook of the wrong kind, and accepts a file without a version. */
+const COPILOT_HOOKS_FILE: Shape = {
+  is: "object",
+  fields: { version: VERSION_NUMBER, disableAllHooks: BOOLEAN, hooks: { is: "object" } },
+};
+const COPILOT = clientReader("ignores the whole file", BARE_JSON, COPILOT_HOOKS_FILE);
 const BARE_SERVERS = clientReader("ignores the whole file", BARE_JSON);
 
 const CLAUDE_COMMANDS = commandFiles(MARKDOWN_COMMANDS, (name) => `.claude/commands/${name}.md`, 1);
