@@ -81,10 +81,18 @@ export class AgentHome implements AsyncDisposable {
 
   /** Returns the command line that an agent would run at an event, from the agent's settings file. */
   hookCommand(file: string, event: string): string {
-    const settings = JSON.parse(this.read(file)) as { hooks: Record<string, { hooks: { command: string }[] }[]> };
-    const command = settings.hooks[event]?.at(-1)?.hooks[0]?.command;
-    if (command === undefined) throw new Error(`there is no hook for ${event} in ${file}`);
-    return command;
+    interface Hook {
+      readonly command?: string;
+      readonly bash?: string;
+    }
+    const settings = JSON.parse(this.read(file)) as { hooks: Record<string, (Hook & { hooks?: Hook[] })[]> };
+    const last = settings.hooks[event]?.at(-1);
+    const { command, bash } = last?.hooks?.[0] ?? last ?? {};
+    return command ?? bash ?? this.#noHook(file, event);
+  }
+
+  #noHook(file: string, event: string): never {
+    throw new Error(`there is no hook for ${event} in ${file}`);
   }
 
   /**

@@ -64,34 +64,51 @@ async function recorded(project: Project) {
   return { workspace, actions, turns, shown };
 }
 
+it("a command that only a person may give is refused, in the form of each agent", async () => {
+  await using project = new Project();
+  const workspace = await project.init();
+  const parts = { notes: new MapNotes(), owner: null, open: () => Promise.resolve(workspace), strict: false };
+  for (const [adapter, agent, refusal] of [
+    [
+      copilot,
+      "copilot",
+      /^\{"permissionDecision":"deny","permissionDecisionReason":"Chronicle: an agent may not do this/,
+    ],
+    [cursor, "cursor", /^\{"permission":"deny","user_message":"Chronicle: an agent may not do this/],
+  ] as const) {
+    const [call] = inputsOf(agent, project.folder).filter((one) => /^(Bash|Shell)$/.test(String(one["tool_name"])));
+    const input = JSON.stringify({ ...call, tool_input: { command: "chronicle gc" } });
+    const answer = await answerHook({ ...parts, adapter, guarded: { folders: [], variables: {} }, input });
+    expect(answer).toMatchObject({ blocked: true, stdout: expect.stringMatching(refusal) as string });
+  }
+});
+
 describe("a session of Copilot CLI, from recorded inputs", () => {
-  it("is recorded call by call, with its prompts, whether its own hooks or those of Claude Code are called", async () => {
-    for (const adapter of [copilot, claude]) {
-      await using project = new Project();
-      project.write("a.txt", "one\n");
-      const answers = await replay(project, inputsOf("copilot", project.folder), adapter);
-      expect(new Set(answers)).toEqual(new Set([""]));
-      const { workspace, actions, turns, shown } = await recorded(project);
-      expect(shown).toEqual([
-        ["write_file: b.txt", "done", "copilot", 1],
-        ["write_file: a.txt", "done", "copilot", 1],
-        ["run_command: echo three > c.txt; exit 3", "failed", "copilot", 1],
-        ["write_file: a.txt", "failed", "copilot", 0],
-        ["apply_patch: a.txt", "done", "copilot", 1],
-        ["run_command: echo sub > sub.txt", "done", "copilot", 1],
-      ]);
-      expect(new Set(actions.map(({ session }) => session)).size).toBe(3);
-      // A sub-agent has run the last one, in the session and the turn of the agent that has started it.
-      expect(actions.map((action) => action.recursion_depth)).toEqual([0, 0, 0, 0, 0, 1]);
-      expect(actions.at(-1)).toMatchObject({ session: turns[0]?.session, turn: turns[0]?.turn });
-      expect(turns.map(({ prompt, actor, transcript }) => [prompt, actor, transcript])).toEqual([
-        ["ask another agent", "copilot", null],
-        ["and a patch", "copilot", null],
-        ["make it two", "copilot", null],
-      ]);
-      await workspace.undo({ turn: turns[2]?.turn ?? "" });
-      expect([project.read("a.txt"), Object.keys(project.tree())]).toEqual(["four\n", ["a.txt", "sub.txt"]]);
-    }
+  it.each([copilot, claude])("is recorded call by call, with its prompts, by the hooks of $title", async (adapter) => {
+    await using project = new Project();
+    project.write("a.txt", "one\n");
+    const answers = await replay(project, inputsOf("copilot", project.folder), adapter);
+    expect(new Set(answers)).toEqual(new Set([""]));
+    const { workspace, actions, turns, shown } = await recorded(project);
+    expect(shown).toEqual([
+      ["write_file: b.txt", "done", "copilot", 1],
+      ["write_file: a.txt", "done", "copilot", 1],
+      ["run_command: echo three > c.txt; exit 3", "failed", "copilot", 1],
+      ["write_file: a.txt", "failed", "copilot", 0],
+      ["apply_patch: a.txt", "done", "copilot", 1],
+      ["run_command: echo sub > sub.txt", "done", "copilot", 1],
+    ]);
+    expect(new Set(actions.map(({ session }) => session)).size).toBe(3);
+    // A sub-agent has run the last one, in the session and the turn of the agent that has started it.
+    expect(actions.map((action) => action.recursion_depth)).toEqual([0, 0, 0, 0, 0, 1]);
+    expect(actions.at(-1)).toMatchObject({ session: turns[0]?.session, turn: turns[0]?.turn });
+    expect(turns.map(({ prompt, actor, transcript }) => [prompt, actor, transcript])).toEqual([
+      ["ask another agent", "copilot", null],
+      ["and a patch", "copilot", null],
+      ["make it two", "copilot", null],
+    ]);
+    await workspace.undo({ turn: turns[2]?.turn ?? "" });
+    expect([project.read("a.txt"), Object.keys(project.tree())]).toEqual(["four\n", ["a.txt", "sub.txt"]]);
   });
 
   it("tells its user a message by a line of progress, and refuses a tool with a decision", () => {
@@ -104,26 +121,24 @@ describe("a session of Copilot CLI, from recorded inputs", () => {
 });
 
 describe("a session of Cursor, from documented inputs", () => {
-  it("is recorded call by call, with its prompt, whether its own hooks or those of Claude Code are called", async () => {
-    for (const adapter of [cursor, claude]) {
-      await using project = new Project();
-      project.write("a.txt", "one\n");
-      const answers = await replay(project, inputsOf("cursor", project.folder), adapter);
-      // Cursor refuses a tool whose hook prints nothing, if the hook must not fail.
-      expect(new Set(answers)).toEqual(new Set(['{"continue":true}']));
-      const { workspace, actions, turns, shown } = await recorded(project);
-      expect(shown).toEqual([
-        ["write_file: b.txt", "done", "cursor", 1],
-        ["write_file: a.txt", "done", "cursor", 1],
-        ["run_command: echo three > c.txt; exit 3", "failed", "cursor", 1],
-        ["write_file: none.txt", "failed", "cursor", 0],
-      ]);
-      expect(actions.map(({ tool_call }) => tool_call)).toEqual(["tool_57cc", "tool_dde3", "09dca0a5", "tool_11aa"]);
-      expect(turns).toMatchObject([{ prompt: "make it two", turn: actions[0]?.turn, session: actions[0]?.session }]);
-      expect(turns[0]?.transcript).toContain("agent-transcripts");
-      await workspace.undo({ session: actions[0]?.session ?? "" });
-      expect([project.read("a.txt"), Object.keys(project.tree())]).toEqual(["one\n", ["a.txt"]]);
-    }
+  it.each([cursor, claude])("is recorded call by call, with its prompt, by the hooks of $title", async (adapter) => {
+    await using project = new Project();
+    project.write("a.txt", "one\n");
+    const answers = await replay(project, inputsOf("cursor", project.folder), adapter);
+    // Cursor refuses a tool whose hook prints nothing, if the hook must not fail.
+    expect(new Set(answers)).toEqual(new Set(['{"continue":true}']));
+    const { workspace, actions, turns, shown } = await recorded(project);
+    expect(shown).toEqual([
+      ["write_file: b.txt", "done", "cursor", 1],
+      ["write_file: a.txt", "done", "cursor", 1],
+      ["run_command: echo three > c.txt; exit 3", "failed", "cursor", 1],
+      ["write_file: none.txt", "failed", "cursor", 0],
+    ]);
+    expect(actions.map(({ tool_call }) => tool_call)).toEqual(["tool_57cc", "tool_dde3", "09dca0a5", "tool_11aa"]);
+    expect(turns).toMatchObject([{ prompt: "make it two", turn: actions[0]?.turn, session: actions[0]?.session }]);
+    expect(turns[0]?.transcript).toContain("agent-transcripts");
+    await workspace.undo({ session: actions[0]?.session ?? "" });
+    expect([project.read("a.txt"), Object.keys(project.tree())]).toEqual(["one\n", ["a.txt"]]);
   });
 
   it("takes a tool without a name by its input, and leaves Chronicle's own tools alone", () => {

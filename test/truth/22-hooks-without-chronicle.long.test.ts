@@ -6,26 +6,48 @@ import { AgentHome } from "../helpers/agent-home.ts";
 
 /** Hooks in an agent's settings whose program is gone. */
 
-const AGENTS = [
-  {
-    agent: "claude",
-    file: "home/.claude/settings.json",
-    before: "PreToolUse",
-    prompt: "UserPromptSubmit",
-    end: "Stop",
-  },
-  { agent: "codex", file: "home/.codex/hooks.json", before: "PreToolUse", prompt: "UserPromptSubmit", end: "Stop" },
+interface Hooked {
+  readonly agent: string;
+  readonly file: string;
+  /** The events at the beginning of a session, of a turn and of a call. */
+  readonly begins: readonly [start: string, prompt: string, before: string];
+  /** The events at their ends. */
+  readonly ends: readonly [after: string, end: string, over: string];
+  /** The exit code of the hook's command line if its script is gone. With it, the agent goes on. */
+  readonly goesOn: number;
+}
+
+const CLAUDE_EVENTS = {
+  begins: ["SessionStart", "UserPromptSubmit", "PreToolUse"],
+  ends: ["PostToolUse", "Stop", "SessionEnd"],
+} as const;
+
+const AGENTS: readonly Hooked[] = [
+  { agent: "claude", file: "home/.claude/settings.json", ...CLAUDE_EVENTS, goesOn: 1 },
+  { agent: "codex", file: "home/.codex/hooks.json", ...CLAUDE_EVENTS, goesOn: 1 },
   {
     agent: "gemini",
     file: "home/.gemini/settings.json",
-    before: "BeforeTool",
-    prompt: "BeforeAgent",
-    end: "AfterAgent",
+    begins: ["SessionStart", "BeforeAgent", "BeforeTool"],
+    ends: ["AfterTool", "AfterAgent", "SessionEnd"],
+    goesOn: 1,
   },
-] as const;
+  {
+    agent: "cursor",
+    file: "home/.cursor/hooks.json",
+    begins: ["sessionStart", "beforeSubmitPrompt", "preToolUse"],
+    ends: ["postToolUse", "stop", "sessionEnd"],
+    goesOn: 1,
+  },
+  // Copilot CLI takes each exit code but 0 as a refusal.
+  { agent: "copilot", file: "home/.copilot/hooks/chronicle.json", ...CLAUDE_EVENTS, goesOn: 0 },
+];
 
+/** The message to the user, under the name that the agent has for it. */
 interface Said {
   readonly systemMessage?: string;
+  readonly user_message?: string;
+  readonly message?: string;
 }
 
 /** Leaves the socket of a process that was killed. */
@@ -36,10 +58,15 @@ function leaveSocket(folder: string): void {
   expect(lstatSync(join(folder, "serve.sock")).isSocket()).toBe(true);
 }
 
-const said = (out: string): string | undefined => (out === "" ? undefined : (JSON.parse(out) as Said).systemMessage);
+function said(out: string): string | undefined {
+  const { systemMessage, user_message, message } = (out === "" ? {} : JSON.parse(out)) as Said;
+  return systemMessage ?? user_message ?? message;
+}
 
 describe.each(AGENTS)("Truth 22: hooks of $agent without Chronicle", { timeout: 300_000 }, (one) => {
-  const { agent, file, before, prompt, end } = one;
+  const { agent, file, begins, ends, goesOn } = one;
+  const [start, prompt, before] = begins;
+  const [, end, over] = ends;
   const plain = ["agents", "install", agent];
   const strict = [...plain, "--strict"];
 
@@ -52,13 +79,13 @@ describe.each(AGENTS)("Truth 22: hooks of $agent without Chronicle", { timeout: 
     home.must(...words);
     if (socket === true) leaveSocket(join(home.store, "run"));
     rmSync(home.package, { recursive: true });
-    for (const event of ["SessionStart", prompt, before]) {
+    for (const event of begins) {
       const ran = home.fire(home.hookCommand(file, event), event);
       expect(ran.code, event).toBe(0);
       expect(said(ran.out), event).toMatch(/Chronicle was uninstalled .*nothing is recorded.*chronicle-hook/);
     }
     // One message for each step is enough.
-    for (const event of [before === "BeforeTool" ? "AfterTool" : "PostToolUse", end, "SessionEnd"]) {
+    for (const event of ends) {
       const ran = home.fire(home.hookCommand(file, event), event);
       expect(ran.code, event).toBe(0);
       expect(said(ran.out), event).toBeUndefined();
@@ -78,7 +105,7 @@ describe.each(AGENTS)("Truth 22: hooks of $agent without Chronicle", { timeout: 
     expect(closed.code).toBe(2);
     expect(closed.err).toContain(`the Node that runs it is gone (${home.node})`);
     expect(closed.err).toContain("chronicle agents install");
-    for (const event of ["SessionStart", prompt, end, "SessionEnd"]) {
+    for (const event of [start, prompt, end, over]) {
       expect(home.fire(home.hookCommand(file, event), event).code, event).toBe(0);
     }
     expect(said(home.fire(home.hookCommand(file, prompt), prompt).out)).toContain("is gone");
@@ -100,12 +127,12 @@ describe.each(AGENTS)("Truth 22: hooks of $agent without Chronicle", { timeout: 
     const open = home.hookCommand(file, before);
     home.must(...strict);
     rmSync(home.script);
-    // After exit code 1, every agent continues with a warning. Gemini CLI takes each higher code as a refusal, 127 too.
-    expect(home.fire(open, before).code).toBe(1);
+    // After exit code 1, most agents continue with a warning. Gemini CLI takes each higher code as a refusal, 127 too.
+    expect(home.fire(open, before).code).toBe(goesOn);
     expect(home.fire(home.hookCommand(file, before), before).code).toBe(2);
-    for (const event of ["SessionStart", prompt, end, "SessionEnd"]) {
+    for (const event of [start, prompt, end, over]) {
       // Exit code 2 would refuse the prompt, and keep the agent from ever ending its turn.
-      expect(home.fire(home.hookCommand(file, event), event).code, event).toBe(1);
+      expect(home.fire(home.hookCommand(file, event), event).code, event).toBe(goesOn);
     }
   });
 });
