@@ -68,7 +68,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   engine: [...ENGINE_ROOMS, "records", "replica"],
   replication: ["protocol", "channels", "contents", "replica", "origin", "folder"],
   "replication/folder": ["ground", "paths", "link", "cycle", "sync"],
-  server: ["limits", "callers", "answers", "gateway", "replicas"],
+  server: ["limits", "callers", "answers", "gateway", "replicas", "page"],
   cli: ["table", "render", "remote", "resident", "support", "agents", "serving", "syncing", "watching", "commands"],
 };
 

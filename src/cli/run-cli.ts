@@ -179,6 +179,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   token: async () => (await import("./commands/serve/token.ts")).token,
   transaction: async () => (await import("./commands/change/transaction.ts")).transaction,
   turns: async () => (await import("./commands/look/turns.ts")).turns,
+  ui: async () => (await import("./commands/serve/ui.ts")).ui,
   undo: async () => (await import("./commands/change/undo.ts")).undo,
   unerase: async () => (await import("./commands/keep/erase.ts")).unerase,
   unforget: async () => (await import("./commands/keep/forget.ts")).unforget,

@@ -244,7 +244,7 @@ const CODE_OF: Readonly<Record<number, ErrorCode>> = {
  * Returns the error for a reply with an error status. The error has the code, hint and data of the problem (RFC 9457)
  * in the reply.
  */
-function problemError(status: number, text: string): ChronicleError {
+export function problemError(status: number, text: string): ChronicleError {
   const problem = parsed(text);
   const { code, detail, title, hint, data } = problem;
   const named = typeof code === "string" && isErrorCode(code) ? code : (CODE_OF[status] ?? "USAGE");

@@ -15,6 +15,11 @@ export function hookImageEntryPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}dist/hook-image.cjs`, import.meta.url));
 }
 
+/** The folder of the page, as it was built. */
+export function pageFolder(): string {
+  return fileURLToPath(new URL(`${PACKAGE}dist/ui`, import.meta.url));
+}
+
 export function openApiPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}docs/openapi.json`, import.meta.url));
 }

@@ -6,6 +6,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { PortPlace } from "../server/http-server.ts";
 import type { OpenWorkspaces } from "../server/callers/open-workspaces.ts";
 import type { ServerLimits } from "../server/limits/limits.ts";
+import type { PageFiles } from "../server/page/page-routes.ts";
 import type { OidcOptions } from "../server/callers/oidc.ts";
 import type { ClientRuns } from "./client-runs.ts";
 import type { CommandAnswer, CommandCall } from "./command-call.ts";
@@ -18,6 +19,8 @@ export interface PortPlan {
   readonly place: PortPlace;
   readonly hosts: readonly string[];
   readonly sharedWith: readonly string[];
+  /** True if the port offers the page. */
+  readonly page?: true;
   /** True if a failure to listen is ignored. The machine may lack the address, such as the loopback address of IPv6. */
   readonly optional?: true;
 }
@@ -67,10 +70,15 @@ export interface ServeOptions {
   /** Loads the code that runs the store's syncs. If absent, this process runs no syncs. */
   readonly syncs?: (onError: OnError) => Promise<SyncRunner>;
   readonly limits?: Partial<ServerLimits>;
+  /** The files of the page. Default: those of this installation. */
+  readonly page?: PageFiles;
   /** Called with a line of the diagnostics that could not be written to the store's disk. */
   readonly onUnwritten?: (line: string) => void;
-  /** Called with the URLs of the ports when the process answers on its socket and all ports. */
-  readonly onListening: (urls: readonly string[]) => void;
+  /**
+   * Called with the URLs of the ports when the process answers on its socket and all ports. `newCode` returns a new code
+   * for the page.
+   */
+  readonly onListening: (urls: readonly string[], newCode: () => string) => void;
   /** Called with the workspace of `folder` once the workspace is open, or with the error if it cannot be opened. */
   readonly onFolder?: (hosted: WorkspaceApi | Error) => void;
   /**

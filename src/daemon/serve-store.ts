@@ -13,10 +13,11 @@ import type { Gateway } from "../server/gateway/gateway.ts";
 import { type Metrics, RequestTally } from "../server/limits/metrics.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/limits/limits.ts";
 import { OpenWorkspaces } from "../server/callers/open-workspaces.ts";
-import { problemReply } from "../server/answers/problem.ts";
+import { makeProblem, problemReply } from "../server/answers/problem.ts";
 import type { ServerRoute, ServerReply } from "../server/answers/server-route.ts";
 import { FileTokenStore } from "./file-token-store.ts";
 import { HostedFolder, WatchedFolders } from "./watched-folders.ts";
+import { ServedPage } from "./served-page.ts";
 import { ServedReplicas, ServedSyncs } from "./served-replicas.ts";
 import { OF_CALLER, OF_REPLICA, ServerDiagnostics } from "./diagnostics.ts";
 import { whoAnswers } from "./ask-server.ts";
@@ -27,9 +28,10 @@ import { commandRoutes } from "./command-endpoint.ts";
 import { guardedOf } from "../hooks/refuse-persons-commands.ts";
 import { HookEndpoint } from "./hook-endpoint.ts";
 import { programMark } from "./hook-image.ts";
-import { openApiPath } from "./program-paths.ts";
+import { DiskPageFiles } from "./page-files.ts";
+import { openApiPath, pageFolder } from "./program-paths.ts";
 import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
-import type { ServeOptions } from "./serve-options.ts";
+import type { PortPlan, ServeOptions } from "./serve-options.ts";
 import { ProcessLoad } from "./process-load.ts";
 import { StoreHealth, type StoreTrouble } from "./store-health.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
@@ -63,6 +65,7 @@ export class StoreServer {
   readonly #watched: WatchedFolders | undefined;
   readonly #syncs: ServedSyncs | undefined;
   readonly #replicas: ServedReplicas | undefined;
+  readonly #page: ServedPage;
   readonly #tally = new RequestTally();
   readonly #runs: ClientRuns;
   readonly #settledFolder = Promise.withResolvers<void>();
@@ -105,9 +108,15 @@ export class StoreServer {
       guarded: guardedOf({ home: store.home, configFolder: options.configFolder, userHome: options.userHome }),
       diagnose: (line) => this.#diagnose(line),
     });
+    this.#page = new ServedPage({
+      files: options.page ?? new DiskPageFiles(disk, pageFolder()),
+      listen: (port) =>
+        this.#listenOn({ place: { host: "127.0.0.1", port }, hosts: ["127.0.0.1"], sharedWith: [], page: true }),
+      report: (line, error) => this.#report(line, error),
+    });
     const health = ["/healthz", "/readyz"].map((path) => this.#healthRoute(path));
     this.#http = new HttpServer({
-      routes: [...health, this.#metricsRoute(), hooks.route, ...this.#commandRoutes()],
+      routes: [...health, this.#metricsRoute(), hooks.route, ...this.#commandRoutes(), ...this.#page.routes],
       tally: this.#tally,
       guard: (request) => this.#guard(request.headers["x-chronicle-version"]),
       admission: this.#admission(),
@@ -129,7 +138,8 @@ export class StoreServer {
     this.#socket = await openSocket(disk, this.#http, { run, uid: ownUid() });
     const timer = setInterval(() => this.#look(), Math.min(LOOK_MS, idleMs / 4 || LOOK_MS));
     try {
-      onListening(await this.#listenOnPorts());
+      if (this.#options.ports.some(({ page }) => page === true)) this.#page.check();
+      onListening(await this.#listenOnPorts(), () => this.#page.newCode());
       // A process that stays expects clients, so the app is loaded before the first request.
       if (idleMs === 0) this.#http.warmUp().catch((error: unknown) => this.#onError(error));
       this.#hosting = this.#host();
@@ -161,14 +171,13 @@ export class StoreServer {
   async #listenOnPorts(): Promise<string[]> {
     const urls: string[] = [];
     let number: number | undefined;
-    for (const { place, hosts, sharedWith, optional } of this.#options.ports) {
+    for (const { optional, ...plan } of this.#options.ports) {
+      const { place } = plan;
       const scheme = place.tls === undefined ? "http" : "https";
       // If the system chooses the port, both loopback addresses use the same port.
       const port = optional === true ? (number ?? place.port) : place.port;
       try {
-        number = await this.#http.listenOn({ ...place, port }, (actual) =>
-          tcpListener({ scheme, port: actual, hosts, sharedWith }),
-        );
+        number = await this.#listenOn({ ...plan, place: { ...place, port } });
       } catch (error) {
         if (optional === true) continue;
         throw error;
@@ -176,6 +185,17 @@ export class StoreServer {
       urls.push(`${scheme}://${place.host.includes(":") ? `[${place.host}]` : place.host}:${number}`);
     }
     return urls;
+  }
+
+  async #listenOn({ place, hosts, sharedWith, page }: PortPlan): Promise<number> {
+    const scheme = place.tls === undefined ? "http" : "https";
+    const offered = page === true ? { page: this.#page.tokens } : {};
+    const number = await this.#http.listenOn(place, (port) =>
+      tcpListener({ scheme, port, hosts, sharedWith, ...offered }),
+    );
+    const isOwn = scheme === "http" && place.host === "127.0.0.1" && hosts.includes(place.host);
+    if (page === true && isOwn) this.#page.note(number);
+    return number;
   }
 
   #servedSyncs(): ServedSyncs | undefined {
@@ -399,11 +419,8 @@ export class StoreServer {
   #guard(client: string | string[] | undefined): ServerReply | undefined {
     if (typeof client !== "string" || !isLater(client, this.#options.version)) return undefined;
     this.leave("newer version");
-    return problemReply(
-      426,
-      "FORMAT_UNSUPPORTED",
-      `this server is Chronicle ${this.#options.version}, and ends now for your newer version`,
-    );
+    const detail = `this server is Chronicle ${this.#options.version}, and ends now for your newer version`;
+    return problemReply(makeProblem(426, "FORMAT_UNSUPPORTED", detail));
   }
 
   /**

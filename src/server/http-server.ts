@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { createServer as createTlsServer } from "node:https";
 import { makeProblem, type Problem, type Report, unexpectedProblem } from "./answers/problem.ts";
 import type { Role } from "../api/routes/role.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 import type { Caller } from "./callers/caller.ts";
 import type { ServerLimits } from "./limits/limits.ts";
 import { ConcurrencyLimit, ConnectionLimit } from "./limits/concurrency-limit.ts";
@@ -14,7 +15,7 @@ import type { Listener } from "./callers/listener.ts";
 import { endUpgrade, sendProblem } from "./answers/send.ts";
 import type { Refusal } from "./callers/authenticate.ts";
 import type { RequestTally } from "./limits/metrics.ts";
-import { matchRoute, type ServerRoute, type ServerReply } from "./answers/server-route.ts";
+import { matchRoute, type RouteMatch, type ServerRoute, type ServerReply } from "./answers/server-route.ts";
 
 /** Answers the requests that no quick route answers (see `makeApp`). */
 export interface ServerApp {
@@ -128,6 +129,11 @@ export class HttpServer {
     server.listen({ host, port, ipv6Only: host.includes(":") }, resolve);
     await promise;
     const actual = (server.address() as AddressInfo).port;
+    // A port can be opened at any time. `close` would not know a server that is added after it has begun.
+    if (this.#stopping.signal.aborted) {
+      server.close();
+      throw new ChronicleError("UNAVAILABLE", "this server is being ended");
+    }
     this.#add(server, listenerOf(actual));
     return actual;
   }
@@ -234,10 +240,10 @@ export class HttpServer {
       const early = listener.kind === "socket" ? guard?.(request) : undefined;
       if (early !== undefined) return sendReply(response, early);
       if (listener.kind === "tcp" && shareWith(request, response, listener)) return;
-      const [path = "/"] = (request.url ?? "/").split("?", 1);
-      const found = matchRoute(routes, request.method ?? "GET", path);
+      const found = routeOf(routes, request, listener);
       if (found !== undefined) tally?.name(request, found.route.path);
-      const admitted = await this.#admit(request, response, { listener, isOpen: found?.route.open === true });
+      const { open = false, fromLinks = false } = found?.route ?? {};
+      const admitted = await this.#admit(request, response, { listener, isOpen: open, fromLinks });
       if ("status" in admitted) return sendRefusal(response, admitted);
       const { isOwner } = admitted.caller;
       if (found !== undefined && isAnswered(found.route, admitted.caller))
@@ -286,9 +292,9 @@ export class HttpServer {
   async #admit(
     request: IncomingMessage,
     taker: ServerResponse | Duplex,
-    { listener, isOpen = false }: { readonly listener: Listener; readonly isOpen?: boolean },
+    { listener, isOpen = false, fromLinks = false }: Wanted,
   ): Promise<AdmittedRequest | Refusal> {
-    const admitted = await this.#options.admission.admit(request, listener, isOpen);
+    const admitted = await this.#options.admission.admit(request, listener, { isOpen, fromLinks });
     // Open routes, such as health checks, are answered at once, and take no slot.
     if ("status" in admitted || isOpen) return admitted;
     const slot = this.#slots.take(admitted.caller);
@@ -320,6 +326,22 @@ export class HttpServer {
     this.#idleSince = Date.now();
     if (this.#busy === 0) this.#whenQuiet?.();
   }
+}
+
+interface Wanted {
+  readonly listener: Listener;
+  readonly isOpen?: boolean;
+  readonly fromLinks?: boolean;
+}
+
+/** Returns the quick route for a request, if there is one. */
+function routeOf(
+  routes: readonly ServerRoute[],
+  { method = "GET", url = "/" }: IncomingMessage,
+  listener: Listener,
+): RouteMatch | undefined {
+  const [path = "/"] = url.split("?", 1);
+  return matchRoute(routes, { method, path, hasPage: listener.kind === "tcp" && listener.page !== undefined });
 }
 
 /** True if the quick route answers this caller. Other callers get `FOR_OPERATORS`, or the answer of the app. */

@@ -41,23 +41,30 @@ const NO_OTHERS: ReadonlySet<string> = new Set();
 /** The values of `Sec-Fetch-Site` in requests that no page of another site has caused. */
 const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "none"]);
 
+interface GuardOptions {
+  /** Headers that must not be sent twice, besides those in `ONCE`, in lower case. */
+  readonly alsoOnce?: ReadonlySet<string>;
+  /** True if a link on a page of another site may lead to the requested address. Default: false. */
+  readonly fromLinks?: boolean;
+}
+
 /**
  * Returns why a request is not served; `undefined` if it is served. Needs only the head of the request. Applies to all
  * HTTP, including upgrades to WebSocket.
  *
- * `served` is `"socket"` for a Unix socket, which has no hosts or origins. `alsoOnce` has headers that must not be sent
- * twice, besides those in `ONCE`, in lower case. The other rules:
+ * `served` is `"socket"` for a Unix socket, which has no hosts or origins. The other rules:
  *
  * - `Host` must be one of `served.hosts`, as a protection against DNS rebinding. On a Unix socket, any `Host` is
  *   allowed.
  * - An `Origin`, if there is one, must be in `served.origins`. On a Unix socket, no `Origin` is allowed.
- * - If a page of another site has caused the request, its origin must be in `served.sharedWith`.
+ * - If a page of another site has caused the request, its origin must be in `served.sharedWith`. With `fromLinks`, the
+ *   user may also have followed a link of that page. A frame is no link.
  * - The URL must not contain a token.
  */
 export function strangerOf(
   head: RequestHead,
   served: ServedAddresses | "socket",
-  alsoOnce: ReadonlySet<string> = NO_OTHERS,
+  { alsoOnce = NO_OTHERS, fromLinks = false }: GuardOptions = {},
 ): Stranger | undefined {
   const { headers, url } = head;
   const { origin } = headers;
@@ -73,11 +80,17 @@ export function strangerOf(
     if (origin !== undefined && !served.origins.includes(origin)) return forbidden("this origin is not served");
   }
   const isShared = served !== "socket" && origin !== undefined && served.sharedWith.includes(origin);
-  if (!OWN_SITES.has((headers["sec-fetch-site"] ?? "none").toString().toLowerCase()) && !isShared)
+  const isOwnSite = OWN_SITES.has((headers["sec-fetch-site"] ?? "none").toString().toLowerCase());
+  if (!isOwnSite && !isShared && !(fromLinks && isLink(head)))
     return forbidden("requests from other sites are not served");
   if (!TOKEN_NAMES.test(url)) return undefined;
   const detail = "a URL must not contain a token: send Authorization: Bearer TOKEN instead, and revoke this one";
   return { status: 400, detail };
+}
+
+/** True if the browser shows the answer as a whole page. */
+function isLink({ headers }: RequestHead): boolean {
+  return headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
 }
 
 function doubledIn({ rawHeaders }: RequestHead, alsoOnce: ReadonlySet<string>): string | undefined {

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ChronicleError } from "../../src/core/values/errors.ts";
-import { problemOf, problemReply } from "../../src/server/answers/problem.ts";
+import { makeProblem, problemOf, problemReply } from "../../src/server/answers/problem.ts";
 import { HINTS_HEADER, WITH_COMMANDS } from "../../src/api/routes/content-headers.ts";
 import { OPERATOR, Serving } from "./serving.ts";
 
@@ -20,7 +20,7 @@ describe("a problem", () => {
   });
 
   it("of a quick route has the title of its status, as every other", () => {
-    expect(JSON.parse(String(problemReply(426, "FORMAT_UNSUPPORTED", "it leaves").body))).toEqual({
+    expect(JSON.parse(String(problemReply(makeProblem(426, "FORMAT_UNSUPPORTED", "it leaves")).body))).toEqual({
       ...{ type: "about:blank", title: "Upgrade Required", status: 426 },
       ...{ code: "FORMAT_UNSUPPORTED", detail: "it leaves" },
     });

@@ -15,10 +15,11 @@ const MAX_PORT = 65_535;
  * other machines can reach is invalid, unless `--behind-proxy` is given.
  */
 export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
-  const port = input.number("port");
   const listen = input.text("listen");
+  const hasPage = input.flag("ui");
+  const port = input.number("port") ?? (hasPage && listen === undefined ? 0 : undefined);
   const origins = input.list("allowOrigin").map(originOf);
-  if (port !== undefined && port > MAX_PORT) throw usageError(`there is no port ${port}`, `it is at most ${MAX_PORT}`);
+  refuseNoPort(port);
   if (listen === undefined) refuseWithout(["allowHost", "tlsCert", "tlsKey"], input, "--listen HOST:PORT");
   if (port === undefined && listen === undefined) {
     if (origins.length > 0) throw usageError("--allow-origin goes with a port", "add --port N");
@@ -26,11 +27,15 @@ export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
   }
   const tls = tlsFiles(input.text("tlsCert"), input.text("tlsKey"), io.cwd());
   const own = port === undefined ? [] : loopback(port, origins);
-  if (listen === undefined) return own;
-  return [
-    ...own,
-    outside(listen, { hosts: input.list("allowHost"), origins, tls, isBehind: input.flag("behindProxy") }),
-  ];
+  const isBehind = input.flag("behindProxy");
+  const others =
+    listen === undefined ? [] : [outside(listen, { hosts: input.list("allowHost"), origins, tls, isBehind })];
+  return [...own, ...others].map((plan) => (hasPage ? { ...plan, page: true } : plan));
+}
+
+/** Throws `USAGE` for a number that no port has. */
+export function refuseNoPort(port: number | undefined): void {
+  if (port !== undefined && port > MAX_PORT) throw usageError(`there is no port ${port}`, `it is at most ${MAX_PORT}`);
 }
 
 function refuseWithout(names: readonly string[], input: CommandContext["input"], wanted: string): void {

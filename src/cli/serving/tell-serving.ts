@@ -12,9 +12,12 @@ export interface Listening {
   readonly urls: readonly string[];
   readonly ports: readonly PortPlan[];
   readonly operator: OperatorToken | undefined;
+  /** Returns a new code for the page. */
+  readonly newCode: () => string;
 }
 
-export function tellListening(context: CommandContext, { socket, urls, ports, operator }: Listening): void {
+export function tellListening(context: CommandContext, listening: Listening): void {
+  const { socket, urls, operator } = listening;
   if (context.json) {
     const replication = context.input.flag("replication");
     const from = { token_from: operator?.from ?? null };
@@ -36,8 +39,21 @@ export function tellListening(context: CommandContext, { socket, urls, ports, op
   const from = operator.from.startsWith("$") ? operator.from : `$(cat ${shellWord(operator.from)})`;
   const others = context.worded("chronicle token create --role reader");
   context.say(`operator's token: in ${printable(operator.from)}; for others: ${others}`);
-  const { where, address } = askedAt(url, ports, context.input.flag("behindProxy"));
+  const { where, address } = askedAt(url, listening.ports, context.input.flag("behindProxy"));
   context.say(`${where}: curl -H "Authorization: Bearer ${from}" ${address}/v1/workspaces`);
+  if (context.input.flag("ui")) tellPage(context, address, listening.newCode);
+}
+
+/**
+ * Prints the page's address. Only a terminal gets a code, because other output may be kept in a log that others can
+ * read.
+ */
+function tellPage(context: CommandContext, address: string, newCode: () => string): void {
+  if (context.io.err.isTerminal) context.say(`the page, once within 5 minutes: ${address}/#code=${newCode()}`);
+  else
+    context.say(
+      `the page: ${address}/ (it asks for a token; \`${context.worded("chronicle ui")}\` opens it without one)`,
+    );
 }
 
 /**

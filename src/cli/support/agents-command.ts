@@ -57,6 +57,7 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   verify: (input) => input.list("repairFrom").length > 0,
   agents: verb("install", "uninstall"),
   token: verb("create", "revoke"),
+  ui: always,
   watch: (input) => input.flag("install") || input.flag("uninstall"),
   restore: (input) => input.text("to") !== undefined,
   bisect: always,

@@ -1,4 +1,4 @@
-import { refuseLongSocket } from "../serving/listen-trouble.ts";
+import { refuseLongSocket } from "../../daemon/listen-trouble.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { typedPath } from "../../process/user-path.ts";
 

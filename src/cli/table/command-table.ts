@@ -19,7 +19,7 @@ import {
   HEAD,
   VERIFY,
 } from "./look.ts";
-import { AGENTS_COMMAND, HOOK, MCP, SERVE, TOKEN } from "./serve.ts";
+import { AGENTS_COMMAND, HOOK, MCP, SERVE, TOKEN, UI } from "./serve.ts";
 import { REDO, RESTORE, REWIND, UNDO, TRANSACTION } from "./back.ts";
 import {
   COMPACT,
@@ -104,6 +104,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   IMPORT,
   AGENTS_COMMAND,
   MCP,
+  UI,
   SERVE,
   TOKEN,
   REPLICATE,

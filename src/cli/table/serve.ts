@@ -2,6 +2,37 @@ import type { CommandSpec } from "./spec.ts";
 
 const SERVE_GROUP = "Serve";
 
+export const UI: CommandSpec = {
+  name: "ui",
+  group: SERVE_GROUP,
+  summary: "open the page: see what agents did, and take it back",
+  details:
+    "The page shows all workspaces of the store, and begins with that of the current folder. The store's process " +
+    "offers it on a port of 127.0.0.1, and is started if it does not run. The printed address holds a code, which " +
+    "can be used once, within 5 minutes. No browser is opened without a terminal, over SSH, in CI, and on a machine " +
+    "without a display. docs/page.md says how to look at the page of another machine.",
+  args: [
+    {
+      name: "[workspace]",
+      description: "begin with this workspace, by id or name (default: that of the current folder)",
+      completes: "workspace",
+    },
+  ],
+  options: [
+    { flags: "--no-open", description: "open no browser, only print the address" },
+    {
+      flags: "--port <n>",
+      description: "offer the page on this port of 127.0.0.1 (default: the one in use, else any that is free)",
+      value: "count",
+    },
+  ],
+  examples: [
+    { line: "chronicle ui", why: "the page of the current folder, in the browser" },
+    { line: "chronicle ui --no-open --port 7421", why: "on another machine, for `ssh -L 7421:127.0.0.1:7421`" },
+  ],
+  localOnly: { instead: "open the server's own address in a browser: it has the page if it was started with --ui" },
+};
+
 export const SERVE: CommandSpec = {
   name: "serve",
   group: SERVE_GROUP,
@@ -71,6 +102,10 @@ export const SERVE: CommandSpec = {
       flags: "--replication",
       description: "let replicas follow the store's workspaces, on the same socket and ports (docs/replication.md)",
     },
+    {
+      flags: "--ui",
+      description: "offer the page on the ports as well (docs/page.md); without a port: on any that is free",
+    },
     { flags: "--metrics-public", description: "give out /metrics without a token" },
     {
       flags: "--idle <seconds>",
@@ -82,6 +117,7 @@ export const SERVE: CommandSpec = {
   examples: [
     { line: "chronicle serve", why: "on the owner's socket; Ctrl-C ends it" },
     { line: "chronicle serve --port 7420", why: "for programs of this machine, with a token" },
+    { line: "chronicle serve --ui --port 7420", why: "the same, with the page" },
     {
       line: "chronicle serve --replication --socket /run/user/1000/origin/c.sock",
       why: "for replicas, which use `chronicle replicate FOLDER --connect` with that socket",

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { RouteMatch, ServerReply } from "./server-route.ts";
-import { sendProblem } from "./send.ts";
+import { SAFE_HEADERS, sendProblem } from "./send.ts";
 import { makeProblem, type Report, unexpectedProblem } from "./problem.ts";
 
 /** The maximum time until the body of a request has arrived, in milliseconds. */
@@ -26,7 +26,8 @@ export async function answerQuickly(
   try {
     const body = await bodyOf(request, route.maxBody);
     const query = new URLSearchParams(search);
-    sendReply(response, await route.handle({ method, path, params, query, headers, body, isOwner }));
+    const address = request.socket.remoteAddress ?? "";
+    sendReply(response, await route.handle({ method, path, params, query, headers, body, isOwner, address }));
   } catch (error) {
     if (error instanceof BodyTooLarge) return sendProblem(response, makeProblem(413, "LIMIT_EXCEEDED", error.message));
     sendProblem(response, unexpectedProblem(error, { report }));
@@ -37,7 +38,7 @@ export async function answerQuickly(
 export function sendReply(response: ServerResponse, { status, headers, body }: ServerReply): void {
   if (response.writableEnded) return;
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
-  response.writeHead(status, { "x-content-type-options": "nosniff", ...headers, "content-length": bytes.length });
+  response.writeHead(status, { ...SAFE_HEADERS, ...headers, "content-length": bytes.length });
   response.end(bytes);
 }
 

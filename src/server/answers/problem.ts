@@ -172,10 +172,7 @@ export function formProblem(error: unknown): Problem | undefined {
 }
 
 /** A problem as the reply of a quick route. */
-export function problemReply(status: number, code: string, detail: string): ServerReply {
-  return {
-    status,
-    headers: { "content-type": "application/problem+json" },
-    body: JSON.stringify(makeProblem(status, code, detail)),
-  };
+export function problemReply(problem: Problem, headers: ServerReply["headers"] = {}): ServerReply {
+  const type = { "content-type": "application/problem+json; charset=utf-8" };
+  return { status: problem.status, headers: { ...type, ...headers }, body: JSON.stringify(problem) };
 }

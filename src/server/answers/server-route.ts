@@ -11,6 +11,8 @@ interface ServerRequest {
   readonly body: Buffer;
   /** True on the owner's Unix socket. */
   readonly isOwner: boolean;
+  /** The IP address of the client; empty on a Unix socket. */
+  readonly address: string;
 }
 
 export interface ServerReply {
@@ -33,6 +35,10 @@ export interface ServerRoute {
   readonly open?: true;
   /** True if the route also answers operators of the whole store on a port. */
   readonly forOperators?: true;
+  /** True if the route exists only on listeners that offer the page. If it takes GET, it takes HEAD as well. */
+  readonly ofPage?: true;
+  /** True if a link on a page of another site may lead to the route. Its answer must reveal nothing and do nothing. */
+  readonly fromLinks?: true;
   handle(request: ServerRequest): Promise<ServerReply>;
 }
 
@@ -41,15 +47,30 @@ export interface RouteMatch {
   readonly params: Readonly<Record<string, string>>;
 }
 
+interface MatchedRequest {
+  readonly method: string;
+  /** The path, still percent-encoded. */
+  readonly path: string;
+  /** True if the request's listener offers the page. */
+  readonly hasPage: boolean;
+}
+
 /**
- * Returns the quick route for a request, if there is one. `path` is still percent-encoded. The few quick routes are
- * compared one by one, because loading a router would slow down hooks.
+ * Returns the quick route for a request, if there is one. The few quick routes are compared one by one, because loading
+ * a router would slow down hooks.
  */
-export function matchRoute(routes: readonly ServerRoute[], method: string, path: string): RouteMatch | undefined {
+export function matchRoute(
+  routes: readonly ServerRoute[],
+  { method, path, hasPage }: MatchedRequest,
+): RouteMatch | undefined {
   // All paths that begin with `/v1/` belong to the app.
   if (path.startsWith("/v1/")) return undefined;
   const given = path.split("/").map(decoded);
-  const route = routes.find((one) => one.method === method && fits(one.path.split("/"), given));
+  const route = routes.find((one) => {
+    if (one.ofPage === true && !hasPage) return false;
+    const takes = one.method === method || (one.ofPage === true && one.method === "GET" && method === "HEAD");
+    return takes && fits(one.path.split("/"), given);
+  });
   if (route === undefined) return undefined;
   const parts = route.path.split("/").entries();
   const named = parts.filter(([, part]) => part.startsWith(":"));

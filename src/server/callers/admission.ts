@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { type Authenticator, type Refusal, refusalOf } from "./authenticate.ts";
 import { type Caller, OWNER } from "./caller.ts";
-import type { Listener } from "./listener.ts";
+import type { Listener, TcpListener } from "./listener.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { RateLimiter } from "../limits/rate-limiter.ts";
 
@@ -14,6 +14,13 @@ export interface AdmittedRequest {
    * connections, and again right before a change is made.
    */
   readonly isStillAdmitted: () => Promise<boolean>;
+}
+
+interface RouteRules {
+  /** True if the route needs no token. Default: false. */
+  readonly isOpen?: boolean;
+  /** True if a link on a page of another site may lead to the route. Default: false. */
+  readonly fromLinks?: boolean;
 }
 
 /** Decides which requests are served, before their bodies are read. Limits the rate of requests of each token. */
@@ -37,29 +44,32 @@ export class Admission {
   }
 
   /**
-   * Returns the admitted request, or a refusal. A request on the Unix socket is the owner's. `isOpen` is true if the
-   * requested route needs no token (default: false).
+   * Returns the admitted request, or a refusal. A request on the Unix socket is the owner's.
    */
-  async admit(request: IncomingMessage, listener: Listener, isOpen = false): Promise<AdmittedRequest | Refusal> {
+  async admit(
+    request: IncomingMessage,
+    listener: Listener,
+    { isOpen = false, fromLinks = false }: RouteRules = {},
+  ): Promise<AdmittedRequest | Refusal> {
     const { headers, rawHeaders, url = "/" } = request;
-    const refused = refusalOf({ headers, rawHeaders, url }, listener);
+    const refused = refusalOf({ headers, rawHeaders, url }, listener, fromLinks);
     if (refused !== undefined) return refused;
     if (listener.kind === "socket") return { caller: OWNER, listener, isStillAdmitted };
     if (isOpen) return { caller: ANYBODY, listener, isStillAdmitted };
-    const caller = await this.#callerOf(request);
+    const caller = await this.#callerOf(request, listener);
     if ("status" in caller) return caller;
     const wait = this.#limiters[caller.role].take(caller.id, this.#now());
-    if (wait === 0) return { caller, listener, isStillAdmitted: () => this.#isStill(caller, request) };
+    if (wait === 0) return { caller, listener, isStillAdmitted: () => this.#isStill(caller, request, listener) };
     const detail = "too many requests with this token";
     return { status: 429, code: "RATE_LIMITED", detail, headers: { "retry-after": String(wait) } };
   }
 
-  #callerOf({ headers, socket }: IncomingMessage): Promise<Caller | Refusal> {
-    return this.#authenticator.callerOf(headers.authorization, socket.remoteAddress ?? "");
+  #callerOf({ headers, socket }: IncomingMessage, { page }: TcpListener): Promise<Caller | Refusal> {
+    return this.#authenticator.callerOf(headers.authorization, socket.remoteAddress ?? "", page);
   }
 
-  async #isStill(caller: Caller, request: IncomingMessage): Promise<boolean> {
-    const again = await this.#authenticator.bearerOf(request.headers.authorization);
+  async #isStill(caller: Caller, request: IncomingMessage, { page }: TcpListener): Promise<boolean> {
+    const again = await this.#authenticator.bearerOf(request.headers.authorization, page);
     // If the token cannot be checked now, the result of the earlier check applies.
     return again === "unavailable" || (again !== undefined && rightsOf(again) === rightsOf(caller));
   }

@@ -2,14 +2,14 @@ import { timingSafeEqual } from "node:crypto";
 import { ACTING, HINTS_HEADER } from "../../api/routes/content-headers.ts";
 import { type ErrorCode, ChronicleError } from "../../core/values/errors.ts";
 import { type RequestHead, strangerOf } from "../../util/web-guard.ts";
-import type { Listener } from "./listener.ts";
+import type { Listener, PageTokens } from "./listener.ts";
 import type { Caller } from "./caller.ts";
 import { type Rate, RateLimiter } from "../limits/rate-limiter.ts";
 import { hashToken, isExpired, type TokenStore } from "./token.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The rate at which one address may send wrong tokens. */
-const WRONG: Rate = { burst: 10, perSecond: 0.2 };
+/** The rate at which one address may send wrong tokens, and wrong codes of the page. */
+export const WRONG: Rate = { burst: 10, perSecond: 0.2 };
 
 /**
  * Returns the bearer of a token that is not in the token store (OIDC); `undefined` if the token is not valid. Throws
@@ -42,14 +42,13 @@ export class Authenticator {
    * Returns the caller, or a refusal. A missing or wrong token gives 401, too many wrong tokens from the client's
    * `address` give 429, and an issuer that cannot be reached gives 503. A valid token is always accepted, however many
    * wrong tokens came from its address, because all clients behind a proxy share one address. This is safe, because
-   * tokens are too long to be guessed.
+   * tokens are too long to be guessed. `page`: further tokens, which only this request's listener accepts.
    */
-  async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
+  async callerOf(authorization: string | undefined, address: string, page?: PageTokens): Promise<Caller | Refusal> {
     const token = tokenIn(authorization);
     if (token === undefined) return refused("a token is needed: Authorization: Bearer TOKEN");
     const now = this.#options.now();
-    const hash = hashToken(token);
-    const caller = await this.#bearer(token, hash, now);
+    const caller = await this.#bearer(token, now, page);
     if (caller === "unavailable") {
       const detail = "the issuer of this token cannot be reached now";
       return { status: 503, code: "UNAVAILABLE", detail, headers: { "retry-after": "5" } };
@@ -63,16 +62,17 @@ export class Authenticator {
 
   /**
    * Returns the bearer of a token that was valid before. Returns `undefined` if the token is no longer valid, and
-   * "unavailable" if its issuer cannot be reached. The rate of wrong tokens is not affected.
+   * "unavailable" if its issuer cannot be reached. The rate of wrong tokens is not affected. `page`: as in `callerOf`.
    */
-  async bearerOf(authorization: string | undefined): Promise<Caller | "unavailable" | undefined> {
+  async bearerOf(authorization: string | undefined, page?: PageTokens): Promise<Caller | "unavailable" | undefined> {
     const token = tokenIn(authorization);
-    return token === undefined ? undefined : this.#bearer(token, hashToken(token), this.#options.now());
+    return token === undefined ? undefined : this.#bearer(token, this.#options.now(), page);
   }
 
-  async #bearer(token: string, hash: string, now: number): Promise<Caller | "unavailable" | undefined> {
+  async #bearer(token: string, now: number, page?: PageTokens): Promise<Caller | "unavailable" | undefined> {
+    const hash = hashToken(token);
     // If the token store also has the operator's token, the role in the token store applies.
-    const record = this.#options.book.find(hash);
+    const record = this.#options.book.find(hash) ?? page?.find(hash);
     // Compare hashes in constant time, so that neither length nor time reveals anything about the operator's token.
     const isOperators = this.#operator !== undefined && timingSafeEqual(Buffer.from(hash, "hex"), this.#operator);
     if (record === undefined && isOperators) {
@@ -122,10 +122,12 @@ const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADE
 
 /**
  * Returns a refusal for an ambiguous request (400), for a host that the listener does not serve (421), and for a
- * request from a foreign web page (see `strangerOf`).
+ * request from a foreign web page (see `strangerOf`). `fromLinks`: a link on such a page may lead here (default:
+ * false).
  */
-export function refusalOf(head: RequestHead, listener: Listener): Refusal | undefined {
-  const stranger = strangerOf(head, listener.kind === "socket" ? "socket" : listener, ONCE);
+export function refusalOf(head: RequestHead, listener: Listener, fromLinks = false): Refusal | undefined {
+  const served = listener.kind === "socket" ? "socket" : listener;
+  const stranger = strangerOf(head, served, { alsoOnce: ONCE, fromLinks });
   if (stranger === undefined) return undefined;
   const { status, detail } = stranger;
   const told = status === 421 ? `${detail}: start the server with --allow-host NAME` : detail;

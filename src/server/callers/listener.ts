@@ -1,4 +1,6 @@
+import { optional } from "../../util/optional.ts";
 import type { ServedAddresses } from "../../util/web-guard.ts";
+import type { TokenStore } from "./token.ts";
 
 /** A socket or port of the server, with the rules for admitting callers there. */
 export type Listener = SocketListener | TcpListener;
@@ -14,7 +16,14 @@ export interface SocketListener {
  */
 export interface TcpListener extends ServedAddresses {
   readonly kind: "tcp";
+  /**
+   * Set if the listener offers the page (docs/page.md). These are the tokens of the page's sessions, which no other
+   * listener accepts.
+   */
+  readonly page?: PageTokens;
 }
+
+export type PageTokens = Pick<TokenStore, "find">;
 
 export interface ListenerNames {
   readonly scheme: "http" | "https";
@@ -23,6 +32,7 @@ export interface ListenerNames {
   readonly hosts: readonly string[];
   /** The origins whose pages may send requests and read answers, in the form that browsers send. */
   readonly sharedWith: readonly string[];
+  readonly page?: PageTokens;
 }
 
 const DEFAULT_PORT = { http: 80, https: 443 } as const;
@@ -35,10 +45,10 @@ const DEFAULT_PORT = { http: 80, https: 443 } as const;
  * listener's scheme, and the origins in `sharedWith`. If the scheme is `http`, the accepted names with `https` are
  * accepted, too.
  */
-export function tcpListener({ scheme, port, hosts, sharedWith }: ListenerNames): TcpListener {
+export function tcpListener({ scheme, port, hosts, sharedWith, page }: ListenerNames): TcpListener {
   const named = hosts.flatMap((host) => namesOf(host.toLowerCase(), port, scheme));
   const origins = named.flatMap((host) => [`${scheme}://${host}`, ...(scheme === "http" ? [`https://${host}`] : [])]);
-  return { kind: "tcp", hosts: named, origins: [...origins, ...sharedWith], sharedWith };
+  return { kind: "tcp", hosts: named, origins: [...origins, ...sharedWith], sharedWith, ...optional({ page }) };
 }
 
 function namesOf(host: string, port: number, scheme: "http" | "https"): string[] {

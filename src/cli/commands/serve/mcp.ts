@@ -12,7 +12,7 @@ import { inactiveAgents } from "../../agents/agent-status.ts";
 import { placesOf } from "../../../process/places.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { printable } from "../../../process/printable.ts";
-import { listenTrouble } from "../../serving/listen-trouble.ts";
+import { listenTrouble } from "../../../daemon/listen-trouble.ts";
 import { usageError } from "../../../process/usage-error.ts";
 
 const MAX_PORT = 65_535;

@@ -30,7 +30,7 @@ import { type OperatorToken, operatorToken } from "../../serving/operator-token.
 import { plannedOidc, plannedPorts } from "../../serving/serve-plan.ts";
 import { findSyncProcess } from "../../../daemon/find-sync-process.ts";
 import { type FindOther, JoinedSyncs } from "../../../daemon/joined-syncs.ts";
-import { listenTrouble, refuseLongSocket } from "../../serving/listen-trouble.ts";
+import { listenTrouble, refuseLongSocket } from "../../../daemon/listen-trouble.ts";
 import { tellAlreadyThere, tellListening } from "../../serving/tell-serving.ts";
 import { typedPath } from "../../../process/user-path.ts";
 import { tellCommand } from "../../resident/command-notes.ts";
@@ -101,8 +101,8 @@ export async function serve(context: CommandContext): Promise<number> {
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
     // With `--idle`, the current folder is not served, because it is usually the run folder (see `startServer`).
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
-    onListening: (urls) => {
-      tellListening(context, { socket: run.socket, urls, ports, operator });
+    onListening: (urls, newCode) => {
+      tellListening(context, { socket: run.socket, urls, ports, operator, newCode });
       if (idleMs > 0) keepHookImage(disk, run, store.home);
     },
     onFolder: (hosted) => tellFolder(context, hosted),

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
-import { usageError } from "../../process/usage-error.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
+import { usageError } from "../process/usage-error.ts";
+import { ChronicleError } from "../core/values/errors.ts";
 
 /** Node's error for an address on which it cannot listen. */
 interface ListenError extends Error {

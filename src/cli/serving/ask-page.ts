@@ -1,0 +1,82 @@
+import { setTimeout } from "node:timers/promises";
+import { problemError } from "../../client/wire.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { askServer, type ServerAnswer } from "../../daemon/ask-server.ts";
+import { mayBeSandboxed } from "../../daemon/command-call.ts";
+import { launcherPath } from "../../daemon/program-paths.ts";
+import { isOwnAddress, makeRunFolder, ownUid, runFolder } from "../../daemon/run-folder.ts";
+import { PAGE_OPEN_PATH } from "../../daemon/served-page.ts";
+import { startServer } from "../../daemon/start-server.ts";
+
+/** The time in which the store's process must offer the page, in milliseconds. */
+const START_MS = 30_000;
+/** The interval at which the process is asked, in milliseconds. */
+const AGAIN_MS = 50;
+/**
+ * The minimum time between two starts of the process, in milliseconds. A process that another program has just started
+ * is waited for.
+ */
+const START_AGAIN_MS = 5_000;
+/** The time in which a process of another program must have left, in milliseconds. */
+const LEAVE_MS = 5_000;
+/** The time in which the process must answer, in milliseconds. */
+const ANSWER_MS = 10_000;
+
+interface AskedPage {
+  readonly disk: Disk;
+  readonly home: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  /** The port on which the page is wanted; `undefined` for any. */
+  readonly port: number | undefined;
+}
+
+/**
+ * Asks the store's process for the page's address, which has a new code. Starts the process if there is none. A process
+ * of an older version ends at the request, and is replaced. Throws the process's problem, and `UNAVAILABLE` if no
+ * process answers in time.
+ */
+export async function askPage({ disk, home, env, version, port }: AskedPage): Promise<string> {
+  const uid = ownUid();
+  const run = runFolder(disk, { env, home, uid });
+  makeRunFolder(disk, run, uid);
+  const question = { address: run.address, path: PAGE_OPEN_PATH, version, body: JSON.stringify({ port }) };
+  const begun = performance.now();
+  for (;;) {
+    const answer = isOwnAddress(disk, run, uid) ? await askServer({ ...question, answerMs: ANSWER_MS }) : undefined;
+    const passed = performance.now() - begun;
+    if (answer?.status === 200) return (JSON.parse(answer.body) as { readonly url: string }).url;
+    if (answer === undefined) {
+      refuseSandbox(disk);
+      startServer(disk, { run, home, launcher: launcherPath(), env, againMs: START_AGAIN_MS });
+    } else if (!isLeaving(answer, passed)) throw problemError(answer.status, answer.body);
+    if (passed > START_MS) throw notAnswered();
+    await setTimeout(AGAIN_MS);
+  }
+}
+
+/**
+ * True if the process that answered is about to be replaced. A process whose program has no page answers 404. If its
+ * files were replaced, it leaves by itself.
+ */
+function isLeaving({ status }: ServerAnswer, passedMs: number): boolean {
+  return status === 426 || status === 503 || (status === 404 && passedMs < LEAVE_MS);
+}
+
+/**
+ * Throws `UNAVAILABLE` if this process may be in a sandbox. The store's process would have the rights of the sandbox,
+ * but commands from outside would ask it, too.
+ */
+function refuseSandbox(disk: Disk): void {
+  if (!mayBeSandboxed(disk)) return;
+  throw new ChronicleError("UNAVAILABLE", "no process serves this store, and a sandbox must not start it", {
+    hint: "run `chronicle ui` in a terminal outside of the sandbox",
+  });
+}
+
+function notAnswered(): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", `the store's process did not answer within ${START_MS / 1_000} seconds`, {
+    hint: "`chronicle doctor` shows its diagnostics; `chronicle serve --ui` in a terminal says why it does not start",
+  });
+}

@@ -1,0 +1,39 @@
+import { spawn } from "node:child_process";
+import { isUnattended } from "./pager.ts";
+
+/** The time in which the opener must have failed to be noticed, in milliseconds. Some openers end with the browser. */
+const FAIL_MS = 1_500;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+interface Screen {
+  readonly env: Environment;
+  /** True if stdin and stderr are a terminal. */
+  readonly isTerminal: boolean;
+  readonly platform: NodeJS.Platform;
+}
+
+/**
+ * Returns the program that opens an address in the user's browser. Returns `undefined` if nobody would see that
+ * browser: without a terminal, in a job, for an agent, over SSH, and on Linux without a display.
+ */
+export function browserOpener({ env, isTerminal, platform }: Screen): string | undefined {
+  const has = (name: string): boolean => (env[name] ?? "") !== "";
+  if (!isTerminal || isUnattended(env) || has("SSH_CONNECTION")) return undefined;
+  if (platform === "darwin") return "open";
+  return has("DISPLAY") || has("WAYLAND_DISPLAY") ? "xdg-open" : undefined;
+}
+
+/**
+ * Opens an address in the user's browser, without a shell. Resolves to `undefined`, or to the reason why it could not
+ * be opened.
+ */
+export function openBrowser(opener: string, url: string, env: Environment): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const child = spawn(opener, [url], { env: { ...env }, detached: true, stdio: "ignore" });
+  const timer = setTimeout(() => resolve(undefined), FAIL_MS);
+  child.on("error", (error) => resolve(error.message));
+  child.on("exit", (code, signal) => resolve(code === 0 ? undefined : `${opener} ended with ${code ?? signal}`));
+  child.unref();
+  return promise.finally(() => clearTimeout(timer));
+}

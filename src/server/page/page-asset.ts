@@ -1,0 +1,46 @@
+/** The content types of the page's files, by the ends of their names. Other files are not served. */
+const TYPES: Readonly<Record<string, string>> = {
+  css: "text/css; charset=utf-8",
+  ico: "image/x-icon",
+  js: "text/javascript; charset=utf-8",
+  json: "application/json; charset=utf-8",
+  png: "image/png",
+  svg: "image/svg+xml",
+  txt: "text/plain; charset=utf-8",
+  webp: "image/webp",
+  woff2: "font/woff2",
+};
+
+/** Returns the content type of a file; `undefined` for a file that is not served under its own name (`app.js.br`). */
+export function contentTypeOf(name: string): string | undefined {
+  const end = name.slice(name.lastIndexOf(".") + 1);
+  return Object.hasOwn(TYPES, end) ? TYPES[end] : undefined;
+}
+
+interface Encoding {
+  readonly name: string;
+  /** The end of the name of a file that is compressed so. */
+  readonly suffix: string;
+}
+
+/** The encodings in which the page's files were written when it was built, the smallest first. */
+const ENCODINGS: readonly Encoding[] = [
+  { name: "br", suffix: ".br" },
+  { name: "gzip", suffix: ".gz" },
+];
+
+/**
+ * Returns the smallest encoding that the client accepts and that exists; `undefined` if the file is sent as it is.
+ * `accepted` is the header `accept-encoding`.
+ */
+export function chosenEncoding(accepted: string, exists: (suffix: string) => boolean): Encoding | undefined {
+  const weights = new Map(
+    accepted.split(",").map((one) => {
+      const [name = "", ...parameters] = one.split(";").map((part) => part.trim().toLowerCase());
+      const weight = parameters.find((part) => part.startsWith("q="))?.slice(2) ?? "1";
+      return [name, Number(weight)] as const;
+    }),
+  );
+  const takes = (name: string): boolean => (weights.get(name) ?? weights.get("*") ?? 0) > 0;
+  return ENCODINGS.find(({ name, suffix }) => takes(name) && exists(suffix));
+}

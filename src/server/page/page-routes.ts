@@ -1,0 +1,166 @@
+import { randomBytes } from "node:crypto";
+import type { ServerReply, ServerRoute } from "../answers/server-route.ts";
+import { makeProblem, problemReply } from "../answers/problem.ts";
+import { WRONG } from "../callers/authenticate.ts";
+import { RateLimiter } from "../limits/rate-limiter.ts";
+import { chosenEncoding, contentTypeOf } from "./page-asset.ts";
+import type { PageSessions } from "./page-sessions.ts";
+
+/** The files of the page, as it was built. */
+export interface PageFiles {
+  /** Returns the paths of the files: `index.html`, `assets/app-1a2b3c.js`, `assets/app-1a2b3c.js.br` … */
+  list(): ReadonlySet<string>;
+  /** Reads a file of the list. Returns `undefined` if it was removed in the meantime. */
+  read(path: string): Uint8Array | undefined;
+}
+
+interface PageParts {
+  readonly files: PageFiles;
+  readonly sessions: PageSessions;
+  /** In epoch milliseconds. */
+  readonly now: () => number;
+}
+
+export const INDEX = "index.html";
+
+/**
+ * The addresses that the page itself understands. All of them show `index.html`. A route of the page that is missing
+ * here would be lost when the browser loads it again.
+ */
+const ADDRESSES = ["/", "/home", "/connect", "/w/:workspace", "/w/:workspace/:view", "/w/:workspace/:view/:item"];
+
+/**
+ * The text in `index.html` that is replaced by the nonce for styles. The page gives the nonce to libraries that write
+ * style elements.
+ */
+const NONCE = "CHRONICLE_CSP_NONCE";
+
+/** The maximum size of the body with a code, in bytes. */
+const MAX_BODY = 1_024;
+
+const YEAR_SECONDS = 31_536_000;
+
+/** The browser's features that the page does not use. */
+const PERMISSIONS = [
+  ...["accelerometer", "autoplay", "bluetooth", "browsing-topics", "camera", "display-capture", "encrypted-media"],
+  ...["fullscreen", "gamepad", "geolocation", "gyroscope", "hid", "identity-credentials-get", "idle-detection"],
+  ...["local-fonts", "magnetometer", "microphone", "midi", "payment", "picture-in-picture", "screen-wake-lock"],
+  ...["serial", "storage-access", "usb", "window-management", "xr-spatial-tracking"],
+];
+
+/** Returns the routes of the page: its files, and the exchange of a code for a token. */
+export function pageRoutes({ files, sessions, now }: PageParts): readonly ServerRoute[] {
+  const wrong = new RateLimiter(WRONG);
+  // A link to the page, in a chat for instance, is a link on another site. The page without a token shows nothing.
+  const fromLinks = { fromLinks: true } as const;
+  return [
+    ...ADDRESSES.map((path) => ({ ...fileRoute(path, () => indexReply(files)), ...fromLinks })),
+    fileRoute("/assets/:name", ({ params, headers }) =>
+      assetReply(files, params["name"] ?? "", headers["accept-encoding"]?.toString() ?? ""),
+    ),
+    {
+      method: "POST",
+      path: "/page/session",
+      maxBody: MAX_BODY,
+      open: true,
+      ofPage: true,
+      handle: ({ body, address }) => {
+        const code = codeIn(body);
+        if (code === undefined) return Promise.resolve(problemReply(NO_CODE));
+        const token = sessions.exchange(code);
+        if (token === undefined) return Promise.resolve(refusedCode(wrong.take(address, now())));
+        const headers = { "content-type": "application/json" };
+        return Promise.resolve({ status: 200, headers, body: JSON.stringify({ token, role: "operator" }) });
+      },
+    },
+  ];
+}
+
+function fileRoute(path: string, reply: (request: Parameters<ServerRoute["handle"]>[0]) => ServerReply): ServerRoute {
+  const handle = (request: Parameters<ServerRoute["handle"]>[0]) => Promise.resolve(reply(request));
+  return { method: "GET", path, maxBody: 0, open: true, ofPage: true, handle };
+}
+
+function indexReply(files: PageFiles): ServerReply {
+  const text = files.list().has(INDEX) ? files.read(INDEX) : undefined;
+  if (text === undefined) return problemReply(NO_PAGE);
+  const nonce = randomBytes(16).toString("base64");
+  return {
+    status: 200,
+    headers: { ...pageHeaders(nonce), "content-type": "text/html; charset=utf-8", "cache-control": "no-store" },
+    body: Buffer.from(text).toString("utf8").replaceAll(NONCE, nonce),
+  };
+}
+
+function assetReply(files: PageFiles, name: string, accepted: string): ServerReply {
+  const path = `assets/${name}`;
+  const listed = files.list();
+  const type = contentTypeOf(name);
+  if (type === undefined || !listed.has(path)) return problemReply(NO_FILE);
+  const encoding = chosenEncoding(accepted, (suffix) => listed.has(path + suffix));
+  const body = files.read(path + (encoding?.suffix ?? ""));
+  if (body === undefined) return problemReply(NO_FILE);
+  const headers = {
+    ...pageHeaders(),
+    ...(encoding === undefined ? {} : { "content-encoding": encoding.name }),
+    "content-type": type,
+    "cache-control": `public, max-age=${YEAR_SECONDS}, immutable`,
+    vary: "accept-encoding",
+  };
+  return { status: 200, headers, body };
+}
+
+/**
+ * Returns the security headers of the page's files. Scripts and styles come from files of the page only. Styles may
+ * also have the nonce, because editors write style elements.
+ */
+function pageHeaders(nonce?: string): Record<string, string> {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self'${nonce === undefined ? "" : ` 'nonce-${nonce}'`}`,
+    "img-src 'self' blob:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ];
+  return {
+    "content-security-policy": policy.join("; "),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": PERMISSIONS.map((name) => `${name}=()`).join(", "),
+  };
+}
+
+/** Returns the code in a body `{ "code": "…" }`; `undefined` for any other body. */
+function codeIn(body: Buffer): string | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    const isObject = typeof value === "object" && value !== null;
+    return isObject && "code" in value && typeof value.code === "string" ? value.code : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `wait`: the seconds until another wrong code is accepted; 0 if this one was not too many. */
+function refusedCode(wait: number): ServerReply {
+  if (wait > 0) {
+    const problem = makeProblem(429, "RATE_LIMITED", "too many wrong codes from this address");
+    return problemReply(problem, { "retry-after": String(wait) });
+  }
+  const problem = makeProblem(401, "UNAUTHENTICATED", "this code is not known, was used or has expired");
+  return problemReply({ ...problem, hint: "run `chronicle ui` again: it opens the page with a new code" });
+}
+
+const NO_CODE = makeProblem(400, "USAGE", 'the body is JSON with a code: { "code": "…" }');
+const NO_FILE = makeProblem(404, "NOT_FOUND", "the page has no such file");
+const NO_PAGE = {
+  ...makeProblem(404, "NOT_FOUND", "this installation has no page"),
+  hint: "install Chronicle from its package, or build the page: npm run build",
+};
