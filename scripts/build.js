@@ -1,4 +1,4 @@
-// Bundles Chronicle into dist/ and emits its types. This script is plain JavaScript for Node 20 and later, because
+// Bundles Chronicle into dist/, emits its types, and builds its page. This script is plain JavaScript for Node 20 and later, because
 // `npm ci` runs it.
 //
 // All entries and shared chunks are directly in dist/. So `new URL("./x-worker.js", import.meta.url)` names the same
@@ -9,6 +9,7 @@ import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { ASK_OPTIONS, BROWSER_OPTIONS, BUNDLE_OPTIONS, HOOK_IMAGE_OPTIONS, HOOK_OPTIONS } from "./bundle-options.js";
+import { compressAssets } from "./compress-page.js";
 import { libraryEntry } from "./library-entry.js";
 import { removeUnreached } from "./reached-types.js";
 
@@ -126,8 +127,23 @@ function emitTypes(entries) {
   return true;
 }
 
+/** Builds the page (`ui/`), and compresses its files. Returns false if there are errors, which Vite prints. */
+function buildPage() {
+  const config = join(root, "ui", "vite.config.ts");
+  if (!existsSync(config)) {
+    console.log("skipped dist/ui: there is no ui/vite.config.ts");
+    return true;
+  }
+  const vite = join(root, "node_modules", "vite", "bin", "vite.js");
+  const args = [vite, "build", "--config", config, "--logLevel", "warn"];
+  if (spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" }).status !== 0) return false;
+  const { files, bytes } = compressAssets(join(dist, "ui", "assets"));
+  console.log(`built   dist/ui (${files} files, ${Math.ceil(bytes / 1024)} KiB compressed)`);
+  return true;
+}
+
 /**
- * Bundles the entries and emits the types. Returns the failure in words; `undefined` if there is none. The details of a
+ * Bundles the entries, emits the types and builds the page. Returns the failure in words; `undefined` if there is none. The details of a
  * failure have then been printed.
  */
 async function run(entries) {
@@ -139,7 +155,8 @@ async function run(entries) {
       return "the bundle has errors";
     }
   }
-  return emitTypes(entries) ? undefined : "the types have errors";
+  if (!emitTypes(entries)) return "the types have errors";
+  return buildPage() ? undefined : "the page has errors";
 }
 
 const started = performance.now();

@@ -54,10 +54,10 @@ export class ServedPage {
     return this.#sessions.newCode();
   }
 
-  /** Throws `PLATFORM_UNSUPPORTED` if the installation has no page. */
+  /** Throws `REFUSED` if the installation has no page. */
   check(): void {
     if (this.#options.files.list().has(INDEX)) return;
-    throw new ChronicleError("PLATFORM_UNSUPPORTED", "this installation of Chronicle has no page", {
+    throw new ChronicleError("REFUSED", "this installation of Chronicle has no page", {
       hint: "install Chronicle from its package, or build the page: npm run build",
     });
   }

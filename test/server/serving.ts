@@ -13,6 +13,7 @@ import { FileTokenStore } from "../../src/daemon/file-token-store.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { openReplicaAcceptor, openStore, openSyncs } from "../../src/open.ts";
 import type { ServerLimits } from "../../src/server/limits/limits.ts";
+import type { PageFiles } from "../../src/server/page/page-routes.ts";
 import { hashToken, newToken } from "../../src/server/callers/token.ts";
 
 export const OPERATOR = "operator-token-of-these-tests";
@@ -25,6 +26,8 @@ export interface Asking {
   readonly token?: string | null;
   /** By the Unix socket instead of the port. */
   readonly bySocket?: boolean;
+  /** Default: the port without the page. */
+  readonly port?: number;
 }
 
 export interface Answered {
@@ -47,6 +50,8 @@ export interface StartOptions {
   readonly oidc?: OidcPlan;
   /** Let replicas follow, and run syncs. */
   readonly replication?: boolean;
+  /** The files of the page, which a second port offers. */
+  readonly page?: PageFiles;
 }
 
 /** A server in this process, on a real socket and a real port, with a store of its own. */
@@ -56,16 +61,19 @@ export class Serving implements AsyncDisposable {
   readonly server: StoreServer;
   readonly run: RunFolder;
   readonly port: number;
+  /** The port that offers the page; 0 if there is none. */
+  readonly pagePort: number;
   readonly done: Promise<unknown>;
   readonly #book: FileTokenStore;
   #tokens = 0;
 
-  private constructor(made: Pick<Serving, "base" | "store" | "server" | "run" | "port" | "done">) {
+  private constructor(made: Pick<Serving, "base" | "store" | "server" | "run" | "port" | "pagePort" | "done">) {
     this.base = made.base;
     this.store = made.store;
     this.server = made.server;
     this.run = made.run;
     this.port = made.port;
+    this.pagePort = made.pagePort;
     this.done = made.done;
     this.#book = new FileTokenStore(new NodeDisk(), join(made.base, "config"), () => Date.now());
   }
@@ -95,20 +103,25 @@ export class Serving implements AsyncDisposable {
     makeRunFolder(disk, run, ownUid());
     const listening = Promise.withResolvers<readonly string[]>();
     const hosted = Promise.withResolvers<void>();
+    const hosts = ["127.0.0.1", "localhost"];
+    const plan = { place: { host: "127.0.0.1", port: 0 }, hosts, sharedWith };
     const server = new StoreServer({
       ...{ store, disk, run, limits, configFolder: join(base, "config"), version: "0.1.0", idleMs: 0 },
       ...{ operatorToken: OPERATOR, recorded, metricsPublic, ...(oidc === undefined ? {} : { oidc }) },
       ...(watchMost === undefined ? {} : { watchMost }),
       ...(options.replication === true ? replication : {}),
-      ports: [{ place: { host: "127.0.0.1", port: 0 }, hosts: ["127.0.0.1", "localhost"], sharedWith }],
+      ports: [plan, ...(options.page === undefined ? [] : [{ ...plan, page: true } as const])],
+      ...(options.page === undefined ? {} : { page: options.page }),
       onListening: listening.resolve,
       onFolder: () => hosted.resolve(),
       ...(folder ? { folder: join(base, "project") } : {}),
     });
     const done = server.serve();
-    const [url = ""] = await Promise.race([listening.promise, done.then(() => [])]);
+    const [port = 0, pagePort = 0] = (await Promise.race([listening.promise, done.then(() => [])])).map((url) =>
+      Number(new URL(url).port),
+    );
     if (folder) await hosted.promise;
-    return new Serving({ base, store, server, run, done, port: Number(new URL(url).port) });
+    return new Serving({ base, store, server, run, done, port, pagePort });
   }
 
   /** A new token. */
@@ -149,9 +162,9 @@ export class Serving implements AsyncDisposable {
 
   /** A request; the path is sent as it stands. */
   ask(path: string, asking: Asking = {}): Promise<Answered> {
-    const { method = "GET", headers = {}, body, token = OPERATOR, bySocket = false } = asking;
+    const { method = "GET", headers = {}, body, token = OPERATOR, bySocket = false, port = this.port } = asking;
     const { promise, resolve, reject } = Promise.withResolvers<Answered>();
-    const place = bySocket ? { socketPath: this.run.socket } : { host: "127.0.0.1", port: this.port };
+    const place = bySocket ? { socketPath: this.run.socket } : { host: "127.0.0.1", port };
     const bearer = token === null || bySocket ? {} : { authorization: `Bearer ${token}` };
     const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
     const asked = request({ ...place, path, method, agent: false, headers: { ...bearer, ...length, ...headers } });

@@ -3,7 +3,7 @@ import { hashToken, type TokenRecord } from "../callers/token.ts";
 import type { PageTokens } from "../callers/listener.ts";
 
 /** The time for which a code is valid, in milliseconds. A person opens the address within it. */
-const CODE_MS = 5 * 60_000;
+export const CODE_MS = 5 * 60_000;
 
 const SECRET_BYTES = 32;
 
