@@ -28,6 +28,7 @@ import { commandRoutes } from "./command-endpoint.ts";
 import { guardedOf } from "../hooks/refuse-persons-commands.ts";
 import { HookEndpoint } from "./hook-endpoint.ts";
 import { programMark } from "./hook-image.ts";
+import { connectionOwner, isForeign } from "./connection-owner.ts";
 import { DiskPageFiles } from "./page-files.ts";
 import { openApiPath, pageFolder } from "./program-paths.ts";
 import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
@@ -112,6 +113,7 @@ export class StoreServer {
       files: options.page ?? new DiskPageFiles(disk, pageFolder()),
       listen: (port) =>
         this.#listenOn({ place: { host: "127.0.0.1", port }, hosts: ["127.0.0.1"], sharedWith: [], page: true }),
+      isForeign: (connection) => isForeign(connectionOwner(disk, connection)),
       report: (line, error) => this.#report(line, error),
     });
     const health = ["/healthz", "/readyz"].map((path) => this.#healthRoute(path));

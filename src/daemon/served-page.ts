@@ -1,7 +1,7 @@
 import { ACTING } from "../api/routes/content-headers.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { makeProblem, problemOf, problemReply, type Report } from "../server/answers/problem.ts";
-import type { ServerReply, ServerRoute } from "../server/answers/server-route.ts";
+import type { Connection, ServerReply, ServerRoute } from "../server/answers/server-route.ts";
 import type { PageTokens } from "../server/callers/listener.ts";
 import { INDEX, type PageFiles, pageRoutes } from "../server/page/page-routes.ts";
 import { PageSessions } from "../server/page/page-sessions.ts";
@@ -16,6 +16,8 @@ interface ServedPageOptions {
   readonly files: PageFiles;
   /** Offers the page on a port of 127.0.0.1 (0: any free port), and notes it. Resolves to the port's number. */
   readonly listen: (port: number) => Promise<number>;
+  /** True if another user of this machine holds the other end of a connection. */
+  readonly isForeign: (connection: Connection) => boolean;
   readonly report: Report;
 }
 
@@ -33,11 +35,12 @@ export class ServedPage {
     // This clock never goes back, even if the system's clock is set.
     const now = (): number => performance.timeOrigin + performance.now();
     this.#sessions = new PageSessions(now);
+    const { files, isForeign } = options;
     const open: ServerRoute = {
       ...{ method: "POST", path: PAGE_OPEN_PATH, maxBody: 1_024 },
       handle: ({ headers, body }) => this.#answer(headers[ACTING.role] === "agent", body.toString("utf8")),
     };
-    this.routes = [open, ...pageRoutes({ files: options.files, sessions: this.#sessions, now })];
+    this.routes = [open, ...pageRoutes({ files, isForeign, sessions: this.#sessions, now })];
   }
 
   /** The tokens that the listeners of the page accept. */

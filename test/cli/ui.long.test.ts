@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { askServer, whoAnswers } from "../../src/daemon/ask-server.ts";
@@ -72,6 +73,16 @@ function isAlive(pid: number): boolean {
 async function exchange(url: URL): Promise<Response> {
   const code = url.hash.replace("#code=", "");
   return fetch(new URL("/page/session", url), { method: "POST", body: JSON.stringify({ code }) });
+}
+
+/** As `exchange`, on a connection of its own, whose owner is the user of this moment. Resolves to the status. */
+function statusOfExchange(url: URL): Promise<number | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+  const asking = request(new URL("/page/session", url), { method: "POST", agent: false }, (answer) => {
+    answer.resume().on("end", () => resolve(answer.statusCode));
+  });
+  asking.on("error", reject).end(JSON.stringify({ code: url.hash.replace("#code=", "") }));
+  return promise;
 }
 
 async function tokenOf(url: URL): Promise<string> {
@@ -160,6 +171,15 @@ describe("chronicle ui", () => {
     const end = ended(served);
     over.abort();
     expect(await end).toBe(0);
+  });
+
+  const isRoot = process.getuid?.() === 0;
+
+  it.runIf(isRoot)("gives no token to another user who has seen the code, and one to this user", async () => {
+    const url = await desk.ui();
+    process.seteuid?.(65_534);
+    const others = await statusOfExchange(url).finally(() => process.seteuid?.(0));
+    expect([others, await statusOfExchange(url)]).toEqual([403, 200]);
   });
 
   it("is not for an agent", () => {

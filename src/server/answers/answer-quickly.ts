@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { RouteMatch, ServerReply } from "./server-route.ts";
+import type { Socket } from "node:net";
+import type { Connection, RouteMatch, ServerReply } from "./server-route.ts";
 import { SAFE_HEADERS, sendProblem } from "./send.ts";
 import { makeProblem, type Report, unexpectedProblem } from "./problem.ts";
 
@@ -26,12 +27,19 @@ export async function answerQuickly(
   try {
     const body = await bodyOf(request, route.maxBody);
     const query = new URLSearchParams(search);
-    const address = request.socket.remoteAddress ?? "";
-    sendReply(response, await route.handle({ method, path, params, query, headers, body, isOwner, address }));
+    const connection = connectionOf(request.socket);
+    sendReply(response, await route.handle({ method, path, params, query, headers, body, isOwner, connection }));
   } catch (error) {
     if (error instanceof BodyTooLarge) return sendProblem(response, makeProblem(413, "LIMIT_EXCEEDED", error.message));
     sendProblem(response, unexpectedProblem(error, { report }));
   }
+}
+
+function connectionOf(socket: Socket): Connection | undefined {
+  const { localAddress, localPort, remoteAddress, remotePort } = socket;
+  if (localAddress === undefined || localPort === undefined) return undefined;
+  if (remoteAddress === undefined || remotePort === undefined) return undefined;
+  return { here: { address: localAddress, port: localPort }, there: { address: remoteAddress, port: remotePort } };
 }
 
 /** Sends a reply. Does nothing if an answer was already sent. */

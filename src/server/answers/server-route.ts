@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-interface ServerRequest {
+export interface ServerRequest {
   readonly method: string;
   /** The path, decoded once, without the query. */
   readonly path: string;
@@ -11,8 +11,19 @@ interface ServerRequest {
   readonly body: Buffer;
   /** True on the owner's Unix socket. */
   readonly isOwner: boolean;
-  /** The IP address of the client; empty on a Unix socket. */
+  /** The ends of the connection; `undefined` on a Unix socket. */
+  readonly connection: Connection | undefined;
+}
+
+/** The ends of a TCP connection: this server's, and the client's. */
+export interface Connection {
+  readonly here: ConnectionEnd;
+  readonly there: ConnectionEnd;
+}
+
+interface ConnectionEnd {
   readonly address: string;
+  readonly port: number;
 }
 
 export interface ServerReply {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { ServerReply, ServerRoute } from "../answers/server-route.ts";
+import type { Connection, ServerReply, ServerRequest, ServerRoute } from "../answers/server-route.ts";
 import { makeProblem, problemReply } from "../answers/problem.ts";
 import { WRONG } from "../callers/authenticate.ts";
 import { RateLimiter } from "../limits/rate-limiter.ts";
@@ -19,6 +19,8 @@ interface PageParts {
   readonly sessions: PageSessions;
   /** In epoch milliseconds. */
   readonly now: () => number;
+  /** True if another user of this machine holds the other end of the connection. */
+  readonly isForeign: (connection: Connection) => boolean;
 }
 
 export const INDEX = "index.html";
@@ -35,6 +37,9 @@ const ADDRESSES = ["/", "/home", "/connect", "/w/:workspace", "/w/:workspace/:vi
  */
 const NONCE = "CHRONICLE_CSP_NONCE";
 
+/** Matches the host of a request that comes from this machine itself, and not through a proxy. */
+const LOOPBACK = /^(127\.0\.0\.1|localhost)(:\d+)?$/i;
+
 /** The maximum size of the body with a code, in bytes. */
 const MAX_BODY = 1_024;
 
@@ -42,15 +47,14 @@ const YEAR_SECONDS = 31_536_000;
 
 /** The browser's features that the page does not use. */
 const PERMISSIONS = [
-  ...["accelerometer", "autoplay", "bluetooth", "browsing-topics", "camera", "display-capture", "encrypted-media"],
+  ...["accelerometer", "autoplay", "browsing-topics", "camera", "display-capture", "encrypted-media"],
   ...["fullscreen", "gamepad", "geolocation", "gyroscope", "hid", "identity-credentials-get", "idle-detection"],
   ...["local-fonts", "magnetometer", "microphone", "midi", "payment", "picture-in-picture", "screen-wake-lock"],
   ...["serial", "storage-access", "usb", "window-management", "xr-spatial-tracking"],
 ];
 
 /** Returns the routes of the page: its files, and the exchange of a code for a token. */
-export function pageRoutes({ files, sessions, now }: PageParts): readonly ServerRoute[] {
-  const wrong = new RateLimiter(WRONG);
+export function pageRoutes({ files, ...session }: PageParts): readonly ServerRoute[] {
   // A link to the page, in a chat for instance, is a link on another site. The page without a token shows nothing.
   const fromLinks = { fromLinks: true } as const;
   return [
@@ -58,27 +62,31 @@ export function pageRoutes({ files, sessions, now }: PageParts): readonly Server
     fileRoute("/assets/:name", ({ params, headers }) =>
       assetReply(files, params["name"] ?? "", headers["accept-encoding"]?.toString() ?? ""),
     ),
-    {
-      method: "POST",
-      path: "/page/session",
-      maxBody: MAX_BODY,
-      open: true,
-      ofPage: true,
-      handle: ({ body, address }) => {
-        const code = codeIn(body);
-        if (code === undefined) return Promise.resolve(problemReply(NO_CODE));
-        const token = sessions.exchange(code);
-        if (token === undefined) return Promise.resolve(refusedCode(wrong.take(address, now())));
-        const headers = { "content-type": "application/json" };
-        return Promise.resolve({ status: 200, headers, body: JSON.stringify({ token, role: "operator" }) });
-      },
-    },
+    sessionRoute(session),
   ];
 }
 
-function fileRoute(path: string, reply: (request: Parameters<ServerRoute["handle"]>[0]) => ServerReply): ServerRoute {
-  const handle = (request: Parameters<ServerRoute["handle"]>[0]) => Promise.resolve(reply(request));
-  return { method: "GET", path, maxBody: 0, open: true, ofPage: true, handle };
+/** Returns the route that exchanges a code for a token. */
+function sessionRoute({ sessions, now, isForeign }: Omit<PageParts, "files">): ServerRoute {
+  const wrong = new RateLimiter(WRONG);
+  const reply = ({ body, connection, headers: { host } }: ServerRequest): ServerReply => {
+    const code = codeIn(body);
+    if (code === undefined) return problemReply(NO_CODE);
+    // Opening a browser puts the code on a command line, which all users of the machine can read. Whoever reads it must
+    // not be faster than the browser. A proxy in front of the server may be another user's.
+    if (connection !== undefined && LOOPBACK.test(host ?? "") && isForeign(connection)) return problemReply(FOREIGN);
+    const token = sessions.exchange(code);
+    if (token === undefined) return refusedCode(wrong.take(connection?.there.address ?? "", now()));
+    const headers = { "content-type": "application/json" };
+    return { status: 200, headers, body: JSON.stringify({ token, role: "operator" }) };
+  };
+  const rules = { maxBody: MAX_BODY, open: true, ofPage: true } as const;
+  return { method: "POST", path: "/page/session", ...rules, handle: (request) => Promise.resolve(reply(request)) };
+}
+
+function fileRoute(path: string, reply: (request: ServerRequest) => ServerReply): ServerRoute {
+  const rules = { maxBody: 0, open: true, ofPage: true } as const;
+  return { method: "GET", path, ...rules, handle: (request) => Promise.resolve(reply(request)) };
 }
 
 function indexReply(files: PageFiles): ServerReply {
@@ -159,6 +167,10 @@ function refusedCode(wait: number): ServerReply {
 }
 
 const NO_CODE = makeProblem(400, "USAGE", 'the body is JSON with a code: { "code": "…" }');
+const FOREIGN = {
+  ...makeProblem(403, "FORBIDDEN", "this code is for another user of this machine"),
+  hint: "give the page a token: `chronicle token create` makes one",
+};
 const NO_FILE = makeProblem(404, "NOT_FOUND", "the page has no such file");
 const NO_PAGE = {
   ...makeProblem(404, "NOT_FOUND", "this installation has no page"),
