@@ -49,6 +49,12 @@ export interface RecentItem {
   short_id: string;
   /** The time at which the work ended, or at which its last change was recorded. */
   timestamp: string;
+  /**
+   * The events right before the work and at its end. If work ran at the same time, the events in between also have the
+   * changes of others.
+   */
+  from_seq: number;
+  to_seq: number;
   /** The text of the line. For a turn, the first line of its prompt; the summary of its first action, if no prompt is kept, and for agents
    * and readers. */
   summary: string;

@@ -138,10 +138,10 @@ async function answer(context: Context, { view, story, lines, options }: Page): 
     const { back, ...more } = await line.more(short);
     const ids = line.operations ?? [line.id];
     const by = more.undone === true ? ids.map((id) => undoneBy.get(id)).find((id) => id !== undefined) : undefined;
-    const { kind, id, timestamp, actor, who, session } = line;
+    const { kind, id, timestamp, fromSeq, seq, actor, who, session } = line;
     const summary = (await line.title?.()) ?? line.summary;
     items.push({
-      ...{ kind, id, short_id: short, timestamp, summary, actor, who },
+      ...{ kind, id, short_id: short, timestamp, from_seq: fromSeq, to_seq: seq, summary, actor, who },
       ...(session === undefined ? {} : { session }),
       ...(await paths.of(line)),
       ...optional({ git: git.of(line) }),

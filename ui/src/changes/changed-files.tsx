@@ -1,0 +1,122 @@
+import { Link } from "@tanstack/react-router";
+import { Fragment } from "react";
+import { PathText } from "../parts/path-text.tsx";
+import { counted, digits, size, visible } from "../parts/words.ts";
+import type { FileChange } from "./net-changes.ts";
+
+interface FileLink {
+  readonly workspace: string;
+  readonly search: { readonly work?: string; readonly file?: string; readonly title?: string };
+}
+
+interface ChangedFilesProps {
+  readonly changes: readonly FileChange[];
+  /** The address that shows the change of one file. */
+  readonly linkOf: (path: string) => FileLink;
+  readonly current?: string | undefined;
+  /** The paths that this person has looked at. */
+  readonly seen?: ReadonlySet<string>;
+}
+
+const SIGN: Readonly<Record<FileChange["kind"], string>> = {
+  created: "+",
+  modified: "±",
+  deleted: "−",
+  permissions: "x",
+  renamed: "→",
+};
+
+/** The longest list that is shown at once. */
+const MOST = 2_000;
+
+/** The changed files, under their folders. */
+export function ChangedFiles({ changes, linkOf, current, seen }: ChangedFilesProps) {
+  if (changes.length === 0) return <p className="quiet">No file was changed.</p>;
+  const folders = Map.groupBy(changes.slice(0, MOST), ({ path }) => folderOf(path));
+  return (
+    <div className="changed-files">
+      <p className="quiet">{summaryOf(changes)}</p>
+      <ul>
+        {[...folders].map(([folder, own]) => (
+          <Fragment key={folder}>
+            {folder === "" ? null : (
+              <li className="folder-line">
+                <PathText path={folder} />
+              </li>
+            )}
+            {own.map((change) => (
+              <FileLine
+                key={change.path}
+                change={change}
+                link={linkOf(change.path)}
+                isCurrent={change.path === current}
+                isSeen={seen?.has(change.path) === true}
+              />
+            ))}
+          </Fragment>
+        ))}
+      </ul>
+      {changes.length > MOST ? <p className="quiet">and {digits(changes.length - MOST)} more</p> : null}
+    </div>
+  );
+}
+
+interface FileLineProps {
+  readonly change: FileChange;
+  readonly link: FileLink;
+  readonly isCurrent: boolean;
+  readonly isSeen: boolean;
+}
+
+function FileLine({ change, link: { workspace, search }, isCurrent, isSeen }: FileLineProps) {
+  const { path, kind, from, entry } = change;
+  return (
+    <li>
+      <Link
+        to="/w/$workspace/changes"
+        params={{ workspace }}
+        search={search}
+        className={`file-line ${kind}${isSeen ? " seen" : ""}`}
+        aria-current={isCurrent ? "true" : undefined}
+        title={from === undefined ? `${kind}: ${visible(path)}` : `renamed from ${visible(from)}`}
+      >
+        <span className="change-sign" aria-label={kind}>
+          {SIGN[kind]}
+        </span>
+        <bdi className="path-name">
+          {visible(nameOf(path))}
+          {entry === "dir" ? "/" : ""}
+        </bdi>
+        <span className="quiet file-size">{sizeText(change)}</span>
+      </Link>
+    </li>
+  );
+}
+
+function sizeText({ kind, entry, beforeSize, afterSize, similarity }: FileChange): string {
+  if (entry === "dir") return "";
+  if (kind === "renamed") return similarity === 100 ? "renamed" : `renamed, ${similarity ?? 0} %`;
+  if (kind === "created") return size(afterSize);
+  if (kind === "deleted") return `was ${size(beforeSize)}`;
+  const delta = afterSize - beforeSize;
+  if (kind === "permissions") return "permissions";
+  return delta === 0 ? "same size" : `${delta > 0 ? "+" : "−"}${size(Math.abs(delta))}`;
+}
+
+function folderOf(path: string): string {
+  const slash = path.lastIndexOf("/");
+  return slash < 0 ? "" : path.slice(0, slash);
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** Returns `3 files: 1 created, 2 modified`. */
+function summaryOf(changes: readonly FileChange[]): string {
+  const kinds = (["created", "modified", "renamed", "deleted", "permissions"] as const)
+    .map((kind) => [changes.filter((one) => one.kind === kind).length, kind] as const)
+    .filter(([count]) => count > 0)
+    .map(([count, kind]) => `${digits(count)} ${kind === "permissions" ? "with other permissions" : kind}`);
+  return `${counted(changes.length, "path")}: ${kinds.join(", ")}`;
+}

@@ -1,0 +1,100 @@
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
+import type { RecentItem } from "../../../src/api/recent-api.ts";
+import { useChanges, useRecent } from "../data/queries.ts";
+import { parseWork, undoOf, type WorkRef, workOf, workText } from "../data/work-ref.ts";
+import { Empty, Loading, Problem } from "../parts/states.tsx";
+import { visible } from "../parts/words.ts";
+import { useKeys } from "../shell/use-keys.ts";
+import { TakeBack } from "../undo/take-back.tsx";
+import { ChangedFiles } from "./changed-files.tsx";
+import { FileChangeView } from "./file-change-view.tsx";
+import { type FileChange, netChanges } from "./net-changes.ts";
+import { useSeen } from "./seen.ts";
+import "./changes.css";
+
+/** What some work changed, file by file: by default the last turn, or the last work where no agent was. */
+export function ChangesPage() {
+  const { workspace } = useParams({ from: "/w/$workspace" });
+  const { work: asked } = useSearch({ from: "/w/$workspace/changes" });
+  const { data, error } = useRecent(workspace, 60);
+  if (asked !== undefined) {
+    const work = parseWork(asked);
+    if (work === undefined) return <Problem error={new Error(`this address names no work: ${asked}`)} />;
+    const item = data?.items.find((one) => workText(workOf(one)) === asked);
+    return <Changes key={asked} workspace={workspace} work={work} item={item} />;
+  }
+  if (error !== null) return <Problem error={error} />;
+  if (data === undefined) return <Loading />;
+  const item = lastWork(data.items);
+  if (item === undefined) return <Empty title="Nothing was changed yet" />;
+  return <Changes key={item.id} workspace={workspace} work={workOf(item)} item={item} />;
+}
+
+function lastWork(items: readonly RecentItem[]): RecentItem | undefined {
+  const changed = items.filter(({ kind, changed: count, undone }) => kind !== "baseline" && count > 0 && undone !== true);
+  return changed.find(({ kind }) => kind === "turn") ?? changed[0] ?? items[0];
+}
+
+interface ChangesProps {
+  readonly workspace: string;
+  readonly work: WorkRef;
+  readonly item: RecentItem | undefined;
+}
+
+function Changes({ workspace, work, item }: ChangesProps) {
+  const { file, title = item?.summary } = useSearch({ from: "/w/$workspace/changes" });
+  const navigate = useNavigate({ from: "/w/$workspace/changes" });
+  const { data, error, refetch } = useChanges(workspace, work);
+  const changes = useMemo(() => netChanges(data?.changes ?? []), [data]);
+  const text = workText(work);
+  const seen = useSeen(workspace, text);
+  const at = changes.findIndex(({ path }) => path === file);
+  const current = changes[at] ?? changes.find(({ entry }) => entry !== "dir") ?? changes[0];
+  const searchOf = (path: string) => ({ work: text, file: path, ...(title === undefined ? {} : { title }) });
+  const step = (by: number): void => {
+    const next = changes[Math.max(0, Math.min(changes.length - 1, changes.indexOf(current as FileChange) + by))];
+    if (next !== undefined) void navigate({ search: searchOf(next.path), replace: true });
+  };
+  useKeys({
+    j: () => step(1),
+    k: () => step(-1),
+    v: () => current !== undefined && seen.toggle(current.path),
+    Escape: () => void navigate({ to: "/w/$workspace", params: { workspace }, search: { work: text } }),
+  });
+  if (error !== null) return <Problem error={error} onAgain={() => void refetch()} />;
+  if (data === undefined) return <Loading what="Reading the changes" />;
+  return (
+    <div className="changes">
+      <header className="changes-head">
+        <div>
+          <h1>{visible(title ?? data.selection)}</h1>
+          <p className="quiet">{visible(data.selection)}</p>
+        </div>
+        <TakeBack workspace={workspace} work={work} item={item} />
+      </header>
+      <div className="changes-body">
+        <nav className="changes-files" aria-label="Changed files">
+          <ChangedFiles
+            changes={changes}
+            current={current?.path}
+            seen={seen.paths}
+            linkOf={(path) => ({ workspace, search: searchOf(path) })}
+          />
+        </nav>
+        <div className="changes-file">
+          {current === undefined ? null : (
+            <FileChangeView
+              key={current.path}
+              workspace={workspace}
+              change={current}
+              undo={undoOf(work)}
+              isSeen={seen.paths.has(current.path)}
+              onSeen={() => seen.toggle(current.path)}
+            />
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}

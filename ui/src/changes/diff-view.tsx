@@ -1,0 +1,132 @@
+import { LanguageDescription, syntaxHighlighting } from "@codemirror/language";
+import { languages } from "@codemirror/language-data";
+import { getChunks, MergeView, unifiedMergeView } from "@codemirror/merge";
+import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { EditorView, lineNumbers } from "@codemirror/view";
+import { classHighlighter } from "@lezer/highlight";
+import { useEffect, useRef } from "react";
+import styles from "./diff-view.css?inline";
+
+interface DiffViewProps {
+  readonly before: string;
+  readonly after: string;
+  /** Decides the language. */
+  readonly path: string;
+  readonly layout: "split" | "unified";
+  /** True to compare without regard to spaces. */
+  readonly isLoose: boolean;
+  readonly onCounts: (counts: { readonly added: number; readonly removed: number }) => void;
+}
+
+/** The lines around a change that stay, where unchanged parts are folded. */
+const COLLAPSE = { margin: 3, minSize: 6 };
+/** How long a comparison may search for the shortest difference. */
+const DIFF = { scanLimit: 2_000, timeout: 500 };
+
+/**
+ * Both states of a file, with the changed words marked. It lives in a shadow root: there, the editor's own styles are
+ * style sheets and not elements, which the page's policy forbids.
+ */
+export function DiffView({ before, after, path, layout, isLoose, onCounts }: DiffViewProps) {
+  const host = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = host.current;
+    if (element === null) return undefined;
+    const root = element.shadowRoot ?? element.attachShadow({ mode: "open" });
+    root.adoptedStyleSheets = [sheetOf(styles)];
+    const parent = document.createElement("div");
+    parent.className = `diff ${layout}`;
+    root.replaceChildren(parent);
+    const language = new Compartment();
+    const shared = [...readOnly(), language.of([])];
+    const [a, b] = isLoose ? [loose(before), loose(after)] : [before, after];
+    const view = layout === "split" ? split({ a, b, parent, root, shared }) : unified({ a, b, parent, root, shared });
+    const { editors, destroy } = view;
+    onCounts(countsOf(editors.at(-1), a, b));
+    void languageOf(path).then((found) => {
+      for (const editor of editors) editor.dispatch({ effects: language.reconfigure(found) });
+    });
+    return destroy;
+  }, [before, after, path, layout, isLoose, onCounts]);
+  return <div ref={host} className="diff-host" />;
+}
+
+let sheet: CSSStyleSheet | undefined;
+
+function sheetOf(text: string): CSSStyleSheet {
+  if (sheet === undefined) {
+    sheet = new CSSStyleSheet();
+    sheet.replaceSync(text);
+  }
+  return sheet;
+}
+
+function readOnly(): Extension[] {
+  return [
+    lineNumbers(),
+    EditorState.readOnly.of(true),
+    EditorView.editable.of(false),
+    EditorView.lineWrapping,
+    EditorView.contentAttributes.of({ "aria-label": "Content", tabindex: "0" }),
+    syntaxHighlighting(classHighlighter),
+  ];
+}
+
+interface Sides {
+  readonly a: string;
+  readonly b: string;
+  readonly parent: HTMLElement;
+  readonly root: ShadowRoot;
+  readonly shared: readonly Extension[];
+}
+
+interface Shown {
+  readonly editors: readonly EditorView[];
+  readonly destroy: () => void;
+}
+
+function split({ a, b, parent, root, shared }: Sides): Shown {
+  const extensions = [...shared];
+  const view = new MergeView({
+    a: { doc: a, extensions },
+    b: { doc: b, extensions },
+    ...{ parent, root, gutter: true, highlightChanges: true, collapseUnchanged: COLLAPSE, diffConfig: DIFF },
+  });
+  return { editors: [view.a, view.b], destroy: () => view.destroy() };
+}
+
+function unified({ a, b, parent, root, shared }: Sides): Shown {
+  const merge = unifiedMergeView({
+    original: a,
+    ...{ mergeControls: false, highlightChanges: true, gutter: true, collapseUnchanged: COLLAPSE, diffConfig: DIFF },
+  });
+  const editor = new EditorView({ doc: b, extensions: [...shared, merge], parent, root });
+  return { editors: [editor], destroy: () => editor.destroy() };
+}
+
+async function languageOf(path: string): Promise<Extension> {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const found = LanguageDescription.matchFilename(languages, name);
+  return found === null ? [] : found.load();
+}
+
+/** Returns a text in which runs of spaces are one space, and lines end without spaces. */
+function loose(text: string): string {
+  return text.replace(/[^\S\n]+/g, " ").replace(/ $/gm, "");
+}
+
+function countsOf(editor: EditorView | undefined, a: string, b: string): { readonly added: number; readonly removed: number } {
+  const chunks = editor === undefined ? undefined : getChunks(editor.state)?.chunks;
+  let added = 0;
+  let removed = 0;
+  for (const { fromA, endA, fromB, endB } of chunks ?? []) {
+    removed += linesIn(a, fromA, endA);
+    added += linesIn(b, fromB, endB);
+  }
+  return { added, removed };
+}
+
+function linesIn(text: string, from: number, end: number): number {
+  if (from >= end) return 0;
+  return text.slice(from, end).split("\n").length;
+}

@@ -1,0 +1,133 @@
+import { Link } from "@tanstack/react-router";
+import { Columns2, Eye, EyeOff, History, Rows2, WrapText } from "lucide-react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
+import type { UndoOptions } from "../../../src/api/workspace-api.ts";
+import { useMayChange } from "../data/api.ts";
+import { LARGEST_TEXT, useText } from "../data/queries.ts";
+import { LineCounts, PathText } from "../parts/path-text.tsx";
+import { Loading, Problem } from "../parts/states.tsx";
+import { size, visible } from "../parts/words.ts";
+import { useKeys } from "../shell/use-keys.ts";
+import { Hunks } from "../undo/hunks.tsx";
+import { Images } from "./images.tsx";
+import type { FileChange } from "./net-changes.ts";
+
+const DiffView = lazy(async () => ({ default: (await import("./diff-view.tsx")).DiffView }));
+
+interface FileChangeViewProps {
+  readonly workspace: string;
+  readonly change: FileChange;
+  /** The undo of the work, if it can be taken back in parts. */
+  readonly undo: UndoOptions | undefined;
+  readonly isSeen: boolean;
+  readonly onSeen: () => void;
+}
+
+type Layout = "split" | "unified";
+
+const LAYOUT = "chronicle.diff";
+
+/** One changed file: what it was and what it became, and the parts that can be taken back. */
+export function FileChangeView({ workspace, change, undo, isSeen, onSeen }: FileChangeViewProps) {
+  const [layout, setLayout] = useState<Layout>(() => (localStorage.getItem(LAYOUT) === "unified" || innerWidth < 900 ? "unified" : "split"));
+  const [isLoose, setLoose] = useState(false);
+  const [counts, setCounts] = useState<{ readonly added: number; readonly removed: number }>();
+  const mayChange = useMayChange();
+  const other = layout === "split" ? "unified" : "split";
+  const switchLayout = (): void => {
+    localStorage.setItem(LAYOUT, other);
+    setLayout(other);
+  };
+  useKeys({ s: switchLayout, w: () => setLoose((now) => !now) });
+  return (
+    <article className="file-change" aria-label={`Changes of ${visible(change.path)}`}>
+      <header className="file-head">
+        {change.from === undefined ? null : (
+          <>
+            <PathText path={change.from} /> <span aria-label="renamed to">→</span>
+          </>
+        )}
+        <PathText path={change.path} />
+        {counts === undefined ? null : <LineCounts {...counts} />}
+        <Permissions change={change} />
+        <span className="grow" />
+        <button type="button" className="icon-button" aria-pressed={isSeen} onClick={onSeen} title={isSeen ? "Looked at (v)" : "Mark as looked at (v)"} aria-label="Looked at">
+          {isSeen ? <Eye size={15} aria-hidden="true" /> : <EyeOff size={15} aria-hidden="true" />}
+        </button>
+        <button type="button" className="icon-button" aria-pressed={isLoose} onClick={() => setLoose((now) => !now)} title="Ignore changes of spaces (w)" aria-label="Ignore changes of spaces">
+          <WrapText size={15} aria-hidden="true" />
+        </button>
+        <button type="button" className="icon-button" onClick={switchLayout} title="Side by side, or in line (s)" aria-label={layout === "split" ? "Show in line" : "Show side by side"}>
+          {layout === "split" ? <Rows2 size={15} aria-hidden="true" /> : <Columns2 size={15} aria-hidden="true" />}
+        </button>
+        <Link to="/w/$workspace/file" params={{ workspace }} search={{ path: change.path }} className="icon-button" title="History of this file" aria-label="History of this file">
+          <History size={15} aria-hidden="true" />
+        </Link>
+      </header>
+      {change.isInterrupted ? (
+        <p className="quiet note">Others changed this file in between. The difference below also has their changes.</p>
+      ) : null}
+      <Contents workspace={workspace} change={change}>
+        {(before, after) => (
+          <Suspense fallback={<Loading what="Opening the editor" />}>
+            <DiffView before={before} after={after} path={change.path} layout={layout} isLoose={isLoose} onCounts={setCounts} />
+          </Suspense>
+        )}
+      </Contents>
+      {mayChange && undo !== undefined ? <Hunks workspace={workspace} path={change.path} undo={undo} /> : null}
+    </article>
+  );
+}
+
+function Permissions({ change: { permissions } }: { readonly change: FileChange }) {
+  if (permissions === undefined) return null;
+  return (
+    <span className="tag">
+      {permissions.before.toString(8)} → {permissions.after.toString(8)}
+    </span>
+  );
+}
+
+interface ContentsProps {
+  readonly workspace: string;
+  readonly change: FileChange;
+  readonly children: (before: string, after: string) => ReactNode;
+}
+
+/** Reads both contents, and says what is there if they are no text. */
+function Contents({ workspace, change, children }: ContentsProps) {
+  const [isWanted, setWanted] = useState(false);
+  const { path, entry, beforeSize, afterSize } = change;
+  const isLarge = Math.max(beforeSize, afterSize) > LARGEST_TEXT;
+  const before = useText(workspace, change.before, isLarge && !isWanted ? Number.POSITIVE_INFINITY : 0);
+  const after = useText(workspace, change.after, isLarge && !isWanted ? Number.POSITIVE_INFINITY : 0);
+  if (entry === "dir") return <p className="quiet note">A folder.</p>;
+  if (isLarge && !isWanted) return <LargeFile change={change} onWanted={() => setWanted(true)} />;
+  const error = before.error ?? after.error;
+  if (error !== null) return <Problem error={error} />;
+  if (before.data === undefined || after.data === undefined) return <Loading what="Reading the contents" />;
+  if (before.data.isBinary || after.data.isBinary) return <Images path={path} before={before.data.bytes} after={after.data.bytes} />;
+  if (change.before === change.after) return <p className="quiet note">The content is the same.</p>;
+  return children(before.data.text, after.data.text);
+}
+
+/** The largest content that can be loaded into the page at all, in bytes. */
+const LARGEST_LOADED = 32 * 1024 * 1024;
+
+function LargeFile({ change: { beforeSize, afterSize }, onWanted }: { readonly change: FileChange; readonly onWanted: () => void }) {
+  const largest = Math.max(beforeSize, afterSize);
+  return (
+    <div className="note">
+      <p>
+        A large file: {size(beforeSize)} before, {size(afterSize)} after.
+      </p>
+      {largest > LARGEST_LOADED ? (
+        <p className="quiet">It is too large to be compared here. In a terminal: chronicle diff</p>
+      ) : (
+        <button type="button" className="button" onClick={onWanted}>
+          Compare it all the same
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,58 @@
+import { useEffect, useState } from "react";
+import { size } from "../parts/words.ts";
+
+/**
+ * The types that are shown as pictures. SVG is not among them, because it can have scripts and addresses: it is shown as
+ * text.
+ */
+const TYPES: Readonly<Record<string, string>> = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  gif: "image/gif",
+  webp: "image/webp",
+  avif: "image/avif",
+  bmp: "image/bmp",
+  ico: "image/x-icon",
+};
+
+interface ImagesProps {
+  readonly path: string;
+  readonly before: Uint8Array<ArrayBuffer>;
+  readonly after: Uint8Array<ArrayBuffer>;
+}
+
+/** A binary file before and after: as pictures if it is one, else in words. */
+export function Images({ path, before, after }: ImagesProps) {
+  const type = TYPES[path.slice(path.lastIndexOf(".") + 1).toLowerCase()];
+  if (type === undefined)
+    return (
+      <p className="quiet note">
+        A binary file: {size(before.length)} before, {size(after.length)} after.
+      </p>
+    );
+  return (
+    <div className="images">
+      <Picture title="before" bytes={before} type={type} />
+      <Picture title="after" bytes={after} type={type} />
+    </div>
+  );
+}
+
+function Picture({ title, bytes, type }: { readonly title: string; readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string }) {
+  const [url, setUrl] = useState<string>();
+  useEffect(() => {
+    if (bytes.length === 0) return undefined;
+    const made = URL.createObjectURL(new Blob([bytes], { type }));
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [bytes, type]);
+  return (
+    <figure>
+      {bytes.length === 0 ? <div className="no-picture">none</div> : url === undefined ? null : <img src={url} alt={`The file ${title}`} />}
+      <figcaption className="quiet">
+        {title}, {size(bytes.length)}
+      </figcaption>
+    </figure>
+  );
+}

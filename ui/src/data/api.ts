@@ -1,0 +1,38 @@
+import { createContext, useContext } from "react";
+import { createClient } from "../../../src/client/create-client.ts";
+import type { ChronicleClient } from "../../../src/client/chronicle-client.ts";
+import type { RetryRule } from "../../../src/client/retry.ts";
+import type { MeShape } from "../../../src/api/routes/reply-shapes.ts";
+import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
+
+/** One more try, soon: whoever looks at the page does not wait long for a server that is away. */
+const RETRY_ONCE: RetryRule = { tries: 2, firstWait: 100, longestWait: 1_000 };
+
+/** Makes the client of the server that has sent this page. */
+export function pageClient(token: string): ChronicleClient {
+  return createClient({ url: location.origin, token, commandHints: true, retry: RETRY_ONCE });
+}
+
+/** The signed-in caller, for all views. */
+export interface Api {
+  readonly client: ChronicleClient;
+  readonly me: MeShape;
+}
+
+export const ApiContext = createContext<Api | undefined>(undefined);
+
+export function useApi(): Api {
+  const api = useContext(ApiContext);
+  if (api === undefined) throw new Error("this view is shown outside of a session");
+  return api;
+}
+
+/** Returns a workspace's operations. Sends no request. */
+export function useWorkspaceApi(id: string): WorkspaceApi {
+  return useApi().client.workspace(id);
+}
+
+/** True if the caller may change files. The server refuses a reader all the same. */
+export function useMayChange(): boolean {
+  return useApi().me.role !== "reader";
+}

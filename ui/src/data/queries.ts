@@ -1,0 +1,129 @@
+import { keepPreviousData, queryOptions, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import type { ChronicleClient } from "../../../src/client/chronicle-client.ts";
+import type { BlameShape, ListFilesOptions } from "../../../src/api/file-api.ts";
+import type { ChangesShape } from "../../../src/api/action-shapes.ts";
+import type { RecentOptions, RecentShape } from "../../../src/api/recent-api.ts";
+import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
+import type * as shapes from "../../../src/api/shapes.ts";
+import { useApi, useWorkspaceApi } from "./api.ts";
+import type { WorkRef } from "./work-ref.ts";
+
+// The keys of all queries begin with "store" or with "workspace" and an id, so that `live.ts` can mark what an event of
+// a workspace has made old.
+
+export function useWorkspaces(): UseQueryResult<shapes.WorkspaceShape[]> {
+  const { client } = useApi();
+  return useQuery({ queryKey: ["store", "workspaces"], queryFn: () => client.store.workspaces(), refetchInterval: 10_000 });
+}
+
+/** The workspace of an address, from the list of all workspaces. */
+export function useWorkspaceShape(id: string): shapes.WorkspaceShape | undefined {
+  return useWorkspaces().data?.find((one) => one.id === id || one.name === id);
+}
+
+export function useRecording(id: string): UseQueryResult<shapes.RecordingShape> {
+  const on = useWorkspaceApi(id);
+  return useQuery({
+    queryKey: ["workspace", id, "recording"],
+    queryFn: () => on.recording(),
+    refetchInterval: 15_000,
+  });
+}
+
+export function recentQuery(on: WorkspaceApi, limit: number, options: RecentOptions) {
+  return queryOptions({
+    queryKey: ["workspace", on.id, "recent", limit, options],
+    queryFn: () => on.recent(limit, options),
+  });
+}
+
+/** The newest `limit` lines of the workspace's history. While other filters load, the former lines stay on screen. */
+export function useRecent(id: string, limit: number, options: RecentOptions = {}): UseQueryResult<RecentShape> {
+  const on = useWorkspaceApi(id);
+  return useQuery({ ...recentQuery(on, limit, options), placeholderData: keepPreviousData });
+}
+
+/** The changes of some work, oldest first for each path. */
+export function useChanges(id: string, work: WorkRef): UseQueryResult<ChangesShape> {
+  const on = useWorkspaceApi(id);
+  return useQuery({
+    queryKey: ["workspace", id, "changes", work],
+    queryFn: () => changesOf(on, work),
+    placeholderData: keepPreviousData,
+  });
+}
+
+async function changesOf(on: WorkspaceApi, work: WorkRef): Promise<ChangesShape> {
+  if (work.select !== undefined) return on.changes(work.select, { renames: true });
+  const { from, to } = work;
+  const { changes } = await on.diff(from, to, { renames: true });
+  return { selection: `${from} to ${to}`, actions: [], changes, ambiguous: [] };
+}
+
+/** Contents never change, because they are named by their hash. */
+export function useText(id: string, hash: string, size: number): UseQueryResult<FileText> {
+  const on = useWorkspaceApi(id);
+  return useQuery({
+    queryKey: ["content", id, hash],
+    queryFn: () => readText(on, hash),
+    enabled: size <= LARGEST_TEXT,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+}
+
+/** The largest content that is compared or shown without being asked for, in bytes. */
+export const LARGEST_TEXT = 2 * 1024 * 1024;
+
+export interface FileText {
+  readonly text: string;
+  /** True if the content has a NUL byte or is not UTF-8. `text` is then empty. */
+  readonly isBinary: boolean;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+async function readText(on: WorkspaceApi, hash: string): Promise<FileText> {
+  if (hash === "") return { text: "", isBinary: false, bytes: new Uint8Array() };
+  const blob = await on.blob(hash);
+  const bytes = new Uint8Array(blob.size);
+  let at = 0;
+  for await (const piece of blob.pieces()) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return text.includes("\0") ? { text: "", isBinary: true, bytes } : { text, isBinary: false, bytes };
+  } catch {
+    return { text: "", isBinary: true, bytes };
+  }
+}
+
+export function useIterations(id: string, path: string): UseQueryResult<shapes.IterationShape[]> {
+  const on = useWorkspaceApi(id);
+  return useQuery({ queryKey: ["workspace", id, "history", path], queryFn: () => on.history(path) });
+}
+
+export function useBlame(id: string, path: string, isOn: boolean): UseQueryResult<BlameShape> {
+  const on = useWorkspaceApi(id);
+  return useQuery({ queryKey: ["workspace", id, "blame", path], queryFn: () => on.blame(path), enabled: isOn });
+}
+
+export function useFiles(id: string, options: ListFilesOptions) {
+  const on = useWorkspaceApi(id);
+  return useQuery({
+    queryKey: ["workspace", id, "files", options],
+    queryFn: () => on.files(options),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useSessions(id: string): UseQueryResult<shapes.SessionShape[]> {
+  const on = useWorkspaceApi(id);
+  return useQuery({ queryKey: ["workspace", id, "sessions"], queryFn: () => on.sessions() });
+}
+
+/** Reads who the caller is. Used once, before any view is shown. */
+export function meQuery(client: ChronicleClient) {
+  return queryOptions({ queryKey: ["me"], queryFn: () => client.me(), staleTime: Number.POSITIVE_INFINITY, retry: false });
+}

@@ -1,0 +1,53 @@
+import type { Selection } from "../../../src/api/action-api.ts";
+import type { RecentItem } from "../../../src/api/recent-api.ts";
+import type { UndoOptions } from "../../../src/api/workspace-api.ts";
+
+/**
+ * A piece of work that the page shows: a turn, a session, an action, or everything between two moments. The address has
+ * it as text, so that a copied address shows the same.
+ */
+export type WorkRef =
+  | { readonly select: Selection; readonly from?: undefined; readonly to?: undefined }
+  | { readonly select?: undefined; readonly from: string; readonly to: string; readonly operation?: string };
+
+const SELECTABLE = ["turn", "session", "action", "actor", "file", "since"] as const;
+
+/** Returns the text of a piece of work: `turn=SESSION:ID`, `session=ID`, `action=ID`, `seq:1..seq:2`. */
+export function workText(work: WorkRef): string {
+  if (work.select !== undefined) {
+    const [[name, value] = ["since", "baseline"]] = Object.entries(work.select) as [string, string][];
+    return `${name}=${value}`;
+  }
+  return `${work.from}..${work.to}${work.operation === undefined ? "" : `=${work.operation}`}`;
+}
+
+/** Returns the piece of work with this text; `undefined` if the text has another form. */
+export function parseWork(text: string): WorkRef | undefined {
+  const range = /^([^.=]+)\.\.([^.=]+)(?:=(.+))?$/.exec(text);
+  if (range !== null) {
+    const [, from = "", to = "", operation] = range;
+    return { from, to, ...(operation === undefined ? {} : { operation }) };
+  }
+  const [, name = "", value = ""] = /^(\w+)=(.+)$/s.exec(text) ?? [];
+  const known = SELECTABLE.find((one) => one === name);
+  return known === undefined ? undefined : { select: { [known]: value } };
+}
+
+/** Returns the work of a line of the timeline. */
+export function workOf(item: RecentItem): WorkRef {
+  const { kind, id, session, from_seq, to_seq } = item;
+  if (kind === "turn") return { select: { turn: session === undefined ? id : `${session}:${id}` } };
+  if (kind === "run") return { select: { session: id } };
+  if (kind === "action") return { select: { action: id } };
+  const range = { from: `seq:${from_seq}`, to: `seq:${to_seq}` };
+  return OPERATIONS.includes(kind) ? { ...range, operation: id } : range;
+}
+
+/** The kinds of lines that are one operation, which `undo` can take back by its id. */
+const OPERATIONS: readonly RecentItem["kind"][] = ["write", "restore", "undo", "redo", "resolve", "transaction"];
+
+/** Returns the undo of a piece of work; `undefined` if only a restore can take it back, such as a person's edits. */
+export function undoOf(work: WorkRef): UndoOptions | undefined {
+  if (work.select !== undefined) return work.select;
+  return work.operation === undefined ? undefined : { operation: work.operation };
+}

@@ -1,0 +1,223 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Download, RotateCcw } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import type { IterationShape } from "../../../src/api/shapes.ts";
+import { useMayChange, useWorkspaceApi } from "../data/api.ts";
+import { useIterations, useText } from "../data/queries.ts";
+import { Actor } from "../parts/actor.tsx";
+import { PathText } from "../parts/path-text.tsx";
+import { Empty, Loading, Problem } from "../parts/states.tsx";
+import { Ago, exactTime } from "../parts/time.tsx";
+import { size } from "../parts/words.ts";
+import { useKeys } from "../shell/use-keys.ts";
+import { Blame } from "./blame.tsx";
+import "./file.css";
+
+const DiffView = lazy(async () => ({ default: (await import("../changes/diff-view.tsx")).DiffView }));
+
+/** One file through time: each of its states, who made it, and the way back to it. */
+export function FilePage() {
+  const { workspace } = useParams({ from: "/w/$workspace" });
+  const { path } = useSearch({ from: "/w/$workspace/file" });
+  if (path === undefined) return <Empty title="No file is chosen" />;
+  return <FileHistory key={path} workspace={workspace} path={path} />;
+}
+
+function FileHistory({ workspace, path }: { readonly workspace: string; readonly path: string }) {
+  const { n } = useSearch({ from: "/w/$workspace/file" });
+  const navigate = useNavigate({ from: "/w/$workspace/file" });
+  const { data, error } = useIterations(workspace, path);
+  const [tab, setTab] = useState<"change" | "lines">("change");
+  const last = data?.at(-1)?.iteration ?? 1;
+  const number = Math.min(last, Math.max(1, n === undefined ? last : Number(n)));
+  const go = (to: number): void =>
+    void navigate({ replace: true, search: (now) => ({ ...now, n: String(Math.min(last, Math.max(1, to))) }) });
+  useKeys({ ",": () => go(number - 1), ".": () => go(number + 1), k: () => go(number + 1), j: () => go(number - 1) });
+  if (error !== null) return <Problem error={error} />;
+  if (data === undefined) return <Loading what="Reading the history of the file" />;
+  const current = data.find(({ iteration }) => iteration === number);
+  const before = data.find(({ iteration }) => iteration === number - 1);
+  if (current === undefined) return <Empty title="This state is not in the history" />;
+  return (
+    <div className="file-page">
+      <header className="file-page-head">
+        <h1>
+          <PathText path={path} />
+        </h1>
+        <FileActions workspace={workspace} path={path} iteration={current} isLast={number === last} />
+      </header>
+      <div className="iteration-slider">
+        <input
+          type="range"
+          min={1}
+          max={last}
+          value={number}
+          aria-label="State of the file"
+          aria-valuetext={`${number} of ${last}, ${exactTime(current.timestamp)}`}
+          onChange={(event) => go(Number(event.target.value))}
+        />
+        <span className="quiet">
+          {number} of {last}
+        </span>
+        <Iteration iteration={current} />
+      </div>
+      <div className="tabs" role="tablist">
+        <TabButton isOn={tab === "change"} onChoose={() => setTab("change")} name="What it changed" />
+        <TabButton isOn={tab === "lines"} onChoose={() => setTab("lines")} name="Who wrote each line" />
+      </div>
+      {tab === "change" ? (
+        <IterationDiff workspace={workspace} path={path} before={before} after={current} />
+      ) : (
+        <Blame workspace={workspace} path={path} at={number === last ? undefined : `seq:${current.seq}`} />
+      )}
+      <IterationList workspace={workspace} path={path} iterations={data} current={number} />
+    </div>
+  );
+}
+
+function TabButton({ isOn, onChoose, name }: { readonly isOn: boolean; readonly onChoose: () => void; readonly name: string }) {
+  return (
+    <button type="button" role="tab" aria-selected={isOn} className="tab" onClick={onChoose}>
+      {name}
+    </button>
+  );
+}
+
+function Iteration({ iteration: { actor, cause, timestamp, deleted, size: bytes } }: { readonly iteration: IterationShape }) {
+  return (
+    <span className="iteration-facts">
+      <Actor actor={actor} who={whoOf(actor)} />
+      <span className="quiet">{cause}</span>
+      <Ago at={new Date(timestamp).toISOString()} />
+      {deleted === true ? <span className="tag warn">deleted</span> : <span className="quiet">{size(bytes)}</span>}
+    </span>
+  );
+}
+
+/** A name alone does not tell agents from commands. Persons have a name of their own. */
+function whoOf(actor: string): "person" | "agent" | "unknown" {
+  if (actor === "human") return "person";
+  return actor === "ambiguous" ? "unknown" : "agent";
+}
+
+interface FileActionsProps {
+  readonly workspace: string;
+  readonly path: string;
+  readonly iteration: IterationShape;
+  readonly isLast: boolean;
+}
+
+function FileActions({ workspace, path, iteration, isLast }: FileActionsProps) {
+  const on = useWorkspaceApi(workspace);
+  const queries = useQueryClient();
+  const mayChange = useMayChange();
+  const restore = useMutation({
+    mutationFn: () => on.restore(`seq:${iteration.seq}`, { paths: [path] }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
+  });
+  const save = useMutation({ mutationFn: async () => saveAs(path, await collect(await on.cat(path, iteration.iteration))) });
+  return (
+    <div className="file-actions">
+      {restore.error === null ? null : <Problem error={restore.error} />}
+      {save.error === null ? null : <Problem error={save.error} />}
+      {restore.data === undefined ? null : (
+        <span role="status" className="quiet">
+          Restored.
+        </span>
+      )}
+      {iteration.deleted === true || iteration.kind === "dir" ? null : (
+        <button type="button" className="button" onClick={() => save.mutate()} disabled={save.isPending}>
+          <Download size={14} aria-hidden="true" /> Save a copy
+        </button>
+      )}
+      {!mayChange || isLast ? null : (
+        <button type="button" className="button primary" onClick={() => restore.mutate()} disabled={restore.isPending}>
+          <RotateCcw size={14} aria-hidden="true" /> Restore this state
+        </button>
+      )}
+    </div>
+  );
+}
+
+async function collect({ size: length, pieces }: { readonly size: number; pieces(): AsyncIterable<Uint8Array> }): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for await (const piece of pieces()) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
+}
+
+/** Saves bytes as a file of the browser's user. The type keeps the browser from showing them. */
+function saveAs(path: string, bytes: Uint8Array<ArrayBuffer>): void {
+  const url = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = path.slice(path.lastIndexOf("/") + 1);
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+interface IterationDiffProps {
+  readonly workspace: string;
+  readonly path: string;
+  readonly before: IterationShape | undefined;
+  readonly after: IterationShape;
+}
+
+function IterationDiff({ workspace, path, before, after }: IterationDiffProps) {
+  const [, setCounts] = useState({ added: 0, removed: 0 });
+  const hashOf = (one: IterationShape | undefined): string => (one === undefined || one.deleted === true || one.kind === "dir" ? "" : one.hash);
+  const old = useText(workspace, hashOf(before), before?.size ?? 0);
+  const now = useText(workspace, hashOf(after), after.size);
+  const error = old.error ?? now.error;
+  if (error !== null) return <Problem error={error} />;
+  if (old.data === undefined || now.data === undefined)
+    return old.isLoading || now.isLoading ? <Loading what="Reading the contents" /> : <p className="quiet note">It is too large to be shown here: {size(after.size)}.</p>;
+  if (old.data.isBinary || now.data.isBinary) return <p className="quiet note">A binary file of {size(after.size)}.</p>;
+  return (
+    <Suspense fallback={<Loading what="Opening the editor" />}>
+      <DiffView before={old.data.text} after={now.data.text} path={path} layout="unified" isLoose={false} onCounts={setCounts} />
+    </Suspense>
+  );
+}
+
+interface IterationListProps {
+  readonly workspace: string;
+  readonly path: string;
+  readonly iterations: readonly IterationShape[];
+  readonly current: number;
+}
+
+const MOST = 500;
+
+function IterationList({ workspace, path, iterations, current }: IterationListProps) {
+  return (
+    <section className="iterations" aria-label="All states of the file, newest first">
+      <h2>All states</h2>
+      <ol>
+        {iterations
+          .toReversed()
+          .slice(0, MOST)
+          .map((one) => (
+            <li key={one.iteration}>
+              <Link
+                to="/w/$workspace/file"
+                params={{ workspace }}
+                search={{ path, n: String(one.iteration) }}
+                replace
+                className="iteration"
+                aria-current={one.iteration === current ? "true" : undefined}
+              >
+                <span className="quiet iteration-number">{one.iteration}</span>
+                <Iteration iteration={one} />
+              </Link>
+            </li>
+          ))}
+      </ol>
+      {iterations.length > MOST ? <p className="quiet">The slider reaches all older ones.</p> : null}
+    </section>
+  );
+}

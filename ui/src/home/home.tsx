@@ -1,0 +1,130 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { WorkspaceShape } from "../../../src/api/shapes.ts";
+import { useWorkspaceApi } from "../data/api.ts";
+import { recentQuery, useWorkspaces } from "../data/queries.ts";
+import { workOf, workText } from "../data/work-ref.ts";
+import { Actor } from "../parts/actor.tsx";
+import { Command } from "../parts/command.tsx";
+import { PathText } from "../parts/path-text.tsx";
+import { Empty, Loading, Problem } from "../parts/states.tsx";
+import { Ago } from "../parts/time.tsx";
+import { counted, visible } from "../parts/words.ts";
+import { RecordingSign } from "./recording-sign.tsx";
+import { Spark } from "./spark.tsx";
+import "./home.css";
+
+/** The number of workspaces whose activity is read; the others are listed by name and time. */
+const DETAILED = 24;
+
+/** All workspaces of the store, the last used first. */
+export function Home() {
+  const { data, error, refetch } = useWorkspaces();
+  if (error !== null) return <Problem error={error} onAgain={() => void refetch()} />;
+  if (data === undefined) return <Loading />;
+  if (data.length === 0) return <FirstRun />;
+  const sorted = data.toSorted((a, b) => (b.last_event ?? b.created).localeCompare(a.last_event ?? a.created));
+  return (
+    <div className="home">
+      <h1>Workspaces</h1>
+      <ul className="cards">
+        {sorted.slice(0, DETAILED).map((one) => (
+          <WorkspaceCard key={one.id} shape={one} />
+        ))}
+      </ul>
+      {sorted.length > DETAILED ? <MoreWorkspaces shapes={sorted.slice(DETAILED)} /> : null}
+    </div>
+  );
+}
+
+function FirstRun() {
+  return (
+    <Empty title="Nothing is recorded yet">
+      <ol className="first-run">
+        <li>
+          Go to a folder, and record what is there: <Command text="chronicle init" />
+        </li>
+        <li>
+          Let your agent be recorded: <Command text="chronicle agents install claude" />
+        </li>
+        <li>
+          Or record one command: <Command text="chronicle run -- npm test" />
+        </li>
+      </ol>
+      <p className="quiet">This page shows the folder as soon as it is recorded.</p>
+    </Empty>
+  );
+}
+
+function nameOf({ path, name, id }: WorkspaceShape): string {
+  return path === "" ? (name ?? id) : path;
+}
+
+function WorkspaceCard({ shape }: { readonly shape: WorkspaceShape }) {
+  const { id, last_event, created, present, archived, problem } = shape;
+  return (
+    <li className="card">
+      <Link to="/w/$workspace" params={{ workspace: id }} className="card-title">
+        <PathText path={nameOf(shape)} />
+      </Link>
+      <div className="card-facts">
+        <Ago at={last_event ?? created} />
+        {archived === true ? <span className="tag">archived</span> : null}
+        {present ? null : <span className="tag warn">the folder is gone</span>}
+        {problem === undefined ? <RecordingSign workspace={id} /> : null}
+      </div>
+      {problem === undefined ? <Activity id={id} /> : <p className="card-problem">{problem}</p>}
+    </li>
+  );
+}
+
+/** The last work of a workspace, and how much was done lately. */
+function Activity({ id }: { readonly id: string }) {
+  const on = useWorkspaceApi(id);
+  const { data, error } = useQuery({ ...recentQuery(on, 60, {}), refetchInterval: 10_000 });
+  if (error !== null) return <p className="card-problem">{error.message}</p>;
+  if (data === undefined) return <div className="activity" />;
+  const { items } = data;
+  const today = new Date().setHours(0, 0, 0, 0);
+  const changed = items.filter(({ timestamp }) => Date.parse(timestamp) >= today).reduce((sum, one) => sum + one.changed, 0);
+  return (
+    <div className="activity">
+      <Spark times={items.filter(({ kind }) => kind !== "baseline").map(({ timestamp }) => Date.parse(timestamp))} />
+      <span className="quiet">{changed === 0 ? "no changes today" : `${counted(changed, "changed path")} today`}</span>
+      <ul className="last-work">
+        {items.slice(0, 3).map((item) => (
+          <li key={item.id}>
+            <Actor actor={item.actor} who={item.who} />
+            <Link
+              to="/w/$workspace/changes"
+              params={{ workspace: id }}
+              search={{ work: workText(workOf(item)), title: item.summary }}
+              className={item.undone === true ? "work-title undone" : "work-title"}
+            >
+              {visible(item.summary)}
+            </Link>
+            <Ago at={item.timestamp} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function MoreWorkspaces({ shapes }: { readonly shapes: readonly WorkspaceShape[] }) {
+  return (
+    <details className="more-workspaces">
+      <summary>{counted(shapes.length, "more workspace")}</summary>
+      <ul>
+        {shapes.map((shape) => (
+          <li key={shape.id}>
+            <Link to="/w/$workspace" params={{ workspace: shape.id }}>
+              <PathText path={nameOf(shape)} />
+            </Link>
+            <Ago at={shape.last_event ?? shape.created} />
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

@@ -1,0 +1,36 @@
+import type { RecordingShape } from "../../../src/api/shapes.ts";
+import { useRecording } from "../data/queries.ts";
+import { Ago } from "../parts/time.tsx";
+import { counted } from "../parts/words.ts";
+
+const WORDS: Readonly<Record<RecordingShape["state"], string>> = {
+  everything: "recording",
+  tool_calls: "recording tool calls",
+  nothing: "not recording between commands",
+};
+
+/** Whether changes are recorded now, and by whom. */
+export function RecordingSign({ workspace }: { readonly workspace: string }) {
+  const { data } = useRecording(workspace);
+  if (data === undefined) return null;
+  const { state, by, reason, hint } = data;
+  const trouble = by.find((one) => one.trouble !== undefined);
+  const [first] = by;
+  const title = trouble?.trouble ?? reason ?? by.map(({ kind, actor }) => [kind, actor].filter(Boolean).join(" ")).join(", ");
+  return (
+    <span className={`recording ${trouble === undefined ? state : "trouble"}`} title={[title, trouble?.hint ?? hint].filter(Boolean).join("\n")}>
+      <span className="dot" aria-hidden="true" />
+      {trouble === undefined ? WORDS[state] : "recording has trouble"}
+      {first === undefined || state === "nothing" ? null : (
+        <span className="quiet">
+          {by.length > 1 ? `by ${counted(by.length, "process", "processes")}` : `by ${first.actor ?? first.kind}`}
+          {first.since === null ? null : (
+            <>
+              , since <Ago at={first.since} />
+            </>
+          )}
+        </span>
+      )}
+    </span>
+  );
+}

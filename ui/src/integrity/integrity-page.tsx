@@ -1,0 +1,138 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
+import { ShieldAlert, ShieldCheck } from "lucide-react";
+import { type FormEvent, useId, useState } from "react";
+import type { VerifyShape } from "../../../src/api/shapes.ts";
+import { useWorkspaceApi } from "../data/api.ts";
+import { Command } from "../parts/command.tsx";
+import { Loading, Problem } from "../parts/states.tsx";
+import { Ago } from "../parts/time.tsx";
+import { counted, digits, size, visible } from "../parts/words.ts";
+import "./integrity.css";
+
+/** Whether the history is whole and signed, and how to prove it elsewhere. */
+export function IntegrityPage() {
+  const { workspace } = useParams({ from: "/w/$workspace" });
+  return (
+    <div className="integrity">
+      <Verify workspace={workspace} />
+      <Head workspace={workspace} />
+      <Erasures workspace={workspace} />
+    </div>
+  );
+}
+
+function Verify({ workspace }: { readonly workspace: string }) {
+  const on = useWorkspaceApi(workspace);
+  const [expect, setExpect] = useState("");
+  const field = useId();
+  const verify = useMutation({
+    mutationFn: (quick: boolean) => on.verify({ quick, ...(expect.trim() === "" ? {} : { expect: expect.trim() }) }),
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    verify.mutate(false);
+  };
+  return (
+    <section className="panel" aria-labelledby={`${field}-title`}>
+      <h1 id={`${field}-title`}>Is the history whole?</h1>
+      <form onSubmit={submit} className="verify-form">
+        <label htmlFor={field}>A head that you kept earlier, to compare with (may be empty)</label>
+        <textarea id={field} rows={3} spellCheck={false} value={expect} onChange={(event) => setExpect(event.target.value)} placeholder="the output of: chronicle head" />
+        <div className="verify-buttons">
+          <button type="submit" className="button primary" disabled={verify.isPending}>
+            Recompute everything
+          </button>
+          <button type="button" className="button" disabled={verify.isPending} onClick={() => verify.mutate(true)}>
+            Only the log
+          </button>
+        </div>
+      </form>
+      {verify.isPending ? <Loading what="Recomputing every hash" /> : null}
+      {verify.error === null ? null : <Problem error={verify.error} />}
+      {verify.data === undefined ? null : <Verified result={verify.data} />}
+    </section>
+  );
+}
+
+function Verified({ result }: { readonly result: VerifyShape }) {
+  const { ok, events, blobs, bytes, problems, notes, anchored_to: anchor, expected, seconds } = result;
+  const Icon = ok ? ShieldCheck : ShieldAlert;
+  return (
+    <div className={ok ? "verified ok" : "verified bad"} role="status">
+      <p className="verified-line">
+        <Icon size={20} aria-hidden="true" />
+        <strong>{ok ? "Whole: every event and content is what was recorded." : `${counted(problems.length, "problem")} found`}</strong>
+      </p>
+      <p className="quiet">
+        {counted(events, "event")}, {counted(blobs, "content")}, {size(bytes)} read in {seconds.toFixed(1)} s.{" "}
+        {anchor === null ? "No signed head was there to compare with." : `Proved by a signed head up to event ${digits(anchor)}.`}
+      </p>
+      {expected === null ? null : (
+        <p>
+          The head that you gave, of event {digits(expected.seq)}: {expected.ok ? "the history agrees with it" : "the history does not agree with it"} (signature:{" "}
+          {expected.signature}).
+        </p>
+      )}
+      <ul>
+        {problems.slice(0, 100).map(({ kind, where, detail }) => (
+          <li key={`${kind} ${where} ${detail}`}>
+            <strong>{kind}</strong> {visible(where)}: {visible(detail)}
+          </li>
+        ))}
+        {notes.map((note) => (
+          <li key={note} className="quiet">
+            {visible(note)}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Head({ workspace }: { readonly workspace: string }) {
+  const on = useWorkspaceApi(workspace);
+  const signing = useQuery({ queryKey: ["workspace", workspace, "signing"], queryFn: () => on.signing() });
+  const head = useQuery({ queryKey: ["workspace", workspace, "head"], queryFn: () => on.head(), enabled: signing.data?.state === "signed", retry: false });
+  const { data } = signing;
+  return (
+    <section className="panel">
+      <h2>The signed head</h2>
+      {signing.error === null ? null : <Problem error={signing.error} />}
+      {data === undefined ? <Loading /> : null}
+      {data === undefined || data.state === "signed" ? null : (
+        <p className="note">
+          <strong>{data.state}</strong> {data.detail} {data.hint}
+        </p>
+      )}
+      {head.data === undefined ? null : (
+        <>
+          <p className="quiet">
+            It commits to everything up to event {digits(head.data.seq)}. Keep a copy on another machine: with it, a cut or replaced history is found.
+          </p>
+          <pre className="note-text">{head.data.note}</pre>
+          <Command text={head.data.key} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function Erasures({ workspace }: { readonly workspace: string }) {
+  const on = useWorkspaceApi(workspace);
+  const { data, error } = useQuery({ queryKey: ["workspace", workspace, "erasures"], queryFn: () => on.erasures(), retry: false });
+  if (error !== null || data === undefined || data.length === 0) return null;
+  return (
+    <section className="panel">
+      <h2>Erased</h2>
+      <ul>
+        {data.map(({ id, total, reason, actor, at }) => (
+          <li key={id}>
+            {counted(total, "content")} by {visible(actor)} <Ago at={at} />
+            {reason === null ? null : `: ${visible(reason)}`}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

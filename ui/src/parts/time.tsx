@@ -1,0 +1,54 @@
+import { useSyncExternalStore } from "react";
+
+const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+const EXACT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+
+const STEPS: readonly (readonly [most: number, unit: Intl.RelativeTimeFormatUnit, seconds: number])[] = [
+  [60, "second", 1],
+  [3_600, "minute", 60],
+  [86_400, "hour", 3_600],
+  [86_400 * 14, "day", 86_400],
+];
+
+/** The times on screen are renewed this often, in milliseconds. */
+const TICK_MS = 15_000;
+
+let now = Date.now();
+
+function subscribe(listener: () => void): () => void {
+  const timer = setInterval(() => {
+    now = Date.now();
+    listener();
+  }, TICK_MS);
+  return () => clearInterval(timer);
+}
+
+/** A moment as people say it, with the exact one on hover. A moment in the future is shown exactly: some clock is wrong. */
+export function Ago({ at }: { readonly at: string }) {
+  const shown = useSyncExternalStore(subscribe, () => now);
+  const ms = Date.parse(at);
+  return (
+    <time dateTime={at} title={EXACT.format(ms)} className="time">
+      {agoText(ms, shown)}
+    </time>
+  );
+}
+
+/** Returns `3 min. ago`; for what is older than two weeks, or in the future, the date. */
+export function agoText(ms: number, from: number): string {
+  const seconds = Math.round((from - ms) / 1_000);
+  if (seconds < -5) return DAY.format(ms);
+  if (seconds < 5) return "now";
+  for (const [most, unit, size] of STEPS) if (seconds < most) return RELATIVE.format(-Math.floor(seconds / size), unit);
+  return DAY.format(ms);
+}
+
+export function exactTime(ms: number): string {
+  return EXACT.format(ms);
+}
+
+export function clockTime(ms: number): string {
+  return CLOCK.format(ms);
+}

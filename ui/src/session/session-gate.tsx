@@ -1,0 +1,64 @@
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { ApiContext, pageClient } from "../data/api.ts";
+import { meQuery } from "../data/queries.ts";
+import { Loading } from "../parts/states.tsx";
+import { ConnectScreen } from "./connect-screen.tsx";
+import { exchangeCode, forgetToken, storedToken, storeToken } from "./session.ts";
+
+type Phase = { readonly token?: string; readonly isReady: boolean; readonly refused?: string };
+
+/** Shows the page to whoever has a token: from the one-time code of the address, of this tab, or typed in. */
+export function SessionGate({ children }: { readonly children: ReactNode }) {
+  const [phase, setPhase] = useState<Phase>({ isReady: false });
+  useEffect(() => {
+    const done = (refused?: string): void => {
+      const token = storedToken();
+      setPhase({ isReady: true, ...(token === undefined ? {} : { token }), ...(refused === undefined ? {} : { refused }) });
+    };
+    exchangeOnce().then(
+      () => done(),
+      (error: unknown) => done(error instanceof Error ? error.message : String(error)),
+    );
+  }, []);
+  const onToken = (token: string): void => {
+    storeToken(token);
+    setPhase({ isReady: true, token });
+  };
+  if (!phase.isReady) return <Loading what="Connecting" />;
+  if (phase.token === undefined) return <ConnectScreen refused={phase.refused} onToken={onToken} />;
+  return (
+    <SignedIn token={phase.token} onRefused={(refused) => setPhase({ isReady: true, refused })} onToken={onToken}>
+      {children}
+    </SignedIn>
+  );
+}
+
+let exchange: Promise<void> | undefined;
+
+/** Exchanges the code once, although React runs effects twice while it is developed. */
+function exchangeOnce(): Promise<void> {
+  exchange ??= exchangeCode();
+  return exchange;
+}
+
+interface SignedInProps {
+  readonly token: string;
+  readonly onRefused: (why: string) => void;
+  readonly onToken: (token: string) => void;
+  readonly children: ReactNode;
+}
+
+function SignedIn({ token, onRefused, onToken, children }: SignedInProps) {
+  const client = useMemo(() => pageClient(token), [token]);
+  const { data: me, error } = useQuery({ ...meQuery(client), queryKey: ["me", token] });
+  const api = useMemo(() => (me === undefined ? undefined : { client, me }), [client, me]);
+  useEffect(() => {
+    if (error === null) return;
+    forgetToken();
+    onRefused(error.message);
+  }, [error, onRefused]);
+  if (error !== null) return <ConnectScreen refused={error.message} onToken={onToken} />;
+  if (api === undefined) return <Loading what="Connecting" />;
+  return <ApiContext value={api}>{children}</ApiContext>;
+}

@@ -1,0 +1,43 @@
+/**
+ * The token of this tab. It lives in `sessionStorage`, so that it ends with the tab, and no other tab and no other
+ * server of this machine is sent it.
+ */
+const KEY = "chronicle.token";
+
+/** Returns the token of this tab; `undefined` if there is none. */
+export function storedToken(): string | undefined {
+  return sessionStorage.getItem(KEY) ?? undefined;
+}
+
+export function storeToken(token: string): void {
+  sessionStorage.setItem(KEY, token);
+}
+
+export function forgetToken(): void {
+  sessionStorage.removeItem(KEY);
+}
+
+/** The reason why a one-time code was not exchanged, with the next step. */
+export class CodeRefused extends Error {}
+
+/**
+ * Exchanges the one-time code of the address for a token, and stores the token. Removes the code from the address first,
+ * so that no copy of the address has it. Does nothing if the address has no code. Throws `CodeRefused` for a code that
+ * was used before or has expired.
+ */
+export async function exchangeCode(): Promise<void> {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code === null) return;
+  history.replaceState(history.state, "", location.pathname + location.search);
+  const response = await fetch("/page/session", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ code }),
+    credentials: "omit",
+    cache: "no-store",
+  });
+  const answer = (await response.json().catch(() => ({}))) as { token?: unknown; detail?: unknown };
+  if (typeof answer.token === "string") return storeToken(answer.token);
+  if (storedToken() !== undefined) return;
+  throw new CodeRefused(typeof answer.detail === "string" ? answer.detail : "the server did not accept this address");
+}

@@ -1,0 +1,40 @@
+import { Dialog } from "@base-ui/react/dialog";
+
+const KEYS: readonly (readonly [keys: string, does: string])[] = [
+  ["Ctrl/⌘ K", "Go to a view, workspace, file or piece of work"],
+  ["?", "These keys"],
+  ["j  k", "Next and previous line, or changed file"],
+  ["Enter", "Open the changes of the selected line"],
+  ["u", "Take the selected work back (with a look first)"],
+  [",  .", "Step the playhead back and forward"],
+  ["+  −", "Zoom the timeline"],
+  ["0", "Show the whole timeline"],
+  ["s", "Side by side, or in line"],
+  ["Esc", "Close, or go back"],
+];
+
+export function KeysDialog({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) {
+  return (
+    <Dialog.Root open={isOpen} onOpenChange={(now) => (now ? undefined : onClose())}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className="dialog">
+          <Dialog.Title className="dialog-title">Keys</Dialog.Title>
+          <dl className="keys">
+            {KEYS.map(([keys, does]) => (
+              <div key={keys}>
+                <dt>
+                  {keys.split("  ").map((one) => (
+                    <kbd key={one}>{one}</kbd>
+                  ))}
+                </dt>
+                <dd>{does}</dd>
+              </div>
+            ))}
+          </dl>
+          <Dialog.Close className="button">Close</Dialog.Close>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}

@@ -1,0 +1,166 @@
+import { Dialog } from "@base-ui/react/dialog";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type KeyboardEvent, useDeferredValue, useId, useState } from "react";
+import { useApi } from "../data/api.ts";
+import { useWorkspaces } from "../data/queries.ts";
+import { workOf, workText } from "../data/work-ref.ts";
+import { visible } from "../parts/words.ts";
+
+interface PaletteProps {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly workspace: string | undefined;
+}
+
+interface Entry {
+  readonly key: string;
+  readonly group: string;
+  readonly label: string;
+  readonly go: () => void;
+}
+
+/** The command palette: every view, workspace, file and piece of work, by a part of its name. */
+export function Palette({ isOpen, onClose, workspace }: PaletteProps) {
+  return (
+    <Dialog.Root open={isOpen} onOpenChange={(now) => (now ? undefined : onClose())}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className="dialog palette" aria-label="Go to">
+          <PaletteBody onClose={onClose} workspace={workspace} />
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+function PaletteBody({ onClose, workspace }: Omit<PaletteProps, "isOpen">) {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const list = useId();
+  const entries = useEntries(useDeferredValue(text), workspace);
+  const chosen = Math.min(at, entries.length - 1);
+  const take = (entry: Entry | undefined): void => {
+    if (entry === undefined) return;
+    onClose();
+    entry.go();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      setAt(Math.max(0, Math.min(entries.length - 1, chosen + step)));
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      take(entries[chosen]);
+    }
+  };
+  return (
+    <>
+      <input
+        className="palette-input"
+        // The palette is opened to type in it.
+        // oxlint-disable-next-line jsx-a11y/no-autofocus
+        autoFocus
+        role="combobox"
+        aria-expanded="true"
+        aria-controls={list}
+        aria-activedescendant={chosen >= 0 ? `${list}-${chosen}` : undefined}
+        aria-label="Go to"
+        placeholder="A view, workspace, file, or what somebody asked for…"
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value);
+          setAt(0);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div id={list} role="listbox" aria-label="Results" className="palette-list">
+        {entries.map((entry, i) => (
+          <div
+            key={entry.key}
+            id={`${list}-${i}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={i === chosen}
+            className="palette-entry"
+            onPointerMove={() => setAt(i)}
+            onClick={() => take(entry)}
+            onKeyDown={onKeyDown}
+          >
+            <span className="palette-label">{visible(entry.label)}</span>
+            <span className="quiet">{entry.group}</span>
+          </div>
+        ))}
+        {entries.length === 0 ? <p className="quiet palette-none">Nothing has this name.</p> : null}
+      </div>
+    </>
+  );
+}
+
+/** The number of entries of each kind. */
+const MOST = 8;
+
+function useEntries(text: string, workspace: string | undefined): readonly Entry[] {
+  const navigate = useNavigate();
+  const { client } = useApi();
+  const { data: workspaces = [] } = useWorkspaces();
+  const asked = text.trim();
+  const isAsked = workspace !== undefined && asked.length > 1;
+  const { data: found } = useQuery({
+    queryKey: ["workspace", workspace ?? "", "palette", asked],
+    queryFn: () => findIn(client.workspace(workspace ?? ""), asked),
+    enabled: isAsked,
+  });
+  const own = (id: string, name: string, view: "" | "/changes" | "/files" | "/conflicts" | "/integrity" | "/space"): Entry => ({
+    key: `view ${view}`,
+    group: "view",
+    label: name,
+    go: () => void navigate({ to: `/w/$workspace${view}`, params: { workspace: id } }),
+  });
+  const views = workspace === undefined ? [] : VIEWS.map(([name, view]) => own(workspace, name, view));
+  const home = { key: "home", group: "view", label: "All workspaces", go: () => void navigate({ to: "/" }) };
+  const places = workspaces.map(({ id, name, path }) => ({
+    key: id,
+    group: "workspace",
+    label: path === "" ? (name ?? id) : path,
+    go: () => void navigate({ to: "/w/$workspace", params: { workspace: id } }),
+  }));
+  const fits = ({ label }: Entry): boolean => label.toLowerCase().includes(asked.toLowerCase());
+  const work: readonly Entry[] = isAsked && workspace !== undefined ? entriesOf(found, workspace, navigate) : [];
+  return [...[...views, home].filter(fits), ...places.filter(fits).slice(0, MOST), ...work];
+}
+
+const VIEWS = [
+  ["Timeline", ""],
+  ["Changes of the last turn", "/changes"],
+  ["Files", "/files"],
+  ["Conflicts", "/conflicts"],
+  ["Integrity", "/integrity"],
+  ["Space", "/space"],
+] as const;
+
+type Found = Awaited<ReturnType<typeof findIn>>;
+
+async function findIn(on: ReturnType<ReturnType<typeof useApi>["client"]["workspace"]>, text: string) {
+  const [paths, { items }] = await Promise.all([on.find(text), on.recent(MOST, { grep: text })]);
+  return { paths: paths.slice(0, MOST), items };
+}
+
+function entriesOf(found: Found | undefined, workspace: string, navigate: ReturnType<typeof useNavigate>): Entry[] {
+  if (found === undefined) return [];
+  const params = { workspace };
+  const files = found.paths.map((path) => ({
+    key: `file ${path}`,
+    group: "file",
+    label: path,
+    go: () => void navigate({ to: "/w/$workspace/file", params, search: { path } }),
+  }));
+  const work = found.items.map((item) => ({
+    key: `work ${item.id}`,
+    group: item.kind,
+    label: item.summary,
+    go: () => void navigate({ to: "/w/$workspace/changes", params, search: { work: workText(workOf(item)) } }),
+  }));
+  return [...files, ...work];
+}

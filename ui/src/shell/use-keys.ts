@@ -1,0 +1,28 @@
+import { useEffect, useEffectEvent } from "react";
+
+/** What keys do, by name: `mod+k` (Ctrl or ⌘), `?`, `j`, `ArrowDown`, `Escape`. */
+export type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>;
+
+/** Calls the function of a key while the view is shown. Keys without `mod` do nothing while somebody types. */
+export function useKeys(keys: Keys): void {
+  const onKey = useEffectEvent((event: KeyboardEvent) => {
+    const isMod = event.ctrlKey || event.metaKey;
+    if (event.altKey || event.defaultPrevented || (!isMod && isTyping(event.target))) return;
+    const run = keys[isMod ? `mod+${event.key.toLowerCase()}` : event.key];
+    if (run === undefined) return;
+    event.preventDefault();
+    run(event);
+  });
+  useEffect(() => {
+    const listener = (event: KeyboardEvent): void => onKey(event);
+    addEventListener("keydown", listener);
+    return () => removeEventListener("keydown", listener);
+  }, []);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || target.matches("input, textarea, select, [role=dialog] *, [role=listbox] *"))
+  );
+}

@@ -1,0 +1,55 @@
+import { Link, Outlet, useParams } from "@tanstack/react-router";
+import { FolderTree, GitCompare, HardDrive, History, ShieldCheck, Split } from "lucide-react";
+import { useQuery } from "@tanstack/react-query";
+import { useWorkspaceApi } from "../data/api.ts";
+import { useLiveWorkspace } from "../data/live.ts";
+import { RecordingSign } from "../home/recording-sign.tsx";
+
+const VIEWS = [
+  ["/w/$workspace", "Timeline", History],
+  ["/w/$workspace/changes", "Changes", GitCompare],
+  ["/w/$workspace/files", "Files", FolderTree],
+  ["/w/$workspace/conflicts", "Conflicts", Split],
+  ["/w/$workspace/integrity", "Integrity", ShieldCheck],
+  ["/w/$workspace/space", "Space", HardDrive],
+] as const;
+
+/** The views of one workspace, kept up to date by its events. */
+export function WorkspaceFrame() {
+  const { workspace } = useParams({ from: "/w/$workspace" });
+  useLiveWorkspace(workspace);
+  return (
+    <div className="workspace">
+      <nav className="views" aria-label="Views of the workspace">
+        {VIEWS.map(([to, name, Icon]) => (
+          <Link
+            key={to}
+            to={to}
+            params={{ workspace }}
+            className="view-link"
+            activeOptions={{ exact: true, includeSearch: false }}
+            activeProps={{ "aria-current": "page" }}
+          >
+            <Icon size={15} aria-hidden="true" />
+            <span>{name}</span>
+            {name === "Conflicts" ? <OpenConflicts workspace={workspace} /> : null}
+          </Link>
+        ))}
+        <span className="grow" />
+        <RecordingSign workspace={workspace} />
+      </nav>
+      <Outlet />
+    </div>
+  );
+}
+
+function OpenConflicts({ workspace }: { readonly workspace: string }) {
+  const on = useWorkspaceApi(workspace);
+  const { data } = useQuery({ queryKey: ["workspace", workspace, "conflicts", "open"], queryFn: () => on.conflicts() });
+  if (data === undefined || data.length === 0) return null;
+  return (
+    <span className="badge" aria-label={`${data.length} open`}>
+      {data.length}
+    </span>
+  );
+}

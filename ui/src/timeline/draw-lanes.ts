@@ -1,0 +1,151 @@
+import type { RecentItem } from "../../../src/api/recent-api.ts";
+import { clockTime } from "../parts/time.tsx";
+import { type Lane, type Mark } from "./lane-model.ts";
+import { positionOf, type Span, ticksOf } from "./time-scale.ts";
+
+export const AXIS_PX = 24;
+export const LANE_PX = 30;
+/** The width of the column with the names of the lanes. */
+export const NAMES_PX = 116;
+
+export interface Picture {
+  readonly lanes: readonly Lane[];
+  readonly span: Span;
+  readonly selected: RecentItem | undefined;
+  readonly hovered: RecentItem | undefined;
+  readonly playhead: number | undefined;
+}
+
+export interface Paper {
+  readonly context: CanvasRenderingContext2D;
+  /** In CSS pixels. */
+  readonly width: number;
+  readonly height: number;
+  /** Returns the value of a custom property of the page's styles, such as `--line`. */
+  readonly colour: (name: string) => string;
+}
+
+/** Draws all lanes. Marks that would lie on each other within a pixel are drawn once. */
+export function drawLanes(paper: Paper, picture: Picture): void {
+  const { context, width, height } = paper;
+  context.clearRect(0, 0, width, height);
+  drawAxis(paper, picture.span);
+  for (const [row, lane] of picture.lanes.entries()) drawLane(paper, picture, { lane, y: AXIS_PX + row * LANE_PX });
+  if (picture.playhead !== undefined) drawPlayhead(paper, picture.span, picture.playhead);
+}
+
+function xOf({ width }: Paper, span: Span, time: number): number {
+  return NAMES_PX + positionOf(span, time, width - NAMES_PX);
+}
+
+function drawAxis(paper: Paper, span: Span): void {
+  const { context, width, height, colour } = paper;
+  context.font = "11px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  for (const { time, label } of ticksOf(span, width - NAMES_PX)) {
+    const x = Math.round(xOf(paper, span, time)) + 0.5;
+    if (x < NAMES_PX) continue;
+    context.strokeStyle = colour("--line");
+    context.beginPath();
+    context.moveTo(x, AXIS_PX);
+    context.lineTo(x, height);
+    context.stroke();
+    context.fillStyle = colour("--text-quiet");
+    context.fillText(label, Math.min(x + 4, width - 48), AXIS_PX / 2);
+  }
+}
+
+function drawLane(paper: Paper, { span, selected, hovered }: Picture, { lane, y }: { readonly lane: Lane; readonly y: number }): void {
+  const { context, width, colour } = paper;
+  const middle = y + LANE_PX / 2;
+  const hue = colour(`--hue-${lane.hue}`);
+  context.save();
+  context.beginPath();
+  context.rect(NAMES_PX, y, width - NAMES_PX, LANE_PX);
+  context.clip();
+  context.fillStyle = hue;
+  context.globalAlpha = 0.16;
+  for (const { from, to } of lane.bars) {
+    const x = xOf(paper, span, from);
+    context.fillRect(x, middle - 8, Math.max(3, xOf(paper, span, to) - x), 16);
+  }
+  context.globalAlpha = 1;
+  let last = Number.NEGATIVE_INFINITY;
+  for (const mark of lane.marks) {
+    const x = xOf(paper, span, mark.time);
+    const isMeant = mark.item === selected || mark.item === hovered;
+    if (x < NAMES_PX - 6 || x > width + 6 || (Math.abs(x - last) < 1 && !isMeant)) continue;
+    last = x;
+    drawMark(paper, mark, { x, middle, hue, isMeant });
+  }
+  context.restore();
+  context.fillStyle = colour("--text");
+  context.fillText(fitted(context, lane.name, NAMES_PX - 26), 18, middle);
+  context.fillStyle = hue;
+  context.beginPath();
+  context.arc(9, middle, 3.5, 0, Math.PI * 2);
+  context.fill();
+}
+
+interface Place {
+  readonly x: number;
+  readonly middle: number;
+  readonly hue: string;
+  readonly isMeant: boolean;
+}
+
+function drawMark({ context, colour }: Paper, { item, shape }: Mark, { x, middle, hue, isMeant }: Place): void {
+  const isUndone = item.undone === true;
+  context.fillStyle = hue;
+  context.strokeStyle = hue;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  if (shape === "work") context.roundRect(x - 2.5, middle - 8, 5, 16, 2);
+  else if (shape === "edit") context.roundRect(x - 1.5, middle - 5, 3, 10, 1.5);
+  else if (shape === "point") context.arc(x, middle, 3, 0, Math.PI * 2);
+  else {
+    context.moveTo(x - 5, middle);
+    context.lineTo(x + 4, middle - 6);
+    context.lineTo(x + 4, middle + 6);
+    context.closePath();
+  }
+  if (isUndone || shape === "point") {
+    context.fillStyle = colour("--surface");
+    context.fill();
+    context.stroke();
+  } else context.fill();
+  if (!isMeant) return;
+  context.strokeStyle = colour("--accent");
+  context.lineWidth = 2;
+  context.beginPath();
+  context.roundRect(x - 7, middle - 12, 14, 24, 5);
+  context.stroke();
+}
+
+function drawPlayhead(paper: Paper, span: Span, time: number): void {
+  const { context, width, height, colour } = paper;
+  const x = Math.round(xOf(paper, span, time)) + 0.5;
+  if (x < NAMES_PX || x > width) return;
+  context.strokeStyle = colour("--accent");
+  context.lineWidth = 1.5;
+  context.beginPath();
+  context.moveTo(x, AXIS_PX - 6);
+  context.lineTo(x, height);
+  context.stroke();
+  const label = clockTime(time);
+  const labelWidth = context.measureText(label).width + 10;
+  const left = Math.min(Math.max(NAMES_PX, x - labelWidth / 2), width - labelWidth);
+  context.fillStyle = colour("--accent");
+  context.beginPath();
+  context.roundRect(left, 3, labelWidth, 17, 4);
+  context.fill();
+  context.fillStyle = colour("--on-accent");
+  context.fillText(label, left + 5, 12);
+}
+
+function fitted(context: CanvasRenderingContext2D, text: string, width: number): string {
+  if (context.measureText(text).width <= width) return text;
+  let length = text.length;
+  while (length > 1 && context.measureText(`${text.slice(0, length)}…`).width > width) length -= 1;
+  return `${text.slice(0, length)}…`;
+}

@@ -1,0 +1,159 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import {
+  ArrowLeftRight,
+  Camera,
+  CornerUpLeft,
+  Eye,
+  FileInput,
+  Flag,
+  Handshake,
+  MessageSquare,
+  Pencil,
+  Redo2,
+  RefreshCw,
+  SquareTerminal,
+  Undo2,
+  Wrench,
+} from "lucide-react";
+import { useEffect, useRef } from "react";
+import type { RecentItem, RecentPath } from "../../../src/api/recent-api.ts";
+import { Actor } from "../parts/actor.tsx";
+import { LineCounts, PathText } from "../parts/path-text.tsx";
+import { Ago } from "../parts/time.tsx";
+import { counted, visible } from "../parts/words.ts";
+
+interface ItemListProps {
+  readonly items: readonly RecentItem[];
+  readonly selected: RecentItem | undefined;
+  readonly onSelect: (item: RecentItem) => void;
+  /** True while the list is that of the former filters. */
+  readonly isOld: boolean;
+}
+
+const ROW_PX = 52;
+
+/** The lines of the timeline. Only those that are on screen are in the document. */
+export function ItemList({ items, selected, onSelect, isOld }: ItemListProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const rows = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+    getItemKey: (i) => `${items[i]?.kind} ${items[i]?.id}`,
+  });
+  const at = selected === undefined ? -1 : items.indexOf(selected);
+  useEffect(() => {
+    if (at >= 0) rows.scrollToIndex(at, { align: "auto" });
+  }, [at, rows]);
+  return (
+    <div ref={box} className={isOld ? "item-list old" : "item-list"}>
+      <ol style={{ height: rows.getTotalSize() }}>
+        {rows.getVirtualItems().map(({ index, key, start }) => {
+          const item = items[index];
+          if (item === undefined) return null;
+          return (
+            <li key={key} style={{ transform: `translateY(${start}px)`, height: ROW_PX }}>
+              <ItemRow item={item} isSelected={index === at} onSelect={onSelect} />
+            </li>
+          );
+        })}
+      </ol>
+    </div>
+  );
+}
+
+const ICONS: Readonly<Record<RecentItem["kind"], typeof Pencil>> = {
+  baseline: Flag,
+  run: SquareTerminal,
+  turn: MessageSquare,
+  action: Wrench,
+  edit: Pencil,
+  watch: Eye,
+  write: FileInput,
+  transaction: ArrowLeftRight,
+  restore: CornerUpLeft,
+  undo: Undo2,
+  redo: Redo2,
+  resolve: Handshake,
+  snapshot: Camera,
+  sync: RefreshCw,
+};
+
+interface ItemRowProps {
+  readonly item: RecentItem;
+  readonly isSelected: boolean;
+  readonly onSelect: (item: RecentItem) => void;
+}
+
+function ItemRow({ item, isSelected, onSelect }: ItemRowProps) {
+  const { kind, summary, actor, who, timestamp, lines, undone, open, is_next, git } = item;
+  const Icon = ICONS[kind];
+  return (
+    <button
+      type="button"
+      className={`item kind-${kind}${undone === true ? " is-undone" : ""}`}
+      aria-current={isSelected}
+      onClick={() => onSelect(item)}
+    >
+      <Icon className="item-icon" size={16} aria-label={kind} />
+      <span className="item-main">
+        <span className="item-title">{visible(summary)}</span>
+        <span className="item-paths">
+          <Paths item={item} />
+          {git === undefined || git.length === 0 ? null : <span className="tag">git</span>}
+        </span>
+      </span>
+      <span className="item-side">
+        <span className="item-who">
+          {open === true ? <span className="tag live">at work</span> : null}
+          {undone === true ? <span className="tag">undone</span> : null}
+          {is_next === true ? <span className="tag accent">next undo</span> : null}
+          <Actor actor={actor} who={who} />
+        </span>
+        <span className="item-when">
+          {lines === undefined ? null : <LineCounts {...lines} />}
+          <Ago at={timestamp} />
+        </span>
+      </span>
+    </button>
+  );
+}
+
+/** The first paths of a line, and how many more there are. */
+function Paths({ item: { paths, more_paths = 0, changed, actions } }: { readonly item: RecentItem }) {
+  const [first, second] = paths;
+  if (first === undefined) return <span className="quiet">{actions === undefined ? "no changes" : `${counted(actions, "action")}, no changes`}</span>;
+  const shown = [first, ...(second === undefined ? [] : [second])];
+  const counts = shown.reduce((sum, one) => sum + (one.files ?? 1), 0);
+  const more = Math.max(0, more_paths, changed - counts);
+  return (
+    <>
+      {shown.map((one) => (
+        <ShortPath key={one.path} path={one} />
+      ))}
+      {more === 0 ? null : <span className="quiet">and {more} more</span>}
+    </>
+  );
+}
+
+const SIGNS: Readonly<Record<RecentPath["change"], string>> = {
+  created: "+",
+  modified: "±",
+  deleted: "−",
+  permissions_changed: "x",
+  renamed: "→",
+  several: "∗",
+};
+
+function ShortPath({ path: { path, change, files } }: { readonly path: RecentPath }) {
+  return (
+    <span className={`short-path ${change}`}>
+      <span className="change-sign" title={change.replace("_", " ")}>
+        {SIGNS[change]}
+      </span>
+      <PathText path={files === undefined ? path : `${path}/`} />
+      {files === undefined ? null : <span className="quiet">{counted(files, "file")}</span>}
+    </span>
+  );
+}

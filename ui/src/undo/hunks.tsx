@@ -1,0 +1,127 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Undo2 } from "lucide-react";
+import { useState } from "react";
+import type { UndoHunkShape, UndoHunksShape } from "../../../src/api/shapes.ts";
+import type { UndoOptions, UndoPart } from "../../../src/api/workspace-api.ts";
+import { useWorkspaceApi } from "../data/api.ts";
+import { Loading, Problem } from "../parts/states.tsx";
+import { counted } from "../parts/words.ts";
+
+interface HunksProps {
+  readonly workspace: string;
+  readonly path: string;
+  /** The undo of the whole work. */
+  readonly undo: UndoOptions;
+}
+
+/** The parts of one file's change, each with a button that takes only this part back. */
+export function Hunks({ workspace, path, undo }: HunksProps) {
+  const on = useWorkspaceApi(workspace);
+  const queries = useQueryClient();
+  const [done, setDone] = useState<{ readonly id: string; readonly what: string }>();
+  const key = ["workspace", workspace, "hunks", path, undo];
+  const { data, error, isPending } = useQuery({
+    queryKey: key,
+    queryFn: async () => (await on.undo({ ...undo, parts: [{ file: path }], hunks: true, dryRun: true })).hunks ?? [],
+    retry: false,
+  });
+  const act = useMutation({
+    mutationFn: ({ part }: { readonly part: UndoPart; readonly what: string }) => on.undo({ ...undo, parts: [part] }),
+    onSuccess: ({ undo_id: id }, { what }) => setDone(id === null ? undefined : { id, what }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
+  });
+  const back = useMutation({
+    mutationFn: (operation: string) => on.undo({ operation }),
+    onSuccess: () => setDone(undefined),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
+  });
+  const own = data?.find((one) => one.path === path);
+  return (
+    <section className="hunks" aria-label="Take back parts of this file">
+      <h2>Take back parts of this file</h2>
+      {done === undefined ? null : (
+        <p role="status" className="done-line">
+          {done.what} was taken back.{" "}
+          <button type="button" className="button" disabled={back.isPending} onClick={() => back.mutate(done.id)}>
+            Back to how it was
+          </button>
+        </p>
+      )}
+      {act.error === null ? null : <Problem error={act.error} />}
+      {back.error === null ? null : <Problem error={back.error} />}
+      {isPending ? <Loading what="Looking at the parts" /> : null}
+      {error === null ? null : <p className="quiet">{error.message}</p>}
+      {data === undefined ? null : <HunkList own={own} isBusy={act.isPending} onTake={(part, what) => act.mutate({ part, what })} path={path} />}
+    </section>
+  );
+}
+
+interface HunkListProps {
+  readonly own: UndoHunksShape | undefined;
+  readonly path: string;
+  readonly isBusy: boolean;
+  readonly onTake: (part: UndoPart, what: string) => void;
+}
+
+function HunkList({ own, path, isBusy, onTake }: HunkListProps) {
+  if (own === undefined) return <p className="quiet">Nothing of this work is left in the file.</p>;
+  const { file, seen, hunks } = own;
+  const whole = (
+    <button type="button" className="button" disabled={isBusy} onClick={() => onTake({ file, seen }, path)}>
+      <Undo2 size={14} aria-hidden="true" /> Take back the whole file
+    </button>
+  );
+  if (hunks.length === 0) return whole;
+  return (
+    <>
+      <ol className="hunk-list">
+        {hunks.map((hunk) => (
+          <Hunk
+            key={`${hunk.from_line}-${hunk.to_line}`}
+            hunk={hunk}
+            isBusy={isBusy}
+            onTake={() =>
+              onTake(
+                { file, seen, fromLine: hunk.from_line, toLine: hunk.to_line, hunk: true },
+                `The part at line ${hunk.from_line}`,
+              )
+            }
+          />
+        ))}
+      </ol>
+      {hunks.length > 1 ? whole : null}
+    </>
+  );
+}
+
+function Hunk({ hunk, isBusy, onTake }: { readonly hunk: UndoHunkShape; readonly isBusy: boolean; readonly onTake: () => void }) {
+  const lines = hunk.patch.split("\n").filter((line) => !line.startsWith("@@") && line !== "");
+  const count = hunk.to_line - hunk.from_line + 1;
+  return (
+    <li className="hunk">
+      <header>
+        <span className="quiet">
+          {count === 1 ? `line ${hunk.from_line}` : `lines ${hunk.from_line} to ${hunk.to_line}`} of the present file, {counted(lines.length, "line")} in all
+        </span>
+        <span className="grow" />
+        {hunk.merges ? (
+          <button type="button" className="button" disabled={isBusy} onClick={onTake}>
+            <Undo2 size={14} aria-hidden="true" /> Take this back
+          </button>
+        ) : (
+          <span className="tag warn">edited since: it does not merge</span>
+        )}
+      </header>
+      <pre className="patch">
+        {lines.map((line, i) => (
+          // The lines of a patch have no other identity than their place.
+          // oxlint-disable-next-line react/no-array-index-key
+          <span key={i} className={line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : ""}>
+            {line}
+            {"\n"}
+          </span>
+        ))}
+      </pre>
+    </li>
+  );
+}

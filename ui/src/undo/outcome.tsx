@@ -1,0 +1,87 @@
+import type { RestoreShape, UndoShape } from "../../../src/api/shapes.ts";
+import { netChanges } from "../changes/net-changes.ts";
+import { PathText } from "../parts/path-text.tsx";
+import { counted, digits, visible } from "../parts/words.ts";
+
+interface OutcomeProps {
+  readonly result: UndoShape | RestoreShape;
+  readonly isDone?: boolean;
+}
+
+/** The number of paths that are named. */
+const MOST = 60;
+
+/** What a way back changes, what it leaves, and what does not merge: before it is done, or after it. */
+export function Outcome({ result, isDone = false }: OutcomeProps) {
+  const changes = netChanges(result.changes);
+  const unmerged = "unmerged" in result ? result.unmerged : [];
+  const notes = [...result.finished, ...("notes" in result ? (result.notes ?? []) : [])];
+  const verb = isDone ? "changed" : "will change";
+  return (
+    <div className="outcome">
+      <p role="status" className={isDone ? "done-line" : ""}>
+        {changes.length === 0 ? `No file ${isDone ? "was changed" : "will change"}.` : `${counted(changes.length, "path")} ${verb}. Everything else stays.`}
+      </p>
+      <ul className="outcome-paths">
+        {changes.slice(0, MOST).map(({ path, kind }) => (
+          <li key={path} className={kind}>
+            <span className="outcome-word">{WORDS[kind]}</span> <PathText path={path} />
+          </li>
+        ))}
+        {changes.length > MOST ? <li className="quiet">and {digits(changes.length - MOST)} more</li> : null}
+      </ul>
+      <Git result={result} />
+      <Named title={isDone ? "Conflicts, left as they are:" : "Would conflict with later edits, and stay as they are:"} paths={unmerged} />
+      <Named title="Left as they are:" paths={result.skipped.map(({ path, reason, detail }) => ({ path, reason: detail ?? reason }))} />
+      {notes.map((note) => (
+        <p key={note} className="quiet">
+          {visible(note)}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+const WORDS = {
+  created: "comes back",
+  modified: "changes",
+  deleted: "is removed",
+  permissions: "permissions",
+  renamed: "is renamed",
+} as const;
+
+function Git({ result: { git = [] } }: { readonly result: UndoShape | RestoreShape }) {
+  if (git.length === 0) return null;
+  return (
+    <ul className="outcome-paths">
+      {git.map(({ path, head_before: before, head_after: after }) => (
+        <li key={path}>
+          <span className="tag">git</span> HEAD {before.branch ?? ""} {before.commit?.slice(0, 7) ?? "none"} → {after.branch ?? ""}{" "}
+          {after.commit?.slice(0, 7) ?? "none"}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface NamedProps {
+  readonly title: string;
+  readonly paths: readonly { readonly path: string; readonly reason: string }[];
+}
+
+function Named({ title, paths }: NamedProps) {
+  if (paths.length === 0) return null;
+  return (
+    <div className="outcome-left">
+      <p>{title}</p>
+      <ul className="outcome-paths">
+        {paths.slice(0, MOST).map(({ path, reason }) => (
+          <li key={path}>
+            <PathText path={path} /> <span className="quiet">{reason}</span>
+          </li>
+        ))}
+        {paths.length > MOST ? <li className="quiet">and {digits(paths.length - MOST)} more</li> : null}
+      </ul>
+    </div>
+  );
+}
