@@ -46,6 +46,15 @@ const PURE: Ban = {
     .map((name) => `node:${name}`),
   message: "core is pure: no I/O, clock or process",
 };
+/** The page is a client like any other: it uses the client for browsers, and the types of the contract. */
+const OF_THE_PAGE = [
+  {
+    group: ["**/src/**", "!**/src/client/index.ts", "!**/src/api/**"],
+    message: "the page uses src/client/index.ts, and types of src/api",
+  },
+  { group: ["**/src/api/**"], allowTypeImports: true, message: "the page uses only types of src/api" },
+  { group: ["node:*"], message: "the page runs in a browser" },
+];
 /** Folders that read the environment of their process, write to its streams, and end it. */
 const PROCESSES = ["cli", "daemon", "process"];
 
@@ -165,6 +174,22 @@ export default defineConfig({
     {
       files: PROCESSES.map((folder) => `src/${folder}/**`),
       rules: { "no-console": "off", "node/no-process-env": "off", "unicorn/no-process-exit": "off" },
+    },
+    {
+      files: ["ui/src/**"],
+      plugins: ["react", "jsx-a11y", "import", "typescript", "unicorn", "oxc", "promise"],
+      rules: {
+        "no-restricted-imports": ["error", { patterns: OF_THE_PAGE }],
+        "react/rules-of-hooks": "error",
+        "react/exhaustive-deps": "error",
+        "react/jsx-key": "error",
+        "react/no-array-index-key": "error",
+        "react/no-danger": "error",
+        "jsx-a11y/no-autofocus": "error",
+        // A list that is drawn in parts cannot be compiled; it works all the same.
+        "react/incompatible-library": "off",
+        "jsx-a11y/prefer-tag-over-role": "off",
+      },
     },
     {
       files: ["**/*.test.ts", "test/**", "src/testing/**", "bench/**", "scripts/**", "bin/**", "*.config.ts"],

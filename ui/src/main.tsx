@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { ChronicleError } from "../../src/core/values/errors.ts";
+import { ChronicleError } from "../../src/client/index.ts";
 import { applyTheme } from "./shell/theme.ts";
 import { router } from "./router.tsx";
 import { SessionGate } from "./session/session-gate.tsx";

@@ -27,6 +27,7 @@ function context(columns: number | undefined, options = ""): TimelineContext {
 const item = (more: Partial<RecentItem> = {}): RecentItem => ({
   ...{ kind: "run", id: "4f049dae11", short_id: "4f049dae", timestamp: new Date(NOW - 240_000).toISOString() },
   ...{ summary: "npm test", actor: "human", who: "command", changed: 1, back: "chronicle undo 4f049dae" },
+  ...{ from_seq: 1, to_seq: 2 },
   paths: [{ path: "a.txt", change: "modified" }],
   ...more,
 });

@@ -32,7 +32,9 @@ export function ChangesPage() {
 }
 
 function lastWork(items: readonly RecentItem[]): RecentItem | undefined {
-  const changed = items.filter(({ kind, changed: count, undone }) => kind !== "baseline" && count > 0 && undone !== true);
+  const changed = items.filter(
+    ({ kind, changed: count, undone }) => kind !== "baseline" && count > 0 && undone !== true,
+  );
   return changed.find(({ kind }) => kind === "turn") ?? changed[0] ?? items[0];
 }
 

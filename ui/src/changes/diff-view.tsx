@@ -115,7 +115,11 @@ function loose(text: string): string {
   return text.replace(/[^\S\n]+/g, " ").replace(/ $/gm, "");
 }
 
-function countsOf(editor: EditorView | undefined, a: string, b: string): { readonly added: number; readonly removed: number } {
+function countsOf(
+  editor: EditorView | undefined,
+  a: string,
+  b: string,
+): { readonly added: number; readonly removed: number } {
   const chunks = editor === undefined ? undefined : getChunks(editor.state)?.chunks;
   let added = 0;
   let removed = 0;

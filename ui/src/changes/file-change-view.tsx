@@ -29,7 +29,9 @@ const LAYOUT = "chronicle.diff";
 
 /** One changed file: what it was and what it became, and the parts that can be taken back. */
 export function FileChangeView({ workspace, change, undo, isSeen, onSeen }: FileChangeViewProps) {
-  const [layout, setLayout] = useState<Layout>(() => (localStorage.getItem(LAYOUT) === "unified" || innerWidth < 900 ? "unified" : "split"));
+  const [layout, setLayout] = useState<Layout>(() =>
+    localStorage.getItem(LAYOUT) === "unified" || innerWidth < 900 ? "unified" : "split",
+  );
   const [isLoose, setLoose] = useState(false);
   const [counts, setCounts] = useState<{ readonly added: number; readonly removed: number }>();
   const mayChange = useMayChange();
@@ -41,41 +43,102 @@ export function FileChangeView({ workspace, change, undo, isSeen, onSeen }: File
   useKeys({ s: switchLayout, w: () => setLoose((now) => !now) });
   return (
     <article className="file-change" aria-label={`Changes of ${visible(change.path)}`}>
-      <header className="file-head">
-        {change.from === undefined ? null : (
-          <>
-            <PathText path={change.from} /> <span aria-label="renamed to">→</span>
-          </>
-        )}
-        <PathText path={change.path} />
-        {counts === undefined ? null : <LineCounts {...counts} />}
-        <Permissions change={change} />
-        <span className="grow" />
-        <button type="button" className="icon-button" aria-pressed={isSeen} onClick={onSeen} title={isSeen ? "Looked at (v)" : "Mark as looked at (v)"} aria-label="Looked at">
-          {isSeen ? <Eye size={15} aria-hidden="true" /> : <EyeOff size={15} aria-hidden="true" />}
-        </button>
-        <button type="button" className="icon-button" aria-pressed={isLoose} onClick={() => setLoose((now) => !now)} title="Ignore changes of spaces (w)" aria-label="Ignore changes of spaces">
-          <WrapText size={15} aria-hidden="true" />
-        </button>
-        <button type="button" className="icon-button" onClick={switchLayout} title="Side by side, or in line (s)" aria-label={layout === "split" ? "Show in line" : "Show side by side"}>
-          {layout === "split" ? <Rows2 size={15} aria-hidden="true" /> : <Columns2 size={15} aria-hidden="true" />}
-        </button>
-        <Link to="/w/$workspace/file" params={{ workspace }} search={{ path: change.path }} className="icon-button" title="History of this file" aria-label="History of this file">
-          <History size={15} aria-hidden="true" />
-        </Link>
-      </header>
+      <FileHead
+        workspace={workspace}
+        change={change}
+        counts={counts}
+        toggles={{ isSeen, isLoose, isSplit: layout === "split" }}
+        onSeen={onSeen}
+        onLoose={() => setLoose((now) => !now)}
+        onLayout={switchLayout}
+      />
       {change.isInterrupted ? (
         <p className="quiet note">Others changed this file in between. The difference below also has their changes.</p>
       ) : null}
       <Contents workspace={workspace} change={change}>
         {(before, after) => (
           <Suspense fallback={<Loading what="Opening the editor" />}>
-            <DiffView before={before} after={after} path={change.path} layout={layout} isLoose={isLoose} onCounts={setCounts} />
+            <DiffView
+              before={before}
+              after={after}
+              path={change.path}
+              layout={layout}
+              isLoose={isLoose}
+              onCounts={setCounts}
+            />
           </Suspense>
         )}
       </Contents>
-      {mayChange && undo !== undefined ? <Hunks workspace={workspace} path={change.path} undo={undo} /> : null}
+      {mayChange && undo !== undefined ? (
+        <Hunks workspace={workspace} path={change.path} from={change.from} undo={undo} />
+      ) : null}
     </article>
+  );
+}
+
+interface FileHeadProps {
+  readonly workspace: string;
+  readonly change: FileChange;
+  readonly counts: { readonly added: number; readonly removed: number } | undefined;
+  readonly toggles: { readonly isSeen: boolean; readonly isLoose: boolean; readonly isSplit: boolean };
+  readonly onSeen: () => void;
+  readonly onLoose: () => void;
+  readonly onLayout: () => void;
+}
+
+function FileHead({ workspace, change, counts, toggles, onSeen, onLoose, onLayout }: FileHeadProps) {
+  const { isSeen, isLoose, isSplit } = toggles;
+  return (
+    <header className="file-head">
+      {change.from === undefined ? null : (
+        <>
+          <PathText path={change.from} /> <span aria-label="renamed to">→</span>
+        </>
+      )}
+      <PathText path={change.path} />
+      {counts === undefined ? null : <LineCounts {...counts} />}
+      <Permissions change={change} />
+      <span className="grow" />
+      <button
+        type="button"
+        className="icon-button"
+        aria-pressed={isSeen}
+        onClick={onSeen}
+        title={isSeen ? "Looked at (v)" : "Mark as looked at (v)"}
+        aria-label="Looked at"
+      >
+        {isSeen ? <Eye size={15} aria-hidden="true" /> : <EyeOff size={15} aria-hidden="true" />}
+      </button>
+      <button
+        type="button"
+        className="icon-button"
+        aria-pressed={isLoose}
+        onClick={onLoose}
+        title="Ignore changes of spaces (w)"
+        aria-label="Ignore changes of spaces"
+      >
+        <WrapText size={15} aria-hidden="true" />
+      </button>
+      <button
+        type="button"
+        className="icon-button"
+        onClick={onLayout}
+        title="Side by side, or in line (s)"
+        aria-label={isSplit ? "Show in line" : "Show side by side"}
+      >
+        {isSplit ? <Rows2 size={15} aria-hidden="true" /> : <Columns2 size={15} aria-hidden="true" />}
+      </button>
+      <Link
+        to="/w/$workspace/file"
+        params={{ workspace }}
+        search={{ path: change.path }}
+        className="icon-button"
+        title="History of this file"
+        aria-label="History of this file"
+      >
+        <History size={15} aria-hidden="true" />
+      </Link>
+    </header>
   );
 }
 
@@ -106,7 +169,8 @@ function Contents({ workspace, change, children }: ContentsProps) {
   const error = before.error ?? after.error;
   if (error !== null) return <Problem error={error} />;
   if (before.data === undefined || after.data === undefined) return <Loading what="Reading the contents" />;
-  if (before.data.isBinary || after.data.isBinary) return <Images path={path} before={before.data.bytes} after={after.data.bytes} />;
+  if (before.data.isBinary || after.data.isBinary)
+    return <Images path={path} before={before.data.bytes} after={after.data.bytes} />;
   if (change.before === change.after) return <p className="quiet note">The content is the same.</p>;
   return children(before.data.text, after.data.text);
 }
@@ -114,7 +178,13 @@ function Contents({ workspace, change, children }: ContentsProps) {
 /** The largest content that can be loaded into the page at all, in bytes. */
 const LARGEST_LOADED = 32 * 1024 * 1024;
 
-function LargeFile({ change: { beforeSize, afterSize }, onWanted }: { readonly change: FileChange; readonly onWanted: () => void }) {
+function LargeFile({
+  change: { beforeSize, afterSize },
+  onWanted,
+}: {
+  readonly change: FileChange;
+  readonly onWanted: () => void;
+}) {
   const largest = Math.max(beforeSize, afterSize);
   return (
     <div className="note">

@@ -1,4 +1,3 @@
-import { useEffect, useState } from "react";
 import { size } from "../parts/words.ts";
 
 /**
@@ -39,17 +38,21 @@ export function Images({ path, before, after }: ImagesProps) {
   );
 }
 
-function Picture({ title, bytes, type }: { readonly title: string; readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string }) {
-  const [url, setUrl] = useState<string>();
-  useEffect(() => {
-    if (bytes.length === 0) return undefined;
-    const made = URL.createObjectURL(new Blob([bytes], { type }));
-    setUrl(made);
-    return () => URL.revokeObjectURL(made);
-  }, [bytes, type]);
+interface PictureProps {
+  readonly title: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly type: string;
+}
+
+function Picture({ title, bytes, type }: PictureProps) {
+  const show = (image: HTMLImageElement): (() => void) => {
+    const url = URL.createObjectURL(new Blob([bytes], { type }));
+    image.src = url;
+    return () => URL.revokeObjectURL(url);
+  };
   return (
     <figure>
-      {bytes.length === 0 ? <div className="no-picture">none</div> : url === undefined ? null : <img src={url} alt={`The file ${title}`} />}
+      {bytes.length === 0 ? <div className="no-picture">none</div> : <img ref={show} alt={`The file ${title}`} />}
       <figcaption className="quiet">
         {title}, {size(bytes.length)}
       </figcaption>

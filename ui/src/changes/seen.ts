@@ -1,7 +1,10 @@
 import { useState } from "react";
 
 /** The paths that the person at this browser has marked as looked at. They are kept in the browser, not in the history. */
-export function useSeen(workspace: string, work: string): { readonly paths: ReadonlySet<string>; toggle(path: string): void } {
+export function useSeen(
+  workspace: string,
+  work: string,
+): { readonly paths: ReadonlySet<string>; toggle(path: string): void } {
   const key = `chronicle.seen ${workspace} ${work}`;
   const [paths, setPaths] = useState(() => read(key));
   return {

@@ -1,7 +1,5 @@
 import { createContext, useContext } from "react";
-import { createClient } from "../../../src/client/create-client.ts";
-import type { ChronicleClient } from "../../../src/client/chronicle-client.ts";
-import type { RetryRule } from "../../../src/client/retry.ts";
+import { type ChronicleClient, createClient, type RetryRule } from "../../../src/client/index.ts";
 import type { MeShape } from "../../../src/api/routes/reply-shapes.ts";
 import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
 

@@ -1,6 +1,6 @@
 import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { ChronicleError } from "../../../src/core/values/errors.ts";
+import { ChronicleError } from "../../../src/client/index.ts";
 import { useApi, useWorkspaceApi } from "./api.ts";
 
 /** The time within which several events of a workspace lead to one request, in milliseconds. */
@@ -22,7 +22,8 @@ export function useLink(): Link {
     queryFn: async (): Promise<Link> => {
       const before = queries.getQueryData<Link>(["link"]);
       const now = await client.me().then(() => "live" as const, linkOf);
-      if (before === "lost" && now === "live") await queries.invalidateQueries({ predicate: ({ queryKey: [name] }) => name !== "link" });
+      if (before === "lost" && now === "live")
+        await queries.invalidateQueries({ predicate: ({ queryKey: [name] }) => name !== "link" });
       return now;
     },
     refetchInterval: ASK_MS,

@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions, useQuery, type UseQueryResult } from "@tanstack/react-query";
-import type { ChronicleClient } from "../../../src/client/chronicle-client.ts";
-import type { BlameShape, ListFilesOptions } from "../../../src/api/file-api.ts";
+import type { ChronicleClient } from "../../../src/client/index.ts";
+import type { ListFilesOptions } from "../../../src/api/file-api.ts";
 import type { ChangesShape } from "../../../src/api/action-shapes.ts";
 import type { RecentOptions, RecentShape } from "../../../src/api/recent-api.ts";
 import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
@@ -13,7 +13,11 @@ import type { WorkRef } from "./work-ref.ts";
 
 export function useWorkspaces(): UseQueryResult<shapes.WorkspaceShape[]> {
   const { client } = useApi();
-  return useQuery({ queryKey: ["store", "workspaces"], queryFn: () => client.store.workspaces(), refetchInterval: 10_000 });
+  return useQuery({
+    queryKey: ["store", "workspaces"],
+    queryFn: () => client.store.workspaces(),
+    refetchInterval: 10_000,
+  });
 }
 
 /** The workspace of an address, from the list of all workspaces. */
@@ -104,11 +108,6 @@ export function useIterations(id: string, path: string): UseQueryResult<shapes.I
   return useQuery({ queryKey: ["workspace", id, "history", path], queryFn: () => on.history(path) });
 }
 
-export function useBlame(id: string, path: string, isOn: boolean): UseQueryResult<BlameShape> {
-  const on = useWorkspaceApi(id);
-  return useQuery({ queryKey: ["workspace", id, "blame", path], queryFn: () => on.blame(path), enabled: isOn });
-}
-
 export function useFiles(id: string, options: ListFilesOptions) {
   const on = useWorkspaceApi(id);
   return useQuery({
@@ -125,5 +124,10 @@ export function useSessions(id: string): UseQueryResult<shapes.SessionShape[]> {
 
 /** Reads who the caller is. Used once, before any view is shown. */
 export function meQuery(client: ChronicleClient) {
-  return queryOptions({ queryKey: ["me"], queryFn: () => client.me(), staleTime: Number.POSITIVE_INFINITY, retry: false });
+  return queryOptions({
+    queryKey: ["me"],
+    queryFn: () => client.me(),
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
 }

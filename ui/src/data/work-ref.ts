@@ -10,15 +10,17 @@ export type WorkRef =
   | { readonly select: Selection; readonly from?: undefined; readonly to?: undefined }
   | { readonly select?: undefined; readonly from: string; readonly to: string; readonly operation?: string };
 
-const SELECTABLE = ["turn", "session", "action", "actor", "file", "since"] as const;
+const SELECTABLE = ["session", "action", "actor", "file", "since"] as const;
 
 /** Returns the text of a piece of work: `turn=SESSION:ID`, `session=ID`, `action=ID`, `seq:1..seq:2`. */
 export function workText(work: WorkRef): string {
-  if (work.select !== undefined) {
-    const [[name, value] = ["since", "baseline"]] = Object.entries(work.select) as [string, string][];
-    return `${name}=${value}`;
+  if (work.select === undefined) {
+    return `${work.from}..${work.to}${work.operation === undefined ? "" : `=${work.operation}`}`;
   }
-  return `${work.from}..${work.to}${work.operation === undefined ? "" : `=${work.operation}`}`;
+  const { turn, session, ...others } = work.select;
+  if (turn !== undefined) return `turn=${encodeURIComponent(session ?? "")}:${encodeURIComponent(turn)}`;
+  const [[name, value] = ["session", session]] = Object.entries(others);
+  return `${name}=${value}`;
 }
 
 /** Returns the piece of work with this text; `undefined` if the text has another form. */
@@ -29,14 +31,29 @@ export function parseWork(text: string): WorkRef | undefined {
     return { from, to, ...(operation === undefined ? {} : { operation }) };
   }
   const [, name = "", value = ""] = /^(\w+)=(.+)$/s.exec(text) ?? [];
+  if (name === "turn") return parseTurn(value);
   const known = SELECTABLE.find((one) => one === name);
   return known === undefined ? undefined : { select: { [known]: value } };
+}
+
+function parseTurn(value: string): WorkRef | undefined {
+  const [session = "", turn = ""] = value.split(":", 2);
+  try {
+    return { select: selectedTurn(decodeURIComponent(turn), decodeURIComponent(session)) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A turn's id is unique in its session only. */
+function selectedTurn(turn: string, session: string): Selection {
+  return session === "" ? { turn } : { turn, session };
 }
 
 /** Returns the work of a line of the timeline. */
 export function workOf(item: RecentItem): WorkRef {
   const { kind, id, session, from_seq, to_seq } = item;
-  if (kind === "turn") return { select: { turn: session === undefined ? id : `${session}:${id}` } };
+  if (kind === "turn") return { select: selectedTurn(id, session ?? "") };
   if (kind === "run") return { select: { session: id } };
   if (kind === "action") return { select: { action: id } };
   const range = { from: `seq:${from_seq}`, to: `seq:${to_seq}` };

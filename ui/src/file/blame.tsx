@@ -34,6 +34,8 @@ export function Blame({ workspace, path, at }: BlameProps) {
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading what="Finding who wrote each line" />;
   return (
+    // Whoever has no pointer must be able to scroll the lines.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
     <div ref={box} className="blame" tabIndex={0} role="region" aria-label="Who wrote each line">
       <div style={{ height: rows.getTotalSize() }}>
         {rows.getVirtualItems().map(({ index, start }) => {
@@ -42,7 +44,11 @@ export function Blame({ workspace, path, at }: BlameProps) {
           if (line === undefined || origin === undefined) return null;
           const isFirst = data.lines[index - 1]?.origin !== line.origin;
           return (
-            <div key={line.line} className={isFirst ? "blame-line first" : "blame-line"} style={{ transform: `translateY(${start}px)` }}>
+            <div
+              key={line.line}
+              className={isFirst ? "blame-line first" : "blame-line"}
+              style={{ transform: `translateY(${start}px)` }}
+            >
               <span className={`blame-origin hue-${hueOf(origin.actor)}`} title={titleOf(origin)}>
                 {isFirst ? nameOf(origin) : ""}
               </span>

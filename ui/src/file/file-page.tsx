@@ -76,7 +76,15 @@ function FileHistory({ workspace, path }: { readonly workspace: string; readonly
   );
 }
 
-function TabButton({ isOn, onChoose, name }: { readonly isOn: boolean; readonly onChoose: () => void; readonly name: string }) {
+function TabButton({
+  isOn,
+  onChoose,
+  name,
+}: {
+  readonly isOn: boolean;
+  readonly onChoose: () => void;
+  readonly name: string;
+}) {
   return (
     <button type="button" role="tab" aria-selected={isOn} className="tab" onClick={onChoose}>
       {name}
@@ -84,7 +92,11 @@ function TabButton({ isOn, onChoose, name }: { readonly isOn: boolean; readonly 
   );
 }
 
-function Iteration({ iteration: { actor, cause, timestamp, deleted, size: bytes } }: { readonly iteration: IterationShape }) {
+function Iteration({
+  iteration: { actor, cause, timestamp, deleted, size: bytes },
+}: {
+  readonly iteration: IterationShape;
+}) {
   return (
     <span className="iteration-facts">
       <Actor actor={actor} who={whoOf(actor)} />
@@ -116,7 +128,9 @@ function FileActions({ workspace, path, iteration, isLast }: FileActionsProps) {
     mutationFn: () => on.restore(`seq:${iteration.seq}`, { paths: [path] }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
   });
-  const save = useMutation({ mutationFn: async () => saveAs(path, await collect(await on.cat(path, iteration.iteration))) });
+  const save = useMutation({
+    mutationFn: async () => saveAs(path, await collect(await on.cat(path, iteration.iteration))),
+  });
   return (
     <div className="file-actions">
       {restore.error === null ? null : <Problem error={restore.error} />}
@@ -140,7 +154,13 @@ function FileActions({ workspace, path, iteration, isLast }: FileActionsProps) {
   );
 }
 
-async function collect({ size: length, pieces }: { readonly size: number; pieces(): AsyncIterable<Uint8Array> }): Promise<Uint8Array<ArrayBuffer>> {
+async function collect({
+  size: length,
+  pieces,
+}: {
+  readonly size: number;
+  readonly pieces: () => AsyncIterable<Uint8Array>;
+}): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = new Uint8Array(length);
   let at = 0;
   for await (const piece of pieces()) {
@@ -169,17 +189,29 @@ interface IterationDiffProps {
 
 function IterationDiff({ workspace, path, before, after }: IterationDiffProps) {
   const [, setCounts] = useState({ added: 0, removed: 0 });
-  const hashOf = (one: IterationShape | undefined): string => (one === undefined || one.deleted === true || one.kind === "dir" ? "" : one.hash);
+  const hashOf = (one: IterationShape | undefined): string =>
+    one === undefined || one.deleted === true || one.kind === "dir" ? "" : one.hash;
   const old = useText(workspace, hashOf(before), before?.size ?? 0);
   const now = useText(workspace, hashOf(after), after.size);
   const error = old.error ?? now.error;
   if (error !== null) return <Problem error={error} />;
   if (old.data === undefined || now.data === undefined)
-    return old.isLoading || now.isLoading ? <Loading what="Reading the contents" /> : <p className="quiet note">It is too large to be shown here: {size(after.size)}.</p>;
+    return old.isLoading || now.isLoading ? (
+      <Loading what="Reading the contents" />
+    ) : (
+      <p className="quiet note">It is too large to be shown here: {size(after.size)}.</p>
+    );
   if (old.data.isBinary || now.data.isBinary) return <p className="quiet note">A binary file of {size(after.size)}.</p>;
   return (
     <Suspense fallback={<Loading what="Opening the editor" />}>
-      <DiffView before={old.data.text} after={now.data.text} path={path} layout="unified" isLoose={false} onCounts={setCounts} />
+      <DiffView
+        before={old.data.text}
+        after={now.data.text}
+        path={path}
+        layout="unified"
+        isLoose={false}
+        onCounts={setCounts}
+      />
     </Suspense>
   );
 }

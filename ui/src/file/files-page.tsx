@@ -24,17 +24,32 @@ export function FilesPage() {
       <header className="files-head">
         <h1>{at === undefined ? "Files" : `Files at ${at}`}</h1>
         {at === undefined ? null : (
-          <Link to="/w/$workspace/files" params={{ workspace }} search={folder === undefined ? {} : { folder }} className="button">
+          <Link
+            to="/w/$workspace/files"
+            params={{ workspace }}
+            search={folder === undefined ? {} : { folder }}
+            className="button"
+          >
             Files of now
           </Link>
         )}
         <span className="grow" />
         <label className="search-field">
           <Search size={14} aria-hidden="true" />
-          <input type="search" placeholder="Find by name, deleted files too" aria-label="Find by name, deleted files too" value={name} onChange={(event) => setName(event.target.value)} />
+          <input
+            type="search"
+            placeholder="Find by name, deleted files too"
+            aria-label="Find by name, deleted files too"
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+          />
         </label>
       </header>
-      {name.trim().length > 1 ? <Found workspace={workspace} name={name.trim()} /> : <FolderList workspace={workspace} folder={folder} moment={moment} />}
+      {name.trim().length > 1 ? (
+        <Found workspace={workspace} name={name.trim()} />
+      ) : (
+        <FolderList workspace={workspace} folder={folder} moment={moment} />
+      )}
     </div>
   );
 }
@@ -47,11 +62,18 @@ interface FolderListProps {
 
 function FolderList({ workspace, folder, moment }: FolderListProps) {
   const navigate = useNavigate({ from: "/w/$workspace/files" });
-  const { data, error } = useFiles(workspace, { depth: 1, limit: MOST, ...moment, ...(folder === undefined ? {} : { path: folder }) });
+  const { data, error } = useFiles(workspace, {
+    depth: 1,
+    limit: MOST,
+    ...moment,
+    ...(folder === undefined ? {} : { path: folder }),
+  });
   if (error !== null) return <Problem error={error} onAgain={() => void navigate({ search: {} })} />;
   if (data === undefined) return <Loading />;
   const parent = folder === undefined ? undefined : folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
-  const sorted = data.files.toSorted((a, b) => Number(b.kind === "dir") - Number(a.kind === "dir") || (a.path < b.path ? -1 : 1));
+  const sorted = data.files.toSorted(
+    (a, b) => Number(b.kind === "dir") - Number(a.kind === "dir") || (a.path < b.path ? -1 : 1),
+  );
   return (
     <>
       {folder === undefined ? null : (
@@ -62,7 +84,12 @@ function FolderList({ workspace, folder, moment }: FolderListProps) {
       <ul className="file-list">
         {parent === undefined ? null : (
           <li>
-            <Link to="/w/$workspace/files" params={{ workspace }} search={parent === "" ? moment : { ...moment, folder: parent }} className="file-entry">
+            <Link
+              to="/w/$workspace/files"
+              params={{ workspace }}
+              search={parent === "" ? moment : { ...moment, folder: parent }}
+              className="file-entry"
+            >
               <FolderUp size={15} aria-hidden="true" /> <span>..</span>
             </Link>
           </li>
@@ -74,12 +101,22 @@ function FolderList({ workspace, folder, moment }: FolderListProps) {
         ))}
       </ul>
       {sorted.length === 0 ? <Empty title="This folder is empty" /> : null}
-      {data.next === null ? null : <p className="quiet">These are the first {digits(MOST)}. Find others by their name.</p>}
+      {data.next === null ? null : (
+        <p className="quiet">These are the first {digits(MOST)}. Find others by their name.</p>
+      )}
     </>
   );
 }
 
-function Entry({ workspace, file, moment }: { readonly workspace: string; readonly file: FileShape; readonly moment: { readonly at?: string } }) {
+function Entry({
+  workspace,
+  file,
+  moment,
+}: {
+  readonly workspace: string;
+  readonly file: FileShape;
+  readonly moment: { readonly at?: string };
+}) {
   const { path, kind, size: bytes } = file;
   const name = visible(path.slice(path.lastIndexOf("/") + 1));
   if (kind === "dir")
@@ -90,7 +127,12 @@ function Entry({ workspace, file, moment }: { readonly workspace: string; readon
     );
   const Icon = kind === "symlink" ? Link2 : file.protected === true ? Lock : File;
   return (
-    <Link to="/w/$workspace/file" params={{ workspace }} search={{ path, ...(moment.at === undefined ? {} : { n: String(file.iteration) }) }} className="file-entry">
+    <Link
+      to="/w/$workspace/file"
+      params={{ workspace }}
+      search={{ path, ...(moment.at === undefined ? {} : { n: String(file.iteration) }) }}
+      className="file-entry"
+    >
       <Icon size={15} aria-hidden="true" /> <bdi>{name}</bdi>
       <span className="quiet file-size">{size(bytes)}</span>
     </Link>

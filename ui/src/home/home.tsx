@@ -8,7 +8,7 @@ import { Actor } from "../parts/actor.tsx";
 import { Command } from "../parts/command.tsx";
 import { PathText } from "../parts/path-text.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
-import { Ago } from "../parts/time.tsx";
+import { Ago, useNow } from "../parts/time.tsx";
 import { counted, visible } from "../parts/words.ts";
 import { RecordingSign } from "./recording-sign.tsx";
 import { Spark } from "./spark.tsx";
@@ -81,12 +81,15 @@ function WorkspaceCard({ shape }: { readonly shape: WorkspaceShape }) {
 /** The last work of a workspace, and how much was done lately. */
 function Activity({ id }: { readonly id: string }) {
   const on = useWorkspaceApi(id);
+  const now = useNow();
   const { data, error } = useQuery({ ...recentQuery(on, 60, {}), refetchInterval: 10_000 });
   if (error !== null) return <p className="card-problem">{error.message}</p>;
   if (data === undefined) return <div className="activity" />;
   const { items } = data;
-  const today = new Date().setHours(0, 0, 0, 0);
-  const changed = items.filter(({ timestamp }) => Date.parse(timestamp) >= today).reduce((sum, one) => sum + one.changed, 0);
+  const today = new Date(now).setHours(0, 0, 0, 0);
+  const changed = items
+    .filter(({ timestamp }) => Date.parse(timestamp) >= today)
+    .reduce((sum, one) => sum + one.changed, 0);
   return (
     <div className="activity">
       <Spark times={items.filter(({ kind }) => kind !== "baseline").map(({ timestamp }) => Date.parse(timestamp))} />

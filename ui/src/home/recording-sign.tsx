@@ -16,9 +16,13 @@ export function RecordingSign({ workspace }: { readonly workspace: string }) {
   const { state, by, reason, hint } = data;
   const trouble = by.find((one) => one.trouble !== undefined);
   const [first] = by;
-  const title = trouble?.trouble ?? reason ?? by.map(({ kind, actor }) => [kind, actor].filter(Boolean).join(" ")).join(", ");
+  const title =
+    trouble?.trouble ?? reason ?? by.map(({ kind, actor }) => [kind, actor].filter(Boolean).join(" ")).join(", ");
   return (
-    <span className={`recording ${trouble === undefined ? state : "trouble"}`} title={[title, trouble?.hint ?? hint].filter(Boolean).join("\n")}>
+    <span
+      className={`recording ${trouble === undefined ? state : "trouble"}`}
+      title={[title, trouble?.hint ?? hint].filter(Boolean).join("\n")}
+    >
       <span className="dot" aria-hidden="true" />
       {trouble === undefined ? WORDS[state] : "recording has trouble"}
       {first === undefined || state === "nothing" ? null : (

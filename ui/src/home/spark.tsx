@@ -1,9 +1,11 @@
+import { useNow } from "../parts/time.tsx";
+
 const BARS = 28;
 const DAY_MS = 86_400_000;
 
 /** How much was done on each of the last four weeks' days, as bars. */
 export function Spark({ times }: { readonly times: readonly number[] }) {
-  const end = new Date().setHours(24, 0, 0, 0);
+  const end = new Date(useNow()).setHours(24, 0, 0, 0);
   const counts = Array.from({ length: BARS }, () => 0);
   for (const time of times) {
     const at = BARS - 1 - Math.floor((end - time) / DAY_MS);
@@ -11,12 +13,19 @@ export function Spark({ times }: { readonly times: readonly number[] }) {
   }
   const most = Math.max(1, ...counts);
   return (
-    <svg className="spark" viewBox={`0 0 ${BARS * 4} 20`} preserveAspectRatio="none" role="img" aria-label="Work on each of the last 28 days">
+    <svg
+      className="spark"
+      viewBox={`0 0 ${BARS * 4} 20`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label="Work on each of the last 28 days"
+    >
       {counts.map((count, i) => {
         const height = count === 0 ? 1 : 3 + (count / most) * 17;
+        const place = { x: i * 4, y: 20 - height, width: 3, height };
         // The bars have no other identity than their place.
         // oxlint-disable-next-line react/no-array-index-key
-        return <rect key={i} x={i * 4} y={20 - height} width={3} height={height} className={count === 0 ? "none" : ""} />;
+        return <rect key={i} {...place} className={count === 0 ? "none" : ""} />;
       })}
     </svg>
   );

@@ -38,7 +38,14 @@ function Verify({ workspace }: { readonly workspace: string }) {
       <h1 id={`${field}-title`}>Is the history whole?</h1>
       <form onSubmit={submit} className="verify-form">
         <label htmlFor={field}>A head that you kept earlier, to compare with (may be empty)</label>
-        <textarea id={field} rows={3} spellCheck={false} value={expect} onChange={(event) => setExpect(event.target.value)} placeholder="the output of: chronicle head" />
+        <textarea
+          id={field}
+          rows={3}
+          spellCheck={false}
+          value={expect}
+          onChange={(event) => setExpect(event.target.value)}
+          placeholder="the output of: chronicle head"
+        />
         <div className="verify-buttons">
           <button type="submit" className="button primary" disabled={verify.isPending}>
             Recompute everything
@@ -62,15 +69,20 @@ function Verified({ result }: { readonly result: VerifyShape }) {
     <div className={ok ? "verified ok" : "verified bad"} role="status">
       <p className="verified-line">
         <Icon size={20} aria-hidden="true" />
-        <strong>{ok ? "Whole: every event and content is what was recorded." : `${counted(problems.length, "problem")} found`}</strong>
+        <strong>
+          {ok ? "Whole: every event and content is what was recorded." : `${counted(problems.length, "problem")} found`}
+        </strong>
       </p>
       <p className="quiet">
         {counted(events, "event")}, {counted(blobs, "content")}, {size(bytes)} read in {seconds.toFixed(1)} s.{" "}
-        {anchor === null ? "No signed head was there to compare with." : `Proved by a signed head up to event ${digits(anchor)}.`}
+        {anchor === null
+          ? "No signed head was there to compare with."
+          : `Proved by a signed head up to event ${digits(anchor)}.`}
       </p>
       {expected === null ? null : (
         <p>
-          The head that you gave, of event {digits(expected.seq)}: {expected.ok ? "the history agrees with it" : "the history does not agree with it"} (signature:{" "}
+          The head that you gave, of event {digits(expected.seq)}:{" "}
+          {expected.ok ? "the history agrees with it" : "the history does not agree with it"} (signature:{" "}
           {expected.signature}).
         </p>
       )}
@@ -93,7 +105,12 @@ function Verified({ result }: { readonly result: VerifyShape }) {
 function Head({ workspace }: { readonly workspace: string }) {
   const on = useWorkspaceApi(workspace);
   const signing = useQuery({ queryKey: ["workspace", workspace, "signing"], queryFn: () => on.signing() });
-  const head = useQuery({ queryKey: ["workspace", workspace, "head"], queryFn: () => on.head(), enabled: signing.data?.state === "signed", retry: false });
+  const head = useQuery({
+    queryKey: ["workspace", workspace, "head"],
+    queryFn: () => on.head(),
+    enabled: signing.data?.state === "signed",
+    retry: false,
+  });
   const { data } = signing;
   return (
     <section className="panel">
@@ -108,7 +125,8 @@ function Head({ workspace }: { readonly workspace: string }) {
       {head.data === undefined ? null : (
         <>
           <p className="quiet">
-            It commits to everything up to event {digits(head.data.seq)}. Keep a copy on another machine: with it, a cut or replaced history is found.
+            It commits to everything up to event {digits(head.data.seq)}. Keep a copy on another machine: with it, a cut
+            or replaced history is found.
           </p>
           <pre className="note-text">{head.data.note}</pre>
           <Command text={head.data.key} />
@@ -120,7 +138,11 @@ function Head({ workspace }: { readonly workspace: string }) {
 
 function Erasures({ workspace }: { readonly workspace: string }) {
   const on = useWorkspaceApi(workspace);
-  const { data, error } = useQuery({ queryKey: ["workspace", workspace, "erasures"], queryFn: () => on.erasures(), retry: false });
+  const { data, error } = useQuery({
+    queryKey: ["workspace", workspace, "erasures"],
+    queryFn: () => on.erasures(),
+    retry: false,
+  });
   if (error !== null || data === undefined || data.length === 0) return null;
   return (
     <section className="panel">

@@ -28,7 +28,7 @@ export function hueOf(actor: string): number {
 export function Actor({ actor, who }: { readonly actor: string; readonly who: Who }) {
   const Icon = ICONS[who];
   return (
-    <span className={`actor hue-${hueOf(actor)}`} title={`${who}: ${visible(actor)}`}>
+    <span className={`actor hue-${hueOf(who === "command" ? who : actor)}`} title={`${who}: ${visible(actor)}`}>
       <Icon size={13} aria-hidden="true" />
       <span className="actor-name">{visible(actorName(actor, who))}</span>
     </span>
@@ -38,6 +38,6 @@ export function Actor({ actor, who }: { readonly actor: string; readonly who: Wh
 /** Returns the name of an actor as people say it. */
 export function actorName(actor: string, who: Who): string {
   if (who === "person" && (actor === "human" || actor === "")) return "person";
-  if (who === "unknown") return "unknown";
+  if (who === "unknown" || who === "command") return who;
   return actor;
 }

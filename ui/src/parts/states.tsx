@@ -1,6 +1,6 @@
 import { CircleAlert, LoaderCircle } from "lucide-react";
 import type { ReactNode } from "react";
-import { ChronicleError } from "../../../src/core/values/errors.ts";
+import { ChronicleError } from "../../../src/client/index.ts";
 
 /** A view, or a part of one, that waits for the server. */
 export function Loading({ what = "Loading" }: { readonly what?: string }) {

@@ -25,9 +25,14 @@ function subscribe(listener: () => void): () => void {
   return () => clearInterval(timer);
 }
 
+/** The time in epoch milliseconds, a little behind: it is renewed every few seconds. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now);
+}
+
 /** A moment as people say it, with the exact one on hover. A moment in the future is shown exactly: some clock is wrong. */
 export function Ago({ at }: { readonly at: string }) {
-  const shown = useSyncExternalStore(subscribe, () => now);
+  const shown = useNow();
   const ms = Date.parse(at);
   return (
     <time dateTime={at} title={EXACT.format(ms)} className="time">
@@ -37,7 +42,7 @@ export function Ago({ at }: { readonly at: string }) {
 }
 
 /** Returns `3 min. ago`; for what is older than two weeks, or in the future, the date. */
-export function agoText(ms: number, from: number): string {
+function agoText(ms: number, from: number): string {
   const seconds = Math.round((from - ms) / 1_000);
   if (seconds < -5) return DAY.format(ms);
   if (seconds < 5) return "now";

@@ -29,8 +29,8 @@ export function ConnectScreen({ refused, onToken }: ConnectScreenProps) {
         <p>On the machine that Chronicle records, run:</p>
         <Command text="chronicle ui" />
         <p className="quiet">
-          The address that it opens lets this tab in once, and until the server ends. For a server of somebody else, enter
-          a token that its operator gave you.
+          The address that it opens lets this tab in once, and until the server ends. For a server of somebody else,
+          enter a token that its operator gave you.
         </p>
         <form onSubmit={submit} className="connect-form">
           <label htmlFor={field}>Token</label>

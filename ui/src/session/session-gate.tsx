@@ -12,14 +12,17 @@ type Phase = { readonly token?: string; readonly isReady: boolean; readonly refu
 export function SessionGate({ children }: { readonly children: ReactNode }) {
   const [phase, setPhase] = useState<Phase>({ isReady: false });
   useEffect(() => {
-    const done = (refused?: string): void => {
+    void enter();
+
+    async function enter(): Promise<void> {
+      const refused = await exchangeOnce();
       const token = storedToken();
-      setPhase({ isReady: true, ...(token === undefined ? {} : { token }), ...(refused === undefined ? {} : { refused }) });
-    };
-    exchangeOnce().then(
-      () => done(),
-      (error: unknown) => done(error instanceof Error ? error.message : String(error)),
-    );
+      setPhase({
+        isReady: true,
+        ...(token === undefined ? {} : { token }),
+        ...(refused === undefined ? {} : { refused }),
+      });
+    }
   }, []);
   const onToken = (token: string): void => {
     storeToken(token);
@@ -34,11 +37,14 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   );
 }
 
-let exchange: Promise<void> | undefined;
+let exchange: Promise<string | undefined> | undefined;
 
-/** Exchanges the code once, although React runs effects twice while it is developed. */
-function exchangeOnce(): Promise<void> {
-  exchange ??= exchangeCode();
+/** Exchanges the code once, although React runs effects twice in development. Resolves to the reason of a refusal. */
+function exchangeOnce(): Promise<string | undefined> {
+  exchange ??= exchangeCode().then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
   return exchange;
 }
 

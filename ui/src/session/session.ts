@@ -18,7 +18,7 @@ export function forgetToken(): void {
 }
 
 /** The reason why a one-time code was not exchanged, with the next step. */
-export class CodeRefused extends Error {}
+class CodeRefused extends Error {}
 
 /**
  * Exchanges the one-time code of the address for a token, and stores the token. Removes the code from the address first,

@@ -75,26 +75,41 @@ function PaletteBody({ onClose, workspace }: Omit<PaletteProps, "isOpen">) {
         }}
         onKeyDown={onKeyDown}
       />
-      <div id={list} role="listbox" aria-label="Results" className="palette-list">
-        {entries.map((entry, i) => (
-          <div
-            key={entry.key}
-            id={`${list}-${i}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={i === chosen}
-            className="palette-entry"
-            onPointerMove={() => setAt(i)}
-            onClick={() => take(entry)}
-            onKeyDown={onKeyDown}
-          >
-            <span className="palette-label">{visible(entry.label)}</span>
-            <span className="quiet">{entry.group}</span>
-          </div>
-        ))}
-        {entries.length === 0 ? <p className="quiet palette-none">Nothing has this name.</p> : null}
-      </div>
+      <Results id={list} entries={entries} chosen={chosen} onPoint={setAt} onTake={take} />
     </>
+  );
+}
+
+interface ResultsProps {
+  readonly id: string;
+  readonly entries: readonly Entry[];
+  readonly chosen: number;
+  readonly onPoint: (i: number) => void;
+  readonly onTake: (entry: Entry) => void;
+}
+
+function Results({ id, entries, chosen, onPoint, onTake }: ResultsProps) {
+  return (
+    <div id={id} role="listbox" aria-label="Results" className="palette-list">
+      {entries.map((entry, i) => (
+        // The keys are those of the field above, as in every combobox.
+        // oxlint-disable-next-line jsx-a11y/click-events-have-key-events
+        <div
+          key={entry.key}
+          id={`${id}-${i}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={i === chosen}
+          className="palette-entry"
+          onPointerMove={() => onPoint(i)}
+          onClick={() => onTake(entry)}
+        >
+          <span className="palette-label">{visible(entry.label)}</span>
+          <span className="quiet">{entry.group}</span>
+        </div>
+      ))}
+      {entries.length === 0 ? <p className="quiet palette-none">Nothing has this name.</p> : null}
+    </div>
   );
 }
 
@@ -112,7 +127,11 @@ function useEntries(text: string, workspace: string | undefined): readonly Entry
     queryFn: () => findIn(client.workspace(workspace ?? ""), asked),
     enabled: isAsked,
   });
-  const own = (id: string, name: string, view: "" | "/changes" | "/files" | "/conflicts" | "/integrity" | "/space"): Entry => ({
+  const own = (
+    id: string,
+    name: string,
+    view: "" | "/changes" | "/files" | "/conflicts" | "/integrity" | "/space",
+  ): Entry => ({
     key: `view ${view}`,
     group: "view",
     label: name,

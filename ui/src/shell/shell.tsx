@@ -42,7 +42,13 @@ export function Shell() {
           <span>Go to…</span>
           <kbd>{isMac ? "⌘" : "Ctrl"} K</kbd>
         </button>
-        <button type="button" className="icon-button" aria-label="Keys" title="Keys (?)" onClick={() => setOpen("keys")}>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="Keys"
+          title="Keys (?)"
+          onClick={() => setOpen("keys")}
+        >
           <CircleHelp size={17} aria-hidden="true" />
         </button>
         <ThemeButton />

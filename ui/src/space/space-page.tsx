@@ -16,7 +16,11 @@ export function SpacePage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const on = useWorkspaceApi(workspace);
   const [by, setBy] = useState<By>("path");
-  const { data, error } = useQuery({ queryKey: ["workspace", workspace, "du", by], queryFn: () => on.du({ by }), staleTime: 30_000 });
+  const { data, error } = useQuery({
+    queryKey: ["workspace", workspace, "du", by],
+    queryFn: () => on.du({ by }),
+    staleTime: 30_000,
+  });
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading what="Adding up" />;
   const { blobs, log_bytes, index_bytes, other_bytes, total_bytes, groups = [] } = data;
@@ -46,7 +50,11 @@ export function SpacePage() {
             ))}
           </select>
         </h2>
-        <Bars rows={groups.toSorted((a, b) => b.content_bytes - a.content_bytes).map(({ name, content_bytes: bytes, count }) => ({ name, bytes, count }))} />
+        <Bars
+          rows={groups
+            .toSorted((a, b) => b.content_bytes - a.content_bytes)
+            .map(({ name, content_bytes: bytes, count }) => ({ name, bytes, count }))}
+        />
       </section>
       <Retention workspace={workspace} />
     </div>
@@ -84,7 +92,8 @@ function Bars({ rows }: { readonly rows: readonly Row[] }) {
 
 /** What a prune would give up, and what it would keep. */
 function PruneLook({ prune }: { readonly prune: PruneShape }) {
-  const { pruned_actions, pruned_snapshots, kept_actions, kept_snapshots, too_young, freed_contents, freed_bytes } = prune;
+  const { pruned_actions, pruned_snapshots, kept_actions, kept_snapshots, too_young, freed_contents, freed_bytes } =
+    prune;
   const given = pruned_actions.length + pruned_snapshots.length;
   if (given === 0 && freed_contents === 0) return <p>A prune would give up nothing now.</p>;
   return (
@@ -94,7 +103,8 @@ function PruneLook({ prune }: { readonly prune: PruneShape }) {
         {counted(pruned_actions.length, "action")} and {counted(pruned_snapshots.length, "snapshot")}.
       </p>
       <p className="quiet">
-        {counted(kept_actions, "action")} and {counted(kept_snapshots, "snapshot")} would stay; {counted(too_young, "of them is", "of them are")} only kept because of their age.
+        {counted(kept_actions, "action")} and {counted(kept_snapshots, "snapshot")} would stay;{" "}
+        {counted(too_young, "of them is", "of them are")} only kept because of their age.
       </p>
     </>
   );
@@ -115,9 +125,16 @@ function Retention({ workspace }: { readonly workspace: string }) {
   return (
     <section className="panel">
       <h2>What could be given up</h2>
-      <p className="quiet">A prune gives up old contents that no rule keeps. This only looks; the command line does it.</p>
+      <p className="quiet">
+        A prune gives up old contents that no rule keeps. This only looks; the command line does it.
+      </p>
       {preview.data === undefined ? (
-        <button type="button" className="button" onClick={() => setWanted(true)} disabled={isWanted && preview.isPending}>
+        <button
+          type="button"
+          className="button"
+          onClick={() => setWanted(true)}
+          disabled={isWanted && preview.isPending}
+        >
           Look what a prune would do
         </button>
       ) : (

@@ -55,7 +55,11 @@ function drawAxis(paper: Paper, span: Span): void {
   }
 }
 
-function drawLane(paper: Paper, { span, selected, hovered }: Picture, { lane, y }: { readonly lane: Lane; readonly y: number }): void {
+function drawLane(
+  paper: Paper,
+  { span, selected, hovered }: Picture,
+  { lane, y }: { readonly lane: Lane; readonly y: number },
+): void {
   const { context, width, colour } = paper;
   const middle = y + LANE_PX / 2;
   const hue = colour(`--hue-${lane.hue}`);

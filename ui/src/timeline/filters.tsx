@@ -21,7 +21,9 @@ export function Filters({ items }: { readonly items: readonly RecentItem[] }) {
       search: ({ [name]: _before, ...rest }) => (value === "" ? rest : { ...rest, [name]: value }),
     });
   };
-  const actors = [...new Set([...items.map(({ actor }) => actor), ...(search.actor === undefined ? [] : [search.actor])])];
+  const actors = [
+    ...new Set([...items.map(({ actor }) => actor), ...(search.actor === undefined ? [] : [search.actor])]),
+  ];
   const choose = (name: Name) => (event: ChangeEvent<HTMLSelectElement>) => put(name, event.target.value);
   const isAny = (["actor", "kind", "text", "file"] as const).some((name) => search[name] !== undefined);
   return (
@@ -44,12 +46,21 @@ export function Filters({ items }: { readonly items: readonly RecentItem[] }) {
         ))}
       </select>
       {search.file === undefined ? null : (
-        <button type="button" className="chip" onClick={() => put("file", "")} aria-label={`Every file, not only ${search.file}`}>
+        <button
+          type="button"
+          className="chip"
+          onClick={() => put("file", "")}
+          aria-label={`Every file, not only ${search.file}`}
+        >
           {visible(search.file)} <X size={12} aria-hidden="true" />
         </button>
       )}
       {isAny ? (
-        <button type="button" className="button quiet-button" onClick={() => void navigate({ search: ({ work }) => (work === undefined ? {} : { work }), replace: true })}>
+        <button
+          type="button"
+          className="button quiet-button"
+          onClick={() => void navigate({ search: ({ work }) => (work === undefined ? {} : { work }), replace: true })}
+        >
           Clear
         </button>
       ) : null}

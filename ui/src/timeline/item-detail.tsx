@@ -63,9 +63,12 @@ function Git({ item: { git = [] } }: { readonly item: RecentItem }) {
   if (git.length === 0) return null;
   return (
     <ul className="git-changes">
-      {git.map(({ path, messages = [], refs }) => (
+      {git.map(({ path, messages = [], refs, also }) => (
         <li key={path}>
-          <span className="tag">git</span> {messages.length === 0 ? counted(refs.length, "changed ref") : messages.map(visible).join("; ")}
+          <span className="tag">git</span>{" "}
+          {messages.length > 0
+            ? messages.map(visible).join("; ")
+            : [...refs.map(({ name }) => name), ...also].map(visible).join(", ")}
         </li>
       ))}
     </ul>
@@ -84,7 +87,10 @@ function DetailFiles({ workspace, work, title }: DetailFilesProps) {
   if (data === undefined || isPlaceholderData) return <Loading what="Reading the changes" />;
   return (
     <>
-      <ChangedFiles changes={netChanges(data.changes)} linkOf={(file) => ({ workspace, search: { work: workText(work), file, title } })} />
+      <ChangedFiles
+        changes={netChanges(data.changes)}
+        linkOf={(file) => ({ workspace, search: { work: workText(work), file, title } })}
+      />
       <Beneath actions={data.actions} />
       {(data.notes ?? []).map((note) => (
         <p key={note} className="quiet note">

@@ -121,12 +121,16 @@ function ItemRow({ item, isSelected, onSelect }: ItemRowProps) {
 }
 
 /** The first paths of a line, and how many more there are. */
-function Paths({ item: { paths, more_paths = 0, changed, actions } }: { readonly item: RecentItem }) {
-  const [first, second] = paths;
-  if (first === undefined) return <span className="quiet">{actions === undefined ? "no changes" : `${counted(actions, "action")}, no changes`}</span>;
+function Paths({ item: { paths, more_paths = 0, actions } }: { readonly item: RecentItem }) {
+  const [first, second, ...rest] = paths;
+  if (first === undefined)
+    return (
+      <span className="quiet">
+        {actions === undefined ? "no changes" : `${counted(actions, "action")}, no changes`}
+      </span>
+    );
   const shown = [first, ...(second === undefined ? [] : [second])];
-  const counts = shown.reduce((sum, one) => sum + (one.files ?? 1), 0);
-  const more = Math.max(0, more_paths, changed - counts);
+  const more = rest.reduce((sum, one) => sum + (one.files ?? 1), more_paths);
   return (
     <>
       {shown.map((one) => (

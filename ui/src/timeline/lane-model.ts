@@ -40,7 +40,7 @@ export function lanesOf(items: readonly RecentItem[], sessions: readonly Session
     return {
       key,
       name: newest.who === "command" ? "commands" : actorName(newest.actor, newest.who),
-      hue: hueOf(newest.actor),
+      hue: hueOf(key),
       bars: (bars.get(key) ?? []).map(({ started, ended }) => ({
         from: Date.parse(started),
         to: ended === null ? now : Date.parse(ended),

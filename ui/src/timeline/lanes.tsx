@@ -3,7 +3,7 @@ import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
 import { type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { SessionShape } from "../../../src/api/shapes.ts";
-import { clockTime } from "../parts/time.tsx";
+import { clockTime, useNow } from "../parts/time.tsx";
 import { visible } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
 import { AXIS_PX, drawLanes, LANE_PX, NAMES_PX } from "./draw-lanes.ts";
@@ -27,7 +27,8 @@ const NEAR_PX = 9;
 export function Lanes({ items, sessions, selected, onSelect }: LanesProps) {
   const [span, setSpan] = useState<Span>();
   const [hovered, setHovered] = useState<Mark>();
-  const lanes = useMemo(() => lanesOf(items, sessions, Date.now()).slice(0, MOST_LANES), [items, sessions]);
+  const now = useNow();
+  const lanes = useMemo(() => lanesOf(items, sessions, now).slice(0, MOST_LANES), [items, sessions, now]);
   const whole = useMemo(() => wholeSpan(lanes.flatMap(({ marks }) => marks.map(({ time }) => time))), [lanes]);
   const shown = span ?? whole;
   const playhead = usePlayhead(items);
@@ -53,7 +54,13 @@ export function Lanes({ items, sessions, selected, onSelect }: LanesProps) {
   });
   return (
     <section className="lanes" aria-label="Who was at work when">
-      <canvas ref={ref} style={{ height }} className={hovered === undefined ? "" : "over-mark"} aria-hidden="true" {...drag} />
+      <canvas
+        ref={ref}
+        style={{ height }}
+        className={hovered === undefined ? "" : "over-mark"}
+        aria-hidden="true"
+        {...drag}
+      />
       {hovered === undefined ? null : <MarkTip mark={hovered} span={shown} width={width} />}
       <div className="lanes-tools">
         <PlayheadTools playhead={playhead} />
@@ -64,7 +71,12 @@ export function Lanes({ items, sessions, selected, onSelect }: LanesProps) {
         <button type="button" className="icon-button" aria-label="Further away (-)" onClick={() => zoom(1.6)}>
           <ZoomOut size={15} aria-hidden="true" />
         </button>
-        <button type="button" className="icon-button" aria-label="The whole time (0)" onClick={() => setSpan(undefined)}>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="The whole time (0)"
+          onClick={() => setSpan(undefined)}
+        >
           <Maximize2 size={14} aria-hidden="true" />
         </button>
       </div>
@@ -72,7 +84,15 @@ export function Lanes({ items, sessions, selected, onSelect }: LanesProps) {
   );
 }
 
-function MarkTip({ mark: { item, time }, span, width }: { readonly mark: Mark; readonly span: Span; readonly width: number }) {
+function MarkTip({
+  mark: { item, time },
+  span,
+  width,
+}: {
+  readonly mark: Mark;
+  readonly span: Span;
+  readonly width: number;
+}) {
   const x = NAMES_PX + positionOf(span, time, width - NAMES_PX);
   return (
     <div className="mark-tip" style={{ left: Math.min(Math.max(8, x - 120), Math.max(8, width - 260)) }}>
@@ -88,7 +108,7 @@ interface Playhead {
   /** The recorded state at the playhead, as `seq:N`; `undefined` if there is no playhead. */
   readonly moment: string | undefined;
   readonly time: number | undefined;
-  put(time: number | undefined): void;
+  readonly put: (time: number | undefined) => void;
 }
 
 /** The playhead stands at the state after the last work before a time. The address has its event. */

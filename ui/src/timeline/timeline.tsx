@@ -20,7 +20,7 @@ const MOST = 1_000;
 /** Everything that happened, newest first: as lanes over time, and as a list. */
 export function Timeline() {
   const { workspace } = useParams({ from: "/w/$workspace" });
-  const { work, at, ...filters } = useSearch({ from: "/w/$workspace/" });
+  const { work, at: _playhead, ...filters } = useSearch({ from: "/w/$workspace/" });
   const navigate = useNavigate({ from: "/w/$workspace/" });
   const [limit, setLimit] = useState(FIRST);
   const options = useMemo(() => recentOptions(filters), [filters]);

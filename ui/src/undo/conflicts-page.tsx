@@ -20,13 +20,18 @@ export function ConflictsPage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const on = useWorkspaceApi(workspace);
   const [chosen, setChosen] = useState<string>();
-  const { data, error } = useQuery({ queryKey: ["workspace", workspace, "conflicts", "open"], queryFn: () => on.conflicts() });
+  const { data, error } = useQuery({
+    queryKey: ["workspace", workspace, "conflicts", "open"],
+    queryFn: () => on.conflicts(),
+  });
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading />;
   if (data.length === 0)
     return (
       <Empty title="No open conflicts">
-        <p className="quiet">If an undo does not merge with later edits, the path stays as it is, and is listed here.</p>
+        <p className="quiet">
+          If an undo does not merge with later edits, the path stays as it is, and is listed here.
+        </p>
       </Empty>
     );
   const current = data.find(({ id }) => id === chosen) ?? data[0];
@@ -36,7 +41,12 @@ export function ConflictsPage() {
         <ul>
           {data.slice(0, MOST).map(({ id, path, reason, timestamp }) => (
             <li key={id}>
-              <button type="button" className="conflict-line" aria-current={id === current?.id} onClick={() => setChosen(id)}>
+              <button
+                type="button"
+                className="conflict-line"
+                aria-current={id === current?.id}
+                onClick={() => setChosen(id)}
+              >
                 <PathText path={path} />
                 <span className="quiet">
                   {reason} · <Ago at={timestamp} />
@@ -84,7 +94,9 @@ function Conflict({ workspace, conflict }: { readonly workspace: string; readonl
         workspace={workspace}
         conflict={conflict}
         sideName={sideName}
-        onMerged={mayChange ? (text) => settle.mutate({ keep: "merged", content: new TextEncoder().encode(text) }) : undefined}
+        onMerged={
+          mayChange ? (text) => settle.mutate({ keep: "merged", content: new TextEncoder().encode(text) }) : undefined
+        }
       />
     </section>
   );
@@ -106,16 +118,29 @@ function ConflictContents({ workspace, conflict, sideName, onMerged }: ConflictC
   if (current_kind === null || undo_kind === null)
     return (
       <p className="note">
-        {current_kind === null ? "The path does not exist now." : `Now it is a ${current_kind} of ${size(current_size)}.`}{" "}
+        {current_kind === null
+          ? "The path does not exist now."
+          : `Now it is a ${current_kind} of ${size(current_size)}.`}{" "}
         {undo_kind === null ? "The other side removes it." : `The other side is a ${undo_kind} of ${size(undo_size)}.`}
       </p>
     );
   if (current.data === undefined || undo.data === undefined)
-    return current.isLoading || undo.isLoading ? <Loading /> : <p className="note quiet">The contents are too large to be merged here.</p>;
-  if (current.data.isBinary || undo.data.isBinary) return <p className="note">A binary content does not merge. Keep one of the two states.</p>;
+    return current.isLoading || undo.isLoading ? (
+      <Loading />
+    ) : (
+      <p className="note quiet">The contents are too large to be merged here.</p>
+    );
+  if (current.data.isBinary || undo.data.isBinary)
+    return <p className="note">A binary content does not merge. Keep one of the two states.</p>;
   return (
     <Suspense fallback={<Loading what="Opening the editor" />}>
-      <MergeEditor path={path} current={current.data.text} undo={undo.data.text} undoName={sideName} onMerged={onMerged} />
+      <MergeEditor
+        path={path}
+        current={current.data.text}
+        undo={undo.data.text}
+        undoName={sideName}
+        onMerged={onMerged}
+      />
     </Suspense>
   );
 }

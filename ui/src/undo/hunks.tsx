@@ -10,23 +10,34 @@ import { counted } from "../parts/words.ts";
 interface HunksProps {
   readonly workspace: string;
   readonly path: string;
+  /** The earlier path of a renamed file. It is taken back together with the file. */
+  readonly from: string | undefined;
   /** The undo of the whole work. */
   readonly undo: UndoOptions;
 }
 
 /** The parts of one file's change, each with a button that takes only this part back. */
-export function Hunks({ workspace, path, undo }: HunksProps) {
+export function Hunks({ workspace, path, from, undo }: HunksProps) {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
   const [done, setDone] = useState<{ readonly id: string; readonly what: string }>();
   const key = ["workspace", workspace, "hunks", path, undo];
   const { data, error, isPending } = useQuery({
     queryKey: key,
-    queryFn: async () => (await on.undo({ ...undo, parts: [{ file: path }], hunks: true, dryRun: true })).hunks ?? [],
+    queryFn: async () =>
+      (
+        await on.undo({
+          ...undo,
+          parts: [path, ...(from === undefined ? [] : [from])].map((file) => ({ file })),
+          hunks: true,
+          dryRun: true,
+        })
+      ).hunks ?? [],
     retry: false,
   });
   const act = useMutation({
-    mutationFn: ({ part }: { readonly part: UndoPart; readonly what: string }) => on.undo({ ...undo, parts: [part] }),
+    mutationFn: ({ parts }: { readonly parts: readonly UndoPart[]; readonly what: string }) =>
+      on.undo({ ...undo, parts }),
     onSuccess: ({ undo_id: id }, { what }) => setDone(id === null ? undefined : { id, what }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
   });
@@ -51,23 +62,34 @@ export function Hunks({ workspace, path, undo }: HunksProps) {
       {back.error === null ? null : <Problem error={back.error} />}
       {isPending ? <Loading what="Looking at the parts" /> : null}
       {error === null ? null : <p className="quiet">{error.message}</p>}
-      {data === undefined ? null : <HunkList own={own} isBusy={act.isPending} onTake={(part, what) => act.mutate({ part, what })} path={path} />}
+      {data === undefined ? null : (
+        <HunkList
+          own={own}
+          isBusy={act.isPending}
+          onTake={(parts, what) => act.mutate({ parts, what })}
+          path={path}
+          others={data.filter((one) => one.path === from)}
+        />
+      )}
     </section>
   );
 }
 
 interface HunkListProps {
   readonly own: UndoHunksShape | undefined;
+  /** The other paths of a renamed file. */
+  readonly others: readonly UndoHunksShape[];
   readonly path: string;
   readonly isBusy: boolean;
-  readonly onTake: (part: UndoPart, what: string) => void;
+  readonly onTake: (parts: readonly UndoPart[], what: string) => void;
 }
 
-function HunkList({ own, path, isBusy, onTake }: HunkListProps) {
+function HunkList({ own, others, path, isBusy, onTake }: HunkListProps) {
   if (own === undefined) return <p className="quiet">Nothing of this work is left in the file.</p>;
   const { file, seen, hunks } = own;
+  const parts = [{ file, seen }, ...others.map((one) => ({ file: one.file, seen: one.seen }))];
   const whole = (
-    <button type="button" className="button" disabled={isBusy} onClick={() => onTake({ file, seen }, path)}>
+    <button type="button" className="button" disabled={isBusy} onClick={() => onTake(parts, path)}>
       <Undo2 size={14} aria-hidden="true" /> Take back the whole file
     </button>
   );
@@ -82,7 +104,7 @@ function HunkList({ own, path, isBusy, onTake }: HunkListProps) {
             isBusy={isBusy}
             onTake={() =>
               onTake(
-                { file, seen, fromLine: hunk.from_line, toLine: hunk.to_line, hunk: true },
+                [{ file, seen, fromLine: hunk.from_line, toLine: hunk.to_line, hunk: true }],
                 `The part at line ${hunk.from_line}`,
               )
             }
@@ -94,14 +116,23 @@ function HunkList({ own, path, isBusy, onTake }: HunkListProps) {
   );
 }
 
-function Hunk({ hunk, isBusy, onTake }: { readonly hunk: UndoHunkShape; readonly isBusy: boolean; readonly onTake: () => void }) {
+function Hunk({
+  hunk,
+  isBusy,
+  onTake,
+}: {
+  readonly hunk: UndoHunkShape;
+  readonly isBusy: boolean;
+  readonly onTake: () => void;
+}) {
   const lines = hunk.patch.split("\n").filter((line) => !line.startsWith("@@") && line !== "");
   const count = hunk.to_line - hunk.from_line + 1;
   return (
     <li className="hunk">
       <header>
         <span className="quiet">
-          {count === 1 ? `line ${hunk.from_line}` : `lines ${hunk.from_line} to ${hunk.to_line}`} of the present file, {counted(lines.length, "line")} in all
+          {count === 1 ? `line ${hunk.from_line}` : `lines ${hunk.from_line} to ${hunk.to_line}`} of the present file,{" "}
+          {counted(lines.length, "line")} in all
         </span>
         <span className="grow" />
         {hunk.merges ? (

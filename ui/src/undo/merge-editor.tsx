@@ -29,7 +29,12 @@ export function MergeEditor({ path, current, undo, undoName, onMerged }: MergeEd
     const parent = document.createElement("div");
     parent.className = "diff split merge";
     root.replaceChildren(parent);
-    const fixed = [lineNumbers(), EditorView.lineWrapping, EditorState.readOnly.of(true), EditorView.editable.of(false)];
+    const fixed = [
+      lineNumbers(),
+      EditorView.lineWrapping,
+      EditorState.readOnly.of(true),
+      EditorView.editable.of(false),
+    ];
     const edited = [
       ...[lineNumbers(), EditorView.lineWrapping, history(), keymap.of([...historyKeymap, ...defaultKeymap])],
       ...[EditorView.contentAttributes.of({ "aria-label": `The result for ${path}` })],
@@ -51,7 +56,12 @@ export function MergeEditor({ path, current, undo, undoName, onMerged }: MergeEd
       </div>
       <div ref={host} className="diff-host" />
       {onMerged === undefined ? null : (
-        <button type="button" className="button primary" disabled={!isEdited} onClick={() => onMerged(result.current?.state.doc.toString() ?? current)}>
+        <button
+          type="button"
+          className="button primary"
+          disabled={!isEdited}
+          onClick={() => onMerged(result.current?.state.doc.toString() ?? current)}
+        >
           Settle with this result
         </button>
       )}

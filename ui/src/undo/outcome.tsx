@@ -20,7 +20,9 @@ export function Outcome({ result, isDone = false }: OutcomeProps) {
   return (
     <div className="outcome">
       <p role="status" className={isDone ? "done-line" : ""}>
-        {changes.length === 0 ? `No file ${isDone ? "was changed" : "will change"}.` : `${counted(changes.length, "path")} ${verb}. Everything else stays.`}
+        {changes.length === 0
+          ? `No file ${isDone ? "was changed" : "will change"}.`
+          : `${counted(changes.length, "path")} ${verb}. Everything else stays.`}
       </p>
       <ul className="outcome-paths">
         {changes.slice(0, MOST).map(({ path, kind }) => (
@@ -31,8 +33,14 @@ export function Outcome({ result, isDone = false }: OutcomeProps) {
         {changes.length > MOST ? <li className="quiet">and {digits(changes.length - MOST)} more</li> : null}
       </ul>
       <Git result={result} />
-      <Named title={isDone ? "Conflicts, left as they are:" : "Would conflict with later edits, and stay as they are:"} paths={unmerged} />
-      <Named title="Left as they are:" paths={result.skipped.map(({ path, reason, detail }) => ({ path, reason: detail ?? reason }))} />
+      <Named
+        title={isDone ? "Conflicts, left as they are:" : "Would conflict with later edits, and stay as they are:"}
+        paths={unmerged}
+      />
+      <Named
+        title="Left as they are:"
+        paths={result.skipped.map(({ path, reason, detail }) => ({ path, reason: detail ?? reason }))}
+      />
       {notes.map((note) => (
         <p key={note} className="quiet">
           {visible(note)}
@@ -56,8 +64,8 @@ function Git({ result: { git = [] } }: { readonly result: UndoShape | RestoreSha
     <ul className="outcome-paths">
       {git.map(({ path, head_before: before, head_after: after }) => (
         <li key={path}>
-          <span className="tag">git</span> HEAD {before.branch ?? ""} {before.commit?.slice(0, 7) ?? "none"} → {after.branch ?? ""}{" "}
-          {after.commit?.slice(0, 7) ?? "none"}
+          <span className="tag">git</span> HEAD {before.branch ?? ""} {before.commit?.slice(0, 7) ?? "none"} →{" "}
+          {after.branch ?? ""} {after.commit?.slice(0, 7) ?? "none"}
         </li>
       ))}
     </ul>

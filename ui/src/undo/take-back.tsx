@@ -1,7 +1,7 @@
 import { Dialog } from "@base-ui/react/dialog";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Redo2, Undo2 } from "lucide-react";
-import { useState } from "react";
+import { useId, useState } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { RestoreShape, UndoShape } from "../../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
@@ -79,8 +79,10 @@ function UndoSteps({ workspace, plan }: { readonly workspace: string; readonly p
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
   const renew = (): Promise<void> => queries.invalidateQueries({ queryKey: ["workspace", workspace] });
+  // Each time the dialog is opened, what would happen is found anew.
+  const opening = useId();
   const trial = useQuery({
-    queryKey: ["trial", workspace, plan.title, plan.what, Date.now() >> 20],
+    queryKey: ["trial", workspace, plan.title, plan.what, opening],
     queryFn: () => plan.run(on, true),
     gcTime: 0,
     staleTime: 0,
@@ -101,7 +103,12 @@ function UndoSteps({ workspace, plan }: { readonly workspace: string; readonly p
         )}
         {back.error === null ? null : <Problem error={back.error} />}
         <div className="dialog-actions">
-          <WayBack id={act.data.undo_id} isBusy={back.isPending} isUsed={back.data !== undefined} onBack={back.mutate} />
+          <WayBack
+            id={act.data.undo_id}
+            isBusy={back.isPending}
+            isUsed={back.data !== undefined}
+            onBack={back.mutate}
+          />
           <Dialog.Close className="button primary">Close</Dialog.Close>
         </div>
       </>
