@@ -151,6 +151,11 @@ export interface RecentOptions {
   readonly file?: string;
   /** Only work after this moment. */
   readonly since?: string;
+  /**
+   * Only work whose last event (`to_seq`) is before this event. The next page of the list has the `to_seq` of the last
+   * item.
+   */
+  readonly before?: number;
   readonly kind?: RecentItemKind;
   /** Only work of the session whose id is this text, or begins with it. */
   readonly session?: string;

@@ -13,8 +13,11 @@ import type { RecentLine } from "./recent-line.ts";
 import { recentView, type RecentView } from "./recent-view.ts";
 import { type Story, storyIn } from "./recent-story.ts";
 
-/** The number of events that are read first. A list reads more of them, page by page, until it has enough lines. */
+/** The least number of events that are read first. A list reads more of them, page by page, until it has enough lines. */
 const FIRST_WINDOW = 600;
+
+/** The number of events of a line, as a first guess. */
+const EVENTS_OF_LINE = 8;
 
 /** The factor by which the window grows. */
 const GROWTH = 4;
@@ -27,18 +30,22 @@ const LONGEST_WINDOW = 60_000;
  * outside of turns, bursts of edits, operations, snapshots, open transactions, and changes that a sync brought.
  * `undoable` is the id of the operation that an undo without arguments would undo; `null` if there is none.
  *
- * Reads the history from its newest end, and only as far as the lines need it. Throws `NOT_FOUND` if `since` names no
- * moment.
+ * Reads the history from its newest end, and only as far as the lines need it. With `before`, the later
+ * events are read, too, because a later undo says of older work that it is undone. Throws `NOT_FOUND` if `since` names
+ * no moment.
  */
 export async function recentWork(context: Context, limit = 20, options: RecentOptions = {}): Promise<RecentShape> {
   const bound = options.since === undefined ? 0 : (await resolveMoment(context, options.since)).seq;
   const { seq: head } = await context.index.head();
-  let after = limit >= FIRST_WINDOW ? 0 : Math.max(0, head - FIRST_WINDOW);
+  const until = options.before === undefined ? head : Math.min(head, options.before - 1);
+  let after = Math.max(0, until - Math.max(FIRST_WINDOW, limit * EVENTS_OF_LINE));
   for (;;) {
     const view = await recentView(context, after);
-    const story = await storyIn(view, { ...options, most: limit });
-    const lines = await matching(context, story.lines, { options, bound, limit });
-    const next = after <= 0 ? undefined : await widened(context, { view, story, lines, bound, limit });
+    // Lines of syncs are counted from the newest one, and the wanted ones may be older.
+    const most = options.before === undefined ? limit : Number.MAX_SAFE_INTEGER;
+    const story = await storyIn(view, { ...options, most });
+    const lines = await matching(context, story.lines, { options, bound, until, limit });
+    const next = after <= 0 ? undefined : await widened(context, { view, story, lines, bound, until, limit });
     if (next === undefined) return answer(context, { view, story, lines, options });
     after = next;
   }
@@ -49,13 +56,17 @@ interface Found {
   readonly story: Story;
   readonly lines: readonly RecentLine[];
   readonly bound: number;
+  readonly until: number;
   readonly limit: number;
 }
 
 /** Returns the event after which a longer window begins; `undefined` if the window is long enough. */
-async function widened(context: Context, { view, story, lines, bound, limit }: Found): Promise<number | undefined> {
+async function widened(
+  context: Context,
+  { view, story, lines, bound, until, limit }: Found,
+): Promise<number | undefined> {
   const { after, head } = view;
-  const longer = Math.max(0, head - (head - after) * GROWTH);
+  const longer = Math.max(0, until - Math.max(FIRST_WINDOW, until - after) * GROWTH);
   if (lines.length < limit && after > bound) return longer;
   const missing = await firstMissing(context, view, story);
   if (missing !== undefined) return Math.max(0, missing - 1);
@@ -87,6 +98,7 @@ async function firstMissing({ index }: Context, view: RecentView, story: Story):
 interface Wanted {
   readonly options: RecentOptions;
   readonly bound: number;
+  readonly until: number;
   readonly limit: number;
 }
 
@@ -94,6 +106,7 @@ async function matching(context: Context, lines: readonly RecentLine[], wanted: 
   const found: RecentLine[] = [];
   for (const line of lines) {
     if (found.length >= wanted.limit) break;
+    if (line.seq > wanted.until) continue;
     if (lastChange(line) > wanted.bound && (await isMeant(context, line, wanted.options))) found.push(line);
   }
   return found;

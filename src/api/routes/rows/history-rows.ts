@@ -308,6 +308,9 @@ const recent = workspaceRoute(calls.recent, {
     actor: word("only work of this actor, or of this kind of actor, such as `person`").optional(),
     file: path("only work that changed this path, or a path beneath it").optional(),
     since: moment("only work after this moment").optional(),
+    before: count("only work whose last event is before this event: the `to_seq` of the last item of a page", {
+      least: 1,
+    }).optional(),
     kind: z.enum(RECENT_KINDS).describe("only lines of this kind").optional(),
     session: word("only work of the session whose id begins with this").optional(),
     grep: text("only work with this text in its summary, or in that of one of its actions", 1_000).optional(),
