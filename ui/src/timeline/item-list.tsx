@@ -28,12 +28,14 @@ interface ItemListProps {
   readonly onSelect: (item: RecentItem) => void;
   /** True while the list is that of the former filters. */
   readonly isOld: boolean;
+  /** Called when the end of the list comes near. */
+  readonly onEnd: () => void;
 }
 
 const ROW_PX = 52;
 
 /** The lines of the timeline. Only those that are on screen are in the document. */
-export function ItemList({ items, selected, onSelect, isOld }: ItemListProps) {
+export function ItemList({ items, selected, onSelect, isOld, onEnd }: ItemListProps) {
   const box = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({
     count: items.length,
@@ -46,6 +48,13 @@ export function ItemList({ items, selected, onSelect, isOld }: ItemListProps) {
   useEffect(() => {
     if (at >= 0) rows.scrollToIndex(at, { align: "auto" });
   }, [at, rows]);
+  const last = rows.getVirtualItems().at(-1)?.index ?? 0;
+  const isNearEnd = items.length > 0 && last >= items.length - 20 && (rows.scrollOffset ?? 0) > 0;
+  useEffect(() => {
+    if (isNearEnd) onEnd();
+    // Asked once for each new end.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [isNearEnd, items.length]);
   return (
     <div ref={box} className={isOld ? "item-list old" : "item-list"}>
       <ol style={{ height: rows.getTotalSize() }}>

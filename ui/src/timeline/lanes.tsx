@@ -1,4 +1,3 @@
-import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
 import { type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
@@ -8,6 +7,7 @@ import { visible } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
 import { AXIS_PX, drawLanes, LANE_PX, NAMES_PX } from "./draw-lanes.ts";
 import { type Lane, lanesOf, type Mark } from "./lane-model.ts";
+import type { Playhead } from "./use-playhead.ts";
 import { moved, positionOf, type Span, timeAt, wholeSpan, zoomed } from "./time-scale.ts";
 import { useCanvas } from "./use-canvas.ts";
 
@@ -15,7 +15,10 @@ interface LanesProps {
   readonly items: readonly RecentItem[];
   readonly sessions: readonly SessionShape[];
   readonly selected: RecentItem | undefined;
+  readonly playhead: Playhead;
   readonly onSelect: (item: RecentItem | undefined) => void;
+  /** Called when time is shown that is before the oldest loaded work. */
+  readonly onOldest: () => void;
 }
 
 /** The number of lanes that are drawn; the others are in the list only. */
@@ -24,17 +27,17 @@ const MOST_LANES = 12;
 const NEAR_PX = 9;
 
 /** Who was at work when: a lane for each actor, time across. The list below has the same for keyboards and readers. */
-export function Lanes({ items, sessions, selected, onSelect }: LanesProps) {
+export function Lanes({ items, sessions, selected, playhead, onSelect, onOldest }: LanesProps) {
   const [span, setSpan] = useState<Span>();
   const [hovered, setHovered] = useState<Mark>();
   const now = useNow();
   const lanes = useMemo(() => lanesOf(items, sessions, now).slice(0, MOST_LANES), [items, sessions, now]);
   const whole = useMemo(() => wholeSpan(lanes.flatMap(({ marks }) => marks.map(({ time }) => time))), [lanes]);
   const shown = span ?? whole;
-  const playhead = usePlayhead(items);
   const height = AXIS_PX + Math.max(1, lanes.length) * LANE_PX + 6;
+  const playheadTime = playhead.item === undefined ? undefined : Date.parse(playhead.item.timestamp);
   const { ref, width } = useCanvas(height, (paper) =>
-    drawLanes(paper, { lanes, span: shown, selected, hovered: hovered?.item, playhead: playhead.time }),
+    drawLanes(paper, { lanes, span: shown, selected, hovered: hovered?.item, playhead: playheadTime }),
   );
   const zoom = (factor: number, share?: number): void => setSpan(zoomed(shown, factor, share));
   useKeys({ "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1.6), "0": () => setSpan(undefined) });
@@ -43,7 +46,18 @@ export function Lanes({ items, sessions, selected, onSelect }: LanesProps) {
       setSpan(moved(shown, (event.deltaX / (width - NAMES_PX)) * (shown.to - shown.from)));
     } else zoom(Math.exp(event.deltaY / 300), share);
   });
+  const isBefore = shown.from < whole.from - (whole.to - whole.from) * 0.05;
+  useEffect(() => {
+    if (isBefore) onOldest();
+    // oxlint-disable-next-line react/exhaustive-deps -- asked once for each new oldest work
+  }, [isBefore, whole.from]);
   const drag = useDrag({
+    isPlayhead: (x, y) =>
+      y < AXIS_PX ||
+      (playheadTime !== undefined &&
+        Math.abs(NAMES_PX + positionOf(shown, playheadTime, width - NAMES_PX) - x) < NEAR_PX &&
+        markAt({ lanes, span: shown, width }, x, y) === undefined),
+    onPlayhead: (x) => playhead.put(timeAt(shown, x - NAMES_PX, width - NAMES_PX)),
     onMove: (pixels) => setSpan(moved(shown, (-pixels / (width - NAMES_PX)) * (shown.to - shown.from))),
     onClick: (x, y) => {
       const mark = markAt({ lanes, span: shown, width }, x, y);
@@ -63,24 +77,32 @@ export function Lanes({ items, sessions, selected, onSelect }: LanesProps) {
       />
       {hovered === undefined ? null : <MarkTip mark={hovered} span={shown} width={width} />}
       <div className="lanes-tools">
-        <PlayheadTools playhead={playhead} />
+        <PlayheadHint playhead={playhead} />
         <span className="grow" />
-        <button type="button" className="icon-button" aria-label="Closer (+)" onClick={() => zoom(0.6)}>
-          <ZoomIn size={15} aria-hidden="true" />
-        </button>
-        <button type="button" className="icon-button" aria-label="Further away (-)" onClick={() => zoom(1.6)}>
-          <ZoomOut size={15} aria-hidden="true" />
-        </button>
-        <button
-          type="button"
-          className="icon-button"
-          aria-label="The whole time (0)"
-          onClick={() => setSpan(undefined)}
-        >
-          <Maximize2 size={14} aria-hidden="true" />
-        </button>
+        <ZoomButtons onZoom={zoom} onWhole={() => setSpan(undefined)} />
       </div>
     </section>
+  );
+}
+
+interface ZoomButtonsProps {
+  readonly onZoom: (factor: number) => void;
+  readonly onWhole: () => void;
+}
+
+function ZoomButtons({ onZoom, onWhole }: ZoomButtonsProps) {
+  return (
+    <>
+      <button type="button" className="icon-button" aria-label="Closer (+)" onClick={() => onZoom(0.6)}>
+        <ZoomIn size={15} aria-hidden="true" />
+      </button>
+      <button type="button" className="icon-button" aria-label="Further away (-)" onClick={() => onZoom(1.6)}>
+        <ZoomOut size={15} aria-hidden="true" />
+      </button>
+      <button type="button" className="icon-button" aria-label="The whole time (0)" onClick={onWhole}>
+        <Maximize2 size={14} aria-hidden="true" />
+      </button>
+    </>
   );
 }
 
@@ -104,49 +126,10 @@ function MarkTip({
   );
 }
 
-interface Playhead {
-  /** The recorded state at the playhead, as `seq:N`; `undefined` if there is no playhead. */
-  readonly moment: string | undefined;
-  readonly time: number | undefined;
-  readonly put: (time: number | undefined) => void;
-}
-
-/** The playhead stands at the state after the last work before a time. The address has its event. */
-function usePlayhead(items: readonly RecentItem[]): Playhead {
-  const { at } = useSearch({ from: "/w/$workspace/" });
-  const navigate = useNavigate({ from: "/w/$workspace/" });
-  const seq = at === undefined ? undefined : Number(at.replace("seq:", ""));
-  const stands = seq === undefined ? undefined : items.find(({ to_seq }) => to_seq <= seq);
-  return {
-    moment: at,
-    time: stands === undefined ? undefined : Date.parse(stands.timestamp),
-    put: (time) => {
-      const before = time === undefined ? undefined : items.find(({ timestamp }) => Date.parse(timestamp) <= time);
-      void navigate({
-        replace: true,
-        search: ({ at: _former, ...rest }) => (before === undefined ? rest : { ...rest, at: `seq:${before.to_seq}` }),
-      });
-    },
-  };
-}
-
-function PlayheadTools({ playhead: { moment, time, put } }: { readonly playhead: Playhead }) {
-  const { workspace } = useParams({ from: "/w/$workspace" });
-  if (moment === undefined) return <span className="quiet">Click on a time to see the files of that moment.</span>;
-  return (
-    <>
-      <span className="quiet">{time === undefined ? moment : `After ${clockTime(time)}`}</span>
-      <Link to="/w/$workspace/files" params={{ workspace }} search={{ at: moment }} className="button">
-        Files at this moment
-      </Link>
-      <Link to="/w/$workspace/changes" params={{ workspace }} search={{ work: `${moment}..latest` }} className="button">
-        Changed since
-      </Link>
-      <button type="button" className="button quiet-button" onClick={() => put(undefined)}>
-        Remove
-      </button>
-    </>
-  );
+function PlayheadHint({ playhead: { moment, item } }: { readonly playhead: Playhead }) {
+  if (moment === undefined)
+    return <span className="quiet">Click or drag on the time above to see the files of that moment.</span>;
+  return <span className="quiet">{item === undefined ? moment : `The files after ${visible(item.summary)}`}</span>;
 }
 
 interface Drawn {
@@ -188,29 +171,47 @@ function useWheel(ref: React.RefObject<HTMLCanvasElement | null>, onWheel: OnWhe
 }
 
 interface Drag {
+  /** True if a press at this point takes hold of the playhead. */
+  readonly isPlayhead: (x: number, y: number) => boolean;
+  readonly onPlayhead: (x: number) => void;
   readonly onMove: (pixels: number) => void;
   readonly onClick: (x: number, y: number) => void;
   readonly onHover: (x: number | undefined, y: number) => void;
 }
 
-/** A drag moves the time; a press without a move is a click. */
-function useDrag({ onMove, onClick, onHover }: Drag) {
-  const from = useRef<{ readonly x: number; isMoved: boolean; last: number }>(undefined);
+interface Press {
+  readonly x: number;
+  readonly isPlayhead: boolean;
+  isMoved: boolean;
+  last: number;
+}
+
+/** A drag moves the time, or the playhead. A press without a move is a click. */
+function useDrag({ isPlayhead, onPlayhead, onMove, onClick, onHover }: Drag) {
+  const press = useRef<Press>(undefined);
   return {
     onPointerDown: (event: PointerEvent<HTMLCanvasElement>) => {
+      const { offsetX, offsetY } = event.nativeEvent;
       event.currentTarget.setPointerCapture(event.pointerId);
-      from.current = { x: event.clientX, isMoved: false, last: event.clientX };
+      press.current = {
+        x: event.clientX,
+        isPlayhead: isPlayhead(offsetX, offsetY),
+        isMoved: false,
+        last: event.clientX,
+      };
     },
     onPointerMove: (event: PointerEvent<HTMLCanvasElement>) => {
-      const start = from.current;
-      if (start === undefined) return onHover(event.nativeEvent.offsetX, event.nativeEvent.offsetY);
+      const { offsetX, offsetY } = event.nativeEvent;
+      const start = press.current;
+      if (start === undefined) return onHover(offsetX, offsetY);
       if (Math.abs(event.clientX - start.x) > 3) start.isMoved = true;
-      if (start.isMoved) onMove(event.clientX - start.last);
+      if (start.isMoved && start.isPlayhead) onPlayhead(offsetX);
+      else if (start.isMoved) onMove(event.clientX - start.last);
       start.last = event.clientX;
     },
     onPointerUp: (event: PointerEvent<HTMLCanvasElement>) => {
-      if (from.current?.isMoved === false) onClick(event.nativeEvent.offsetX, event.nativeEvent.offsetY);
-      from.current = undefined;
+      if (press.current?.isMoved === false) onClick(event.nativeEvent.offsetX, event.nativeEvent.offsetY);
+      press.current = undefined;
     },
     onPointerLeave: () => onHover(undefined, 0),
   };

@@ -1,36 +1,80 @@
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
-import { useRecent, useSessions } from "../data/queries.ts";
+import type { SessionShape } from "../../../src/api/shapes.ts";
+import { useSessions } from "../data/queries.ts";
 import { workOf, workText } from "../data/work-ref.ts";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { Command } from "../parts/command.tsx";
-import { counted } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
 import { Filters } from "./filters.tsx";
 import { Lanes } from "./lanes.tsx";
 import { ItemDetail } from "./item-detail.tsx";
 import { ItemList } from "./item-list.tsx";
+import { MomentPanel } from "./moment-panel.tsx";
+import { itemKey, useItems } from "./use-items.ts";
+import { usePlayhead } from "./use-playhead.ts";
 import "./timeline.css";
-
-/** The number of lines that are read at first, and with each "older". The server sends at most 1,000. */
-const FIRST = 200;
-const MOST = 1_000;
 
 /** Everything that happened, newest first: as lanes over time, and as a list. */
 export function Timeline() {
   const { workspace } = useParams({ from: "/w/$workspace" });
-  const { work, at: _playhead, ...filters } = useSearch({ from: "/w/$workspace/" });
-  const navigate = useNavigate({ from: "/w/$workspace/" });
-  const [limit, setLimit] = useState(FIRST);
-  const options = useMemo(() => recentOptions(filters), [filters]);
-  const { data, error, refetch, isPlaceholderData } = useRecent(workspace, limit, options);
+  const { work, at, actor, kind, text, file } = useSearch({ from: "/w/$workspace/" });
+  const options = useMemo(() => recentOptions({ actor, kind, text, file }), [actor, kind, text, file]);
+  const { items, error, isOld, hasOlder, isLoading, loadOlder, again } = useItems(workspace, options);
   const { data: sessions } = useSessions(workspace);
-  const items = useMemo(() => data?.items ?? [], [data]);
-  const selected = items.find((one) => workText(workOf(one)) === work);
+  const shown = items ?? NONE;
+  const selected = work === undefined ? undefined : shown.find((one) => workText(workOf(one)) === work);
+  const select = useSelection(workspace, shown, selected);
+  const playhead = usePlayhead(shown);
+  useKeys({ ",": () => playhead.step(-1), ".": () => playhead.step(1) });
+  if (error !== null && items === undefined) return <Problem error={error} onAgain={again} />;
+  if (items === undefined) return <Loading what="Reading the history" />;
+  return (
+    <div className={selected === undefined && at === undefined ? "timeline" : "timeline with-detail"}>
+      <Lanes
+        items={items}
+        sessions={sessions ?? NO_SESSIONS}
+        selected={selected}
+        playhead={playhead}
+        onSelect={select}
+        onOldest={loadOlder}
+      />
+      <div className="timeline-body">
+        <section className="timeline-list" aria-label="What happened, newest first">
+          <Filters items={items} />
+          {items.length === 0 ? <NothingFound isFiltered={Object.keys(options).length > 0} /> : null}
+          <ItemList items={items} selected={selected} onSelect={select} isOld={isOld} onEnd={loadOlder} />
+          {hasOlder ? (
+            <button type="button" className="button older" onClick={loadOlder} disabled={isLoading}>
+              {isLoading ? "Reading older work…" : "Show older work"}
+            </button>
+          ) : null}
+        </section>
+        {selected === undefined ? null : (
+          <ItemDetail key={itemKey(selected)} workspace={workspace} item={selected} onClose={() => select(undefined)} />
+        )}
+        {selected === undefined && at !== undefined ? (
+          <MomentPanel workspace={workspace} moment={at} playhead={playhead} />
+        ) : null}
+      </div>
+    </div>
+  );
+}
+
+const NONE: readonly RecentItem[] = [];
+const NO_SESSIONS: readonly SessionShape[] = [];
+
+/** Selects a line. The address has the selection. Keys move it. */
+function useSelection(workspace: string, items: readonly RecentItem[], selected: RecentItem | undefined) {
+  const navigate = useNavigate({ from: "/w/$workspace/" });
   const select = (item: RecentItem | undefined): void => {
-    const text = item === undefined ? undefined : workText(workOf(item));
-    void navigate({ search: (before) => withText({ ...before }, "work", text), replace: work !== undefined });
+    const work = item === undefined ? undefined : workText(workOf(item));
+    void navigate({
+      search: ({ work: _before, at, ...rest }) =>
+        work === undefined ? { ...rest, ...(at === undefined ? {} : { at }) } : { ...rest, work },
+      replace: selected !== undefined,
+    });
   };
   const step = (by: number): void => {
     const from = selected === undefined ? (by > 0 ? -1 : items.length) : items.indexOf(selected);
@@ -42,8 +86,6 @@ export function Timeline() {
     k: () => step(-1),
     ArrowDown: () => step(1),
     ArrowUp: () => step(-1),
-    ".": () => step(-1),
-    ",": () => step(1),
     Escape: () => select(undefined),
     Enter: () => {
       if (selected === undefined) return;
@@ -51,39 +93,14 @@ export function Timeline() {
       void navigate({ to: "/w/$workspace/changes", params: { workspace }, search });
     },
   });
-  if (error !== null) return <Problem error={error} onAgain={() => void refetch()} />;
-  if (data === undefined) return <Loading what="Reading the history" />;
-  const isFiltered = Object.keys(options).length > 0;
-  return (
-    <div className={selected === undefined ? "timeline" : "timeline with-detail"}>
-      <Lanes items={items} sessions={sessions ?? []} selected={selected} onSelect={select} />
-      <div className="timeline-body">
-        <section className="timeline-list" aria-label="What happened, newest first">
-          <Filters items={items} />
-          {items.length === 0 ? <NothingFound isFiltered={isFiltered} /> : null}
-          <ItemList items={items} selected={selected} onSelect={select} isOld={isPlaceholderData} />
-          {items.length >= limit && limit < MOST ? (
-            <button type="button" className="button older" onClick={() => setLimit(MOST)}>
-              Show older work
-            </button>
-          ) : null}
-          {items.length >= MOST ? (
-            <p className="quiet older">These are the newest {counted(MOST, "line")}. Filter to find older work.</p>
-          ) : null}
-        </section>
-        {selected === undefined ? null : (
-          <ItemDetail key={selected.id} workspace={workspace} item={selected} onClose={() => select(undefined)} />
-        )}
-      </div>
-    </div>
-  );
+  return select;
 }
 
 interface TimelineFilters {
-  readonly actor?: string;
-  readonly kind?: string;
-  readonly text?: string;
-  readonly file?: string;
+  readonly actor: string | undefined;
+  readonly kind: string | undefined;
+  readonly text: string | undefined;
+  readonly file: string | undefined;
 }
 
 function recentOptions({ actor, kind, text, file }: TimelineFilters) {
@@ -93,12 +110,6 @@ function recentOptions({ actor, kind, text, file }: TimelineFilters) {
     ...(text === undefined ? {} : { grep: text }),
     ...(file === undefined ? {} : { file }),
   };
-}
-
-/** Returns the object with a text set, or without it. */
-function withText<Search extends object>(search: Search, name: keyof Search, text: string | undefined): Search {
-  const { [name]: _before, ...rest } = search;
-  return (text === undefined ? rest : { ...rest, [name]: text }) as Search;
 }
 
 function NothingFound({ isFiltered }: { readonly isFiltered: boolean }) {

@@ -17,13 +17,16 @@ interface TakeBackProps {
   readonly workspace: string;
   readonly work: WorkRef;
   readonly item: RecentItem | undefined;
+  /** The words of the button. Default: as fits the work. */
+  readonly title?: string;
 }
 
 /** The button that takes work back, or does it again. It first shows exactly what would happen. */
-export function TakeBack({ workspace, work, item }: TakeBackProps) {
+export function TakeBack({ workspace, work, item, title }: TakeBackProps) {
   const [isOpen, setOpen] = useState(false);
   const mayChange = useMayChange();
-  const plan = planOf(work, item);
+  const found = planOf(work, item);
+  const plan = found === undefined || title === undefined ? found : { ...found, title };
   useKeys({ u: () => mayChange && plan !== undefined && setOpen(true) });
   if (!mayChange || plan === undefined) return null;
   const Icon = plan.isRedo ? Redo2 : Undo2;

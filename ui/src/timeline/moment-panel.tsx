@@ -1,0 +1,164 @@
+import { Link } from "@tanstack/react-router";
+import { File, Folder, FolderOpen, Pause, Play, SkipBack, SkipForward, X } from "lucide-react";
+import { useEffect, useState } from "react";
+import type { RecentItem } from "../../../src/api/recent-api.ts";
+import { useFiles } from "../data/queries.ts";
+import { Actor } from "../parts/actor.tsx";
+import { Loading, Problem } from "../parts/states.tsx";
+import { exactTime } from "../parts/time.tsx";
+import { digits, visible } from "../parts/words.ts";
+import { TakeBack } from "../undo/take-back.tsx";
+import type { Playhead } from "./use-playhead.ts";
+
+interface MomentPanelProps {
+  readonly workspace: string;
+  readonly moment: string;
+  readonly playhead: Playhead;
+}
+
+/** The time between two steps while the history plays, in milliseconds. */
+const STEP_MS = 900;
+
+/** The files of the moment at which the playhead stands, with those lit up that the work right before it changed. */
+export function MomentPanel({ workspace, moment, playhead }: MomentPanelProps) {
+  const { item, step, put } = playhead;
+  return (
+    <aside className="detail moment" aria-label="The files at the playhead">
+      <header className="detail-head">
+        <span className="quiet">{item === undefined ? moment : `After ${exactTime(Date.parse(item.timestamp))}`}</span>
+        <button type="button" className="icon-button" aria-label="Remove the playhead" onClick={() => put(undefined)}>
+          <X size={16} aria-hidden="true" />
+        </button>
+      </header>
+      {item === undefined ? null : (
+        <p className="moment-work">
+          <Actor actor={item.actor} who={item.who} /> <strong>{visible(item.summary)}</strong>
+        </p>
+      )}
+      <div className="detail-actions">
+        <button type="button" className="icon-button" aria-label="One step back (,)" onClick={() => step(-1)}>
+          <SkipBack size={15} aria-hidden="true" />
+        </button>
+        <Player onStep={() => step(1)} />
+        <button type="button" className="icon-button" aria-label="One step forward (.)" onClick={() => step(1)}>
+          <SkipForward size={15} aria-hidden="true" />
+        </button>
+        <Link
+          to="/w/$workspace/changes"
+          params={{ workspace }}
+          search={{ work: `${moment}..latest` }}
+          className="button"
+        >
+          What changed since
+        </Link>
+        <TakeBack
+          workspace={workspace}
+          work={{ from: moment, to: "latest" }}
+          item={undefined}
+          title="Restore this moment"
+        />
+      </div>
+      <FolderRows workspace={workspace} moment={moment} lit={litPaths(item)} />
+    </aside>
+  );
+}
+
+function Player({ onStep }: { readonly onStep: () => boolean }) {
+  const [isOn, setOn] = useState(false);
+  useEffect(() => {
+    if (!isOn) return undefined;
+    const timer = setInterval(() => {
+      if (!onStep()) setOn(false);
+    }, STEP_MS);
+    return () => clearInterval(timer);
+  }, [isOn, onStep]);
+  const Icon = isOn ? Pause : Play;
+  return (
+    <button
+      type="button"
+      className="icon-button"
+      aria-label={isOn ? "Pause" : "Play the history"}
+      aria-pressed={isOn}
+      onClick={() => setOn(!isOn)}
+    >
+      <Icon size={15} aria-hidden="true" />
+    </button>
+  );
+}
+
+/** Paths and the folders above them. */
+interface Lit {
+  readonly paths: ReadonlySet<string>;
+  readonly above: ReadonlySet<string>;
+}
+
+function litPaths(item: RecentItem | undefined): Lit {
+  const paths = new Set(item?.paths.map(({ path }) => path));
+  const above = new Set<string>();
+  for (const path of paths)
+    for (let at = path.indexOf("/"); at > 0; at = path.indexOf("/", at + 1)) above.add(path.slice(0, at));
+  return { paths, above };
+}
+
+interface FolderRowsProps {
+  readonly workspace: string;
+  readonly moment: string;
+  readonly lit: Lit;
+  readonly folder?: string;
+}
+
+/** The number of entries of one folder that are shown. */
+const MOST = 300;
+
+function FolderRows({ workspace, moment, lit, folder }: FolderRowsProps) {
+  const { data, error } = useFiles(workspace, {
+    depth: 1,
+    limit: MOST,
+    at: moment,
+    ...(folder === undefined ? {} : { path: folder }),
+  });
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  if (error !== null) return <Problem error={error} />;
+  if (data === undefined) return <Loading />;
+  const rows = data.files.toSorted(
+    (a, b) => Number(b.kind === "dir") - Number(a.kind === "dir") || (a.path < b.path ? -1 : 1),
+  );
+  const toggle = (path: string): void =>
+    setToggled((now) => (now.has(path) ? new Set([...now].filter((one) => one !== path)) : new Set([...now, path])));
+  return (
+    <ul className="moment-tree">
+      {rows.map(({ path, kind, iteration }) => {
+        const isOpen = lit.above.has(path) !== toggled.has(path);
+        const name = visible(path.slice(path.lastIndexOf("/") + 1));
+        if (kind === "dir")
+          return (
+            <li key={path}>
+              <button
+                type="button"
+                className={`moment-row${lit.paths.has(path) ? " lit" : ""}`}
+                aria-expanded={isOpen}
+                onClick={() => toggle(path)}
+              >
+                {isOpen ? <FolderOpen size={14} aria-hidden="true" /> : <Folder size={14} aria-hidden="true" />}{" "}
+                <bdi>{name}</bdi>
+              </button>
+              {isOpen ? <FolderRows workspace={workspace} moment={moment} lit={lit} folder={path} /> : null}
+            </li>
+          );
+        return (
+          <li key={path}>
+            <Link
+              to="/w/$workspace/file"
+              params={{ workspace }}
+              search={{ path, n: String(iteration) }}
+              className={`moment-row${lit.paths.has(path) ? " lit" : ""}`}
+            >
+              <File size={14} aria-hidden="true" /> <bdi>{name}</bdi>
+            </Link>
+          </li>
+        );
+      })}
+      {data.next === null ? null : <li className="quiet moment-row">only the first {digits(MOST)}</li>}
+    </ul>
+  );
+}

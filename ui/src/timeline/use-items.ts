@@ -1,0 +1,86 @@
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useRef } from "react";
+import type { RecentItem, RecentOptions } from "../../../src/api/recent-api.ts";
+import { useWorkspaceApi } from "../data/api.ts";
+import { useRecent } from "../data/queries.ts";
+
+/** The number of lines that are read with one request. */
+const PAGE = 300;
+/** The number of the newest lines, which are read again after each event. */
+const NEWEST = 60;
+
+interface Items {
+  /** The newest first; `undefined` until the first ones are there. */
+  readonly items: readonly RecentItem[] | undefined;
+  readonly error: Error | null;
+  /** True while the items are those of the former filters. */
+  readonly isOld: boolean;
+  readonly hasOlder: boolean;
+  readonly isLoading: boolean;
+  readonly loadOlder: () => void;
+  readonly again: () => void;
+}
+
+/**
+ * The lines of the history, in pages. The newest ones follow the events. Older ones stay as they were read, until an
+ * undo or a redo may have changed what they say.
+ */
+export function useItems(workspace: string, options: RecentOptions): Items {
+  const on = useWorkspaceApi(workspace);
+  const queries = useQueryClient();
+  const key = useMemo(() => ["timeline", workspace, options], [workspace, options]);
+  const live = useRecent(workspace, NEWEST, options);
+  const pages = useInfiniteQuery({
+    queryKey: key,
+    initialPageParam: undefined as number | undefined,
+    queryFn: async ({ pageParam: before }) =>
+      (await on.recent(PAGE, { ...options, ...(before === undefined ? {} : { before }) })).items,
+    getNextPageParam: (last) => (last.length < PAGE ? undefined : last.at(-1)?.to_seq),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const newest = live.isPlaceholderData ? undefined : live.data?.items;
+  const older = useMemo(() => pages.data?.pages.flat(), [pages.data]);
+  const items = useMemo(() => merged(newest, older), [newest, older]);
+  const back = newest?.find(({ kind }) => kind === "undo" || kind === "redo")?.id;
+  const known = useRef<{ readonly key: unknown; readonly back: string | undefined }>(undefined);
+  const isApart = newest !== undefined && older !== undefined && areApart(newest, older);
+  useEffect(() => {
+    if (newest === undefined) return;
+    const before = known.current;
+    known.current = { key, back };
+    if (isApart || (before?.key === key && before.back !== back)) void queries.invalidateQueries({ queryKey: key });
+  }, [newest, key, back, isApart, queries]);
+  const { hasNextPage, isFetching, fetchNextPage } = pages;
+  return {
+    items: items ?? live.data?.items,
+    error: live.error ?? pages.error,
+    isOld: live.isPlaceholderData,
+    hasOlder: hasNextPage,
+    isLoading: isFetching,
+    loadOlder: () => {
+      if (hasNextPage && !isFetching) void fetchNextPage();
+    },
+    again: () => void Promise.all([live.refetch(), pages.refetch()]),
+  };
+}
+
+/** Returns the newest lines and, below them, the older lines that are not among them. */
+function merged(
+  newest: readonly RecentItem[] | undefined,
+  older: readonly RecentItem[] | undefined,
+): readonly RecentItem[] | undefined {
+  if (newest === undefined || older === undefined) return newest ?? older;
+  const known = new Set(newest.map(itemKey));
+  const end = newest.at(-1)?.to_seq ?? Number.POSITIVE_INFINITY;
+  return [...newest, ...older.filter((one) => one.to_seq <= end && !known.has(itemKey(one)))];
+}
+
+export function itemKey({ kind, id }: RecentItem): string {
+  return `${kind} ${id}`;
+}
+
+/** True if more lines came at once than are read again, so that some are missing between the two lists. */
+function areApart(newest: readonly RecentItem[], older: readonly RecentItem[]): boolean {
+  const end = newest.at(-1);
+  return newest.length >= NEWEST && end !== undefined && older.length > 0 && (older[0]?.to_seq ?? 0) < end.from_seq;
+}
