@@ -3,6 +3,7 @@ import { Fragment } from "react";
 import { PathText } from "../parts/path-text.tsx";
 import { counted, digits, size, visible } from "../parts/words.ts";
 import type { FileChange } from "./net-changes.ts";
+import "./changed-files.css";
 
 interface FileLink {
   readonly workspace: string;

@@ -96,7 +96,7 @@ interface ItemRowProps {
 }
 
 function ItemRow({ item, isSelected, onSelect }: ItemRowProps) {
-  const { kind, summary, actor, who, timestamp, lines, undone, open, is_next, git } = item;
+  const { kind, summary, actor, who, timestamp, lines, undone, open, back, git } = item;
   const Icon = ICONS[kind];
   return (
     <button
@@ -117,7 +117,7 @@ function ItemRow({ item, isSelected, onSelect }: ItemRowProps) {
         <span className="item-who">
           {open === true ? <span className="tag live">at work</span> : null}
           {undone === true ? <span className="tag">undone</span> : null}
-          {is_next === true ? <span className="tag accent">next undo</span> : null}
+          {back === "chronicle undo" ? <span className="tag accent">next undo</span> : null}
           <Actor actor={actor} who={who} />
         </span>
         <span className="item-when">
