@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { TriangleAlert } from "lucide-react";
 import type { WorkspaceShape } from "../../../src/api/shapes.ts";
-import { useWorkspaceApi } from "../data/api.ts";
+import { useApi, useWorkspaceApi } from "../data/api.ts";
 import { recentQuery, useWorkspaces } from "../data/queries.ts";
 import { workOf, workText } from "../data/work-ref.ts";
 import { Actor } from "../parts/actor.tsx";
@@ -26,6 +27,7 @@ export function Home() {
   const sorted = data.toSorted((a, b) => (b.last_event ?? b.created).localeCompare(a.last_event ?? a.created));
   return (
     <div className="home">
+      <Health />
       <h1>Workspaces</h1>
       <ul className="cards">
         {sorted.slice(0, DETAILED).map((one) => (
@@ -34,6 +36,29 @@ export function Home() {
       </ul>
       {sorted.length > DETAILED ? <MoreWorkspaces shapes={sorted.slice(DETAILED)} /> : null}
     </div>
+  );
+}
+
+/** What is wrong with the store or the machine, and what to do about it. Says nothing if all is well. */
+function Health() {
+  const { client } = useApi();
+  const { data } = useQuery({ queryKey: ["store", "doctor"], queryFn: () => client.store.doctor(), staleTime: 60_000 });
+  const wrong = data?.checks.filter(({ ok }) => !ok) ?? [];
+  if (wrong.length === 0) return null;
+  return (
+    <section className="health" aria-label="What needs attention">
+      <ul>
+        {wrong.map(({ name, detail, hint }) => (
+          <li key={`${name} ${detail}`}>
+            <TriangleAlert size={16} aria-hidden="true" />
+            <span>
+              <strong>{visible(name)}</strong>: {visible(detail)}
+              {hint === undefined ? null : <span className="quiet"> {visible(hint)}</span>}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -48,6 +48,7 @@ export function ItemDetail({ workspace, item, onClose }: ItemDetailProps) {
         </Link>
         <TakeBack workspace={workspace} work={work} item={item} />
       </div>
+      <Wider workspace={workspace} item={item} />
       <Git item={item} />
       <DetailFiles workspace={workspace} work={work} title={item.summary} />
       {item.back === "" ? null : (
@@ -56,6 +57,42 @@ export function ItemDetail({ workspace, item, onClose }: ItemDetailProps) {
         </footer>
       )}
     </aside>
+  );
+}
+
+/** The work around the selected work: its whole session, and everything by the same actor. */
+function Wider({
+  workspace,
+  item: { kind, session, actor, who },
+}: {
+  readonly workspace: string;
+  readonly item: RecentItem;
+}) {
+  const isAgent = who === "agent" || who === "sub-agent";
+  if (!isAgent) return null;
+  const params = { workspace };
+  return (
+    <p className="wider">
+      {session === undefined || kind === "run" ? null : (
+        <Link
+          to="/w/$workspace/changes"
+          params={params}
+          search={{ work: workText({ select: { session } }), title: `The whole session of ${actor}` }}
+        >
+          The whole session
+        </Link>
+      )}
+      <Link
+        to="/w/$workspace/changes"
+        params={params}
+        search={{ work: workText({ select: { actor } }), title: `Everything by ${actor}` }}
+      >
+        Everything by {visible(actor)}
+      </Link>
+      <Link to="/w/$workspace" params={params} search={{ actor }}>
+        Only {visible(actor)} in the list
+      </Link>
+    </p>
   );
 }
 
