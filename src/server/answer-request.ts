@@ -5,6 +5,7 @@ import { TooMuch, discardRest, uploaded } from "./limits/slow-peer.ts";
 import type { Answer, Asked } from "../api/routes/route.ts";
 import { hide, hiddenIn, formProblem, type Problem, problemOf, type Report, withStatus } from "./answers/problem.ts";
 import { ACTING, HINTS_HEADER, WITH_COMMANDS } from "../api/routes/content-headers.ts";
+import { startSync } from "../api/routes/calls/sync-calls.ts";
 import { meantByPath } from "../api/routes/meant-by-path.ts";
 import type { MeShape } from "../api/routes/reply-shapes.ts";
 import { mayDo, type Role } from "../api/routes/role.ts";
@@ -256,14 +257,19 @@ export class RequestAnswer {
   }
 
   /**
-   * Answers a request about syncs. Throws `FORBIDDEN` for any caller except the owner, because only the owner may name
-   * folders of this machine. Throws `UNAVAILABLE` if this server runs no syncs.
+   * Answers a request about syncs. Throws `FORBIDDEN` for any caller except the owner and the owner's page. Only the
+   * owner may start a sync, because that names a folder of this machine. Throws `UNAVAILABLE` if this server runs no
+   * syncs.
    */
   async #askSyncs(reply: FastifyReply, signal: AbortSignal): Promise<void> {
     const row = this.#row;
     if (row.on !== "syncs") return;
-    if (!this.#visit.caller.isOwner) {
-      throw new ChronicleError("FORBIDDEN", "only the owner of the store may manage syncs, on its Unix socket");
+    const { isOwner, isOfPage = false } = this.#visit.caller;
+    if (!isOwner && (!isOfPage || row.operation === startSync.operation)) {
+      throw new ChronicleError(
+        "FORBIDDEN",
+        "only the owner of the store may manage syncs, on its Unix socket or its page",
+      );
     }
     const { syncs } = this.#with;
     if (syncs === undefined) throw new ChronicleError("UNAVAILABLE", "this server runs no syncs");

@@ -177,6 +177,15 @@ describe("a token of the page", () => {
     expect((await ask(`/v1/me?x=${token}`, { token })).status).toBe(400);
   });
 
+  it("steers syncs, but starts none", async () => {
+    const token = await newToken();
+    expect((await ask("/v1/syncs", { token })).json()).toMatchObject({ code: "UNAVAILABLE" });
+    const start = { upstream: "http://127.0.0.1:1", folder: "/tmp/nowhere" };
+    const at = { port: serving.pagePort };
+    expect((await serving.send("/v1/syncs", start, { token, ...at })).json()).toMatchObject({ code: "FORBIDDEN" });
+    expect((await ask("/v1/syncs", { token: OPERATOR })).json()).toMatchObject({ code: "FORBIDDEN" });
+  });
+
   it("ends with the process", async () => {
     const token = await newToken();
     await using other = await Serving.start({ page });

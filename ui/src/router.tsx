@@ -76,6 +76,12 @@ const integrity = createRoute({
   component: lazyRouteComponent(() => import("./integrity/integrity-page.tsx"), "IntegrityPage"),
 });
 
+const sync = createRoute({
+  getParentRoute: () => workspace,
+  path: "/sync",
+  component: lazyRouteComponent(() => import("./sync/sync-page.tsx"), "SyncPage"),
+});
+
 const space = createRoute({
   getParentRoute: () => workspace,
   path: "/space",
@@ -85,7 +91,7 @@ const space = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([
     home,
-    workspace.addChildren([timeline, changes, file, files, conflicts, integrity, space]),
+    workspace.addChildren([timeline, changes, file, files, conflicts, sync, integrity, space]),
   ]),
   defaultPreload: false,
   scrollRestoration: true,

@@ -72,7 +72,8 @@ export class Authenticator {
   async #bearer(token: string, now: number, page?: PageTokens): Promise<Caller | "unavailable" | undefined> {
     const hash = hashToken(token);
     // If the token store also has the operator's token, the role in the token store applies.
-    const record = this.#options.book.find(hash) ?? page?.find(hash);
+    const known = this.#options.book.find(hash);
+    const record = known ?? page?.find(hash);
     // Compare hashes in constant time, so that neither length nor time reveals anything about the operator's token.
     const isOperators = this.#operator !== undefined && timingSafeEqual(Buffer.from(hash, "hex"), this.#operator);
     if (record === undefined && isOperators) {
@@ -82,7 +83,8 @@ export class Authenticator {
     if (isExpired(record, now)) return undefined;
     const { id, name, role, workspaces, replicas } = record;
     const limits = { ...(workspaces === null ? {} : { workspaces }), ...optional({ replicas }) };
-    return { id: `token:${id}`, name, role, isOwner: false, ...limits };
+    const ofPage = known === undefined ? ({ isOfPage: true } as const) : {};
+    return { id: `token:${id}`, name, role, isOwner: false, ...limits, ...ofPage };
   }
 }
 

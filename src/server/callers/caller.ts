@@ -12,10 +12,12 @@ export interface Caller {
   /** The ids of replicas that this caller may connect even if another caller connected them before. Default: none. */
   readonly replicas?: readonly string[];
   /**
-   * True for the owner of the store, on its Unix socket. Only the owner may call hooks and manage syncs. The number and
+   * True for the owner of the store, on its Unix socket. Only the owner may call hooks and start syncs. The number and
    * the rate of the owner's requests are not limited, except for event streams and for replicas over WebSocket.
    */
   readonly isOwner: boolean;
+  /** True for a page that the owner has opened with a one-time code. It may also look at syncs, and steer them. */
+  readonly isOfPage?: true;
 }
 
 /** The caller on the store's Unix socket. Only the owner can connect to this socket. */

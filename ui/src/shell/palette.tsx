@@ -130,7 +130,7 @@ function useEntries(text: string, workspace: string | undefined): readonly Entry
   const own = (
     id: string,
     name: string,
-    view: "" | "/changes" | "/files" | "/conflicts" | "/integrity" | "/space",
+    view: "" | "/changes" | "/files" | "/conflicts" | "/sync" | "/integrity" | "/space",
   ): Entry => ({
     key: `view ${view}`,
     group: "view",
@@ -155,6 +155,7 @@ const VIEWS = [
   ["Changes of the last turn", "/changes"],
   ["Files", "/files"],
   ["Conflicts", "/conflicts"],
+  ["Sync", "/sync"],
   ["Integrity", "/integrity"],
   ["Space", "/space"],
 ] as const;

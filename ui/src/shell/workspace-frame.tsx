@@ -1,5 +1,5 @@
 import { Link, Outlet, useParams } from "@tanstack/react-router";
-import { FolderTree, GitCompare, HardDrive, History, ShieldCheck, Split } from "lucide-react";
+import { FolderTree, GitCompare, HardDrive, History, RefreshCw, ShieldCheck, Split } from "lucide-react";
 import { useQuery } from "@tanstack/react-query";
 import { useWorkspaceApi } from "../data/api.ts";
 import { useLiveWorkspace } from "../data/live.ts";
@@ -10,6 +10,7 @@ const VIEWS = [
   ["/w/$workspace/changes", "Changes", GitCompare],
   ["/w/$workspace/files", "Files", FolderTree],
   ["/w/$workspace/conflicts", "Conflicts", Split],
+  ["/w/$workspace/sync", "Sync", RefreshCw],
   ["/w/$workspace/integrity", "Integrity", ShieldCheck],
   ["/w/$workspace/space", "Space", HardDrive],
 ] as const;

@@ -6,7 +6,7 @@ import { number, paging, path, text, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
 import { optional } from "../../../util/optional.ts";
 
-// Only the server's owner may use these rows.
+// Only the server's owner may use these rows. The owner's page may use all of them but `start`.
 
 const tag = "sync";
 
