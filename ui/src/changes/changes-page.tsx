@@ -1,5 +1,5 @@
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { type FormEvent, useMemo, useState } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import { useChanges, useRecent } from "../data/queries.ts";
 import { parseWork, undoOf, type WorkRef, workOf, workText } from "../data/work-ref.ts";
@@ -72,6 +72,7 @@ function Changes({ workspace, work, item }: ChangesProps) {
         <div>
           <h1>{visible(title ?? data.selection)}</h1>
           <p className="quiet">{visible(data.selection)}</p>
+          <CompareMoments workspace={workspace} work={work} />
         </div>
         <TakeBack workspace={workspace} work={work} item={item} />
       </header>
@@ -98,5 +99,34 @@ function Changes({ workspace, work, item }: ChangesProps) {
         </div>
       </div>
     </div>
+  );
+}
+
+/** Shows what differs between any two moments. */
+function CompareMoments({ workspace, work }: { readonly workspace: string; readonly work: WorkRef }) {
+  const navigate = useNavigate();
+  const [from, setFrom] = useState(work.from ?? "baseline");
+  const [to, setTo] = useState(work.to ?? "latest");
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const text = workText({ from: from.trim(), to: to.trim() });
+    void navigate({ to: "/w/$workspace/changes", params: { workspace }, search: { work: text } });
+  };
+  return (
+    <details className="compare">
+      <summary>Compare two moments</summary>
+      <form onSubmit={submit}>
+        <label>
+          from <input value={from} onChange={(event) => setFrom(event.target.value)} required spellCheck={false} />
+        </label>
+        <label>
+          to <input value={to} onChange={(event) => setTo(event.target.value)} required spellCheck={false} />
+        </label>
+        <button type="submit" className="button">
+          Compare
+        </button>
+      </form>
+      <p className="quiet">A moment is a snapshot (1, latest, its name), baseline, seq:40, 10m, a time, or now.</p>
+    </details>
   );
 }

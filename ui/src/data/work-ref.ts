@@ -25,7 +25,7 @@ export function workText(work: WorkRef): string {
 
 /** Returns the piece of work with this text; `undefined` if the text has another form. */
 export function parseWork(text: string): WorkRef | undefined {
-  const range = /^([^.=]+)\.\.([^.=]+)(?:=(.+))?$/.exec(text);
+  const range = /^(?!\w+=)(.+?)\.\.(.+?)(?:=([^=]+))?$/s.exec(text);
   if (range !== null) {
     const [, from = "", to = "", operation] = range;
     return { from, to, ...(operation === undefined ? {} : { operation }) };

@@ -9,7 +9,7 @@ import { Actor } from "../parts/actor.tsx";
 import { PathText } from "../parts/path-text.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { Ago, exactTime } from "../parts/time.tsx";
-import { size } from "../parts/words.ts";
+import { size, visible } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
 import { Blame } from "./blame.tsx";
 import "./file.css";
@@ -25,7 +25,7 @@ export function FilePage() {
 }
 
 function FileHistory({ workspace, path }: { readonly workspace: string; readonly path: string }) {
-  const { n } = useSearch({ from: "/w/$workspace/file" });
+  const { n, beside } = useSearch({ from: "/w/$workspace/file" });
   const navigate = useNavigate({ from: "/w/$workspace/file" });
   const { data, error } = useIterations(workspace, path);
   const [tab, setTab] = useState<"change" | "lines">("change");
@@ -37,7 +37,8 @@ function FileHistory({ workspace, path }: { readonly workspace: string; readonly
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading what="Reading the history of the file" />;
   const current = data.find(({ iteration }) => iteration === number);
-  const before = data.find(({ iteration }) => iteration === number - 1);
+  const other = beside === undefined ? number - 1 : Number(beside);
+  const before = data.find(({ iteration }) => iteration === other);
   if (current === undefined) return <Empty title="This state is not in the history" />;
   return (
     <div className="file-page">
@@ -66,6 +67,19 @@ function FileHistory({ workspace, path }: { readonly workspace: string; readonly
         <TabButton isOn={tab === "change"} onChoose={() => setTab("change")} name="What it changed" />
         <TabButton isOn={tab === "lines"} onChoose={() => setTab("lines")} name="Who wrote each line" />
       </div>
+      {tab === "change" && last > 1 ? (
+        <ComparedWith
+          iterations={data}
+          current={number}
+          beside={beside}
+          onChoose={(one) =>
+            void navigate({
+              replace: true,
+              search: ({ beside: _before, ...now }) => (one === "" ? now : { ...now, beside: one }),
+            })
+          }
+        />
+      ) : null}
       {tab === "change" ? (
         <IterationDiff workspace={workspace} path={path} before={before} after={current} />
       ) : (
@@ -73,6 +87,34 @@ function FileHistory({ workspace, path }: { readonly workspace: string; readonly
       )}
       <IterationList workspace={workspace} path={path} iterations={data} current={number} />
     </div>
+  );
+}
+
+interface ComparedWithProps {
+  readonly iterations: readonly IterationShape[];
+  readonly current: number;
+  readonly beside: string | undefined;
+  readonly onChoose: (iteration: string) => void;
+}
+
+/** Which other state of the file the shown one is compared with. */
+function ComparedWith({ iterations, current, beside, onChoose }: ComparedWithProps) {
+  return (
+    <label className="compared-with">
+      Compared with{" "}
+      <select value={beside ?? ""} onChange={(event) => onChoose(event.target.value)}>
+        <option value="">the state before it</option>
+        {iterations
+          .toReversed()
+          .slice(0, MOST)
+          .filter(({ iteration }) => iteration !== current)
+          .map(({ iteration, actor, timestamp }) => (
+            <option key={iteration} value={String(iteration)}>
+              {iteration}, {visible(actor)}, {exactTime(timestamp)}
+            </option>
+          ))}
+      </select>
+    </label>
   );
 }
 
