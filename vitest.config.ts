@@ -18,7 +18,7 @@ delete process.env["NODE_EXTRA_CA_CERTS"];
 // Commands work on the store itself. Tests of the store's process ask for it.
 process.env["CI"] = "true";
 
-const TESTS = ["src/**/*.test.ts", "test/**/*.test.ts"];
+const TESTS = ["src/**/*.test.ts", "ui/src/**/*.test.ts", "test/**/*.test.ts"];
 /** Files that take over three seconds on two cores: crash sweeps, simulations, real agents and servers, many processes. */
 const LONG = ["**/*.long.test.ts"];
 

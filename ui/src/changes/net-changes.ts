@@ -27,6 +27,8 @@ export function netChanges(changes: readonly ChangeShape[]): FileChange[] {
     const first = own[0];
     const last = own.at(-1);
     if (first === undefined || last === undefined || last.renamed_to !== undefined) continue;
+    // What was created and deleted again is no change.
+    if (first.change_type === "created" && last.change_type === "deleted") continue;
     const source = last.from === undefined ? undefined : sources.get(last.from);
     net.push({ ...netOf(path, first, last), isInterrupted: own.length > 1, ...renameOf(last, source) });
   }

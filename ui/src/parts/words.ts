@@ -12,18 +12,26 @@ export function counted(value: number, one: string, several = `${one}s`): string
 /** Returns a size in bytes as `3.2 MB`. */
 export function size(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
-  let value = bytes;
+  let value = bytes / 1_000;
   for (const unit of ["KB", "MB", "GB"]) {
+    // 999.6 KB would be rounded to 1000 KB.
+    if (value < 999.5) return `${rounded(value)} ${unit}`;
     value /= 1_000;
-    if (value < 1_000) return `${value.toFixed(value < 10 ? 1 : 0)} ${unit}`;
   }
-  return `${(value / 1_000).toFixed(1)} TB`;
+  return `${rounded(value)} TB`;
 }
 
-/** Characters that would change how the text around them is shown: controls, and marks of writing direction. */
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+function rounded(value: number): string {
+  return value.toFixed(value < 9.95 ? 1 : 0);
+}
+
+/** Characters that would change how the text around them is shown: controls, marks of writing direction, half pairs. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** Returns a name with its invisible characters shown as `\u202e`, so that no name looks like another. */
 export function visible(text: string): string {
-  return text.replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(UNSEEN, (one) => {
+    const hex = (one.codePointAt(0) ?? 0).toString(16);
+    return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, "0")}`;
+  });
 }

@@ -17,7 +17,7 @@ const STEPS = [
   ...[1, 2, 5, 10, 30].map((one) => one * SECOND),
   ...[1, 2, 5, 10, 30].map((one) => one * MINUTE),
   ...[1, 3, 6, 12].map((one) => one * HOUR),
-  ...[1, 2, 7, 14, 30, 90, 365].map((one) => one * DAY),
+  ...[1, 2, 7, 14, 30, 90, 365, 730, 1_825].map((one) => one * DAY),
 ];
 
 /** Returns the span that has all times, with some room at both ends. */

@@ -1,0 +1,55 @@
+import { expect, it } from "vitest";
+import type { RecentItem } from "../../../src/api/recent-api.ts";
+import type { SessionShape } from "../../../src/api/shapes.ts";
+import { lanesOf } from "./lane-model.ts";
+
+const item = (more: Partial<RecentItem>): RecentItem => ({
+  ...{ kind: "turn", id: "t1", short_id: "t1", timestamp: "2026-01-05T10:00:00Z", from_seq: 4, to_seq: 9 },
+  ...{ summary: "", actor: "claude", who: "agent", changed: 1, paths: [], back: "" },
+  ...more,
+});
+const session = (id: string, actor: string, ended: string | null) =>
+  ({ session_id: id, actor, started: "2026-01-05T09:00:00Z", ended }) as SessionShape;
+const NOW = Date.parse("2026-01-05T12:00:00Z");
+
+it("each actor has a lane, whoever was at work last first; commands share one", () => {
+  const lanes = lanesOf(
+    [
+      item({ kind: "run", id: "r2", actor: "make", who: "command" }),
+      item({ kind: "edit", actor: "human", who: "person" }),
+      item({ kind: "run", id: "r1", actor: "npm", who: "command" }),
+      item({ id: "t2" }),
+      item({}),
+    ],
+    [],
+    NOW,
+  );
+  expect(lanes.map(({ name, marks }) => [name, marks.length])).toEqual([
+    ["commands", 2],
+    ["person", 1],
+    ["claude", 2],
+  ]);
+});
+
+it("a session is a bar in the lane of its work, and an open one lasts until now", () => {
+  const lanes = lanesOf(
+    [item({ session: "s1" }), item({ kind: "run", id: "r1", session: "r1", actor: "make", who: "command" })],
+    [session("s1", "claude", null), session("r1", "make", "2026-01-05T10:00:00Z"), session("s9", "codex", null)],
+    NOW,
+  );
+  const from = Date.parse("2026-01-05T09:00:00Z");
+  expect(lanes.map(({ bars }) => bars)).toEqual([
+    [{ from, to: NOW, isOpen: true }],
+    [{ from, to: from + 3_600_000, isOpen: false }],
+  ]);
+});
+
+it("the form of a mark says what the work is", () => {
+  const kinds = ["turn", "undo", "edit", "snapshot"] as const;
+  const [lane] = lanesOf(
+    kinds.map((kind) => item({ kind, id: kind })),
+    [],
+    NOW,
+  );
+  expect(lane?.marks.map(({ shape }) => shape)).toEqual(["work", "back", "edit", "point"]);
+});
