@@ -4,7 +4,7 @@ import { ApiContext, pageClient } from "../data/api.ts";
 import { meQuery } from "../data/queries.ts";
 import { Loading } from "../parts/states.tsx";
 import { ConnectScreen } from "./connect-screen.tsx";
-import { exchangeCode, forgetToken, storedToken, storeToken } from "./session.ts";
+import { exchangeCode, forgetToken, hasCode, storedToken, storeToken } from "./session.ts";
 
 type Phase = { readonly token?: string; readonly isReady: boolean; readonly refused?: string };
 
@@ -13,6 +13,12 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   const [phase, setPhase] = useState<Phase>({ isReady: false });
   useEffect(() => {
     void enter();
+    // Somebody pastes a new address of `chronicle ui` into this tab. The browser does not load the page for it.
+    const onHash = (): void => {
+      if (hasCode()) location.reload();
+    };
+    addEventListener("hashchange", onHash);
+    return () => removeEventListener("hashchange", onHash);
 
     async function enter(): Promise<void> {
       const refused = await exchangeOnce();

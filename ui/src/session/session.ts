@@ -17,6 +17,11 @@ export function forgetToken(): void {
   sessionStorage.removeItem(KEY);
 }
 
+/** True if the address has a one-time code. */
+export function hasCode(): boolean {
+  return new URLSearchParams(location.hash.slice(1)).has("code");
+}
+
 /** The reason why a one-time code was not exchanged, with the next step. */
 class CodeRefused extends Error {}
 

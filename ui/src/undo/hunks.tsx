@@ -62,7 +62,8 @@ export function Hunks({ workspace, path, from, undo }: HunksProps) {
       {back.error === null ? null : <Problem error={back.error} />}
       {isPending ? <Loading what="Looking at the parts" /> : null}
       {error === null ? null : <p className="quiet">{error.message}</p>}
-      {data === undefined ? null : (
+      {/* Parts from before an error are no longer true: the work may have been taken back meanwhile. */}
+      {data === undefined || error !== null ? null : (
         <HunkList
           own={own}
           isBusy={act.isPending}

@@ -23,25 +23,28 @@ interface TakeBackProps {
 
 /** The button that takes work back, or does it again. It first shows exactly what would happen. */
 export function TakeBack({ workspace, work, item, title }: TakeBackProps) {
-  const [isOpen, setOpen] = useState(false);
+  // The dialog keeps its plan: once the work is taken back, the button's own plan is to do it again.
+  const [opened, setOpened] = useState<Plan>();
   const mayChange = useMayChange();
   const found = planOf(work, item);
   const plan = found === undefined || title === undefined ? found : { ...found, title };
-  useKeys({ u: () => mayChange && plan !== undefined && setOpen(true) });
-  if (!mayChange || plan === undefined) return null;
-  const Icon = plan.isRedo ? Redo2 : Undo2;
+  const open = (): void => setOpened(plan);
+  useKeys({ u: () => mayChange && item?.open !== true && open() });
+  const shown = plan ?? opened;
+  if (!mayChange || shown === undefined) return null;
+  const Icon = shown.isRedo ? Redo2 : Undo2;
   return (
     <>
-      <button type="button" className="button" onClick={() => setOpen(true)} disabled={item?.open === true}>
-        <Icon size={15} aria-hidden="true" /> {plan.title}…
+      <button type="button" className="button" onClick={open} disabled={item?.open === true}>
+        <Icon size={15} aria-hidden="true" /> {shown.title}…
       </button>
-      <Dialog.Root open={isOpen} onOpenChange={setOpen}>
+      <Dialog.Root open={opened !== undefined} onOpenChange={() => setOpened(undefined)}>
         <Dialog.Portal>
           <Dialog.Backdrop className="backdrop" />
           <Dialog.Popup className="dialog undo-dialog">
-            <Dialog.Title className="dialog-title">{plan.title}</Dialog.Title>
-            <Dialog.Description className="quiet">{visible(item?.summary ?? plan.what)}</Dialog.Description>
-            <UndoSteps workspace={workspace} plan={plan} />
+            <Dialog.Title className="dialog-title">{opened?.title}</Dialog.Title>
+            <Dialog.Description className="quiet">{visible(item?.summary ?? shown.what)}</Dialog.Description>
+            {opened === undefined ? null : <UndoSteps workspace={workspace} plan={opened} />}
           </Dialog.Popup>
         </Dialog.Portal>
       </Dialog.Root>
@@ -82,15 +85,16 @@ function UndoSteps({ workspace, plan }: { readonly workspace: string; readonly p
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
   const renew = (): Promise<void> => queries.invalidateQueries({ queryKey: ["workspace", workspace] });
-  // Each time the dialog is opened, what would happen is found anew.
+  const act = useMutation({ mutationFn: () => plan.run(on, false), onSettled: renew });
+  // What would happen is found anew each time the dialog is opened, and when somebody changes something meanwhile.
   const opening = useId();
   const trial = useQuery({
-    queryKey: ["trial", workspace, plan.title, plan.what, opening],
+    queryKey: ["workspace", workspace, "trial", plan.title, plan.what, opening],
     queryFn: () => plan.run(on, true),
+    enabled: act.data === undefined && !act.isPending,
     gcTime: 0,
     staleTime: 0,
   });
-  const act = useMutation({ mutationFn: () => plan.run(on, false), onSettled: renew });
   const back = useMutation({
     mutationFn: (operation: string) => on.undo({ operation }),
     onSettled: renew,
@@ -118,17 +122,17 @@ function UndoSteps({ workspace, plan }: { readonly workspace: string; readonly p
     );
   if (trial.isPending) return <Loading what="Looking at what would happen" />;
   const error = act.error ?? trial.error;
-  const isEmpty = trial.data !== undefined && !changesAnything(trial.data);
+  const result = trial.error === null ? trial.data : undefined;
   return (
     <>
       {error === null ? null : <Problem error={error} onAgain={() => void trial.refetch()} />}
-      {trial.data === undefined ? null : <Outcome result={trial.data} />}
+      {result === undefined ? null : <Outcome result={result} />}
       <div className="dialog-actions">
         <Dialog.Close className="button">Cancel</Dialog.Close>
         <button
           type="button"
           className="button primary"
-          disabled={trial.data === undefined || isEmpty || act.isPending}
+          disabled={result === undefined || !changesAnything(result) || act.isPending}
           onClick={() => act.mutate()}
         >
           {act.isPending ? "Doing it…" : plan.title}
