@@ -1,0 +1,224 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { describeWithBrowser, openTab, SOON, type Tab } from "./page-browser.ts";
+import { type PageStore, servedStore } from "./page-store.ts";
+
+/** The page for whoever uses no pointer, no eyes, a small window, or wants no motion. */
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+const TURN = "turn%3D5b1f2c3d-0000-4000-8000-000000000001%3Ap1";
+
+async function history(box: PageStore): Promise<void> {
+  box.write("src/login.ts", "export const a = 1;\n".repeat(40));
+  box.write("both.txt", "before\n");
+  await box.must(["init"]);
+  await box.turn("p1", "Refactor the login", {
+    "src/login.ts": () => box.write("src/login.ts", "export const a = 1;\n".repeat(20) + "export const b = 2;\n"),
+    "both.txt": () => box.write("both.txt", "by the agent\n"),
+  });
+  box.write("both.txt", "by a person\n");
+  await box.must(["snapshot", "-m", "by hand"]);
+  await box.call(["undo", "--turn", "last"]);
+  await box.must(["run", "--", "sh", "-c", "rm -r src; echo done"]);
+}
+
+let box: PageStore;
+let id = "";
+
+interface View {
+  readonly name: string;
+  readonly path: string;
+  /** Resolves once the view is whole. */
+  readonly isShown: (tab: Tab) => Promise<void>;
+}
+
+function views(): readonly View[] {
+  const text = (shown: string | RegExp) => (tab: Tab) => tab.page.getByText(shown).first().waitFor();
+  const line = (tab: Tab) => tab.page.locator(".cm-line").first().waitFor();
+  return [
+    { name: "home", path: "/", isShown: text("rm -r src") },
+    { name: "timeline", path: `/w/${id}`, isShown: text("Refactor the login") },
+    {
+      name: "timeline with a selection",
+      path: `/w/${id}?work=${TURN}`,
+      isShown: async ({ page }) => {
+        await page
+          .getByRole("complementary", { name: "The selected work" })
+          .getByText(/2 paths:/)
+          .waitFor();
+      },
+    },
+    { name: "changes", path: `/w/${id}/changes?work=${TURN}&file=src%2Flogin.ts`, isShown: line },
+    { name: "file", path: `/w/${id}/file?path=both.txt`, isShown: line },
+    { name: "files", path: `/w/${id}/files`, isShown: text("both.txt") },
+    { name: "conflicts", path: `/w/${id}/conflicts`, isShown: line },
+    { name: "integrity", path: `/w/${id}/integrity`, isShown: text("The signed head") },
+    { name: "space", path: `/w/${id}/space`, isShown: text("This workspace") },
+  ];
+}
+
+/** Returns what axe finds: the rules, and the first element of each. */
+async function findings({ page }: Tab, rules?: readonly string[]): Promise<string[]> {
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
+  const { violations } = await page.evaluate<AxeResults, readonly (readonly string[] | undefined)[]>(
+    ([tags, only]) => {
+      const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<AxeResults> } };
+      return axe.run({
+        runOnly: only === undefined ? { type: "tag", values: tags } : { type: "rule", values: only },
+        resultTypes: ["violations"],
+      });
+    },
+    [RULES, rules],
+  );
+  return violations.flatMap(({ id: rule, nodes }) =>
+    nodes.slice(0, 3).map(({ html, any }) => `${rule}: ${html.slice(0, 160)} ${any[0]?.message ?? ""}`),
+  );
+}
+
+/** Returns the names of the elements that Tab should reach and does not. */
+async function unreached({ page }: Tab): Promise<string[]> {
+  const wanted = await page.evaluate(() => {
+    const all: Element[] = [];
+    const look = (root: Document | ShadowRoot): void => {
+      for (const element of root.querySelectorAll("*")) {
+        const isControl = element.matches(
+          'a[href], button:not([disabled]), input:not([disabled]), select, textarea, summary, [tabindex="0"]',
+        );
+        if (isControl && element.getAttribute("tabindex") !== "-1" && element.checkVisibility()) all.push(element);
+        if (element.shadowRoot !== null) look(element.shadowRoot);
+      }
+    };
+    look(document);
+    Object.assign(globalThis, { wanted: new Set(all) });
+    (document.activeElement as HTMLElement | null)?.blur();
+    return all.length;
+  });
+  for (let presses = 0; presses < wanted + 8; presses += 1) {
+    await page.keyboard.press("Tab");
+    const left = await page.evaluate(() => {
+      const { wanted: set } = globalThis as unknown as { wanted: Set<Element> };
+      let element = document.activeElement;
+      while (element?.shadowRoot?.activeElement != null) element = element.shadowRoot.activeElement;
+      if (element !== null) set.delete(element);
+      return set.size;
+    });
+    if (left === 0) return [];
+  }
+  return page.evaluate(() =>
+    [...(globalThis as unknown as { wanted: Set<Element> }).wanted].map((element) => element.outerHTML.slice(0, 160)),
+  );
+}
+
+describeWithBrowser("the page", () => {
+  beforeAll(async () => {
+    box = await servedStore(history);
+    id = await box.workspace();
+  });
+  afterAll(() => box[Symbol.asyncDispose]());
+
+  it("has nothing that axe finds, in any view, light and dark, wide and narrow, and never scrolls sideways", async () => {
+    await using tab = await openTab(await box.address());
+    const { page } = tab;
+    const found: string[] = [];
+    for (const view of views()) {
+      await page.setViewportSize({ width: 1360, height: 850 });
+      await page.emulateMedia({ colorScheme: "light" });
+      await tab.go(view.path);
+      await view.isShown(tab);
+      const note = (how: string, all: readonly string[]) =>
+        found.push(...all.map((one) => `${view.name}, ${how}: ${one}`));
+      note("wide", await findings(tab));
+      await page.emulateMedia({ colorScheme: "dark" });
+      note("dark", await findings(tab, ["color-contrast"]));
+      await page.setViewportSize({ width: 380, height: 800 });
+      note("narrow and dark", await findings(tab));
+      await page.setViewportSize({ width: 360, height: 800 });
+      const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      if (beyond > 0) note("narrow", [`the document is ${beyond} px too wide`]);
+    }
+    expect(found).toEqual([]);
+  });
+
+  it("lets Tab reach everything, in every view", async () => {
+    await using tab = await openTab(await box.address());
+    const missed: string[] = [];
+    for (const view of views()) {
+      await tab.go(view.path);
+      await view.isShown(tab);
+      missed.push(...(await unreached(tab)).map((one) => `${view.name}: ${one}`));
+    }
+    expect(missed).toEqual([]);
+  });
+
+  it("has keys for its views, its lines and the way back", async () => {
+    await using tab = await openTab(await box.address(`/w/${id}`));
+    const { page } = tab;
+    const keys = page.keyboard;
+    await page.getByText("Refactor the login").first().waitFor();
+    await keys.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await keys.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+
+    await keys.press("j");
+    const selected = page.locator('.item[aria-current="true"]');
+    const first = await selected.textContent();
+    await keys.press("j");
+    await expect.poll(() => selected.textContent(), SOON).not.toBe(first);
+    await keys.press("k");
+    await expect.poll(() => selected.textContent(), SOON).toBe(first);
+    await keys.press("u");
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).waitFor();
+    await page
+      .getByRole("dialog")
+      .getByText(/will change\.|Everything else stays|No file/)
+      .first()
+      .waitFor();
+    await keys.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await keys.press("Enter");
+    await page.getByRole("navigation", { name: "Changed files" }).waitFor();
+    await keys.press("Escape");
+    await selected.waitFor();
+    await keys.press("Escape");
+    await selected.waitFor({ state: "detached" });
+
+    await keys.press("Control+k");
+    await page.getByRole("combobox", { name: "Go to" }).waitFor();
+    await keys.type("integ");
+    await page.getByRole("option", { name: /Integrity/ }).waitFor();
+    await keys.press("Enter");
+    await page.getByRole("heading", { name: "Is the history whole?" }).waitFor();
+    await page.goBack();
+    await page.getByRole("region", { name: "What happened, newest first" }).waitFor();
+  });
+
+  it("does not move where less motion is wanted, and does where it is not", async () => {
+    await using tab = await openTab(await box.address(`/w/${id}`));
+    const { page } = tab;
+    await page.getByText("Refactor the login").first().waitFor();
+    const longest = () =>
+      page.evaluate(() => {
+        const spinner = document.createElement("span");
+        spinner.className = "spin";
+        document.body.append(spinner);
+        const times = [...document.querySelectorAll("*")].flatMap((element) => {
+          const { transitionDuration, animationDuration, animationName } = getComputedStyle(element);
+          const all = [transitionDuration, animationName === "none" ? "0s" : animationDuration];
+          return all
+            .join(",")
+            .split(",")
+            .map((text) => Number.parseFloat(text) * (text.trim().endsWith("ms") ? 1 : 1_000));
+        });
+        spinner.remove();
+        return Math.max(...times);
+      });
+    await page.emulateMedia({ reducedMotion: "no-preference" });
+    expect(await longest()).toBe(1_000);
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    expect(await longest()).toBe(0);
+  });
+});

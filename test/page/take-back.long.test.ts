@@ -1,0 +1,106 @@
+import { expect, it } from "vitest";
+import { describeWithBrowser, openTab } from "./page-browser.ts";
+import { type PageStore, servedStore } from "./page-store.ts";
+
+/** From all workspaces to one hunk, and back again: files on disk are what the page says. */
+
+const LINES = Array.from({ length: 60 }, (_, i) => `line ${i + 1}\n`);
+const BEFORE = LINES.join("");
+const changed = (...numbers: readonly number[]): string =>
+  LINES.map((line, i) => (numbers.includes(i + 1) ? `changed ${i + 1}\n` : line)).join("");
+
+async function history(box: PageStore): Promise<void> {
+  box.write("src/login.ts", BEFORE);
+  await box.must(["init"]);
+  await box.turn("p1", "Refactor the login", {
+    "src/login.ts": () => box.write("src/login.ts", changed(3, 30, 57)),
+    "src/new.ts": () => box.write("src/new.ts", "new\n"),
+  });
+}
+
+describeWithBrowser("taking work back", () => {
+  it("goes from home to the turn, its changes, one hunk and the whole turn, and each way back", async () => {
+    await using box = await servedStore(history);
+    // A part of a turn that was taken back is no longer there to be asked for.
+    await using tab = await openTab(await box.address(), { expected: /status of 404/ });
+    const { page } = tab;
+    await page
+      .getByRole("listitem")
+      .getByRole("link", { name: /project$/ })
+      .click();
+    await page.getByRole("button", { name: /Refactor the login/ }).click();
+    const detail = page.getByRole("complementary", { name: "The selected work" });
+    await detail.getByRole("link", { name: "See the changes" }).click();
+    await page
+      .getByRole("navigation", { name: "Changed files" })
+      .getByRole("link", { name: /login\.ts/ })
+      .click();
+
+    const file = page.getByRole("article", { name: "Changes of src/login.ts" });
+    await file.locator(".counts .added", { hasText: "+3" }).waitFor();
+    await file.locator(".counts .removed", { hasText: "−3" }).waitFor();
+    await file.locator(".cm-changedLine", { hasText: "changed 30" }).first().waitFor();
+    await file.locator(".cm-changedLine", { hasText: "line 30" }).first().waitFor();
+
+    const parts = page.getByRole("region", { name: "Take back parts of this file" });
+    await parts.getByRole("listitem").filter({ hasText: "changed 30" }).getByRole("button").click();
+    await parts.getByRole("status").filter({ hasText: "was taken back" }).waitFor();
+    expect(box.read("src/login.ts")).toBe(changed(3, 57));
+    await parts.getByRole("button", { name: "Back to how it was" }).click();
+    await parts.getByRole("status").waitFor({ state: "detached" });
+    expect(box.read("src/login.ts")).toBe(changed(3, 30, 57));
+
+    await page.getByRole("button", { name: "Take it back…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Take it back" });
+    await dialog.getByText("2 paths will change. Everything else stays.").waitFor();
+    await dialog
+      .getByRole("listitem")
+      .filter({ hasText: /is removed.*new\.ts/ })
+      .waitFor();
+    expect(box.read("src/login.ts")).toBe(changed(3, 30, 57));
+    await dialog.getByRole("button", { name: "Take it back" }).click();
+    await dialog.getByText("2 paths changed. Everything else stays.").waitFor();
+    expect([box.read("src/login.ts"), box.read("src/new.ts")]).toEqual([BEFORE, undefined]);
+    await dialog.getByRole("button", { name: "Back to how it was" }).click();
+    await dialog.getByText("Everything is as it was before.").waitFor();
+    expect([box.read("src/login.ts"), box.read("src/new.ts")]).toEqual([changed(3, 30, 57), "new\n"]);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await dialog.waitFor({ state: "detached" });
+  });
+
+  it("does undone work again from the timeline", async () => {
+    await using box = await servedStore(async (one) => {
+      await history(one);
+      await one.must(["undo", "--turn", "last"]);
+    });
+    await using tab = await openTab(await box.address(`/w/${await box.workspace()}`));
+    const { page } = tab;
+    await page.getByRole("button", { name: /Refactor the login.*undone/ }).click();
+    const detail = page.getByRole("complementary", { name: "The selected work" });
+    await detail.getByRole("button", { name: "Do it again…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Do it again" });
+    await dialog.getByText("2 paths will change. Everything else stays.").waitFor();
+    await dialog.getByRole("button", { name: "Do it again" }).click();
+    await dialog.getByText("2 paths changed. Everything else stays.").waitFor();
+    expect([box.read("src/login.ts"), box.read("src/new.ts")]).toEqual([changed(3, 30, 57), "new\n"]);
+  });
+
+  it("takes the same turn back once when two tabs do it", async () => {
+    await using box = await servedStore(history);
+    const work = encodeURIComponent("turn=5b1f2c3d-0000-4000-8000-000000000001:p1");
+    const path = `/w/${await box.workspace()}/changes?work=${work}`;
+    await using one = await openTab(await box.address(path), { expected: /status of 404/ });
+    await using other = await openTab(await box.address(path), { expected: /status of 404/ });
+    for (const { page } of [one, other]) {
+      await page.getByRole("button", { name: "Take it back…" }).click();
+      await page.getByRole("dialog").getByText("2 paths will change. Everything else stays.").waitFor();
+    }
+    const act = one.page.getByRole("dialog");
+    await act.getByRole("button", { name: "Take it back" }).click();
+    await act.getByText("2 paths changed. Everything else stays.").waitFor();
+    const late = other.page.getByRole("dialog");
+    await late.getByText("it was undone already").waitFor();
+    expect(await late.getByRole("button", { name: "Take it back" }).isDisabled()).toBe(true);
+    expect([box.read("src/login.ts"), box.read("src/new.ts")]).toEqual([BEFORE, undefined]);
+  });
+});
