@@ -58,7 +58,7 @@ async function foreign({ page }: Tab): Promise<string[]> {
         const isScript =
           element.localName === "script" && !(element as HTMLScriptElement).src.startsWith(location.origin);
         const isForeign = ["iframe", "object", "embed"].includes(element.localName) || isScript;
-        const hasHandler = element.getAttributeNames().some((name) => /^on/.test(name));
+        const hasHandler = element.getAttributeNames().some((name) => name.startsWith("on"));
         const isLink = element.matches('[href^="javascript:" i], [src^="http" i]:not(script)');
         if (isForeign || hasHandler || isLink) found.push(element.outerHTML.slice(0, 200));
         if (element.shadowRoot !== null) look(element.shadowRoot);

@@ -29,7 +29,7 @@ export class PageStore extends Sandbox implements AsyncDisposable {
   }
 
   /** Starts the server. Resolves once it listens. */
-  async start(): Promise<void> {
+  async serve(): Promise<void> {
     const options = ["--store", this.store, "--idle", "900", "--ui", "--json", "--port", String(this.#port)];
     const child = spawn(process.execPath, [pageBin(), "serve", ...options], {
       cwd: this.folder,
@@ -114,7 +114,7 @@ export async function servedStore(make: (box: PageStore) => Promise<unknown>): P
   const box = new PageStore();
   try {
     await make(box);
-    await box.start();
+    await box.serve();
     return box;
   } catch (error) {
     await box[Symbol.asyncDispose]();

@@ -19,7 +19,7 @@ describeWithBrowser("the session of a tab", () => {
     page.on("request", (request) => asked.push(request.url()));
     await page.getByRole("region", { name: "What happened, newest first" }).waitFor();
     expect(new URL(page.url()).hash).toBe("");
-    const token = await page.evaluate(() => Object.values({ ...sessionStorage }).find((one) => /^chr_/.test(one)));
+    const token = await page.evaluate(() => Object.values({ ...sessionStorage }).find((one) => one.startsWith("chr_")));
     expect(token).toMatch(/^chr_page_/);
     const elsewhere = await page.evaluate(() => JSON.stringify({ ...localStorage }) + document.cookie + location.href);
     const cookies = JSON.stringify(await context.cookies());
@@ -45,7 +45,7 @@ describeWithBrowser("the session of a tab", () => {
     await box.kill();
     await page.getByRole("alert").filter({ hasText: "The server does not answer" }).waitFor();
     await page.getByRole("region", { name: "What happened, newest first" }).waitFor();
-    await box.start();
+    await box.serve();
     const ended = page.getByRole("alert").filter({ hasText: "no longer knows this tab" });
     await ended.getByText("chronicle ui", { exact: true }).waitFor();
     await ended.getByRole("button", { name: "Enter a token" }).click();

@@ -128,7 +128,11 @@ function Head({ workspace }: { readonly workspace: string }) {
             It commits to everything up to event {digits(head.data.seq)}. Keep a copy on another machine: with it, a cut
             or replaced history is found.
           </p>
-          <pre className="note-text">{head.data.note}</pre>
+          {/* Whoever has no pointer must be able to scroll the lines. */}
+          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+          <pre className="note-text" tabIndex={0} role="region" aria-label="The signed head as text">
+            {head.data.note}
+          </pre>
           <Command text={head.data.key} />
         </>
       )}

@@ -37,10 +37,15 @@ export function Shell() {
         </Link>
         {workspace === undefined ? null : <WorkspaceName id={workspace} />}
         <span className="grow" />
-        <button type="button" className="search-button" onClick={() => setOpen("palette")}>
+        <button
+          type="button"
+          className="search-button"
+          aria-label={`Go to… ${MOD} K`}
+          onClick={() => setOpen("palette")}
+        >
           <Search size={14} aria-hidden="true" />
           <span>Go to…</span>
-          <kbd>{isMac ? "⌘" : "Ctrl"} K</kbd>
+          <kbd>{MOD} K</kbd>
         </button>
         <button
           type="button"
@@ -63,7 +68,7 @@ export function Shell() {
   );
 }
 
-const isMac = navigator.userAgent.includes("Mac");
+const MOD = navigator.userAgent.includes("Mac") ? "⌘" : "Ctrl";
 
 function WorkspaceName({ id }: { readonly id: string }) {
   const shape = useWorkspaceShape(id);

@@ -34,6 +34,7 @@ export function MergeEditor({ path, current, undo, undoName, onMerged }: MergeEd
       EditorView.lineWrapping,
       EditorState.readOnly.of(true),
       EditorView.editable.of(false),
+      EditorView.contentAttributes.of({ "aria-label": `${undoName} state of ${path}`, tabindex: "0" }),
     ];
     const edited = [
       ...[lineNumbers(), EditorView.lineWrapping, history(), keymap.of([...historyKeymap, ...defaultKeymap])],
@@ -47,7 +48,7 @@ export function MergeEditor({ path, current, undo, undoName, onMerged }: MergeEd
     });
     result.current = view.b;
     return () => view.destroy();
-  }, [path, current, undo]);
+  }, [path, current, undo, undoName]);
   return (
     <div className="merge-editor">
       <div className="merge-titles" aria-hidden="true">
