@@ -19,6 +19,7 @@ import { millionEvents } from "./million-events.ts";
 import { nothingChanged } from "./nothing-changed.ts";
 import { oneAction } from "./one-action.ts";
 import { oneFile } from "./one-file.ts";
+import { pageTimeline } from "./page-timeline.ts";
 import { peakMemoryBench } from "./peak-memory.ts";
 import { residentChanges } from "./resident-changes.ts";
 import { residentCheckout } from "./resident-checkout.ts";
@@ -58,6 +59,7 @@ const BENCHES: readonly Bench[] = [
   actionSession,
   millionEvents,
   longList,
+  pageTimeline,
   peakMemoryBench,
   serveRead,
   serveWrite,
