@@ -95,6 +95,7 @@ export function tellAlreadyThere(
   }
   const who = `process ${pid} already serves ${printable(home)}, on ${printable(socket)}`;
   const how = [`to end it: kill ${pid}`, `to have this folder served by it: ${context.worded("chronicle init")}`];
+  if (context.input.flag("ui")) how.push(`to open its page: ${context.worded("chronicle ui")}`);
   if (isMore) {
     throw new ChronicleError("REFUSED", `${who}; ${whatIsNot(ports, unserved)}`, {
       hint: how.join("\n"),

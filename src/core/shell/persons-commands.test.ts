@@ -108,6 +108,8 @@ describe("commands that only a person may give", () => {
     ["setsid chronicle token create --role operator", "chronicle token create"],
     ["chronicle token --role operator --expires 1d --replica x create", "chronicle token create"],
     ["chronicle -w x token revoke 0fd1", "chronicle token revoke"],
+    ["chronicle ui --no-open --port 7421", "chronicle ui"],
+    ["chronicle --json --port 7421 ui", "chronicle ui"],
     ["chronicle watch --install .", "chronicle watch --install"],
     ["chronicle export --with-key x.tar", "chronicle export"],
     ["chronicle export demo x.tar --with-protected", "chronicle export"],

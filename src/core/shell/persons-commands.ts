@@ -46,7 +46,7 @@ const isNoDryRun: Judge = ({ options }) => !options.has("-n") && !options.has("-
  * - give up history, or accept another history
  * - configure Chronicle, or switch it off
  * - decide whether work is on the record
- * - create or revoke a token
+ * - create or revoke a token, or open the page
  */
 export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["forget", always],
@@ -62,6 +62,8 @@ export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   ["snapshot", ({ options }) => options.has("--on-record")],
   // An agent with an operator's token could ask a server for everything that is refused here.
   ["token", ({ operands }) => /^(?:create|revoke)$/.test(operands[0]?.text ?? "")],
+  // The address of the page leads to an operator's token as well.
+  ["ui", always],
   // An archive can bring another key, and contents that agents are not shown.
   ["export", ({ options }) => ["--with-key", "--with-protected", "--with-private"].some((name) => options.has(name))],
   ["import", ({ options }) => !options.has("--from")],
@@ -320,7 +322,7 @@ export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
     "-C -w --directory --workspace --store --remote --token-file --wait " +
     "--summary --network-events --note -m --message --name --on-record --match --reason " +
     "--keep-last --keep-hourly --keep-daily --keep-weekly --keep-monthly --keep-yearly --keep-within " +
-    "--max-snapshots --max-age-days --min-age-hours --role --replica --expires --from --folder --as --to"
+    "--max-snapshots --max-age-days --min-age-hours --role --replica --expires --port --from --folder --as --to"
   ).split(" "),
 );
 
