@@ -155,18 +155,19 @@ describe("chronicle ui", () => {
   });
 
   it("keeps the process while a page is open", async () => {
-    const served = desk.start(["serve", "--idle", "1", "--quiet"]);
-    await vi.waitFor(async () => expect(await desk.pid()).toBe(served.pid), SOON);
     await desk.must(["init"]);
-    const url = await desk.ui();
+    const { value } = await desk.json(["status"]);
+    const { workspace } = value as { workspace: string };
+    // Between two requests, less than the idle time must pass. Therefore no command is run from here on.
+    const served = desk.start(["serve", "--idle", "3", "--quiet"]);
+    await vi.waitFor(async () => expect(await desk.pid()).toBe(served.pid), SOON);
+    const url = await desk.again();
     const over = new AbortController();
     const headers = { authorization: `Bearer ${await tokenOf(url)}`, accept: "text/event-stream" };
-    const events = await fetch(new URL(`/v1${url.pathname.replace("/w/", "/workspaces/")}/events`, url), {
-      headers,
-      signal: over.signal,
-    });
+    const path = `/v1/workspaces/${workspace}/events`;
+    const events = await fetch(new URL(path, url), { headers, signal: over.signal });
     expect(events.status).toBe(200);
-    await new Promise((done) => setTimeout(done, 2_500));
+    await new Promise((done) => setTimeout(done, 4_000));
     expect(served.exitCode).toBeNull();
     const end = ended(served);
     over.abort();

@@ -50,7 +50,9 @@ export async function askPage({ disk, home, env, version, port }: AskedPage): Pr
     if (answer === undefined) {
       refuseSandbox(disk);
       startServer(disk, { run, home, launcher: launcherPath(), env, againMs: START_AGAIN_MS });
-    } else if (!isLeaving(answer, passed)) throw problemError(answer.status, answer.body);
+    } else if (!isLeaving(answer, passed)) {
+      throw answer.status === 404 ? olderProgram() : problemError(answer.status, answer.body);
+    }
     if (passed > START_MS) throw notAnswered();
     await setTimeout(AGAIN_MS);
   }
@@ -72,6 +74,12 @@ function refuseSandbox(disk: Disk): void {
   if (!mayBeSandboxed(disk)) return;
   throw new ChronicleError("UNAVAILABLE", "no process serves this store, and a sandbox must not start it", {
     hint: "run `chronicle ui` in a terminal outside of the sandbox",
+  });
+}
+
+function olderProgram(): ChronicleError {
+  return new ChronicleError("REFUSED", "the process that serves this store runs another program, which has no page", {
+    hint: "end that process (`chronicle serve --idle 1` names it), then run `chronicle ui` again",
   });
 }
 

@@ -49,7 +49,8 @@ export function tellListening(context: CommandContext, listening: Listening): vo
  * read.
  */
 function tellPage(context: CommandContext, address: string, newCode: () => string): void {
-  if (context.io.err.isTerminal) context.say(`the page, once within 5 minutes: ${address}/#code=${newCode()}`);
+  if (context.io.err.isTerminal)
+    context.say(`the page (this address can be used once, within 5 minutes): ${address}/#code=${newCode()}`);
   else
     context.say(
       `the page: ${address}/ (it asks for a token; \`${context.worded("chronicle ui")}\` opens it without one)`,
