@@ -1,5 +1,5 @@
 import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useEffect, useSyncExternalStore } from "react";
 import { ChronicleError } from "../../../src/client/index.ts";
 import { useApi, useWorkspaceApi } from "./api.ts";
 
@@ -37,13 +37,31 @@ function linkOf(error: unknown): Link {
   return error instanceof ChronicleError && error.code !== "UNAVAILABLE" ? "ended" : "lost";
 }
 
-/** Keeps what is shown of a workspace up to date, from the events of its log. */
+/** Whether this tab is in front. */
+function useIsVisible(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      document.addEventListener("visibilitychange", listener);
+      return () => document.removeEventListener("visibilitychange", listener);
+    },
+    () => document.visibilityState === "visible",
+  );
+}
+
+/**
+ * Keeps what is shown of a workspace up to date, from the events of its log. A hidden tab follows nothing, because a
+ * browser opens only six connections to a server, and each tab that follows keeps one of them.
+ */
 export function useLiveWorkspace(id: string): void {
+  const isVisible = useIsVisible();
   const on = useWorkspaceApi(id);
   const queries = useQueryClient();
   useEffect(() => {
+    if (!isVisible) return undefined;
     const ending = new AbortController();
     const renewing = gather(() => renew(queries, id));
+    // What was recorded while the tab was hidden.
+    renewing.note();
     void follow(ending.signal);
     return () => {
       renewing.cancel();
@@ -63,7 +81,7 @@ export function useLiveWorkspace(id: string): void {
     }
     // `on` is made anew in each render, and always names the workspace `id`.
     // oxlint-disable-next-line react/exhaustive-deps
-  }, [id, queries]);
+  }, [id, queries, isVisible]);
 }
 
 function renew(queries: QueryClient, id: string): Promise<void> {

@@ -67,21 +67,11 @@ function FileHistory({ workspace, path }: { readonly workspace: string; readonly
         <TabButton isOn={tab === "change"} onChoose={() => setTab("change")} name="What it changed" />
         <TabButton isOn={tab === "lines"} onChoose={() => setTab("lines")} name="Who wrote each line" />
       </div>
-      {tab === "change" && last > 1 ? (
-        <ComparedWith
-          iterations={data}
-          current={number}
-          beside={beside}
-          onChoose={(one) =>
-            void navigate({
-              replace: true,
-              search: ({ beside: _before, ...now }) => (one === "" ? now : { ...now, beside: one }),
-            })
-          }
-        />
-      ) : null}
       {tab === "change" ? (
-        <IterationDiff workspace={workspace} path={path} before={before} after={current} />
+        <>
+          <ComparedWith iterations={data} current={number} beside={beside} />
+          <IterationDiff workspace={workspace} path={path} before={before} after={current} />
+        </>
       ) : (
         <Blame workspace={workspace} path={path} at={number === last ? undefined : `seq:${current.seq}`} />
       )}
@@ -94,15 +84,21 @@ interface ComparedWithProps {
   readonly iterations: readonly IterationShape[];
   readonly current: number;
   readonly beside: string | undefined;
-  readonly onChoose: (iteration: string) => void;
 }
 
 /** Which other state of the file the shown one is compared with. */
-function ComparedWith({ iterations, current, beside, onChoose }: ComparedWithProps) {
+function ComparedWith({ iterations, current, beside }: ComparedWithProps) {
+  const navigate = useNavigate({ from: "/w/$workspace/file" });
+  const choose = (iteration: string): void =>
+    void navigate({
+      replace: true,
+      search: ({ beside: _before, ...now }) => (iteration === "" ? now : { ...now, beside: iteration }),
+    });
+  if (iterations.length < 2) return null;
   return (
     <label className="compared-with">
       Compared with{" "}
-      <select value={beside ?? ""} onChange={(event) => onChoose(event.target.value)}>
+      <select value={beside ?? ""} onChange={(event) => choose(event.target.value)}>
         <option value="">the state before it</option>
         {iterations
           .toReversed()
