@@ -40,7 +40,13 @@ interface View {
 
 function views(): readonly View[] {
   const text = (shown: string | RegExp) => (tab: Tab) => tab.page.getByText(shown).first().waitFor();
-  const line = (tab: Tab) => tab.page.locator(".cm-line").first().waitFor();
+  // The view before may also have an editor.
+  const lineIn =
+    (role: "article" | "slider" | "textbox") =>
+    async ({ page }: Tab) => {
+      await page.getByRole(role).first().waitFor();
+      await page.locator(".cm-line").first().waitFor();
+    };
   return [
     { name: "home", path: "/", isShown: text("rm -r src") },
     { name: "timeline", path: `/w/${id}`, isShown: text("Refactor the login") },
@@ -54,10 +60,11 @@ function views(): readonly View[] {
           .waitFor();
       },
     },
-    { name: "changes", path: `/w/${id}/changes?work=${TURN}&file=src%2Flogin.ts`, isShown: line },
-    { name: "file", path: `/w/${id}/file?path=both.txt`, isShown: line },
+    { name: "changes", path: `/w/${id}/changes?work=${TURN}&file=src%2Flogin.ts`, isShown: lineIn("article") },
+    { name: "file", path: `/w/${id}/file?path=both.txt`, isShown: lineIn("slider") },
     { name: "files", path: `/w/${id}/files`, isShown: text("both.txt") },
-    { name: "conflicts", path: `/w/${id}/conflicts`, isShown: line },
+    { name: "conflicts", path: `/w/${id}/conflicts`, isShown: lineIn("textbox") },
+    { name: "sync", path: `/w/${id}/sync`, isShown: text("This folder follows no other workspace") },
     { name: "integrity", path: `/w/${id}/integrity`, isShown: text("The signed head") },
     { name: "space", path: `/w/${id}/space`, isShown: text("This workspace") },
   ];

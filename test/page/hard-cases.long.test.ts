@@ -32,7 +32,7 @@ describeWithBrowser("the page of a store", () => {
       .filter({ hasText: /forgotten|workspace/ })
       .first()
       .waitFor();
-    await page.getByRole("link", { name: "Chronicle: all workspaces" }).click();
+    await page.getByRole("link", { name: "All workspaces", exact: true }).click();
     await page.getByText("Nothing is recorded yet").waitFor();
   });
 

@@ -1,9 +1,12 @@
 import { Link, Outlet, useParams } from "@tanstack/react-router";
 import { FolderTree, GitCompare, HardDrive, History, RefreshCw, ShieldCheck, Split } from "lucide-react";
 import { useQuery } from "@tanstack/react-query";
+import { ChronicleError } from "../../../src/client/index.ts";
 import { useWorkspaceApi } from "../data/api.ts";
 import { useLiveWorkspace } from "../data/live.ts";
+import { useRecording } from "../data/queries.ts";
 import { RecordingSign } from "../home/recording-sign.tsx";
+import { Problem } from "../parts/states.tsx";
 
 const VIEWS = [
   ["/w/$workspace", "Timeline", History],
@@ -19,6 +22,8 @@ const VIEWS = [
 export function WorkspaceFrame() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   useLiveWorkspace(workspace);
+  const { error } = useRecording(workspace);
+  const isGone = error instanceof ChronicleError && error.code === "NOT_FOUND";
   return (
     <div className="workspace">
       <nav className="views" aria-label="Views of the workspace">
@@ -39,8 +44,22 @@ export function WorkspaceFrame() {
         <span className="grow" />
         <RecordingSign workspace={workspace} />
       </nav>
-      <Outlet />
+      {isGone ? <Gone error={error} /> : <Outlet />}
     </div>
+  );
+}
+
+/** The workspace was forgotten while somebody looked, or the address names none. */
+function Gone({ error }: { readonly error: Error }) {
+  return (
+    <>
+      <Problem error={error} />
+      <p className="gone">
+        <Link to="/" className="button">
+          All workspaces
+        </Link>
+      </p>
+    </>
   );
 }
 

@@ -29,7 +29,9 @@ export function MergeEditor({ path, current, undo, undoName, onMerged }: MergeEd
     const parent = document.createElement("div");
     parent.className = "diff split merge";
     root.replaceChildren(parent);
+    const phrases = EditorState.phrases.of({ "Revert this chunk": "Take this part from the left" });
     const fixed = [
+      phrases,
       lineNumbers(),
       EditorView.lineWrapping,
       EditorState.readOnly.of(true),
@@ -37,6 +39,7 @@ export function MergeEditor({ path, current, undo, undoName, onMerged }: MergeEd
       EditorView.contentAttributes.of({ "aria-label": `${undoName} state of ${path}`, tabindex: "0" }),
     ];
     const edited = [
+      phrases,
       ...[lineNumbers(), EditorView.lineWrapping, history(), keymap.of([...historyKeymap, ...defaultKeymap])],
       ...[EditorView.contentAttributes.of({ "aria-label": `The result for ${path}` })],
       ...[EditorView.updateListener.of(({ docChanged }) => docChanged && setEdited(true))],
