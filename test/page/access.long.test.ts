@@ -40,13 +40,7 @@ interface View {
 
 function views(): readonly View[] {
   const text = (shown: string | RegExp) => (tab: Tab) => tab.page.getByText(shown).first().waitFor();
-  // The view before may also have an editor.
-  const lineIn =
-    (role: "article" | "slider" | "textbox") =>
-    async ({ page }: Tab) => {
-      await page.getByRole(role).first().waitFor();
-      await page.locator(".cm-line").first().waitFor();
-    };
+  const line = (tab: Tab) => tab.page.locator(".cm-line").first().waitFor();
   return [
     { name: "home", path: "/", isShown: text("rm -r src") },
     { name: "timeline", path: `/w/${id}`, isShown: text("Refactor the login") },
@@ -60,11 +54,10 @@ function views(): readonly View[] {
           .waitFor();
       },
     },
-    { name: "changes", path: `/w/${id}/changes?work=${TURN}&file=src%2Flogin.ts`, isShown: lineIn("article") },
-    { name: "file", path: `/w/${id}/file?path=both.txt`, isShown: lineIn("slider") },
+    { name: "changes", path: `/w/${id}/changes?work=${TURN}&file=src%2Flogin.ts`, isShown: line },
+    { name: "file", path: `/w/${id}/file?path=both.txt`, isShown: line },
     { name: "files", path: `/w/${id}/files`, isShown: text("both.txt") },
-    { name: "conflicts", path: `/w/${id}/conflicts`, isShown: lineIn("textbox") },
-    { name: "sync", path: `/w/${id}/sync`, isShown: text("This folder follows no other workspace") },
+    { name: "conflicts", path: `/w/${id}/conflicts`, isShown: line },
     { name: "integrity", path: `/w/${id}/integrity`, isShown: text("The signed head") },
     { name: "space", path: `/w/${id}/space`, isShown: text("This workspace") },
   ];
@@ -149,6 +142,41 @@ describeWithBrowser("the page", () => {
       const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (beyond > 0) note("narrow", [`the document is ${beyond} px too wide`]);
     }
+    expect(found).toEqual([]);
+  });
+
+  it("has nothing that axe finds in its dialogs, in what it says without a token, and in an error", async () => {
+    await using tab = await openTab(await box.address(`/w/${id}?work=${TURN}`), { expected: /status of (401|404)/ });
+    const { page } = tab;
+    const found: string[] = [];
+    const note = async (what: string): Promise<void> => {
+      found.push(...(await findings(tab)).map((one) => `${what}: ${one}`));
+    };
+    await page.getByText("Refactor the login").first().waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await note("keys");
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("Control+k");
+    await page.getByRole("option", { name: /Integrity/ }).waitFor();
+    await note("palette");
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("u");
+    await page
+      .getByRole("dialog")
+      .getByText(/Would conflict with later edits/)
+      .waitFor();
+    await note("take back");
+    await page.keyboard.press("Escape");
+    await tab.go("/w/none");
+    await page.getByRole("alert").waitFor();
+    await note("error");
+    await page.evaluate(() => sessionStorage.clear());
+    await page.reload();
+    await page.getByLabel("Token").waitFor();
+    await note("without a token");
     expect(found).toEqual([]);
   });
 
