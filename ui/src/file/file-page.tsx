@@ -48,21 +48,7 @@ function FileHistory({ workspace, path }: { readonly workspace: string; readonly
         </h1>
         <FileActions workspace={workspace} path={path} iteration={current} isLast={number === last} />
       </header>
-      <div className="iteration-slider">
-        <input
-          type="range"
-          min={1}
-          max={last}
-          value={number}
-          aria-label="State of the file"
-          aria-valuetext={`${number} of ${last}, ${exactTime(current.timestamp)}`}
-          onChange={(event) => go(Number(event.target.value))}
-        />
-        <span className="quiet">
-          {number} of {last}
-        </span>
-        <Iteration iteration={current} />
-      </div>
+      <IterationSlider iteration={current} last={last} onChoose={go} />
       <div className="tabs" role="tablist">
         <TabButton isOn={tab === "change"} onChoose={() => setTab("change")} name="What it changed" />
         <TabButton isOn={tab === "lines"} onChoose={() => setTab("lines")} name="Who wrote each line" />
@@ -76,6 +62,33 @@ function FileHistory({ workspace, path }: { readonly workspace: string; readonly
         <Blame workspace={workspace} path={path} at={number === last ? undefined : `seq:${current.seq}`} />
       )}
       <IterationList workspace={workspace} path={path} iterations={data} current={number} />
+    </div>
+  );
+}
+
+interface IterationSliderProps {
+  readonly iteration: IterationShape;
+  readonly last: number;
+  readonly onChoose: (iteration: number) => void;
+}
+
+function IterationSlider({ iteration, last, onChoose }: IterationSliderProps) {
+  const { iteration: number, timestamp } = iteration;
+  return (
+    <div className="iteration-slider">
+      <input
+        type="range"
+        min={1}
+        max={last}
+        value={number}
+        aria-label="State of the file"
+        aria-valuetext={`${number} of ${last}, ${exactTime(timestamp)}`}
+        onChange={(event) => onChoose(Number(event.target.value))}
+      />
+      <span className="quiet">
+        {number} of {last}
+      </span>
+      <Iteration iteration={iteration} />
     </div>
   );
 }
