@@ -125,7 +125,7 @@ export async function servedStore(make: (box: PageStore) => Promise<unknown>): P
 let bin: string | undefined;
 
 /** Returns the launcher of a package that has the page. */
-export function pageBin(): string {
+function pageBin(): string {
   if (bin !== undefined) return bin;
   const launcher = chronicleBin();
   cpSync(builtPage(), join(dirname(dirname(launcher)), "dist", "ui"), { recursive: true });
