@@ -7,7 +7,7 @@ const ACTIONS = 100_000;
 
 export const longList: Bench = {
   name: "long-list",
-  promise: "the first page of the list of 100,000 actions takes 100 ms or less",
+  promise: "the first page of the list of 100,000 actions, also of those that changed one file, takes 100 ms or less",
   async run(context) {
     const tree = context.scratch.fresh("long-list-tree");
     const home = context.scratch.fresh("long-list-store");
@@ -30,11 +30,16 @@ export const longList: Bench = {
     await store.close();
     const first = await samples(() => firstPage(options, tree));
     return {
-      rows: [
-        { what: "20 lines, and the opening of the store", unit: "ms", samples: first },
-        { what: "20 lines that changed one of the files", unit: "ms", samples: narrow },
+      rows: [{ what: "20 lines, and the opening of the store", unit: "ms", samples: first }],
+      ratios: [
+        { what: "20 lines", unit: "ms", samples: again, target: { kind: "at-most", value: 100 } },
+        {
+          what: "20 lines that changed one of the files",
+          unit: "ms",
+          samples: narrow,
+          target: { kind: "at-most", value: 100 },
+        },
       ],
-      ratios: [{ what: "20 lines", unit: "ms", samples: again, target: { kind: "at-most", value: 100 } }],
       notes: [`in turns of ${TURN} actions, each of which changes one of 200 files of about 3 KB`],
     };
   },

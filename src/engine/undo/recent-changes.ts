@@ -2,7 +2,7 @@ import { changesOf, type FileRecord } from "../../core/values/file-record.ts";
 import type { LogEvent } from "../../core/values/event.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { indexedFrom } from "../log/history-start.ts";
-import { readRange } from "../log/read-events.ts";
+import { readFileEvents } from "../log/read-events.ts";
 import { idsOf } from "../facts/own-work.ts";
 import { ownersIn } from "../facts/owners.ts";
 import { noteOwn, type OwnPaths } from "./recent-line.ts";
@@ -44,7 +44,7 @@ export async function changesInView(view: RecentView, borders: readonly number[]
   const owners = await ownersIn(context);
   const reader = new ChangeReader(borders, (ids) => owners.around(ids));
   const from = Math.max(after + 1, (await indexedFrom(context)) ?? 1);
-  for await (const event of readRange(context, from, head)) reader.take(event);
+  for await (const event of readFileEvents(context, from, head)) reader.take(event);
   return reader;
 }
 

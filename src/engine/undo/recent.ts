@@ -2,9 +2,11 @@ import type { RecentItem, RecentOptions, RecentShape } from "../../api/recent-ap
 import type { Context } from "../log/context.ts";
 import { graphLanes } from "../../core/log/graph-lanes.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
-import { isWithin } from "../../core/values/path.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { optional } from "../../util/optional.ts";
 import { greatestOf, leastOf } from "../../util/long-lists.ts";
+import { isInBase } from "../log/read-base.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { listOperations, stackOf } from "./operations.ts";
 import { PageGit } from "./recent-git.ts";
@@ -18,6 +20,9 @@ const FIRST_WINDOW = 600;
 
 /** The number of events of a line, as a first guess. */
 const EVENTS_OF_LINE = 8;
+
+/** The number of events before the oldest iteration that a first window holds, so that its turn or run is whole. */
+const MARGIN = 120;
 
 /** The factor by which the window grows. */
 const GROWTH = 4;
@@ -35,10 +40,10 @@ const LONGEST_WINDOW = 60_000;
  * no moment.
  */
 export async function recentWork(context: Context, limit = 20, options: RecentOptions = {}): Promise<RecentShape> {
-  const bound = options.since === undefined ? 0 : (await resolveMoment(context, options.since)).seq;
   const { seq: head } = await context.index.head();
   const until = options.before === undefined ? head : Math.min(head, options.before - 1);
-  let after = Math.max(0, until - Math.max(FIRST_WINDOW, limit * EVENTS_OF_LINE));
+  const { after: first, bound } = await rangeOf(context, { head, until, limit, options });
+  let after = first;
   for (;;) {
     const view = await recentView(context, after);
     // Lines of syncs are counted from the newest one, and the wanted ones may be older.
@@ -49,6 +54,58 @@ export async function recentWork(context: Context, limit = 20, options: RecentOp
     if (next === undefined) return answer(context, { view, story, lines, options });
     after = next;
   }
+}
+
+interface Asked {
+  readonly head: number;
+  /** The last event of the newest wanted line. */
+  readonly until: number;
+  readonly limit: number;
+  readonly options: RecentOptions;
+}
+
+interface Range {
+  /** The event after which the first window begins. */
+  readonly after: number;
+  /** The event up to which no line is wanted. */
+  readonly bound: number;
+}
+
+/** Returns the range of the events to read first. For a file, it begins at the newest iterations of the file. */
+async function rangeOf(context: Context, { head, until, limit, options }: Asked): Promise<Range> {
+  const { since, file } = options;
+  const bound = since === undefined ? 0 : (await resolveMoment(context, since)).seq;
+  const after = Math.max(0, until - Math.max(FIRST_WINDOW, limit * EVENTS_OF_LINE));
+  const path = file === undefined ? undefined : parseGivenPath(file);
+  const last = path === undefined ? undefined : await context.index.iterationAt(path, until);
+  // A folder has no iteration for each change beneath it.
+  if (path === undefined || last === undefined || last.entry?.kind === "dir") return { after, bound };
+  const newest = await firstAfter(context, path, Math.max(0, last.iteration - limit));
+  const first = await firstAfter(context, path, 0);
+  // No line of the list is about a file that came with the baseline, or that a compaction has put into a new base.
+  const isInLine = first === undefined || first.entry?.kind === "dir" || !(await isFromBase(context, first));
+  const oldest = isInLine ? first : await firstAfter(context, path, first.iteration);
+  if (oldest === undefined) return { after, bound: head };
+  return {
+    after: Math.max(0, Math.min(after, (newest?.seq ?? 0) - MARGIN)),
+    // A folder is recorded before the paths in it, so nothing beneath this path is older.
+    bound: Math.max(bound, oldest.seq - 1),
+  };
+}
+
+/** Returns the first iteration of a path with a greater number than this one. */
+async function firstAfter(
+  { index }: Context,
+  path: WorkspacePath,
+  iteration: number,
+): Promise<IterationRow | undefined> {
+  const [first] = await index.iterations(path, { after: iteration, limit: 1 });
+  return first;
+}
+
+async function isFromBase({ index }: Context, { seq }: IterationRow): Promise<boolean> {
+  const row = await index.locate(seq);
+  return row === undefined || isInBase(row);
 }
 
 interface Found {
