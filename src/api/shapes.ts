@@ -108,6 +108,12 @@ export interface CoverageShape {
   unapplied?: { source: string; detail: string }[];
 }
 
+/** Numbers of lines of a text. */
+export interface LineCountShape {
+  added: number;
+  removed: number;
+}
+
 /** The patch of a change or of an iteration, if patches were requested, or the reason why there is none. */
 export interface PatchShape {
   /**
@@ -155,14 +161,20 @@ export interface ChangeShape extends PatchShape {
   before_permissions?: number;
   after_permissions?: number;
   /**
-   * Only if renames were requested, and for a created file: the path of a deleted file that was renamed to this path, and
+   * The numbers of added and removed lines of a modified or renamed text file, in the answers of `status`, `run`, `undo`,
+   * `redo`, `restore` and `rollback`, and wherever renames were requested. Omitted for secrets and for other files than
+   * text, and if too much would have to be compared.
+   */
+  lines?: LineCountShape;
+  /**
+   * For a created file, where `lines` can be: the path of a deleted file that was renamed to this path, and
    * how much of the content is the same, in percent (50 to 100; 100 only for equal contents). The deleted file is a
    * change of the same list, with `renamed_to`.
    */
   from?: string;
   from_b64?: string;
   similarity?: number;
-  /** Only if renames were requested, and for a deleted file: the path to which the file was renamed. */
+  /** For a deleted file, where `lines` can be: the path to which the file was renamed. */
   renamed_to?: string;
   /**
    * With `from`, if patches were requested: the unified diff from the earlier path to this one, with git's `rename from`

@@ -17,6 +17,8 @@ const change = z.looseObject({
   before_size: count,
   after_size: count,
   size_delta: z.int(),
+  lines: z.object({ added: count, removed: count }).describe("the numbers of added and removed lines").optional(),
+  from: text.describe("for a created file: the path of the deleted file that was renamed to it").optional(),
   patch: text.optional(),
   patch_cut: z.literal(true).describe("present if `patch` is only the beginning of the patch").optional(),
 });

@@ -8,6 +8,7 @@ import type {
   RestoreShape,
   SkippedShape,
 } from "../api/shapes.ts";
+import { withoutRenamedFrom } from "../api/renamed-changes.ts";
 import { type Listed, listed, type Part } from "./fit.ts";
 import { counted, oneLine, shortened } from "./one-line.ts";
 import { shortId, shortIds } from "./short-ids.ts";
@@ -27,17 +28,21 @@ export function capped<T>(list: readonly T[], most: number): Capped<T> {
   return { items: list.slice(0, most), total: list.length };
 }
 
-const SIGNS: Readonly<Record<ChangeShape["change_type"], string>> = {
+type ShownType = ChangeShape["change_type"] | "renamed";
+
+const SIGNS: Readonly<Record<ShownType, string>> = {
   created: "+",
+  renamed: "r",
   modified: "~",
   deleted: "-",
   permissions_changed: "m",
 };
 
-const WORDS: Readonly<Record<ChangeShape["change_type"], string>> = {
+const WORDS: Readonly<Record<ShownType, string>> = {
   created: "created",
   modified: "modified",
   deleted: "deleted",
+  renamed: "renamed",
   permissions_changed: "permissions changed",
 };
 
@@ -46,13 +51,18 @@ export function copyLine({ path, kept_at: at }: RestoreShape["conflicts"][number
 }
 
 /** Returns counts of paths, such as `2 created, 1 deleted`; `nothing` for none. */
-export function countsOf(changes: readonly Pick<ChangeShape, "change_type" | "path">[]): string {
-  const types = ["created", "modified", "deleted", "permissions_changed"] as const;
+export function countsOf(changes: readonly ChangeShape[]): string {
+  const types = ["created", "modified", "deleted", "renamed", "permissions_changed"] as const;
+  const shown = withoutRenamedFrom(changes);
   const parts = types.flatMap((type) => {
-    const count = new Set(changes.flatMap((one) => (one.change_type === type ? [one.path] : []))).size;
+    const count = new Set(shown.flatMap((one) => (typeOf(one) === type ? [one.path] : []))).size;
     return count === 0 ? [] : [`${groupedDigits(count)} ${WORDS[type]}`];
   });
   return parts.length === 0 ? "nothing" : parts.join(", ");
+}
+
+function typeOf({ from, change_type: type }: ChangeShape): ShownType {
+  return from === undefined ? type : "renamed";
 }
 
 export function cappedChanges(changes: readonly ChangeShape[]): {
@@ -78,15 +88,17 @@ export function cappedPatches<T extends { readonly patch?: string }>(
 
 /**
  * Returns one item per change: a line, followed by its patch, if any. The signs are `+` for created, `~` for modified,
- * `-` for deleted, and `m` for changed permissions.
+ * `-` for deleted, `r` for renamed, and `m` for changed permissions.
  */
 export function changeLines(changes: readonly ChangeShape[]): Listed {
   const { changes: shown, total_changes: total } = cappedChanges(changes);
-  const items = shown.map(({ change_type: type, path, kind, patch }) => {
-    const line = `${SIGNS[type]} ${oneLine(path)}${kind === "dir" ? "/" : ""}`;
+  const items = withoutRenamedFrom(shown).map((change) => {
+    const { path, kind, patch, from, lines } = change;
+    const name = `${from === undefined ? "" : `${oneLine(from)} → `}${oneLine(path)}${kind === "dir" ? "/" : ""}`;
+    const line = `${SIGNS[typeOf(change)]} ${name}${lines === undefined ? "" : ` +${lines.added} -${lines.removed}`}`;
     return patch === undefined || patch === "" ? line : `${line}\n${patch.trimEnd()}`;
   });
-  return listed(items, total);
+  return listed(items, total - (shown.length - items.length));
 }
 
 /** The most names of one repository's refs and files that a line shows. */

@@ -1,4 +1,5 @@
-import type { ChangeShape, CoverageShape, SkippedShape } from "../../api/shapes.ts";
+import type { ChangeShape, CoverageShape, LineCountShape, SkippedShape } from "../../api/shapes.ts";
+import { withoutRenamedFrom } from "../../api/renamed-changes.ts";
 import { isMeant } from "../../core/records/coverage.ts";
 import { formatBytes } from "../../core/values/duration.ts";
 import { type Format, type Paint, printable } from "../../process/printable.ts";
@@ -40,27 +41,24 @@ function signed(bytes: number): string {
   return `${bytes < 0 ? "-" : "+"}${formatBytes(Math.abs(bytes))}`;
 }
 
-/** Returns the changes without the deleted files that were renamed: the change of the new path stands for both. */
-export function withoutRenamedFrom(changes: readonly ChangeShape[]): readonly ChangeShape[] {
-  const renamed = new Set(changes.flatMap((one) => (one.from === undefined ? [] : [keyOf(one.from, one.from_b64)])));
-  if (renamed.size === 0) return changes;
-  return changes.filter((one) => one.renamed_to === undefined || !renamed.has(keyOf(one.path, one.path_b64)));
-}
-
-function keyOf(path: string, bytes = ""): string {
-  return `${path}\0${bytes}`;
+/** Returns numbers of lines as people are shown them, such as `+3 −1`. */
+export function lineCountText({ added, removed }: LineCountShape): string {
+  return `+${groupedDigits(added)} −${groupedDigits(removed)}`;
 }
 
 function remark(change: ChangeShape): string {
-  if (change.from !== undefined)
-    return change.similarity === 100 ? SAME_CONTENT : `${change.similarity ?? 0} % the same`;
+  const lines = change.lines === undefined ? undefined : lineCountText(change.lines);
+  if (change.from !== undefined) {
+    if (change.similarity === 100) return SAME_CONTENT;
+    return [`${change.similarity ?? 0} % the same`, lines].filter((part) => part !== undefined).join(", ");
+  }
   if (change.change_type === "permissions_changed") {
     return `${modeText(change.before_permissions)} → ${modeText(change.after_permissions)}`;
   }
   if (change.kind === "dir") return "folder";
   if (change.kind === "symlink") return "link";
   if (change.change_type === "created") return formatBytes(change.after_size);
-  return change.change_type === "deleted" ? formatBytes(change.before_size) : signed(change.size_delta);
+  return change.change_type === "deleted" ? formatBytes(change.before_size) : (lines ?? signed(change.size_delta));
 }
 
 /** Returns the numbers of changed paths, such as `2 created, 1 deleted`, or `nothing`. */

@@ -2,8 +2,8 @@ import type { ActionShape } from "../../api/action-shapes.ts";
 import type { ChangeShape } from "../../api/shapes.ts";
 import { printable, printableText } from "../../process/printable.ts";
 import { groupedDigits } from "../../util/grouped-digits.ts";
-import { nameOfChange } from "./changes.ts";
-import { countedLines, type LineCounts, withRenamePatches } from "./patch.ts";
+import { lineCountText, nameOfChange } from "./changes.ts";
+import { countedLines, withRenamePatches } from "./patch.ts";
 import { counted } from "./words.ts";
 
 /** Changes for a text of Markdown, such as the description of a pull request. */
@@ -44,15 +44,11 @@ function totalOf(changes: readonly ChangeShape[]): string {
   const counts = changes.map(countedLines).filter((one) => typeof one !== "string");
   if (counts.length === 0) return "";
   const [added, removed] = [counts.map((one) => one.added), counts.map((one) => one.removed)].map(sum);
-  return `, ${shown({ added: added ?? 0, removed: removed ?? 0 })}`;
+  return `, ${lineCountText({ added: added ?? 0, removed: removed ?? 0 })}`;
 }
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, one) => total + one, 0);
-}
-
-function shown({ added, removed }: LineCounts): string {
-  return `+${groupedDigits(added)} −${groupedDigits(removed)}`;
 }
 
 /** Returns a table of who did the work: one row for each turn of a session of an actor. */
@@ -72,7 +68,7 @@ function fileLines(changes: readonly ChangeShape[]): string[] {
   const rows = changes.map((change) => {
     const counts = countedLines(change);
     const type = change.from === undefined ? change.change_type.replace("_", " ") : "renamed";
-    return `| ${cell(nameOf(change))} | ${type} | ${typeof counts === "string" ? counts : shown(counts)} |`;
+    return `| ${cell(nameOf(change))} | ${type} | ${typeof counts === "string" ? counts : lineCountText(counts)} |`;
   });
   return ["", "| path | | lines |", "|---|---|---:|", ...rows];
 }
@@ -94,7 +90,7 @@ function patchBlock(change: ChangeShape): string[] {
   const { patch } = change;
   if (patch === undefined || patch === "") return [];
   const counts = countedLines(change);
-  const lines = typeof counts === "string" ? "" : ` ${shown(counts)}`;
+  const lines = typeof counts === "string" ? "" : ` ${lineCountText(counts)}`;
   const text = printableText(patch).replace(/\n$/, "");
   const fence = "`".repeat(Math.max(3, longestRun(text) + 1));
   const summary = `<details><summary><code>${html(nameOf(change))}</code>${lines}</summary>`;

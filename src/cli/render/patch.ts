@@ -2,7 +2,8 @@ import type { ChangeShape } from "../../api/shapes.ts";
 import { type DiffInput, type GitMode, patchWithoutText } from "../../core/text/text-diff.ts";
 import { pathFromBytes } from "../../core/values/path.ts";
 import { type Format, type Paint, printable, printableText } from "../../process/printable.ts";
-import { modeText, nameOfChange, SAME_CONTENT, withoutRenamedFrom } from "./changes.ts";
+import { withoutRenamedFrom } from "../../api/renamed-changes.ts";
+import { modeText, nameOfChange, SAME_CONTENT } from "./changes.ts";
 import { columns } from "./columns.ts";
 
 /** The part of a patch to which a line belongs: the names and modes of a file, the head of a hunk, or its body. */

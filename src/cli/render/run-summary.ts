@@ -1,5 +1,6 @@
 import { argumentOfShown } from "../../core/shell/quote-command.ts";
 import type { RunShape } from "../../api/shapes.ts";
+import { withoutRenamedFrom } from "../../api/renamed-changes.ts";
 import { type Paint, printable, shortened } from "../../process/printable.ts";
 import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from "./changes.ts";
 import { gitLines } from "./git-changes.ts";
@@ -56,7 +57,7 @@ function firstLine(result: RunShape, style: SummaryStyle): string {
     if (undoTakes === undefined) return nothing;
     return `${nothing} (undo would take back what was done before: ${shortened(printable(undoTakes), LONGEST_COMMAND)})`;
   }
-  const what = `${counted(changes.length, "change")} (${countsOfRun(result)})`;
+  const what = `${counted(withoutRenamedFrom(changes).length, "change")} (${countsOfRun(result)})`;
   if (rolled_back) return `the command failed: ${what} taken back. Bring back: ${stepOf("redo", result, style)}`;
   if (undo_id === null) return left === null ? what : `${what}, partly taken back`;
   // The next two texts do not suggest `undo`, because the transaction of `--rollback-on-failure` may still be active.

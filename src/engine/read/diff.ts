@@ -17,6 +17,7 @@ import { compareHashed, type LookOptions, readDisk, type Reading } from "../capt
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { knownPaths } from "../log/known-paths.ts";
 import { proveChanges } from "../state/proved-rows.ts";
+import { lineParts } from "./change-details.ts";
 import { Patches } from "./patches.ts";
 import { renameParts, renamesAmong } from "./renames.ts";
 
@@ -69,10 +70,12 @@ export async function withDetails(
   { patch = false, renames = false }: DiffOptions,
 ): Promise<DiffShape> {
   const patches = patch ? new Patches(context) : undefined;
-  const partOf = await renameParts(renames ? await renamesAmong(context, changes) : new Map(), patches);
+  const found = renames ? await renamesAmong(context, changes) : undefined;
+  const partOf = await renameParts(found ?? new Map(), patches);
+  const linesOf = found === undefined ? () => ({}) : await lineParts(context, { changes, renames: found });
   const detailed: ChangeShape[] = [];
   for (const change of changes)
-    detailed.push({ ...changeShape(change), ...(await patches?.of(change)), ...partOf(change) });
+    detailed.push({ ...changeShape(change), ...(await patches?.of(change)), ...partOf(change), ...linesOf(change) });
   return { ...shape, changes: detailed };
 }
 

@@ -27,15 +27,16 @@ type PatchPart = Partial<ChangeShape>;
  */
 export class Patches {
   readonly #context: Context;
-  readonly #budget = new DiffBudget();
+  readonly #budget: DiffBudget;
   #bytes = MOST_PATCH_BYTES;
   #readable = MOST_READ_BYTES;
   #isFull = false;
   readonly #made: ReadonlyMap<string, Uint8Array>;
 
   /** `made`: contents that may be in no store yet. */
-  constructor(context: Context, made: readonly Uint8Array[] = []) {
+  constructor(context: Context, made: readonly Uint8Array[] = [], budget: DiffBudget = new DiffBudget()) {
     this.#context = context;
+    this.#budget = budget;
     this.#made = new Map(made.map((content) => [sha256(content), content]));
   }
 

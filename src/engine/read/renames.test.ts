@@ -39,7 +39,9 @@ describe("renames of a difference", () => {
     const { changes } = await workspace.diff("before", "now", { patch: true, renames: true });
     expect(told(changes)).toEqual(["edited → new/edited 92", "same → new/same 100"]);
     expect(changes.filter((one) => one.renamed_to !== undefined).map((one) => one.path)).toEqual(["edited", "same"]);
-    const without = changes.map(({ from: _1, similarity: _2, renamed_to: _3, rename_patch: _4, ...rest }) => rest);
+    const without = changes.map(
+      ({ from: _1, similarity: _2, renamed_to: _3, rename_patch: _4, lines: _5, ...rest }) => rest,
+    );
     expect(without).toEqual(plain.changes);
   });
 

@@ -14,12 +14,12 @@ import {
   withoutRenamed,
 } from "../../core/tree/renames.ts";
 import type { Change, Entry } from "../../core/values/entry.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { erasedAmong } from "../facts/contents-of-history.ts";
 import type { Context } from "../log/context.ts";
 import { exactPath, shownPath } from "../log/shape.ts";
 import { protectedNames } from "../state/protected.ts";
+import { isOfLostContent } from "./line-counts.ts";
 import { contentOf, type Patches } from "./patches.ts";
 
 /** The work that the searches for similar contents of one answer may do. Equal contents are always found. */
@@ -95,13 +95,12 @@ function entriesOf({ gone, made }: RenameSides): (readonly [FileGone | FileMade,
   return [...gone.map((one) => [one, one.before] as const), ...made.map((one) => [one, one.after] as const)];
 }
 
-/** Returns `undefined` for a content that is gone. */
+/** Returns `undefined` for a content that is gone or damaged. */
 async function contentIfKept(context: Context, entry: Entry): Promise<Buffer | undefined> {
   try {
     return await contentOf(context, entry);
   } catch (error) {
-    const isGone = error instanceof ChronicleError && ["PRUNED", "ERASED", "BLOB_MISSING"].includes(error.code);
-    if (isGone) return undefined;
+    if (isOfLostContent(error)) return undefined;
     throw error;
   }
 }

@@ -23,7 +23,8 @@ import { toldProtectedFiles } from "../state/protected.ts";
 import { archivedSince } from "../commit/commit.ts";
 import { provedRoot } from "../state/root-to-state.ts";
 import { listSessions, abandonedNote } from "../actions/session.ts";
-import { changeShape, coverageShape, exactPath, shownPath } from "../log/shape.ts";
+import { coverageShape, exactPath, shownPath } from "../log/shape.ts";
+import { detailedShapes } from "./change-details.ts";
 import { type FollowState, recordingOf } from "./recording.ts";
 import { latestSnapshot, type Snapshot } from "./snapshot.ts";
 import type { ScanReport, TrackedRoot } from "../../worktree/worktree.ts";
@@ -58,7 +59,7 @@ export async function statusOf(
     root: damage === undefined ? await provedRoot(context, head.seq) : "",
     seq: head.seq,
     head: { seq: head.seq, hash: head.hash },
-    changes: (changes ?? []).map(changeShape),
+    changes: await detailedShapes(context, changes ?? []),
     coverage: coverageShape(coverageOf(reading.omitted, reading.report.unapplied)),
     snapshots: latest === undefined ? 0 : latest.number + 1,
     latest_snapshot: latest?.number ?? null,

@@ -4,7 +4,8 @@ import { conflictsIn } from "../facts/open-conflicts.ts";
 import { ownChanges } from "../facts/own-changes.ts";
 import { type DoneRequest, doneRequest, usedBefore } from "../facts/taken-ids.ts";
 import type { Caller, Context } from "../log/context.ts";
-import { changeShape, conflictShape, skippedShape } from "../log/shape.ts";
+import { conflictShape, skippedShape } from "../log/shape.ts";
+import { detailedShapes } from "../read/change-details.ts";
 import { MAX_STAYED, MOST_REQUEST_CHARS, intentOfRequest } from "../../core/records/records.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { sha256 } from "../../core/values/hash.ts";
@@ -66,7 +67,7 @@ async function again(context: Context, { id: request, asked }: Request): Promise
   const { changes } = await ownChanges(context, span, { isOwn: (record) => record.intent === id });
   const { stayed = [], keptAt = [] } = intent;
   const shape: RestoreShape = {
-    changes: changes.map(changeShape),
+    changes: await detailedShapes(context, changes),
     undo_id: id,
     // For each path that could not be changed, the intent stores the cause on disk. `meanwhile` turns these causes into
     // the reported reasons.

@@ -11,6 +11,7 @@ import { eventsOfWork, groupsOf, ownChanges, type PathGroups, type Work } from "
 import { actionsEver } from "../facts/transactions.ts";
 import type { Context } from "../log/context.ts";
 import { changeShape, gitShape, shownPath } from "../log/shape.ts";
+import { lineParts } from "../read/change-details.ts";
 import { Patches } from "../read/patches.ts";
 import { renameParts, renamesAmong } from "../read/renames.ts";
 import { compactedAway, selectorOf, withoutSightings, workOf } from "./selection.ts";
@@ -76,10 +77,12 @@ async function detailed(
   { patch = false, renames = false }: ChangesOptions,
 ): Promise<ChangeShape[]> {
   const patches = patch ? new Patches(context) : undefined;
-  const partOf = await renameParts(renames ? await renamesAmong(context, changes) : new Map(), patches);
+  const found = renames ? await renamesAmong(context, changes) : undefined;
+  const partOf = await renameParts(found ?? new Map(), patches);
+  const linesOf = found === undefined ? () => ({}) : await lineParts(context, { changes, renames: found });
   const shapes: ChangeShape[] = [];
   for (const change of changes)
-    shapes.push({ ...changeShape(change), ...(await patches?.ofKept(change)), ...partOf(change) });
+    shapes.push({ ...changeShape(change), ...(await patches?.ofKept(change)), ...partOf(change), ...linesOf(change) });
   return shapes;
 }
 

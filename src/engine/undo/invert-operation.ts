@@ -1,5 +1,5 @@
 import { quoteCommand } from "../../core/shell/quote-command.ts";
-import type { ChangeShape, OperationShape, UndoShape } from "../../api/shapes.ts";
+import type { ChangeShape, OperationShape, RestoreShape, UndoShape } from "../../api/shapes.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { UndonePart } from "../../core/records/records.ts";
@@ -7,7 +7,7 @@ import { rangesOf } from "../../core/values/seq-ranges.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { changedShape, type FilePlan, type FileReport, type Present } from "../capture/change-files.ts";
 import type { Context } from "../log/context.ts";
-import { changeShape } from "../log/shape.ts";
+import { detailedShapes } from "../read/change-details.ts";
 import { Patches } from "../read/patches.ts";
 import { unmergedShape } from "./conflicts.ts";
 import { editedAmong, editedSince, type OtherWay } from "./edited-since.ts";
@@ -118,7 +118,7 @@ export async function planInversion(
       return [...met, ...withdraws.filter((one) => !stays.has(one.record.path)).map(withdrawn)];
     },
     report: async (done) => {
-      const shape = shapeOf(work, how, { plan, met, done });
+      const shape = await shapeOf(context, work, { notes: how.notes, plan, met, done });
       const told = hunks === true ? { ...shape, hunks: await hunkShapes(context, work.own, plan, present) } : shape;
       return chosen === undefined && hunks !== true ? told : withPatches(context, told, { plan, done });
     },
@@ -271,13 +271,18 @@ interface Result {
   readonly done: FileReport;
 }
 
-function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done }: Result): UndoShape {
+function shapeOf(
+  context: Context,
+  work: Inversion,
+  { notes, plan, met, done }: Result & Pick<InversionOptions, "notes">,
+): Promise<UndoShape> {
   const isNothing = plan.changes.length + plan.unmerged.length === 0;
   const { dryRun } = done;
   const without = new Set(plan.without);
   const left = new Set(done.skipped.filter((one) => !without.has(one)).map((one) => one.path));
   const would = plan.unmerged.map((one) => ({ id: "", record: recordOf(one, "", "") }));
-  return undoShape(done, {
+  return undoShape(context, done, {
+    made: plan.made,
     operation: work.operation,
     direction: work.kind,
     selection: work.label,
@@ -298,7 +303,10 @@ async function withPatches(
 ): Promise<UndoShape> {
   const patches = new Patches(context, plan.made);
   const changes: ChangeShape[] = [];
-  for (const change of done.changes) changes.push({ ...changeShape(change), ...(await patches.ofKept(change)) });
+  for (const [at, shown] of shape.changes.entries()) {
+    const change = done.changes[at];
+    changes.push({ ...shown, ...(change === undefined ? {} : await patches.ofKept(change)) });
+  }
   return { ...shape, changes };
 }
 
@@ -312,13 +320,24 @@ export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "s
   readonly nothing: string | undefined;
   /** Notes on edits that `--force` overwrote. */
   readonly taken?: readonly string[];
+  /** The merged contents, which a dry run keeps in no store. */
+  readonly made?: readonly Uint8Array[] | undefined;
 }
 
-export function undoShape(done: FileReport, told: UndoTold): UndoShape {
-  const { operation, direction, selection, pieces, notes, unmerged, again, nothing, taken = [] } = told;
+/** Returns the part of the answer that a restore, an undo and a rollback share. `made`: contents that may be in no store yet. */
+export async function restoredShape(
+  context: Context,
+  done: FileReport,
+  made: readonly Uint8Array[] = [],
+): Promise<Omit<RestoreShape, "finished">> {
+  return { ...changedShape(done), changes: await detailedShapes(context, done.changes, made) };
+}
+
+export async function undoShape(context: Context, done: FileReport, told: UndoTold): Promise<UndoShape> {
+  const { operation, direction, selection, pieces, notes, unmerged, again, nothing, taken = [], made } = told;
   const { dryRun, aside, skipped } = done;
   return {
-    ...changedShape(done),
+    ...(await restoredShape(context, done, made)),
     operation,
     direction,
     ...optional({ selection, pieces }),

@@ -30,7 +30,10 @@ export interface InversePlan {
   readonly contents: readonly Hash[];
   /** For an undo of some hunks: the paths at which other hunks of the work, or its change of the mode, are left. */
   readonly partly: ReadonlySet<WorkspacePath>;
-  /** For an undo of parts, and with `hunks`: the contents that merges and picked hunks have made. */
+  /**
+   * The contents that merges and picked hunks have made: all of them for an undo of parts, and with `hunks`; the first
+   * ones for a dry run, whose contents are in no store.
+   */
   readonly made: readonly Buffer[];
   /** Only if they were asked for: the hunks of the work, by path, as far as there is room for them. */
   readonly hunks: readonly PathHunks[];
@@ -122,6 +125,9 @@ export async function invertWork(
 /** The maximum total size of the hunks of one plan, in characters. Files that do not fit are undone as a whole. */
 const MOST_HUNK_CHARS = 16 * 1024 * 1024;
 
+/** The number of merged contents that a dry run keeps, so that their lines can be counted. */
+const MOST_COUNTED = 200;
+
 /** Picks the chosen hunks of each path. Keeps what the plan says about hunks. */
 class HunkChoice {
   readonly partly = new Set<WorkspacePath>();
@@ -138,12 +144,13 @@ class HunkChoice {
 
   /** Returns the way back of only the chosen hunks of a path; the whole way if all of them are chosen. */
   async wayOf(whole: WholeWay): Promise<WayBack> {
-    const { hunks, chosen } = this.#planning;
+    const { hunks, chosen, batch } = this.#planning;
     if (hunks === true) await this.#list(whole);
     const picked = chosen === undefined ? undefined : await this.#picked(whole, chosen);
     if (picked?.isPart === true) this.partly.add(whole.path);
     const way = picked ?? whole;
-    if (chosen !== undefined || hunks === true) addAll(this.made, way.made);
+    const isCounted = batch === undefined && this.made.length < MOST_COUNTED;
+    if (chosen !== undefined || hunks === true || isCounted) addAll(this.made, way.made);
     return way;
   }
 

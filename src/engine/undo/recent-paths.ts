@@ -1,12 +1,12 @@
 import type { RecentItem, RecentPath } from "../../api/recent-api.ts";
 import { type Change, changeType } from "../../core/values/entry.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
 import { comparePaths, isRoot, parentOf, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import type { Renames } from "../../core/tree/renames.ts";
 import { optional } from "../../util/optional.ts";
 import type { Context } from "../log/context.ts";
 import { shownPath } from "../log/shape.ts";
+import { countedLines, isLarge, isOfText } from "../read/line-counts.ts";
 import { Patches } from "../read/patches.ts";
 import { RenameBudget, renamesAmong } from "../read/renames.ts";
 import type { OwnPaths, RecentLine } from "./recent-line.ts";
@@ -15,8 +15,7 @@ import type { OwnPaths, RecentLine } from "./recent-line.ts";
 const MOST_COMPARED = 1_000;
 const MOST_COMPARED_ON_PAGE = 3_000;
 
-/** Lines are counted in files of at most this many bytes, and in at most so many files of one line and of a page. */
-const MOST_BYTES = 256 * 1024;
+/** Lines are counted in at most so many files of one line of the list, and of a page. */
 const MOST_FILES = 20;
 const MOST_FILES_ON_PAGE = 60;
 
@@ -79,30 +78,19 @@ export class PagePaths {
     const files = whole
       .map((one) => ({ ...one, before: one.before ?? renames.get(one.path)?.gone.before }))
       .filter(isOfText);
-    const isLarge = ({ before, after }: Change): boolean => Math.max(before?.size ?? 0, after?.size ?? 0) > MOST_BYTES;
     if (files.length > Math.min(MOST_FILES, this.#countable) || files.some(isLarge)) return undefined;
     this.#countable -= files.length;
     const lines = { added: 0, removed: 0 };
     let counted = 0;
     for (const change of files) {
-      const part = await this.#patchOf(change);
-      if (part === undefined || part.too_large === true || part.no_room === true) return undefined;
-      if (part.patch === undefined) continue;
+      const part = await countedLines(this.#patches, change);
+      if (part === undefined) return undefined;
+      if (part === "none") continue;
       counted += 1;
-      countLines(part.patch, lines);
+      lines.added += part.added;
+      lines.removed += part.removed;
     }
     return counted === 0 ? undefined : lines;
-  }
-
-  /** Returns `undefined` if a content is gone. */
-  async #patchOf(change: Change): Promise<Awaited<ReturnType<Patches["of"]>> | undefined> {
-    try {
-      return await this.#patches.of(change);
-    } catch (error) {
-      const isGone = error instanceof ChronicleError && ["PRUNED", "ERASED", "BLOB_MISSING"].includes(error.code);
-      if (isGone) return undefined;
-      throw error;
-    }
   }
 }
 
@@ -111,21 +99,6 @@ export async function ownPathsOf(context: Context, line: RecentLine): Promise<Ow
   if (line.own !== undefined) return line.own;
   const paths = await context.index.touched(line.fromSeq, line.seq);
   return new Map(paths.map((path) => [path, { first: line.fromSeq + 1, last: line.seq }]));
-}
-
-function isOfText({ before, after }: Change): boolean {
-  const isFile = before?.kind === "file" || after?.kind === "file";
-  return isFile && before?.hash !== after?.hash && before?.class === undefined && after?.class === undefined;
-}
-
-function countLines(patch: string, lines: { added: number; removed: number }): void {
-  let isInHunk = false;
-  for (const line of patch.split("\n")) {
-    if (line.startsWith("@@")) isInHunk = true;
-    else if (line.startsWith("diff ")) isInHunk = false;
-    else if (isInHunk && line.startsWith("+")) lines.added += 1;
-    else if (isInHunk && line.startsWith("-")) lines.removed += 1;
-  }
 }
 
 /** A changed path, before it is shown. */

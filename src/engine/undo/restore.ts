@@ -30,8 +30,9 @@ import { findAction, type LoggedAction } from "../facts/actions.ts";
 import { unitWith } from "../log/database-units.ts";
 import { finishedNotes } from "./before-change.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
-import { changedShape, changeFiles, type FilePlan, type Present } from "../capture/change-files.ts";
+import { changeFiles, type FilePlan, type Present } from "../capture/change-files.ts";
 import { changesBetween, refuseCompacted } from "../read/diff.ts";
+import { restoredShape } from "./invert-operation.ts";
 import { attributePending } from "../facts/attribution.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
 import { allOffRecord } from "../capture/off-record.ts";
@@ -67,7 +68,7 @@ export async function restore(
     // The folders above the named paths are restored with them.
     ...(options.paths === undefined ? {} : { folders: "whole" }),
     ...optional({ keepMtime: options.keepMtime }),
-    report: (done) => ({ ...changedShape(done), finished, seq: moment.seq }),
+    report: async (done) => ({ ...(await restoredShape(context, done)), finished, seq: moment.seq }),
   }));
 }
 
@@ -156,7 +157,11 @@ export async function rollback(
       // If others have put something into a folder of the action since, the folder stays. All other changes are made.
       folders: "part",
       brings: action.id,
-      report: (done) => ({ ...changedShape(done), finished, notes: asideNotes(done.aside.applied, done) }),
+      report: async (done) => ({
+        ...(await restoredShape(context, done)),
+        finished,
+        notes: asideNotes(done.aside.applied, done),
+      }),
     };
   });
 }

@@ -24,12 +24,13 @@ import type { OperationQueue } from "../capture/operation-queue.ts";
 import { Recorder } from "../capture/recorder.ts";
 import type { Session } from "../facts/actions.ts";
 import { asJson, endSession, beginSession, findSession, sessionShape } from "../actions/session.ts";
-import { coverageShape, gitShape, shownPath, changeShape } from "../log/shape.ts";
+import { coverageShape, gitShape, shownPath } from "../log/shape.ts";
 import { besideOf, leftOf } from "./left-by-rollback.ts";
+import { detailedShapes } from "../read/change-details.ts";
 import { nameMoment } from "../read/snapshot.ts";
 import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { commitRun, endedBefore, rollbackTransaction, openTransaction } from "./transaction.ts";
-import { type UnknownBefore, unknownBeforeRun } from "./unknown-before.ts";
+import { type UnknownBefore, unknownBeforeRun, unknownShape } from "./unknown-before.ts";
 import { optional } from "../../util/optional.ts";
 import type {
   CommandEnd,
@@ -213,7 +214,7 @@ export async function run(given: Context, options: RunOptions, how: HowToRun = {
   }
   return inTurn(async () => {
     const done = await finishRun(context, session, { recorder, kept, end, ...networkAtEnd(options) });
-    return runShape(done, end, await endTransaction(context, transaction, { end, done }));
+    return runShape(context, done, { end, ended: await endTransaction(context, transaction, { end, done }) });
   });
 }
 
@@ -234,15 +235,17 @@ async function endUnstarted(context: Context, begun: Begun, recorder: Recorder):
   );
 }
 
-function runShape(done: Finished, { code, signal }: CommandEnd, ended: TransactionEnd): RunShape {
+async function runShape(
+  context: Context,
+  done: Finished,
+  { end: { code, signal }, ended }: { readonly end: CommandEnd; readonly ended: TransactionEnd },
+): Promise<RunShape> {
   return {
     session: sessionShape(done.session),
-    changes: done.changes.map(changeShape),
+    changes: await detailedShapes(context, done.changes),
     ...(done.git.length === 0 ? {} : { git: done.git.map(gitShape) }),
     ambiguous: done.ambiguous.map(shownPath),
-    ...(done.unknown.paths.length === 0
-      ? {}
-      : { notes: [...done.unknown.notes], newly_recorded: done.unknown.paths.map(shownPath) }),
+    ...unknownShape(done.unknown),
     coverage: done.coverage,
     not_recorded: ended.isRolledBack ? null : done.notRecorded,
     exit_code: code,
@@ -277,7 +280,7 @@ export async function endRun(
   if (session.state !== "running") return recordedRun(context, session, end);
   const transaction = await ownTransaction(context, id);
   const done = await orNotRecorded(context, session, end, () => finishLate(context, session, end));
-  return runShape(done, end, await endTransaction(context, transaction, { end, done }));
+  return runShape(context, done, { end, ended: await endTransaction(context, transaction, { end, done }) });
 }
 
 /** Returns what was recorded of a run that has ended, and ends the run's own transaction if it is still active. */
@@ -286,7 +289,8 @@ async function recordedRun(context: Context, session: Session, end: CommandEnd):
   const coverage = { complete: false, omitted: [] };
   const git = (await loggedGit(context, ({ recordId }) => recordId === `${GIT}${session.id}`))[0]?.changes ?? [];
   const done = { session, changes, ambiguous, git, unknown: NONE_UNKNOWN, coverage, notRecorded: null };
-  return runShape(done, end, await endTransaction(context, await ownTransaction(context, session.id), { end, done }));
+  const ended = await endTransaction(context, await ownTransaction(context, session.id), { end, done });
+  return runShape(context, done, { end, ended });
 }
 
 /**

@@ -278,7 +278,7 @@ async function planWhole(
     report: (done) => {
       const changed = new Set(done.changes.map(({ path }) => path));
       const taken = done.dryRun ? [] : edited.filter(({ change }) => changed.has(change.path));
-      return undoShape(done, {
+      return undoShape(context, done, {
         operation: operationShape(operation, stack),
         direction,
         notes,

@@ -1,3 +1,4 @@
+import type { RunShape } from "../../api/shapes.ts";
 import { changeType } from "../../core/values/entry.ts";
 import { foldersAbove, type WorkspacePath } from "../../core/values/path.ts";
 import type { BackTo } from "../capture/seen-absent.ts";
@@ -67,4 +68,9 @@ export async function unknownBeforeRun(
     mayBe.map((change) => ({ ...change, back: { ...back, action: change.first.action } })),
   );
   return { paths: found.map(({ path }) => path), notes: notesOf(found) };
+}
+
+/** Returns what the answer to a run says of created paths that may have existed before. */
+export function unknownShape({ paths, notes }: UnknownBefore): Pick<RunShape, "notes" | "newly_recorded"> {
+  return paths.length === 0 ? {} : { notes: [...notes], newly_recorded: paths.map(shownPath) };
 }

@@ -1,0 +1,12 @@
+import type { ChangeShape } from "./shapes.ts";
+
+/** Returns the changes without the deleted files that were renamed: the change of the new path stands for both. */
+export function withoutRenamedFrom(changes: readonly ChangeShape[]): readonly ChangeShape[] {
+  const renamed = new Set(changes.flatMap((one) => (one.from === undefined ? [] : [keyOf(one.from, one.from_b64)])));
+  if (renamed.size === 0) return changes;
+  return changes.filter((one) => one.renamed_to === undefined || !renamed.has(keyOf(one.path, one.path_b64)));
+}
+
+function keyOf(path: string, bytes = ""): string {
+  return `${path}\0${bytes}`;
+}
