@@ -590,6 +590,13 @@ export interface IterationShape extends PatchShape {
   transaction?: string;
   /** The id of the operation that made the change, if it was one by itself: a write, a restore, an undo, a redo. */
   operation?: string;
+  /**
+   * Only for an iteration that made the file anew: the path that the file had before, with another or the same content,
+   * the last iteration of this path, and how much of the content is the same, in percent.
+   */
+  renamed_from?: { path: string; path_b64?: string; iteration: number; similarity: number };
+  /** With `renamed_from`, if patches were requested: the unified diff from the earlier path to this one. */
+  rename_patch?: string;
   /** The event that pruned the iteration. The content of the iteration may be gone. Absent if it was not pruned. */
   pruned_by?: number;
   /** The event that erased the iteration's content. */

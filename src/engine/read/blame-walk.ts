@@ -9,7 +9,7 @@ import type { Context } from "../log/context.ts";
 import { proveRows } from "../state/proved-rows.ts";
 import type { BlameMemo, LineSource } from "./blame-memo.ts";
 import { recordedShapes } from "./history.ts";
-import { renamedFrom } from "./renamed-from.ts";
+import { type EarlierPath, renamedBudget, renamedFrom } from "./renamed-from.ts";
 
 /** The maximum size of a content that is compared, in bytes. */
 export const MOST_BLAME_BYTES = 32 * 1024 ** 2;
@@ -56,6 +56,7 @@ export class BlameWalk {
   readonly #tables: LineTables;
   /** The tables of the contents that were compared last, by hash. */
   readonly #recent = new Map<string, LineTable>();
+  readonly #renames = renamedBudget();
   #readable = MOST_READ_BYTES;
 
   constructor(context: Context, budget: DiffBudget, memo: BlameMemo) {
@@ -214,12 +215,27 @@ export class BlameWalk {
   }
 
   /** Passes the lines of a content that has nothing before it at its path to the path that it was renamed from. */
-  async #toRenamed({ timeline, at }: Step, pending: PendingLines): Promise<void> {
+  async #toRenamed(step: Step, pending: PendingLines): Promise<void> {
+    const { timeline, at } = step;
     const row = timeline.rows[at];
-    const from = row === undefined ? undefined : await renamedFrom(this.#context, row);
-    if (from !== undefined) return this.lines(from.path, from.rows, pending);
+    const from = row === undefined ? undefined : await renamedFrom(this.#context, row, this.#renames);
+    const left = from === undefined ? pending : await this.#intoEarlier(step, from, pending);
+    if (left.lines.length === 0) return;
     const isWhole = at > 0 || (row?.iteration === 1 && timeline.shapes[at]?.cause !== "compact");
-    return this.#found(timeline, at, pending, { kind: isWhole ? "iteration" : "earlier" });
+    return this.#found(timeline, at, left, { kind: isWhole ? "iteration" : "earlier" });
+  }
+
+  /** Passes the lines that the content at an earlier path has. Returns those that the rename added. */
+  async #intoEarlier({ entry }: Step, { path, rows }: EarlierPath, pending: PendingLines): Promise<PendingLines> {
+    const before = rows.at(-1);
+    if (before === undefined || isSameFile(before, entry)) {
+      await this.lines(path, rows, pending);
+      return NO_LINES;
+    }
+    const parts = await this.#passed(pending, { now: await this.#tableOf(entry), before });
+    if (parts === undefined) return pending;
+    if (parts.passed.lines.length > 0) await this.lines(path, rows, parts.passed);
+    return parts.kept;
   }
 
   #found(

@@ -29,6 +29,7 @@ import { eventShape } from "./event-feed.ts";
 import { parseGivenPath, unknownPath } from "../log/known-paths.ts";
 import { tellStale } from "../facts/stale-states.ts";
 import { Patches } from "./patches.ts";
+import { renamedBudget, renamedFrom } from "./renamed-from.ts";
 import { resolveMoment } from "./moments.ts";
 import { historyStart } from "../log/history-start.ts";
 import { isProtected } from "../state/protected.ts";
@@ -55,6 +56,7 @@ export async function historyOf(
   const rows = found.slice(0, limit);
   const shapes = await recordedShapes(context, path, rows);
   const patches = patch ? await patchesOf(context, path, rows) : [];
+  const renames = await renamesOf(context, rows, patch);
   const hashes = rows.flatMap(({ entry }) => entry?.hash ?? []);
   const erased = await erasedAmong(context, hashes);
   const erasures = await erasuresInForce(context);
@@ -66,8 +68,37 @@ export async function historyOf(
       ...optional({ pruned_by: by }),
       ...(hash === undefined || !erased.has(hash) ? {} : { erased_by: erasures.of(hash)?.seq ?? 0 }),
       ...patches[i],
+      ...renames[i],
     };
   });
+}
+
+/** The most beginnings of a file in one answer whose earlier path is looked for: the newest ones. */
+const MOST_BEGINNINGS = 5;
+
+/** Returns, of the iterations that made a file anew, the paths from which the file was renamed. */
+async function renamesOf(
+  context: Context,
+  rows: readonly IterationRow[],
+  isWithPatch: boolean,
+): Promise<readonly Partial<IterationShape>[]> {
+  const found: Partial<IterationShape>[] = rows.map(() => ({}));
+  const budget = renamedBudget();
+  const isBeginning = (i: number): boolean =>
+    rows[i]?.entry?.kind === "file" && (i > 0 ? rows[i - 1]?.entry === undefined : rows[i]?.iteration === 1);
+  const beginnings = rows.flatMap((row, i) => (isBeginning(i) ? [{ row, i }] : [])).slice(-MOST_BEGINNINGS);
+  for (const { row, i } of beginnings.reverse()) {
+    const earlier = await renamedFrom(context, row, budget);
+    const last = earlier?.rows.at(-1);
+    if (earlier === undefined || last === undefined) continue;
+    const from = { path: shownPath(earlier.path), ...exactPath(earlier.path), iteration: last.iteration };
+    const patch = isWithPatch ? await new Patches(context).ofRename(earlier.rename) : undefined;
+    found[i] = {
+      renamed_from: { ...from, similarity: earlier.rename.similarity },
+      ...optional({ rename_patch: patch }),
+    };
+  }
+  return found;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { formatAgo, formatBytes } from "../../../core/values/duration.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { isUnknownPath, notRecorded } from "../../support/find-file.ts";
-import { modeText } from "../../render/changes.ts";
+import { modeText, SAME_CONTENT } from "../../render/changes.ts";
 import { patchLines } from "../../render/patch.ts";
 import { optional } from "../../../util/optional.ts";
 import { columns } from "../../render/columns.ts";
@@ -26,16 +26,53 @@ async function iterationsOf(
   throw await notRecorded(workspace, { typed, path }, paths);
 }
 
-function rowOf(item: IterationShape, context: CommandContext): string[] {
+/** An iteration of the file. `at`: the path that the file had then, if it was another one. */
+interface Dated {
+  readonly item: IterationShape;
+  readonly at?: string;
+}
+
+/** The most renames of a file that are followed back. */
+const MOST_RENAMES = 20;
+
+/** Returns the iterations of a file, oldest first, also those at the paths from which it was renamed. */
+async function withEarlier(
+  workspace: WorkspaceApi,
+  own: readonly IterationShape[],
+  patch: boolean,
+): Promise<readonly Dated[]> {
+  const all: Dated[] = own.map((item) => ({ item }));
+  const seen = new Set<string>();
+  let from = own.findLast((item) => item.renamed_from !== undefined)?.renamed_from;
+  while (from !== undefined && seen.size < MOST_RENAMES) {
+    const { path: at, path_b64: bytes, iteration } = from;
+    if (seen.has(`${at}@${iteration}`)) break;
+    seen.add(`${at}@${iteration}`);
+    const earlier = (await workspace.history(bytes === undefined ? at : `base64:${bytes}`, { patch })).filter(
+      (item) => item.iteration <= iteration,
+    );
+    all.push(...earlier.map((item) => ({ item, at })));
+    from = earlier.findLast((item) => item.renamed_from !== undefined)?.renamed_from;
+  }
+  return all.sort((a, b) => a.item.seq - b.item.seq);
+}
+
+function rowOf({ item, at }: Dated, context: CommandContext, paths: UserPaths): string[] {
   const { paint, io } = context;
+  const name = `${at === undefined ? "" : paths.shown(at)}@${item.iteration}`;
   const when = formatAgo(item.timestamp, io.now());
   const pruned = item.pruned_by === undefined ? [] : [`(pruned by event ${item.pruned_by})`];
   const erased = item.erased_by === undefined ? [] : [`(erased by event ${item.erased_by})`];
-  const whose = paint("dim", [elsewhere(item, io.now()) ?? item.session ?? "", ...pruned, ...erased].join(" ").trim());
-  if (item.deleted === true) return [`@${item.iteration}`, when, "", "", paint("red", "deleted"), item.cause, whose];
+  const whose = paint(
+    "dim",
+    [elsewhere(item, io.now()) ?? item.session ?? "", ...renamedWords(item, paths), ...pruned, ...erased]
+      .join(" ")
+      .trim(),
+  );
+  if (item.deleted === true) return [name, when, "", "", paint("red", "deleted"), item.cause, whose];
   const what = item.kind === "file" ? formatBytes(item.size) : item.kind;
   const hash = paint("dim", item.hash.slice(0, 12));
-  return [`@${item.iteration}`, when, modeText(item.permissions), hash, what, item.cause, whose];
+  return [name, when, modeText(item.permissions), hash, what, item.cause, whose];
 }
 
 /**
@@ -63,15 +100,23 @@ function by({
   return ` by ${printable(actor)}${session === undefined ? "" : ` (${printable(session)})`}`;
 }
 
-/** Returns each iteration with its patch, oldest first. */
-function patchedLines(context: CommandContext, iterations: readonly IterationShape[], path: string): string[] {
+function renamedWords({ renamed_from: from }: IterationShape, paths: UserPaths): string[] {
+  if (from === undefined) return [];
+  const same = from.similarity === 100 ? SAME_CONTENT : `${from.similarity} % the same`;
+  return [`(renamed from ${paths.shown(from.path)}@${from.iteration}, ${same})`];
+}
+
+interface Listed {
+  readonly heads: readonly string[];
+  readonly path: string;
+}
+
+/** Returns each iteration with its patch, oldest first. A rename has the patch from the earlier path. */
+function patchedLines(context: CommandContext, iterations: readonly Dated[], { heads, path }: Listed): string[] {
   const { paint, io } = context;
-  const heads = columns(
-    iterations.map((item) => rowOf(item, context)),
-    "><<<>",
-  );
-  return iterations.flatMap((item, i) => {
-    const change = changeOf(item, iterations[i - 1], path);
+  return iterations.flatMap(({ item, at = path }, i) => {
+    const before = iterations.slice(0, i).findLast((one) => (one.at ?? path) === at)?.item;
+    const change = changeOf({ ...item, ...optional({ patch: item.rename_patch ?? item.patch }) }, before, at);
     const lines = patchLines([change], { paint, escape: io.out.isTerminal });
     return [...(i === 0 ? [] : [""]), paint("yellow", heads[i] ?? ""), ...lines];
   });
@@ -103,14 +148,14 @@ export async function history(context: CommandContext): Promise<number> {
   const patch = context.input.flag("patch");
   const iterations = await iterationsOf(workspace, { typed, path }, { paths, patch });
   if (context.json) context.printJson(iterations);
-  else if (patch) for (const line of patchedLines(context, iterations, path)) context.print(line);
   else {
-    for (const line of columns(
-      iterations.map((item) => rowOf(item, context)),
+    const all = await withEarlier(workspace, iterations, patch);
+    const heads = columns(
+      all.map((one) => rowOf(one, context, paths)),
       "><<<>",
-    ))
-      context.print(line);
-    if (context.io.err.isTerminal)
+    );
+    for (const line of patch ? patchedLines(context, all, { heads, path }) : heads) context.print(line);
+    if (!patch && context.io.err.isTerminal)
       context.say(
         context.paintErr("dim", context.worded(`chronicle cat ${quotePath(paths.shown(path))}@N prints one`)),
       );
