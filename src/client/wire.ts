@@ -14,6 +14,8 @@ interface WireOptions {
   /** True if requests that would change something throw `READ_ONLY`. */
   readonly readOnly?: boolean;
   readonly retry?: RetryRule;
+  /** The fields of queries that the server has refused, as `operation field`. All wires to the server share them. */
+  readonly refused?: Set<string>;
 }
 
 export interface Ask {
@@ -28,15 +30,17 @@ export interface Ask {
 export class Wire {
   readonly #transport: Transport;
   readonly #options: WireOptions;
+  readonly #refused: Set<string>;
 
   constructor(transport: Transport, options: WireOptions = {}) {
     this.#transport = transport;
     this.#options = options;
+    this.#refused = options.refused ?? new Set();
   }
 
   with(options: Pick<WireOptions, "acting" | "readOnly">): Wire {
     const acting = { ...this.#options.acting, ...options.acting };
-    return new Wire(this.#transport, { ...this.#options, ...options, acting });
+    return new Wire(this.#transport, { ...this.#options, ...options, acting, refused: this.#refused });
   }
 
   get acting(): ActingAs {
@@ -69,7 +73,24 @@ export class Wire {
     return this.#transport.close();
   }
 
+  /** Sends a request. If the server does not know some of its `detailFields`, sends it again without them. */
   async #send<T>(ask: Ask, read: (reply: WireReply) => Promise<T>): Promise<T> {
+    const { detailFields = [] } = ask.asking;
+    if (detailFields.length === 0) return this.#sendOnce(ask, read);
+    const keyOfField = (field: string): string => `${ask.call.operation} ${field}`;
+    for (;;) {
+      const query = Object.entries(ask.asking.query ?? {}).filter(([field]) => !this.#refused.has(keyOfField(field)));
+      try {
+        return await this.#sendOnce({ ...ask, asking: { ...ask.asking, query: Object.fromEntries(query) } }, read);
+      } catch (error) {
+        const unknown = unknownFields(error).filter((field) => query.some(([sent]) => sent === field));
+        if (unknown.length === 0 || !unknown.every((field) => detailFields.includes(field))) throw error;
+        for (const field of unknown) this.#refused.add(keyOfField(field));
+      }
+    }
+  }
+
+  async #sendOnce<T>(ask: Ask, read: (reply: WireReply) => Promise<T>): Promise<T> {
     const { call, asking } = ask;
     this.#refuseChange(ask);
     const headers = this.#headersOf(ask);
@@ -253,6 +274,13 @@ export function problemError(status: number, text: string): ChronicleError {
     ...(typeof hint === "string" ? { hint } : {}),
     data: isObject(data) ? data : { status },
   });
+}
+
+/** Returns the fields of the query that the server does not know, if that is why it refused a request. */
+function unknownFields(error: unknown): string[] {
+  if (!(error instanceof ChronicleError) || error.code !== "USAGE") return [];
+  const [, names] = /^query: (.+) (?:is|are) not known here$/.exec(error.message) ?? [];
+  return names?.split(", ") ?? [];
 }
 
 function parsed(text: string): Record<string, unknown> {

@@ -65,6 +65,11 @@ export interface Asking<Query, Body> {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Query;
   /**
+   * Fields of the query that a server of an earlier version may not know, and that only add details to the answer. If
+   * the server refuses them, the client sends the request without them.
+   */
+  readonly detailFields?: readonly string[];
+  /**
    * For a list, the maximum number of items that the caller wants (default: all). The client requests as many pages as
    * it needs for this number.
    */

@@ -97,6 +97,7 @@ export const diff = defineCall({
   reply: { json: "DiffShape" },
   ask: (from: string, to: string, { paths, patch, renames }: DiffOptions = {}) => ({
     query: { from, to, path: paths, patch, renames },
+    detailFields: ["renames"],
   }),
 });
 
@@ -180,7 +181,10 @@ export const recent = defineCall({
   method: "GET",
   path: `${WORKSPACE}/recent`,
   reply: { json: "RecentShape" },
-  ask: (limit?: number, options: RecentOptions = {}) => ({ query: { limit, ...options } }),
+  ask: (limit?: number, options: RecentOptions = {}) => ({
+    query: { limit, ...options },
+    detailFields: ["renames", "unrecorded"],
+  }),
 });
 
 export const changes = defineCall({
@@ -190,6 +194,7 @@ export const changes = defineCall({
   reply: { json: "ChangesShape" },
   ask: (selection: Selection, { patch, renames }: ChangesOptions = {}) => ({
     query: { ...selected(selection), patch, renames },
+    detailFields: ["renames"],
   }),
 });
 
