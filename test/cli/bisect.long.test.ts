@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { lstatSync, mkdirSync, readdirSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { expect, it } from "vitest";
@@ -202,4 +202,19 @@ it("removes its copies if it is interrupted", async () => {
   await ended(child);
   expect(child.signalCode).toBe("SIGINT");
   expect(readdirSync(env.TMPDIR)).toEqual([]);
+});
+
+it("runs the test in the current folder also if that is another folder of the workspace", async () => {
+  using box = new Sandbox();
+  const other = join(box.folder, "other");
+  mkdirSync(join(other, "deep"), { recursive: true });
+  writeFileSync(join(other, "deep/value"), "1\n");
+  await box.must(["init", ".", other]);
+  for (const n of [2, 3]) {
+    writeFileSync(join(other, "deep/value"), `${n}\n`);
+    await box.must(["snapshot"]);
+  }
+  const test = ["bisect", "-q", "--", "sh", "-c", "test $(cat value) -lt 3"];
+  const { code, value } = await box.json(test, { cwd: "other/deep" });
+  expect([code, (value as Answer).tested.map(({ verdict }) => verdict)]).toEqual([0, ["bad", "good", "good"]]);
 });

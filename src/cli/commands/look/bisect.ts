@@ -1,4 +1,4 @@
-import { relative } from "node:path";
+import { join, relative } from "node:path";
 import { EXIT } from "../../../api/problems.ts";
 import type { ChangeShape, LogEventShape } from "../../../api/shapes.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
@@ -45,7 +45,7 @@ export async function bisect(context: CommandContext): Promise<number> {
   const links = await linksOf(context, workspace);
   using copies = new TestCopies(context, workspace, {
     command,
-    folder: folderOf(context, workspace),
+    folder: await folderOf(context, workspace),
     links,
     quiet: input.flag("quiet"),
   });
@@ -123,12 +123,26 @@ async function linksOf(context: CommandContext, workspace: WorkspaceApi): Promis
   return [...new Set([...(input.flag("dependencies") ? dependenciesOf(status) : []), ...named])].sort();
 }
 
-/** Returns the current folder relative to the workspace's folder; `""` if it is elsewhere. */
-function folderOf({ io, remote }: CommandContext, { path }: WorkspaceApi): string {
-  if (remote !== undefined || path === "") return "";
-  const inner = relative(path, io.cwd());
+/**
+ * Returns the folder of a copy that corresponds to the current folder; `""` if the current folder is outside of the
+ * workspace. A copy has the files of a further root in its folder `@<root id>`.
+ */
+async function folderOf({ io, remote }: CommandContext, workspace: WorkspaceApi): Promise<string> {
+  if (remote !== undefined || workspace.path === "") return "";
+  const inFirst = innerPath(workspace.path, io.cwd());
+  if (inFirst !== undefined || workspace.roots.length < 2) return inFirst ?? "";
+  for (const { id, path } of (await workspace.status()).roots) {
+    const inner = id === null ? undefined : innerPath(path, io.cwd());
+    if (inner !== undefined) return join(`@${id}`, inner);
+  }
+  return "";
+}
+
+/** Returns a path relative to the folder that contains it; `undefined` if it is elsewhere. */
+function innerPath(folder: string, path: string): string | undefined {
+  const inner = relative(folder, path);
   // A folder may be named `..x`.
-  return inner === ".." || inner.startsWith("../") ? "" : inner;
+  return inner === ".." || inner.startsWith("../") ? undefined : inner;
 }
 
 interface Found {
@@ -245,7 +259,7 @@ async function culpritOf(workspace: WorkspaceApi, { seq, event }: Point, before:
     return typeof value === "string" ? value : undefined;
   };
   const [action, session, intent] = [textOf("action"), textOf("session"), textOf("intent")];
-  const { changes } = await workspace.diff(`seq:${before}`, `seq:${seq}`);
+  const { changes } = await workspace.diff(`seq:${before}`, `seq:${seq}`, { renames: true });
   const actor = textOf("actor") ?? "somebody";
   return {
     seq,
