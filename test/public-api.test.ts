@@ -139,6 +139,7 @@ it("the library's exports are pinned", () => {
       "type IterationShape",
       "type KeptBesideShape",
       "type LeftOutPathShape",
+      "type LineCountShape",
       "type ListFilesOptions",
       "type LogEventShape",
       "type LogOptions",

@@ -13,6 +13,10 @@ export const STATUS: CommandSpec = {
   name: "status",
   group: LOOK_GROUP,
   summary: "what is recorded, what changed since, what is not covered",
+  details:
+    "A renamed file is listed as one path if at least half of its lines are the same, and a modified text file with " +
+    "the numbers of added and removed lines (+3 −1). Lines are counted in at most 100 files; sizes are shown for the " +
+    "others.",
   args: [],
   options: [],
   examples: [
@@ -195,6 +199,7 @@ export const HISTORY: CommandSpec = {
   group: LOOK_GROUP,
   summary: "the iterations of a file, including its deletions",
   details:
+    "A file that was renamed is followed to its earlier paths if at least half of its lines stayed the same. " +
     "If no such path is recorded, all recorded paths with that file name are listed, also deleted ones. With -p, " +
     "no patch shows a secret. The patches of one answer are bounded: in a very long history, the oldest are left " +
     "out, and say so.",
@@ -215,7 +220,7 @@ export const BLAME: CommandSpec = {
   details:
     "Each line has the action or operation (the beginning of its id), the actor, the turn and the time that " +
     "wrote it. Edits on disk that are not recorded yet are among the lines. A file that was renamed is followed " +
-    "to its earlier paths, which get a column. Lines that undo or restore brought back belong to whoever wrote " +
+    "to its earlier paths, which get a column, if at least half of its lines stayed the same. Lines that undo or restore brought back belong to whoever wrote " +
     "them first. Lines older than the contents that are kept say so. The file may be deleted.",
   args: [ONE_PATH],
   options: [
