@@ -2,7 +2,7 @@ import type { ChangeShape, CoverageShape, LineCountShape, SkippedShape } from ".
 import { withoutRenamedFrom } from "../../api/renamed-changes.ts";
 import { isMeant } from "../../core/records/coverage.ts";
 import { formatBytes } from "../../core/values/duration.ts";
-import { type Format, type Paint, printable } from "../../process/printable.ts";
+import { type Format, type Paint, printable, widthOf } from "../../process/printable.ts";
 import { columns } from "./columns.ts";
 import { counted } from "./words.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
@@ -80,6 +80,13 @@ export function nameOfChange({ path, kind, from }: ChangeShape, shown: (path: st
   return (from === undefined ? "" : `${shown(from)} → `) + shown(path) + (kind === "dir" ? "/" : "");
 }
 
+/** The remarks about names up to this width form a column. The remark about a longer name follows it directly. */
+const LONGEST_ALIGNED = 60;
+
+function isShort([name]: readonly [string, string]): boolean {
+  return widthOf(name) <= LONGEST_ALIGNED;
+}
+
 export function changeLines(all: readonly ChangeShape[], style: ChangesStyle): string[] {
   const changes = withoutRenamedFrom(all);
   const most = style.most ?? changes.length;
@@ -87,10 +94,12 @@ export function changeLines(all: readonly ChangeShape[], style: ChangesStyle): s
   const rows = shownOnes.map((change) => {
     const { sign, colour } = SIGNS[typeOf(change)];
     const name = nameOfChange(change, style.shown);
-    return [`  ${style.paint(colour, sign)} ${name}`, style.paint("dim", remark(change))];
+    return [`  ${style.paint(colour, sign)} ${name}`, style.paint("dim", remark(change))] as const;
   });
   const rest = changes.length - shownOnes.length;
-  return [...columns(rows), ...(rest > 0 ? [`  … and ${groupedDigits(rest)} more`] : [])];
+  const aligned = columns(rows.filter(isShort));
+  const lines = rows.map((row) => (isShort(row) ? (aligned.shift() ?? "") : row.join("  ")));
+  return [...lines, ...(rest > 0 ? [`  … and ${groupedDigits(rest)} more`] : [])];
 }
 
 export function skippedLines(

@@ -15,8 +15,7 @@ export const STATUS: CommandSpec = {
   summary: "what is recorded, what changed since, what is not covered",
   details:
     "A renamed file is listed as one path if at least half of its lines are the same, and a modified text file with " +
-    "the numbers of added and removed lines (+3 −1). Lines are counted in at most 100 files; sizes are shown for the " +
-    "others.",
+    "the numbers of added and removed lines. Lines are counted in at most 100 files; sizes are shown for the others.",
   args: [],
   options: [],
   examples: [

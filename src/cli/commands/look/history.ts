@@ -39,33 +39,38 @@ const MOST_RENAMES = 20;
 async function withEarlier(
   workspace: WorkspaceApi,
   own: readonly IterationShape[],
-  patch: boolean,
+  { path, patch }: { readonly path: string; readonly patch: boolean },
 ): Promise<readonly Dated[]> {
-  const all: Dated[] = own.map((item) => ({ item }));
-  const seen = new Set<string>();
-  let from = own.findLast((item) => item.renamed_from !== undefined)?.renamed_from;
-  while (from !== undefined && seen.size < MOST_RENAMES) {
+  const all = new Map<string, Dated>(own.map((item) => [`${path}@${item.iteration}`, { item }]));
+  let from = lastRename(own);
+  for (let n = 0; from !== undefined && n < MOST_RENAMES; n += 1) {
     const { path: at, path_b64: bytes, iteration } = from;
-    if (seen.has(`${at}@${iteration}`)) break;
-    seen.add(`${at}@${iteration}`);
-    const earlier = (await workspace.history(bytes === undefined ? at : `base64:${bytes}`, { patch })).filter(
-      (item) => item.iteration <= iteration,
-    );
-    all.push(...earlier.map((item) => ({ item, at })));
-    from = earlier.findLast((item) => item.renamed_from !== undefined)?.renamed_from;
+    const there = await workspace.history(bytes === undefined ? at : `base64:${bytes}`, { patch });
+    const earlier = there.filter((item) => item.iteration <= iteration);
+    // A file that was renamed and renamed back has some of these already.
+    for (const item of earlier) {
+      const key = `${at}@${item.iteration}`;
+      if (!all.has(key)) all.set(key, { item, at });
+    }
+    from = lastRename(earlier);
   }
-  return all.sort((a, b) => a.item.seq - b.item.seq);
+  return [...all.values()].sort((a, b) => a.item.seq - b.item.seq);
+}
+
+function lastRename(iterations: readonly IterationShape[]): IterationShape["renamed_from"] {
+  return iterations.findLast((item) => item.renamed_from !== undefined)?.renamed_from;
 }
 
 function rowOf({ item, at }: Dated, context: CommandContext, paths: UserPaths): string[] {
   const { paint, io } = context;
-  const name = `${at === undefined ? "" : paths.shown(at)}@${item.iteration}`;
+  const shown = (path: string): string => (io.out.isTerminal ? endOf(paths.shown(path)) : paths.shown(path));
+  const name = `${at === undefined ? "" : shown(at)}@${item.iteration}`;
   const when = formatAgo(item.timestamp, io.now());
   const pruned = item.pruned_by === undefined ? [] : [`(pruned by event ${item.pruned_by})`];
   const erased = item.erased_by === undefined ? [] : [`(erased by event ${item.erased_by})`];
   const whose = paint(
     "dim",
-    [elsewhere(item, io.now()) ?? item.session ?? "", ...renamedWords(item, paths), ...pruned, ...erased]
+    [elsewhere(item, io.now()) ?? item.session ?? "", ...renamedWords(item, shown), ...pruned, ...erased]
       .join(" ")
       .trim(),
   );
@@ -100,10 +105,18 @@ function by({
   return ` by ${printable(actor)}${session === undefined ? "" : ` (${printable(session)})`}`;
 }
 
-function renamedWords({ renamed_from: from }: IterationShape, paths: UserPaths): string[] {
+/** The longest earlier path on a terminal. */
+const LONGEST_PATH = 24;
+
+/** Returns the end of a path that is too long for a column. */
+function endOf(path: string): string {
+  return path.length <= LONGEST_PATH ? path : `…${path.slice(1 - LONGEST_PATH).toWellFormed()}`;
+}
+
+function renamedWords({ renamed_from: from }: IterationShape, shown: (path: string) => string): string[] {
   if (from === undefined) return [];
   const same = from.similarity === 100 ? SAME_CONTENT : `${from.similarity} % the same`;
-  return [`(renamed from ${paths.shown(from.path)}@${from.iteration}, ${same})`];
+  return [`(renamed from ${shown(from.path)}@${from.iteration}, ${same})`];
 }
 
 interface Listed {
@@ -149,7 +162,7 @@ export async function history(context: CommandContext): Promise<number> {
   const iterations = await iterationsOf(workspace, { typed, path }, { paths, patch });
   if (context.json) context.printJson(iterations);
   else {
-    const all = await withEarlier(workspace, iterations, patch);
+    const all = await withEarlier(workspace, iterations, { path, patch });
     const heads = columns(
       all.map((one) => rowOf(one, context, paths)),
       "><<<>",
