@@ -61,7 +61,7 @@ it("changes shows the changes of a session, and two selections in one command ar
   await box.must(["run", "--", "sh", "-c", "echo 2 > sub/a.txt"]);
   const id = await latest(box);
   const told = await box.must(["changes", "--session", id.slice(0, 8)]);
-  expect(told.stdout).toMatch(/^session .*\n {2}~ sub\/a\.txt +same size\n1 modified\n$/);
+  expect(told.stdout).toMatch(/^session .*\n {2}~ sub\/a\.txt +\+1 −1\n1 modified\n$/);
   const patch = await box.must(["changes", "--session", id, "-p"]);
   expect(patch.stdout).toContain("-1\n+2\n");
   expect((await box.must(["undo", "--file", "a.txt"], { cwd: "project/sub" })).stdout).toContain(

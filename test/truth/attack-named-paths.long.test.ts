@@ -84,7 +84,7 @@ describe("Truth: a path that a person types", () => {
     writeFileSync(join(box.folder, "two/base64:eA"), "longer\n");
     /** Returns the changed paths as a command shows them. */
     const shown = async (args: readonly string[], cwd = "project"): Promise<string[]> =>
-      [...(await box.must(args, { cwd })).stdout.matchAll(/^  ~ (.*?) +\+3 B$/gm)].map(([, path = ""]) => path).sort();
+      [...(await box.must(args, { cwd })).stdout.matchAll(/^  ~ (.*?) +\+1 −1$/gm)].map(([, path = ""]) => path).sort();
     const all = ["./@two:z", "@two:./base64:eA", "@two:z", "sub/@two", "sub/@two:z"];
     expect(await shown(["status"])).toEqual(all);
     const fromSub = ["../@two:z", "./@two:z", "@two", "@two:./base64:eA", "@two:z"];
@@ -99,7 +99,7 @@ describe("Truth: a path that a person types", () => {
         await shown(["diff", "0"], "project/sub"),
         await box.must(["restore", "0", path, "--yes"], { cwd: "project/sub" }),
       ];
-      expect(stdout).toContain(`  ~ ${path}  -3 B\n`);
+      expect(stdout).toContain(`  ~ ${path}  +1 −1\n`);
       expect(await shown(["diff", "0"], "project/sub")).toEqual(before.filter((one) => one !== path));
     }
   });
