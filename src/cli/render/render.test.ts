@@ -34,6 +34,25 @@ describe("changes", () => {
     expect(countsOf([])).toBe("nothing");
   });
 
+  it("show renamed files as one, and changed lines instead of sizes", () => {
+    const long = `${"folder/".repeat(9)}file`;
+    const renamed = (from: string, path: string, similarity: number): ChangeShape[] => [
+      change(from, "deleted", { renamed_to: path }),
+      change(path, "created", { from, similarity, ...(similarity === 100 ? {} : { lines: { added: 1, removed: 2 } }) }),
+    ];
+    const changes = [
+      change("a", "modified", { size_delta: 0, lines: { added: 3, removed: 1 } }),
+      ...renamed("b", "c", 100),
+      ...renamed("d", long, 93),
+    ];
+    expect(changeLines(changes, plain)).toEqual([
+      "  ~ a      +3 −1",
+      "  r b → c  same content",
+      `  r d → ${long}  93 % the same, +1 −2`,
+    ]);
+    expect(countsOf(changes)).toBe("1 modified, 2 renamed");
+  });
+
   it("are cut after `most` lines, and the rest is counted", () => {
     const many = Array.from({ length: 12 }, (_, i) => change(`f${i}`, "created"));
     expect(changeLines(many, { ...plain, most: 10 })).toHaveLength(11);
