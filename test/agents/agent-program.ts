@@ -18,6 +18,8 @@ export interface AgentPlace {
 /** One real agent: how it is found, set up, started, and what its tools are called. */
 export interface AgentProgram {
   readonly name: "claude" | "codex" | "gemini" | "opencode" | "copilot";
+  /** The version that the tests install. */
+  readonly version: string;
   readonly protocol: ModelProtocol;
   /** Whether its hooks carry the id of the tool call (`call_0000` …). */
   readonly givesCallIds: boolean;
@@ -28,7 +30,7 @@ export interface AgentProgram {
   /** Writes what it needs in its home, once and before anything else is installed there. */
   prepare(place: AgentPlace): void;
   /** `url`: the scripted model, without a slash at the end. */
-  environment(url: string): Record<string, string>;
+  readonly environment: (url: string) => Record<string, string>;
   /** The arguments of a session without a terminal. */
   arguments(prompt: string, url: string): readonly string[];
   /** The tool call for a step. */

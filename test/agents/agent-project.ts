@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { askServer } from "../../src/daemon/ask-server.ts";
 import { optional } from "../../src/util/optional.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
+import { TmuxTerminal } from "../helpers/tmux.ts";
 import type { AgentProgram } from "./agent-program.ts";
 import { agentModules } from "./installed-agents.ts";
 import { asObject } from "./json.ts";
@@ -17,6 +18,11 @@ export class AgentProject implements AsyncDisposable {
   readonly folder: string;
   readonly #base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-agents-")));
   readonly #home = join(this.#base, "home");
+
+  /** The home of the agents and of Chronicle. */
+  get home(): string {
+    return this.#home;
+  }
 
   constructor(...programs: readonly AgentProgram[]) {
     this.#programs = programs;
@@ -96,6 +102,16 @@ export class AgentProject implements AsyncDisposable {
   attempt(program: AgentProgram, steps: AgentRun["steps"], prompt?: string): Promise<AgentOutcome> {
     const where = { program, nodeModules: agentModules, home: this.#home, folder: this.folder };
     return runAgent({ ...where, steps, ...optional({ prompt }) });
+  }
+
+  /** A terminal in the project. The agent's name starts it there, with these arguments and variables. */
+  terminal(program: AgentProgram, args: readonly string[], env: Readonly<Record<string, string>>): TmuxTerminal {
+    const bin = join(this.#base, "bin");
+    mkdirSync(bin, { recursive: true });
+    const words = [...program.command(agentModules), ...args].map((word) => `'${word}'`).join(" ");
+    writeFileSync(join(bin, program.name), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
+    const clean = cleanEnvironment(this.#home);
+    return new TmuxTerminal(this.folder, { ...clean, ...env, PATH: `${bin}:${clean["PATH"]}` });
   }
 
   /** A copy of the project as it is now, beside it. */

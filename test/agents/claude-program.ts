@@ -1,10 +1,12 @@
 import { join } from "node:path";
 import { anthropicProtocol } from "./anthropic-protocol.ts";
 import type { AgentProgram } from "./agent-program.ts";
+import versions from "./versions.json" with { type: "json" };
 
 /** Claude Code. Its binary is a package of its own, so that no install script has to run. */
 export const claudeProgram: AgentProgram = {
   name: "claude",
+  version: versions["@anthropic-ai/claude-code"],
   protocol: anthropicProtocol,
   givesCallIds: true,
   keepsTranscript: true,

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentProgram } from "./agent-program.ts";
 import { openaiProtocol } from "./openai-protocol.ts";
+import versions from "./versions.json" with { type: "json" };
 
 const TARGETS: Readonly<Record<string, string>> = {
   "linux-x64": "x86_64-unknown-linux-musl",
@@ -20,6 +21,7 @@ function patch(...lines: readonly string[]): string {
 /** Codex. Its own guard refuses a plain `rm -rf` where nobody can be asked, unless a rule allows it. */
 export const codexProgram: AgentProgram = {
   name: "codex",
+  version: versions["@openai/codex"],
   protocol: openaiProtocol,
   givesCallIds: true,
   keepsTranscript: true,

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { AgentProgram } from "./agent-program.ts";
 import { agentModules } from "./installed-agents.ts";
 import { openaiChatProtocol } from "./openai-chat-protocol.ts";
+import versions from "./versions.json" with { type: "json" };
 
 /**
  * GitHub Copilot CLI, offline and without an account: it then speaks only to the scripted model. It loads the hooks of a
@@ -9,6 +10,7 @@ import { openaiChatProtocol } from "./openai-chat-protocol.ts";
  */
 export const copilotProgram: AgentProgram = {
   name: "copilot",
+  version: versions["@github/copilot"],
   protocol: openaiChatProtocol,
   givesCallIds: false,
   keepsTranscript: false,

@@ -2,10 +2,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentProgram } from "./agent-program.ts";
 import { geminiProtocol } from "./gemini-protocol.ts";
+import versions from "./versions.json" with { type: "json" };
 
 /** Gemini CLI. It loads the hooks of a project only where the folder is trusted before it starts. */
 export const geminiProgram: AgentProgram = {
   name: "gemini",
+  version: versions["@google/gemini-cli"],
   protocol: geminiProtocol,
   givesCallIds: false,
   keepsTranscript: true,

@@ -22,10 +22,15 @@ function itemsOf(reply: ModelReply): JsonObject[] {
   });
 }
 
+/** True for Codex's request for the title of a conversation. It has tools, but is no part of the conversation. */
+function isForTitle(body: JsonObject): boolean {
+  return textsOf(body["input"]).includes("Generate a concise, single-line task title");
+}
+
 /** OpenAI's Responses, as a stream. */
 export const openaiProtocol: ModelProtocol = {
   results({ path, body }) {
-    if (!path.includes("/responses") || asObjects(body["tools"]).length === 0) return undefined;
+    if (!path.includes("/responses") || asObjects(body["tools"]).length === 0 || isForTitle(body)) return undefined;
     return asObjects(body["input"])
       .filter((item) => String(item["type"]).endsWith("_output"))
       .map((item) => textsOf(item["output"]));
@@ -44,7 +49,10 @@ export const openaiProtocol: ModelProtocol = {
     ]);
   },
 
-  other({ path }) {
+  other(request) {
+    const { path, body } = request;
+    if (path.includes("/responses") && isForTitle(body))
+      return this.answer({ calls: [], text: "A title", first: 0 }, request);
     return path.includes("/models") ? jsonAnswer({ object: "list", data: [], models: [] }) : undefined;
   },
 };

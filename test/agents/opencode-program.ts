@@ -2,10 +2,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentProgram } from "./agent-program.ts";
 import { openaiChatProtocol } from "./openai-chat-protocol.ts";
+import versions from "./versions.json" with { type: "json" };
 
 /** opencode. It runs slash commands only where they are named with `--command`. */
 export const opencodeProgram: AgentProgram = {
   name: "opencode",
+  version: versions["opencode-ai"],
   protocol: openaiChatProtocol,
   givesCallIds: true,
   keepsTranscript: false,

@@ -62,12 +62,19 @@ export class TmuxTerminal implements Disposable {
     return text.replaceAll(/ +$/gm, "");
   }
 
+  /** The text of the window alone, without the scrollback. No-break spaces are plain ones. */
+  get window(): string {
+    return this.#tmux("capture-pane", "-p").replaceAll("\u00a0", " ").replaceAll(/ +$/gm, "");
+  }
+
   /** Waits until the screen matches. */
   async until(shown: RegExp): Promise<void> {
-    await vi.waitFor(() => {
-      const { screen } = this;
-      if (!shown.test(screen)) throw new Error(`no ${String(shown)} on:\n${screen}`);
-    }, PATIENCE);
+    await vi.waitFor(() => mustShow(this.screen, shown), PATIENCE);
+  }
+
+  /** Waits until the window matches. What has scrolled away does not count. */
+  async untilVisible(shown: RegExp, timeout = PATIENCE.timeout): Promise<void> {
+    await vi.waitFor(() => mustShow(this.window, shown), { ...PATIENCE, timeout });
   }
 
   [Symbol.dispose](): void {
@@ -81,4 +88,8 @@ export class TmuxTerminal implements Disposable {
     if (ran.status !== 0) throw new Error(`tmux ${words.join(" ")}: ${ran.stderr}`);
     return ran.stdout;
   }
+}
+
+function mustShow(text: string, shown: RegExp): void {
+  if (!shown.test(text)) throw new Error(`no ${String(shown)} on:\n${text}`);
 }

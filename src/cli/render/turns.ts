@@ -38,16 +38,13 @@ export function pathsOfTurn(
 
 /**
  * The words with which each agent goes back in its conversation, by the agent's name. `chronicle rewind` changes files
- * only. The table in `docs/agents.md` has the same words, with their sources.
+ * only. The table in `docs/agents.md` has the same words, and transcripts of the programs.
  */
 const CONVERSATIONS: ReadonlyMap<string, string> = new Map([
   ["claude", "in Claude Code, type /rewind (or press Esc twice), choose this prompt, and then Restore conversation"],
-  ["codex", "in Codex, press Esc twice with nothing typed, choose this prompt, and press Enter"],
+  ["codex", "in Codex, press Esc twice with nothing typed, choose this prompt (←, →), and press Enter"],
   ["gemini", "in Gemini CLI, type /rewind (or press Esc twice), choose this prompt, and then Rewind conversation"],
-  [
-    "opencode",
-    "in opencode, type /undo until this prompt is taken back; in a git repository, that changes files as well",
-  ],
+  ["opencode", "in opencode, type /fork, and choose this prompt; /undo would change files as well"],
   ["copilot", "in Copilot CLI, type /rewind, choose this prompt, and then the conversation only"],
 ]);
 
