@@ -104,12 +104,14 @@ export class AgentProject implements AsyncDisposable {
     return runAgent({ ...where, steps, ...optional({ prompt }) });
   }
 
-  /** A terminal in the project. The agent's name starts it there, with these arguments and variables. */
+  /** A terminal in the project. The agent's name starts it there, with these arguments and variables; `chronicle` too. */
   terminal(program: AgentProgram, args: readonly string[], env: Readonly<Record<string, string>>): TmuxTerminal {
     const bin = join(this.#base, "bin");
     mkdirSync(bin, { recursive: true });
     const words = [...program.command(agentModules), ...args].map((word) => `'${word}'`).join(" ");
     writeFileSync(join(bin, program.name), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
+    const chronicle = `#!/bin/sh\nexec '${process.execPath}' '${chronicleBin()}' "$@"\n`;
+    writeFileSync(join(bin, "chronicle"), chronicle, { mode: 0o755 });
     const clean = cleanEnvironment(this.#home);
     return new TmuxTerminal(this.folder, { ...clean, ...env, PATH: `${bin}:${clean["PATH"]}` });
   }

@@ -10,10 +10,21 @@ import type { TerminalProgram } from "./terminal-program.ts";
 /** How long a screen may take to become the one that is kept. Drawing takes much less. */
 const DRAWING = { timeout: 15_000, interval: 100 };
 
+/** The longest time until an agent takes input. On a machine with twenty busy processes, opencode needs over a minute. */
+const STARTING_MS = 180_000;
+
 /** A part of the screen: from the first line that matches `from` to the first one after it that matches `to`. */
 export interface Part {
   readonly from: RegExp;
   readonly to: RegExp;
+}
+
+interface Parts {
+  readonly shell: TmuxTerminal;
+  /** Opens another terminal of the same kind. */
+  readonly open: () => TmuxTerminal;
+  readonly model: ScriptedModel;
+  readonly kept: readonly string[];
 }
 
 /**
@@ -22,13 +33,15 @@ export interface Part {
  */
 export class AgentTerminal implements AsyncDisposable {
   readonly #terminal: TmuxTerminal;
+  readonly #open: () => TmuxTerminal;
   readonly #model: ScriptedModel;
   readonly #kept: readonly string[];
   readonly #blocks: string[] = [];
   #at = 0;
 
-  private constructor(terminal: TmuxTerminal, model: ScriptedModel, kept: readonly string[]) {
-    this.#terminal = terminal;
+  private constructor({ shell, open, model, kept }: Parts) {
+    this.#terminal = shell;
+    this.#open = open;
     this.#model = model;
     this.#kept = kept;
   }
@@ -44,12 +57,19 @@ export class AgentTerminal implements AsyncDisposable {
       ([prompt, step]) => [prompt, program.toCall(step, project.folder)] as const,
     );
     const model = await ScriptedModel.start(program.protocol, scriptOfPrompts(calls));
-    const shell = project.terminal(program, terminal.arguments(model.url), terminal.environment(model.url));
-    const self = new AgentTerminal(shell, model, screensIn(kept));
-    await shell.prompt();
-    shell.line(program.name);
-    self.#blocks.push(["```console", `$ ${program.name}`, "```"].join("\n"));
-    await self.until(terminal.ready);
+    const open = (): TmuxTerminal =>
+      project.terminal(program, terminal.arguments(model.url), terminal.environment(model.url));
+    const shell = open();
+    const self = new AgentTerminal({ shell, open, model, kept: screensIn(kept) });
+    try {
+      await shell.prompt();
+      shell.line(program.name);
+      self.note(["```console", `$ ${program.name}`, "```"].join("\n"));
+      await shell.untilVisible(terminal.ready, STARTING_MS);
+    } catch (error) {
+      await self[Symbol.asyncDispose]();
+      throw error;
+    }
     return self;
   }
 
@@ -149,6 +169,33 @@ export class AgentTerminal implements AsyncDisposable {
       if (seen === "") throw error;
     });
     this.#blocks.push(["```text", seen, "```"].join("\n"));
+  }
+
+  /**
+   * Runs `chronicle rewind last --conversation` in another terminal, then the command that it prints, and asks. Returns
+   * the requests about that prompt.
+   */
+  async askInCopy(
+    printed: RegExp,
+    { prompt, words }: { readonly prompt: string; readonly words: string },
+  ): Promise<string[]> {
+    using other = this.#open();
+    await other.prompt();
+    const line = "chronicle rewind last --conversation";
+    other.line(line);
+    await other.until(printed, STARTING_MS);
+    const [, command = ""] = printed.exec(other.screen) ?? [];
+    await other.prompt();
+    const id = command.split(" ").at(-1) ?? "";
+    const shown = other.screen
+      .slice(other.screen.indexOf(line), -1)
+      .trimEnd()
+      .replace(/^turn \S+/m, "turn …");
+    this.note("Or have Chronicle make a copy of the conversation, without the last prompt:");
+    this.note(["```console", `$ ${shown.replace(id, "ID")}`, "```"].join("\n"));
+    other.line(`${command} ${words}'${prompt}'`);
+    await other.untilVisible(new RegExp(`Done: ${literal(prompt)}`), STARTING_MS);
+    return this.requests.filter((request) => request.includes(prompt));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,7 +3,7 @@
  * prompt, and the agent brings the conversation there, as `docs/agents.md` says. The requests to the model prove it.
  * `npx vitest run --project long test/agents/rewind -u` writes the transcripts in `docs/rewind`.
  */
-import { appendFileSync, existsSync } from "node:fs";
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { TmuxTerminal } from "../helpers/tmux.ts";
@@ -25,10 +25,12 @@ const KEPT = join(dirname(dirname(import.meta.dirname)), "docs", "rewind");
 const FIRST = "Begin the story.";
 const SECOND = "Make it two.";
 const THIRD = "Write the sequel.";
+const FOURTH = "End the story.";
 const ANSWERS = {
   [FIRST]: { write: "story.txt", content: "one\na\nb\nend\n" },
   [SECOND]: { edit: "story.txt", from: "one", to: "two" },
   [THIRD]: { write: "sequel.txt", content: "sequel\n" },
+  [FOURTH]: { write: "end.txt", content: "end\n" },
 };
 
 /** How a person brings the conversation of one agent to before the second prompt. */
@@ -36,6 +38,8 @@ interface Way {
   readonly terminal: TerminalProgram;
   readonly title: string;
   readonly back: (agent: AgentTerminal) => Promise<void>;
+  /** How the command that opens a copy of a conversation is printed, and the words between it and a prompt. */
+  readonly copy?: { readonly printed: RegExp; readonly words: string };
   /** Shows what the agent's own way back does to files, where it is not to be used. */
   readonly otherwise?: (agent: AgentTerminal, project: AgentProject) => Promise<void>;
 }
@@ -76,6 +80,7 @@ const WAYS: readonly Way[] = [
       await agent.screen({ from: /› Begin the story/, to: /› Make it two/ });
       agent.press("C-u");
     },
+    copy: { printed: /: (codex resume [\w-]+)\n/, words: "" },
   },
   {
     terminal: geminiTerminal,
@@ -120,8 +125,13 @@ const WAYS: readonly Way[] = [
       agent.note("`/undo` instead would change files, too. Add a line to `sequel.txt` yourself, and type `/undo`:");
       await agent.command("/undo", /1 message reverted/);
       await agent.screen({ from: /1 message reverted/, to: /sequel\.txt/ });
-      agent.note("`sequel.txt` is gone, with your line.");
-      expect(existsSync(join(project.folder, "sequel.txt"))).toBe(false);
+      agent.note("`sequel.txt` is gone, with your line. `/redo` brings both back.");
+      const sequel = join(project.folder, "sequel.txt");
+      expect(existsSync(sequel)).toBe(false);
+      agent.press("C-u");
+      await agent.command("/redo", /^(?![^]*message reverted)[^]*Done: Write/);
+      await vi.waitFor(() => expect(project.read("sequel.txt")).toBe("sequel\nby a person\n"), 30_000);
+      writeFileSync(sequel, "sequel\n");
     },
   },
 ];
@@ -131,7 +141,7 @@ if (whyNot !== undefined) console.warn(`SKIPPED, SO NOT TESTED: going back in ag
 
 describe.each(WAYS.filter(({ terminal }) => whyNot === undefined && isInstalled(terminal.program)))(
   "$title",
-  ({ terminal, title, back, otherwise }) => {
+  ({ terminal, title, back, otherwise, copy }) => {
     it("files by `chronicle rewind`, the conversation as the agent does it, and nothing of the person is lost", async () => {
       const kept = join(KEPT, `${terminal.program.name}.md`);
       await using project = new AgentProject(terminal.program);
@@ -158,8 +168,15 @@ describe.each(WAYS.filter(({ terminal }) => whyNot === undefined && isInstalled(
       for (const request of asked)
         expect([FIRST, SECOND].map((prompt) => request.includes(prompt))).toEqual([true, false]);
       await otherwise?.(agent, project);
+      if (copy !== undefined) {
+        const requests = await agent.askInCopy(copy.printed, { prompt: FOURTH, words: copy.words });
+        expect(requests.length).toBeGreaterThanOrEqual(2);
+        for (const request of requests)
+          expect([FIRST, THIRD].map((one) => request.includes(one))).toEqual([true, false]);
+        expect(project.read("end.txt")).toBe("end\n");
+      }
       await expect(`${heading(title, terminal.program)}\n\n${agent.transcript}`).toMatchFileSnapshot(kept);
-    }, 300_000);
+    }, 600_000);
   },
 );
 
@@ -179,10 +196,11 @@ async function recorded(project: AgentProject, prompt: string): Promise<void> {
   );
 }
 
-/** What the command prints, with words in place of the turn's id. */
+/** What the command prints, with words in place of the turn's ids. */
 function said(project: AgentProject): string {
   return project
     .said("rewind", "last")
     .trimEnd()
-    .replace(/^turn \S+/m, "turn …");
+    .replace(/^turn \S+/m, "turn …")
+    .replace(/rewind \S+ --conversation/, "rewind TURN --conversation");
 }

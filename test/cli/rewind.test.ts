@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
 /** Calls the hook of Claude Code as the agent does. */
@@ -115,4 +115,81 @@ it("recordPrompts keeps nothing of what is asked", async () => {
   expect(stdout).toContain("(prompt not recorded)");
   expect(stdout).toContain("(prompt no longer kept)");
   expect(stdout).not.toMatch(/refactor|third thing/);
+});
+
+it("--conversation is refused, before anything changes, where the agent's program cannot copy a conversation", async () => {
+  using box = await askedTwice();
+  const { code, stderr } = await box.call(["rewind", "last", "--conversation"]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("claude cannot be told to copy a conversation")]);
+  expect(stderr).toContain("in Claude Code, type /rewind");
+  const agents = await box.call(["rewind", "last", "--conversation"], { env: { CHRONICLE_ROLE: "agent" } });
+  expect(agents.code).toBe(6);
+  expect(read(box, "t/b.txt")).toBe("test\n");
+});
+
+describe("--conversation with Codex", () => {
+  /** A Codex that answers as its app server does, with the turns `turns`. */
+  const codex = (turns: readonly string[]): string =>
+    [
+      `#!${process.execPath}`,
+      `const turns = ${JSON.stringify(turns)};`,
+      'require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {',
+      "  const { id, method, params } = JSON.parse(line);",
+      "  const say = (message) => console.log(JSON.stringify(message));",
+      '  if (method === "initialize") say({ method: "note" }), say({ id, result: {} });',
+      '  if (method === "thread/turns/list") {',
+      "    const [first, ...others] = turns.slice(Number(params.cursor ?? 0));",
+      "    const next = others.length === 0 ? null : String(turns.length - others.length);",
+      "    say({ id, result: { data: [{ id: first }], nextCursor: next } });",
+      "  }",
+      '  if (method === "thread/fork" && params.lastTurnId === "t0") say({ id, error: { message: "no room" } });',
+      '  else if (method === "thread/fork") say({ id, result: { thread: { id: `copy-to-${params.lastTurnId}` } } });',
+      "});",
+    ].join("\n");
+
+  async function inCodex(turns: readonly string[] | undefined): Promise<Sandbox> {
+    const box = new Sandbox();
+    box.write("a.txt", "one\n");
+    const told = { session_id: "s1", turn_id: "t2", cwd: box.project, model: "m" };
+    const hear = (event: string, more: object = {}) =>
+      box.must(["hook", "codex", "--direct"], { input: JSON.stringify({ ...told, hook_event_name: event, ...more }) });
+    await hear("UserPromptSubmit", { prompt: "make it two" });
+    const call = { tool_name: "Bash", tool_use_id: "c1", tool_input: { command: "echo two > a.txt" } };
+    await hear("PreToolUse", call);
+    box.write("a.txt", "two\n");
+    await hear("PostToolUse", call);
+    await hear("Stop");
+    await hear("SessionEnd");
+    if (turns !== undefined) box.write("../bin/codex", codex(turns));
+    return box;
+  }
+
+  const pathOf = (box: Sandbox) => ({ PATH: `${join(box.folder, "bin")}:/usr/bin:/bin` });
+  const run = (box: Sandbox) => {
+    box.sh("mkdir -p ../bin; chmod -f +x ../bin/codex || true");
+    return box.call(["rewind", "last", "--conversation"], { env: pathOf(box) });
+  };
+
+  it("the copy ends with the turn before, also on another page; the first prompt begins a new one", async () => {
+    using box = await inCodex(["t3", "t2", "t1"]);
+    const { code, stdout } = await run(box);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("ends before this prompt: codex resume copy-to-t1\n")]);
+    expect(read(box, "a.txt")).toBe("one\n");
+    // Also after the files were taken back.
+    const again = await box.call(["rewind", "t2", "--conversation"], { env: pathOf(box) });
+    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining("codex resume copy-to-t1\n")]);
+    using first = await inCodex(["t3", "t2"]);
+    expect((await run(first)).stdout).toContain("ends before this prompt: codex\n");
+  });
+
+  it.each([
+    [undefined, "the program was not found in $PATH"],
+    [["t3", "t1"], "the prompt is no longer in it"],
+    [["t2", "t0"], "no room"],
+  ])("no file changes if there is no copy (%j)", async (turns, why) => {
+    using box = await inCodex(turns);
+    const { code, stderr } = await run(box);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`codex did not copy the conversation: ${why}`)]);
+    expect(read(box, "a.txt")).toBe("two\n");
+  });
 });

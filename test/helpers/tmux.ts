@@ -68,8 +68,8 @@ export class TmuxTerminal implements Disposable {
   }
 
   /** Waits until the screen matches. */
-  async until(shown: RegExp): Promise<void> {
-    await vi.waitFor(() => mustShow(this.screen, shown), PATIENCE);
+  async until(shown: RegExp, timeout = PATIENCE.timeout): Promise<void> {
+    await vi.waitFor(() => mustShow(this.screen, shown), { ...PATIENCE, timeout });
   }
 
   /** Waits until the window matches. What has scrolled away does not count. */

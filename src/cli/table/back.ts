@@ -151,7 +151,8 @@ export const REWIND: CommandSpec = {
     "with later work of others. A path that does not merge stays as it is and becomes a conflict. With " +
     "--everything, all files are made equal to the state right before the prompt. Either is one operation, and " +
     "one redo (after --everything: one undo) brings it back. The conversation stays as it is; rewind says how to " +
-    "bring it there as well. Without a turn, you choose one at the terminal. Numbers and last count the turns " +
+    "bring it there as well. With --conversation, Codex and opencode also make a copy of it that ends before the " +
+    "prompt, and rewind prints the command that opens the copy. Without a turn, you choose one at the terminal. Numbers and last count the turns " +
     "that changed something and are not undone, as `chronicle turns` numbers them.",
   args: [
     {
@@ -161,6 +162,7 @@ export const REWIND: CommandSpec = {
   ],
   options: [
     { flags: "--everything", description: "also take back everybody else's work since" },
+    { flags: "--conversation", description: "also copy the conversation, up to the prompt (Codex, opencode)" },
     ...TURN_OPTIONS,
     ...UNDO_OPTIONS,
   ],
@@ -169,6 +171,7 @@ export const REWIND: CommandSpec = {
     { line: "chronicle rewind last", why: "before the last thing that you asked" },
     { line: "chronicle rewind 2 --actor claude", why: "two prompts back, of one agent" },
     { line: "chronicle rewind last --dry-run", why: "see it first" },
+    { line: "chronicle rewind last --conversation", why: "and a copy of the conversation that ends there" },
     { line: "chronicle redo", why: "and forward again" },
   ],
 };

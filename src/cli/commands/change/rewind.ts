@@ -3,8 +3,10 @@ import { EXIT } from "../../../api/problems.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { meantBy } from "../../../core/values/meant-by.ts";
+import { quoteCommand } from "../../../core/shell/quote-command.ts";
 import { printable, shortened } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
+import { forkOf } from "../../agents/fork-conversation.ts";
 import { conversationBack, isCounted, pathsOfTurn, turnTitle } from "../../render/turns.ts";
 import { ago } from "../../render/words.ts";
 import type { CommandContext } from "../../support/context.ts";
@@ -19,21 +21,59 @@ const LONGEST_PATH = 40;
 
 /**
  * Goes to before a prompt. Takes back the turn of the prompt and all later work of its session, or with `--everything`
- * everybody's work since. Without a turn, a person at a terminal chooses one.
+ * everybody's work since. Without a turn, a person at a terminal chooses one. With `--conversation`, the agent's program
+ * copies the conversation up to the prompt as well.
  */
 export async function rewind(context: CommandContext): Promise<number> {
   const [asked] = context.input.args;
   const workspace = await context.workspace({ readOnly: context.input.flag("dryRun") });
   const turn = asked === undefined ? await picked(context, workspace) : await turnMeant(context, workspace, asked);
   if (turn === undefined) return EXIT.failed;
+  const copy = await conversationCopied(context, turn);
   if (!context.json) context.say(`to before: ${shortened(turnTitle(turn), LONGEST_TITLE)}`);
   const code = context.input.flag("everything")
     ? await restoreMoment(context, `seq:${turn.seq}`)
     : await undoSelected(context, { rewind: idOf(turn) });
-  const how = conversationBack(turn.actor);
-  if (!context.json && how !== undefined && code === EXIT.done && !context.input.flag("dryRun"))
-    context.print(context.paint("dim", `the conversation stays as it is; to bring it there as well: ${how}`));
+  if (copy !== undefined)
+    tell(context, `a copy of the conversation that ends before this prompt: ${quoteCommand(copy)}`);
+  else if (!context.json && code === EXIT.done && !context.input.flag("dryRun")) tellHow(context, turn);
   return code;
+}
+
+function tell(context: CommandContext, line: string): void {
+  if (context.json) context.say(line);
+  else context.print(context.paint("dim", line));
+}
+
+/** Says how a person brings the conversation to before the turn. */
+function tellHow(context: CommandContext, turn: TurnShape): void {
+  const how = conversationBack(turn.actor);
+  if (how === undefined) return;
+  tell(context, `the conversation stays as it is; to bring it there as well: ${how}`);
+  if (turn.session !== null && forkOf(turn.actor) !== undefined)
+    tell(context, context.worded(`or make a copy of it: chronicle rewind ${turn.short_id} --conversation`));
+}
+
+/**
+ * With `--conversation`, has the agent's program copy the conversation up to the turn, and returns the command line that
+ * opens the copy. This is done before files change, so that nothing has changed if it fails.
+ */
+async function conversationCopied(context: CommandContext, turn: TurnShape): Promise<readonly string[] | undefined> {
+  if (!context.input.flag("conversation")) return undefined;
+  await context.refuseAgent("copy a conversation");
+  if (context.remote !== undefined) {
+    throw usageError(
+      "--conversation is about an agent of this machine",
+      "run it where the agent runs, or leave it out",
+    );
+  }
+  const fork = forkOf(turn.actor);
+  if (fork === undefined || turn.session === null) {
+    const how = conversationBack(turn.actor) ?? "leave out --conversation";
+    throw usageError(`${printable(turn.actor)} cannot be told to copy a conversation`, how);
+  }
+  if (context.input.flag("dryRun")) return undefined;
+  return fork({ session: turn.session, turn: turn.turn }, { env: context.io.env, cwd: context.io.cwd() });
 }
 
 /** Returns text that means this turn only, whatever turns other sessions have. */
