@@ -273,6 +273,7 @@ function folderFiles(
     run: gitRunner({ disk, untrusted: () => worktree.roots.map(({ folder }) => folder) }),
     clock: backends.now,
     newId: backends.newId,
+    keptFolders: files.keptGit,
   });
   const ingest = new FileIngest({ disk, intake, roots, threads });
   return { worktree, outside, git, ingest, early: { worktree, pools } };

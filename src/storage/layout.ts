@@ -74,6 +74,8 @@ export interface WorkspaceLayout {
   readonly index: string;
   /** The stats of files at their last capture. Derived. */
   readonly statCache: string;
+  /** Links to the objects of the workspace's git repositories, and notes of them. Derived. */
+  readonly keptGit: string;
   /** SQLite: the workspace's lock. Never deleted. */
   readonly lock: string;
   /** The cursor and the holder of each of the workspace's replicas. */
@@ -179,6 +181,7 @@ export function workspaceLayout(folder: string): WorkspaceLayout {
     quarantine: `${folder}/quarantine`,
     index: `${folder}/index.db`,
     statCache: `${folder}/stat.cache`,
+    keptGit: `${folder}/git`,
     lock: `${folder}/lock.db`,
     replicas: `${folder}/replicas`,
     offRecord: `${folder}/off-record.json`,

@@ -1,5 +1,6 @@
 import type { GitChange, GitHead, GitItem, GitState } from "../core/records/git-record.ts";
 import type { ReflogLine } from "../core/records/git-reflog.ts";
+import type { Entry } from "../core/values/entry.ts";
 import type { Hash } from "../core/values/hash.ts";
 import type { WorkspacePath } from "../core/values/path.ts";
 
@@ -21,6 +22,16 @@ export interface GitStates {
   look(): readonly GitPlace[];
   /** Reads the state of every repository. Each content that a state names is passed to `keep`, which returns its hash. */
   read(keep: KeepContent): Promise<GitReading>;
+  /**
+   * Keeps the git folders of these repositories, so that `lost` can return them. Returns the states with these folders.
+   * `isIdle`: true if no work is going on that may need objects that a repository no longer has.
+   */
+  keepFolders(states: readonly GitState[], keep: KeepContent, isIdle: () => Promise<boolean>): Promise<GitReading>;
+  /**
+   * Returns the git folder of a repository as it was when `keepFolders` returned its state, if it is gone or replaced, or
+   * if its objects are gone; else `undefined`. Passes the contents to `keep`.
+   */
+  lost(state: GitState, keep: KeepLost): Promise<LostGit | undefined>;
   /**
    * Returns the present values of these names; absent names have none. `undefined`: there is no repository that can be
    * read. Keeps no content.
@@ -81,6 +92,20 @@ export interface KeepBudget {
   readonly until: number;
   leftBytes: number;
 }
+
+/** Takes the contents of a lost git folder. */
+export interface KeepLost {
+  readonly contentOf: ContentOf;
+  readonly content: KeepContent;
+  /** Takes a file of any size. `path` and `size` are as before the file is read. */
+  readonly file: (
+    pieces: Iterable<Uint8Array>,
+    of: { readonly path: WorkspacePath; readonly size: number },
+  ) => Promise<{ readonly hash: Hash; readonly size: number }>;
+}
+
+/** All files and folders of a lost git folder, or the reason why they are not there, for people. */
+export type LostGit = { readonly entries: ReadonlyMap<WorkspacePath, Entry> } | { readonly problem: string };
 
 export interface KeptObjects {
   readonly pack?: Buffer;

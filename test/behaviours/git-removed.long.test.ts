@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { RunShape } from "../../src/api/shapes.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { GitProject, hasGit } from "../helpers/git-project.ts";
 import { faultsOfGit, filesOf, seenGit } from "../helpers/git-state.ts";
 
@@ -81,13 +83,39 @@ describe.skipIf(!hasGit)("a run whose command line removes the git folder", () =
     await workspace.undo().catch(() => undefined);
     expect(all(project)).toEqual(mine);
   });
+});
 
-  it("names the git folder as lost if the line does not tell that it is removed", async () => {
+/** Runs a script that the command line does not show. */
+async function hiddenRun(project: GitProject, workspace: WorkspaceApi, script: string): Promise<RunShape> {
+  const hidden = join(project.base, "hidden.sh");
+  writeFileSync(hidden, script);
+  return workspace.run({ command: ["sh", hidden], cwd: project.top, env: project.env });
+}
+
+describe.skipIf(!hasGit)("a run whose script removes the git folder", () => {
+  it.each([
+    ["rm -rf .git", "rm -rf .git"],
+    ["everything", "echo x > new; rm -rf a sub .git"],
+    ["a move", "mv .git ../moved"],
+    ["a new repository in its place", "rm -rf .git; git init -q -b other; git add .; git commit -qm new"],
+    ["some of its files", "rm -rf .git/HEAD .git/refs .git/index"],
+    ["its objects", "rm -rf .git/objects"],
+    ["its packs, after a commit", "git commit -qam later; rm -rf .git/objects/pack"],
+    ["its packs, after a collection", "git gc -q --prune=now; rm -rf .git"],
+  ])("is undone and redone: %s", async (_, script) => {
     await using project = repository();
     const workspace = await project.init();
-    const hidden = join(project.base, "hidden.sh");
-    writeFileSync(hidden, "rm -rf .git\n");
-    const ran = await workspace.run({ command: ["sh", hidden], cwd: project.top });
-    expect(ran.session.omitted_changes).toMatchObject([{ path: ".git", change_type: "deleted", lost: true }]);
+    const before = all(project);
+    const ran = await hiddenRun(project, workspace, script);
+    expect(ran.session.omitted_changes?.filter(({ lost }) => lost)).toEqual([]);
+    const isThere = existsSync(join(project.top, ".git/HEAD")) && existsSync(join(project.top, ".git/objects/pack"));
+    const after = isThere ? all(project) : undefined;
+    expect((await workspace.undo()).skipped).toEqual([]);
+    expect(all(project)).toEqual(before);
+    expect(faultsOfGit(project)).toBe("");
+    expect((await workspace.redo()).skipped).toEqual([]);
+    if (after !== undefined) expect(all(project)).toEqual(after);
+    expect((await workspace.undo()).skipped).toEqual([]);
+    expect(all(project)).toEqual(before);
   });
 });

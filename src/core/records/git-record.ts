@@ -1,4 +1,5 @@
 import { canonicalJson, parseCanonical } from "../values/canonical-json.ts";
+import type { EntryKind } from "../values/entry.ts";
 import { ChronicleError } from "../values/errors.ts";
 import type { Json, RecordBody } from "../values/event.ts";
 import { decodePath, encodePath } from "../values/file-record.ts";
@@ -36,6 +37,32 @@ export interface GitState {
   readonly packed?: Hash;
   /** The other working trees of the repository, in order of their names. */
   readonly worktrees: readonly GitWorktree[];
+  /** The rest of the git folder, so that an undo can make the folder anew; absent if it lies elsewhere. */
+  readonly folder?: GitFolder;
+}
+
+/** A git folder in the working tree itself, without what the values say of it and without objects. */
+export interface GitFolder {
+  /** Identifies the folder of the objects: another text means that it was replaced by another folder. */
+  readonly objects: string;
+  /** The mode of the files that the values describe. */
+  readonly mode: number;
+  /** The names of the folders and small files, each folder before its contents. */
+  readonly items: readonly GitFolderItem[];
+  /** The reason why an undo could not make the folder anew, for people; absent if it could. */
+  readonly problem?: string;
+}
+
+/** A folder, or a file or link with its content, in a git folder. */
+export interface GitFolderItem {
+  readonly name: string;
+  readonly kind: EntryKind;
+  readonly mode: number;
+  /** In bytes; 0 for a folder. */
+  readonly size: number;
+  readonly mtimeNs: bigint;
+  /** The content, a blob; absent for a folder. */
+  readonly blob?: Hash;
 }
 
 /** A working tree of a repository. */
@@ -272,9 +299,10 @@ const VERSION = 1;
 
 /** Encodes the states of repositories as canonical JSON, for a blob. */
 export function encodeGitStates(states: readonly GitState[]): Buffer {
-  const repositories = states.map(({ path, values, packed, worktrees }) => ({
+  const repositories = states.map(({ path, values, packed, worktrees, folder }) => ({
     ...encodePath(path),
     ...optional({ packed }),
+    ...(folder === undefined ? {} : { folder: encodeFolder(folder) }),
     ...(worktrees.length === 0 ? {} : { worktrees: worktrees.map(({ name, branches }) => ({ name, branches })) }),
     values: Object.fromEntries(values),
   }));
@@ -290,8 +318,30 @@ export function decodeGitStates(bytes: Uint8Array): GitState[] {
     }
     const packed = body["packed"] === undefined ? undefined : hashOf(body, "packed");
     const worktrees = body["worktrees"] === undefined ? [] : list(body, "worktrees").map(worktreeIn);
-    return { path: decodePath(body), values, worktrees, ...optional({ packed }) };
+    const folder = body["folder"] === undefined ? undefined : folderIn(body["folder"]);
+    return { path: decodePath(body), values, worktrees, ...optional({ packed, folder }) };
   });
+}
+
+function encodeFolder({ objects, mode, items, problem }: GitFolder): Json {
+  const all = items.map(({ mtimeNs, blob, ...item }) => ({ ...item, mtime_ns: `${mtimeNs}`, ...optional({ blob }) }));
+  return { objects, mode, items: all, ...optional({ problem }) };
+}
+
+function folderIn(value: Json): GitFolder {
+  const body = object(value, "a git folder");
+  const items = list(body, "items").map((one): GitFolderItem => {
+    const item = object(one, "a file of a git folder");
+    const [kind, time] = [text(item, "kind"), text(item, "mtime_ns")];
+    if ((kind !== "file" && kind !== "dir" && kind !== "symlink") || !/^-?\d{1,19}$/.test(time)) {
+      return damaged("a file of a git folder is invalid");
+    }
+    const blob = kind === "dir" ? undefined : hashOf(item, "blob");
+    const [mode, size] = [whole(item, "mode"), whole(item, "size")];
+    return { name: nameIn(text(item, "name")), kind, mode, size, mtimeNs: BigInt(time), ...optional({ blob }) };
+  });
+  const problem = body["problem"] === undefined ? undefined : text(body, "problem");
+  return { objects: text(body, "objects"), mode: whole(body, "mode"), items, ...optional({ problem }) };
 }
 
 /** Encodes changes of repositories as canonical JSON, for a blob. */
@@ -381,8 +431,9 @@ export function blobsOfGit(bytes: Uint8Array): Hash[] {
 
 /** Returns the blobs that states name. */
 export function blobsOfStates(states: readonly GitState[]): Hash[] {
-  return states.flatMap(({ values, packed }) => [
+  return states.flatMap(({ values, packed, folder }) => [
     ...(packed === undefined ? [] : [packed]),
+    ...(folder?.items ?? []).flatMap(({ blob }) => blob ?? []),
     ...[...values].flatMap(([name, value]) => blobOfGitValue(name, value) ?? []),
   ]);
 }

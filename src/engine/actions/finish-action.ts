@@ -16,7 +16,8 @@ import type { CaptureOptions, Found } from "../capture/capture.ts";
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { allOmitted, isNoRoomOrTrouble } from "../facts/recorded-coverage.ts";
-import { endOfOmitted } from "../capture/omitted-of-action.ts";
+import { NOTHING_LOST } from "../capture/lost-git.ts";
+import { endOfOmitted, lostOfAction } from "../capture/omitted-of-action.ts";
 import { gitChangesOf, gitNotesOfUnseenEnd } from "../capture/git-work.ts";
 import { finishOutside } from "./outside.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
@@ -96,8 +97,9 @@ async function captureAndClose(
   // The action is finished late if it was closed already (as abandoned or denied), or if nobody was expected to finish
   // it (see `goingOn`). `late` makes the capture treat such an action as open.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
+  const lost = isOpen ? await lostOfAction(context, action) : NOTHING_LOST;
   const git = isOpen ? await gitChangesOf(context, action) : { drafts: [], notes: gitNotesOfUnseenEnd(action) };
-  for (const note of git.notes) context.tell?.(note);
+  for (const note of [...lost.notes, ...git.notes]) context.tell?.(note);
   const how: CaptureOptions = { cause: "capture", isReported: true, reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;
   const captured = await captureWithRules(context, [action], {
@@ -117,7 +119,7 @@ async function captureAndClose(
         await closingDraft(context, now, {
           ...closing,
           found,
-          omitted: await endOfOmitted(context, now, { ...found, isFinal: true }),
+          omitted: await endOfOmitted(context, now, { ...found, isFinal: true, lost }),
         }),
       ];
     },

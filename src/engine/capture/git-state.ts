@@ -9,6 +9,9 @@ import { type Context, isHosted } from "../log/context.ts";
  * `rm -rf .git`), all of `.git` is kept aside. Only the undo of that action restores it.
  */
 
+/** The omission of a path that is git's own state. */
+export const GIT_STATE = { reason: "excluded", detail: "git: .git" } as const;
+
 /** True if a path was omitted because it is git's own state. */
 export function isGitState({ reason, detail = "" }: Pick<Omission, "reason" | "detail">): boolean {
   return reason === "excluded" && detail.startsWith("git:");

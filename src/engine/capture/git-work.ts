@@ -25,8 +25,9 @@ import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
-import type { KeepBudget, KeepContent } from "../../worktree/git-states.ts";
+import type { GitReading, KeepBudget, KeepContent } from "../../worktree/git-states.ts";
 import { addAll } from "../../util/long-lists.ts";
+import { openBrackets } from "../facts/brackets.ts";
 import type { Context } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
@@ -62,7 +63,7 @@ export async function keepGit(context: Context): Promise<GitBefore> {
   return orNote(
     () =>
       withBatch(context.blobs, async (batch) => {
-        const { states, notes } = await readStates(context, (content) => batch.put(content));
+        const { states, notes } = await readStates(context, (content) => batch.put(content), true);
         if (states.length === 0) return { ...none, notes };
         const plan = await batch.put(encodeGitStates(states));
         return { states, git: { plan, until: untilOf(context) }, notes, nested };
@@ -80,20 +81,40 @@ export async function withNewRepositories(context: Context, kept: GitBefore): Pr
   return context.git.nested().every((folder) => known.has(folder)) ? kept : keepGit(context);
 }
 
-/** Reads the states. Contents that were read before count only if the store still has them. */
-async function readStates({ git, blobs }: Context, keep: KeepContent): Promise<Pick<GitBefore, "states" | "notes">> {
+/**
+ * Reads the states. Contents that were read before count only if the store still has them. `withFolders`: true to keep
+ * the git folders, too, so that they can be made anew.
+ */
+async function readStates(
+  context: Context,
+  keep: KeepContent,
+  withFolders = false,
+): Promise<Pick<GitBefore, "states" | "notes">> {
+  const { git, blobs } = context;
   const put = new Set<Hash>();
   const noting: KeepContent = async (content) => {
     const hash = await keep(content);
     put.add(hash);
     return hash;
   };
-  const first = await git.read(noting);
+  const read = async (): Promise<GitReading> => {
+    const { states, notes } = await git.read(noting);
+    if (!withFolders) return { states, notes };
+    const kept = await git.keepFolders(states, noting, () => isIdle(context));
+    return { states: kept.states, notes: [...notes, ...kept.notes] };
+  };
+  const first = await read();
   const wanted = blobsOfStates(first.states).filter((hash) => !put.has(hash));
   const there = await blobs.has(wanted);
   if (wanted.every((hash) => there.has(hash))) return first;
   git.forget();
-  return git.read(noting);
+  return read();
+}
+
+/** True if no run and no action is going on, so that nobody needs the state of git at an earlier time. */
+async function isIdle(context: Context): Promise<boolean> {
+  const { actions, runs } = await openBrackets(context);
+  return actions.length + runs.length === 0;
 }
 
 async function orNote<T>(work: () => Promise<T>, failed: (note: string) => T): Promise<T> {

@@ -48,13 +48,7 @@ export async function keepTree(
     isInside: true,
     keep: async (pieces, { path, size }) => {
       if (byPerson(ownOf(path), false) !== undefined) return { hash: NOTHING, size };
-      await refuseFileOverQuota(context, { size, recorded: () => Promise.resolve(undefined) }, quota);
-      if (erased.size === 0) return batch.putStream(pieces);
-      if (size > MOST_HELD) return putUnlessErased(context, pieces, erased);
-      const content = Buffer.concat([...pieces]);
-      const hash = sha256(content);
-      if (!erased.has(hash)) await batch.put(content);
-      return { hash, size: content.length };
+      return keepFile(context, batch, { pieces, size, quota, erased });
     },
   });
   const isLeft = ({ path, reason }: Omission): boolean =>
@@ -74,6 +68,29 @@ export async function keepTree(
       excluded.push({ path: own, reason: "excluded", detail: rule });
   }
   return { entries, excluded };
+}
+
+interface FileToKeep {
+  readonly pieces: Iterable<Uint8Array>;
+  readonly size: number;
+  readonly quota: QuotaOptions;
+  /** The erased contents, which are hashed, but not stored. */
+  readonly erased: ReadonlySet<Hash>;
+}
+
+/** Stores the content of a file in a tree. Throws if it exceeds the quota. */
+export async function keepFile(
+  context: Context,
+  batch: BlobBatch,
+  { pieces, size, quota, erased }: FileToKeep,
+): ReturnType<BlobBatch["putStream"]> {
+  await refuseFileOverQuota(context, { size, recorded: () => Promise.resolve(undefined) }, quota);
+  if (erased.size === 0) return batch.putStream(pieces);
+  if (size > MOST_HELD) return putUnlessErased(context, pieces, erased);
+  const content = Buffer.concat([...pieces]);
+  const hash = sha256(content);
+  if (!erased.has(hash)) await batch.put(content);
+  return { hash, size: content.length };
 }
 
 /**

@@ -14,8 +14,9 @@ import { decodeSession } from "../../core/records/records.ts";
 import type { LoggedAction } from "../facts/actions.ts";
 import { coverageAt } from "../facts/recorded-coverage.ts";
 import { readFilters } from "../log/filters.ts";
-import { gitByName, gitPathsAmong, isGitState, outermost } from "./git-state.ts";
+import { GIT_STATE, gitByName, gitPathsAmong, isGitState, outermost } from "./git-state.ts";
 import { changesAside, isIgnoredByGit, stillKept } from "./keep-aside.ts";
+import { lostGit, type LostGitFolders, NOTHING_LOST } from "./lost-git.ts";
 import { personalRules } from "./kept-trees.ts";
 import { readEvent } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
@@ -39,6 +40,8 @@ interface Looked {
 interface EndLook extends Looked {
   /** True if the action cannot end again, so that unchanged paths need not be kept any longer. */
   readonly isFinal: boolean;
+  /** The git folders that the action has removed. Default: none is known. */
+  readonly lost?: LostGitFolders;
 }
 
 /**
@@ -49,10 +52,11 @@ interface EndLook extends Looked {
 export async function endOfOmitted(
   context: Context,
   action: LoggedAction,
-  { omitted, isFinal }: EndLook,
+  { omitted, isFinal, lost = NOTHING_LOST }: EndLook,
 ): Promise<EndOfOmitted> {
   const recorded = await recordedAside(context, action);
   const entries = new Map(recorded.flatMap(({ path, before }) => (before === undefined ? [] : [[path, before]])));
+  for (const [path, entry] of lost.entries) entries.set(path, entry);
   const list = await omittedBefore(context, action);
   const before = list ?? new Map();
   const made = await madeBy(context, action, omitted);
@@ -191,7 +195,6 @@ async function omittedBefore(
 }
 
 const IGNORED = { reason: "excluded", detail: "gitignore" } as const;
-const GIT_STATE = { reason: "excluded", detail: "git: .git" } as const;
 
 /**
  * Returns the trees that were kept aside when the action began. Older records also name small files that were kept
@@ -210,6 +213,13 @@ async function treesOf(
     const { reason, detail } = before.get(path)?.omission ?? (git.has(path) ? GIT_STATE : IGNORED);
     return { path, reason, ...optional({ detail }) };
   });
+}
+
+/** Returns the git folders that an action has removed or replaced, and of which nothing else was kept aside. */
+export async function lostOfAction(context: Context, action: LoggedAction): Promise<LostGitFolders> {
+  if (action.git === undefined) return NOTHING_LOST;
+  const recorded = await recordedAside(context, action);
+  return lostGit(context, action.git, (path) => recorded.some((one) => isWithin(one.path, path)));
 }
 
 /** Returns those changes in the action's recorded plan whose earlier states are still kept. */

@@ -18,6 +18,7 @@ import { GIT, type GitChange } from "../../core/records/git-record.ts";
 import { isGitState, outermost } from "../capture/git-state.ts";
 import { gitTouchedBy } from "../capture/left-out.ts";
 import { gitChangesOf, gitNotesOfUnseenEnd, keepGit, loggedGit } from "../capture/git-work.ts";
+import { lostGit } from "../capture/lost-git.ts";
 import { changesAside, endOfAside, type KeptAside, stillKept, keepAside } from "../capture/keep-aside.ts";
 import { changesOfSession } from "../facts/changes-within.ts";
 import type { OperationQueue } from "../capture/operation-queue.ts";
@@ -435,20 +436,22 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
   const { networkEvents } = network;
   using _lease = await context.blobs.lease();
   const { aside: before, ...begun } = session;
-  const entries = await stillKept(context, kept.entries, before);
+  const lost = await lostGit(context, session.git, (path) => kept.trees.some((one) => isWithin(path, one.path)));
+  const trees = [...kept.trees, ...lost.trees];
+  const entries = new Map([...(await stillKept(context, kept.entries, before)), ...lost.entries]);
   // Trees are compared path by path.
-  const isInTree = (path: WorkspacePath): boolean => kept.trees.some((one) => isWithin(path, one.path));
+  const isInTree = (path: WorkspacePath): boolean => trees.some((one) => isWithin(path, one.path));
   const omitted = new Map([...kept.omitted].filter(([path]) => !isInTree(path)));
   const { changes: omittedChanges, aside } = await changesAside(
     context,
     { omitted, id, entries },
     hidden.filter(({ path }) => !isInTree(path)),
-    kept.trees,
+    trees,
   );
   const git = await gitChangesOf(context, session);
   const ended = await endSession(
     context,
-    { ...begun, notes: [...notes, ...git.notes], networkEvents, omittedChanges, ...optional({ aside }) },
+    { ...begun, notes: [...notes, ...lost.notes, ...git.notes], networkEvents, omittedChanges, ...optional({ aside }) },
     { ...endOf(end, { roots, changed: changes.length }), also: git.drafts },
   );
   const unknown = await unknownBeforeRun(context, changes, { fromSeq, omitted: kept.omitted });

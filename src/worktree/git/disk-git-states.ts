@@ -22,7 +22,9 @@ import type {
   GitStates,
   KeepBudget,
   KeepContent,
+  KeepLost,
   KeptObjects,
+  LostGit,
 } from "../git-states.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { applyGitState, MOVED } from "./apply-git-state.ts";
@@ -40,6 +42,8 @@ import {
 import type { GitRepository } from "./git-repository.ts";
 import type { GitUser } from "./git-settings.ts";
 import { type GitFolderPair, UnreadableGit } from "./git-folder-pair.ts";
+import { keptObjects, KeptFolders } from "./kept-folders.ts";
+import { isLost, lostFolder } from "./lost-folder.ts";
 import { GitStateReader, STASH_LOG } from "./read-git-state.ts";
 import { readHeadLog } from "./read-head-log.ts";
 import { type GitCommand, type GitOutput, type RunGit, safeGit } from "./run-git.ts";
@@ -55,6 +59,11 @@ export interface DiskGitOptions {
   /** Milliseconds since the epoch, by the clock that sets file times. */
   readonly clock: () => number;
   readonly newId: () => string;
+  /**
+   * The absolute path of a private folder of the store, in which git folders are kept. It need not exist. Default: none
+   * are kept.
+   */
+  readonly keptFolders?: string;
 }
 
 interface OpenRepository extends GitFolderPair {
@@ -71,6 +80,7 @@ export class DiskGitStates implements GitStates {
   readonly #options: DiskGitOptions;
   readonly #files: GitFiles;
   readonly #open = new Map<WorkspacePath, OpenRepository>();
+  #isForgotten = false;
 
   constructor(options: DiskGitOptions) {
     this.#options = options;
@@ -108,6 +118,57 @@ export class DiskGitStates implements GitStates {
       }
     }
     return { states, notes };
+  }
+
+  async keepFolders(
+    states: readonly GitState[],
+    keep: KeepContent,
+    isIdle: () => Promise<boolean>,
+  ): Promise<GitReading> {
+    const { disk, keptFolders: place } = this.#options;
+    if (place === undefined) return { states, notes: [] };
+    const folders = new KeptFolders({
+      disk,
+      place,
+      nowNs: () => this.#nowNs(),
+      isIdle,
+      isForgotten: this.#isForgotten,
+    });
+    const kept: GitState[] = [];
+    const notes: string[] = [];
+    for (const state of states) {
+      const repository = this.#at(state.path);
+      // Only a git folder in the working tree itself is removed together with it.
+      const isOwn = repository !== undefined && repository.own.root === this.#absolute(state.path);
+      try {
+        kept.push(isOwn ? { ...state, folder: await folders.keep(state.path, repository.own, keep) } : state);
+      } catch (error) {
+        if (!(error instanceof UnreadableGit)) throw error;
+        kept.push(state);
+        notes.push(`an undo cannot make ${nameOfRepository(state.path)} anew: ${error.message}`);
+      } finally {
+        repository?.own.release();
+      }
+    }
+    await folders.drop();
+    this.#isForgotten = false;
+    return { states: kept, notes };
+  }
+
+  async lost(state: GitState, keep: KeepLost): Promise<LostGit | undefined> {
+    const { disk, keptFolders } = this.#options;
+    if (state.folder === undefined || keptFolders === undefined) return undefined;
+    const kept = keptObjects(disk, keptFolders, state.path);
+    const found = { disk, gitDir: this.#absolute(state.path), folder: state.folder, kept };
+    return isLost(found) ? lostFolder(found, state, keep) : undefined;
+  }
+
+  #absolute(path: WorkspacePath): string {
+    return `${this.#rootOf(path).root}/${splitRoot(path).path}`;
+  }
+
+  #nowNs(): bigint {
+    return BigInt(Math.floor(this.#options.clock())) * 1_000_000n;
   }
 
   /** Returns the tracked folder in which a path lies. */
@@ -151,6 +212,7 @@ export class DiskGitStates implements GitStates {
   }
 
   forget(): void {
+    this.#isForgotten = true;
     this.#open.clear();
   }
 

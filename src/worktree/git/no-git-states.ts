@@ -15,6 +15,14 @@ export class NoGitStates implements GitStates {
     return { states: [], notes: [] };
   }
 
+  async keepFolders(): Promise<GitReading> {
+    return { states: [], notes: [] };
+  }
+
+  async lost(): Promise<undefined> {
+    return undefined;
+  }
+
   async valuesOf(): Promise<undefined> {
     return undefined;
   }

@@ -33,6 +33,13 @@ export const STATE_FOLDERS: readonly string[] = ["rebase-merge", "rebase-apply",
 /** The list of stashes is the reflog of this ref. */
 export const STASH_LOG = "logs/refs/stash";
 
+/** True for a file that the values of a state describe, and for `packed-refs`. Refs have other names. */
+export function isInState(name: string): boolean {
+  return IN_STATE.has(name) || STATE_FOLDERS.some((folder) => name.startsWith(`${folder}/`));
+}
+
+const IN_STATE: ReadonlySet<string> = new Set(["HEAD", "index", "packed-refs", STASH_LOG, ...STATE_FILES]);
+
 const MOST_REF_BYTES = 4 * 1024;
 const MOST_FILE_BYTES = 1024 ** 2;
 const MOST_PACKED_BYTES = 64 * 1024 ** 2;
@@ -308,7 +315,7 @@ interface ReadFile {
 }
 
 /** Reads a regular file; `undefined` if nothing is there. Throws `UnreadableGit` for a file that is too large. */
-function readBytes(fs: ConfinedFs, name: string, most: number): ReadFile | undefined {
+export function readBytes(fs: ConfinedFs, name: string, most: number): ReadFile | undefined {
   using file = openOrNone(fs, name);
   if (file === undefined) return undefined;
   const stat = fs.fstat(file);

@@ -1,0 +1,80 @@
+import type { Aside } from "../../core/records/aside.ts";
+import type { Omission } from "../../core/records/coverage.ts";
+import { decodeGitStates } from "../../core/records/git-record.ts";
+import type { Entry } from "../../core/values/entry.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { withBatch } from "../../storage/blob-store.ts";
+import type { KeepLost } from "../../worktree/git-states.ts";
+import { erasedContents } from "../facts/contents-of-history.ts";
+import type { Context } from "../log/context.ts";
+import { shownPath } from "../log/shape.ts";
+import { GIT_STATE } from "./git-state.ts";
+import { gitTrouble } from "./git-work.ts";
+import { keepFile } from "./kept-trees.ts";
+
+/**
+ * A git folder that was removed by some work whose command line did not tell so. `keepGit` has linked its objects
+ * beforehand. They become contents of the store only now, because nearly no work removes a git folder.
+ */
+
+/** The git folders that some work has removed or replaced. */
+export interface LostGitFolders {
+  /** The folders of which everything is there, as trees that were kept aside. */
+  readonly trees: readonly Omission[];
+  readonly entries: ReadonlyMap<WorkspacePath, Entry>;
+  readonly notes: readonly string[];
+}
+
+export const NOTHING_LOST: LostGitFolders = { trees: [], entries: new Map(), notes: [] };
+
+/**
+ * Finds the git folders that work has removed or replaced since it began, and stores what was kept of them. `git`: the
+ * states when the work began. `isKept`: true for the path of a folder that was kept aside anyway. See `keepAside` for
+ * the durability and the caller's lease.
+ */
+export async function lostGit(
+  context: Context,
+  git: Aside | undefined,
+  isKept: (path: WorkspacePath) => boolean,
+): Promise<LostGitFolders> {
+  if (git === undefined) return NOTHING_LOST;
+  try {
+    const bytes = await context.blobs.get(git.plan);
+    return bytes === undefined ? NOTHING_LOST : await storeLost(context, bytes, isKept);
+  } catch (error) {
+    return { ...NOTHING_LOST, notes: [`a git folder that was removed cannot be brought back: ${gitTrouble(error)}`] };
+  }
+}
+
+async function storeLost(
+  context: Context,
+  plan: Buffer,
+  isKept: (path: WorkspacePath) => boolean,
+): Promise<LostGitFolders> {
+  const begun = decodeGitStates(plan).filter(({ path, folder }) => folder !== undefined && !isKept(path));
+  if (begun.length === 0) return NOTHING_LOST;
+  const erased = await erasedContents(context);
+  return withBatch(context.blobs, async (batch) => {
+    const keep: KeepLost = {
+      contentOf: (hash) => context.blobs.get(hash),
+      content: (content) => batch.put(content),
+      file: (pieces, { size }) => keepFile(context, batch, { pieces, size, erased, quota: { reserve: true } }),
+    };
+    const trees: Omission[] = [];
+    const entries = new Map<WorkspacePath, Entry>();
+    const notes: string[] = [];
+    for (const state of begun) {
+      const lost = await context.git.lost(state, keep);
+      if (lost === undefined) continue;
+      if ("problem" in lost) {
+        notes.push(`${shownPath(state.path)} was removed, and cannot be brought back: ${lost.problem}`);
+        continue;
+      }
+      trees.push({ path: state.path, ...GIT_STATE });
+      for (const [path, entry] of lost.entries) {
+        if (entry.hash === undefined || !erased.has(entry.hash)) entries.set(path, entry);
+      }
+    }
+    return { trees, entries, notes };
+  });
+}

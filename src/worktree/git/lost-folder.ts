@@ -1,0 +1,162 @@
+import { type GitFolder, type GitState, isGitRef, parseIndexValue } from "../../core/records/git-record.ts";
+import { type Entry, entryTime, SYMLINK_MODE } from "../../core/values/entry.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import { childOf, decodeName, foldersAbove, type WorkspacePath } from "../../core/values/path.ts";
+import type { Disk, FileStat } from "../../disk/disk.ts";
+import { filePieces } from "../../disk/file-pieces.ts";
+import { ConfinedFs } from "../files/confined-fs.ts";
+import type { KeepLost, LostGit } from "../git-states.ts";
+import { gitPath } from "./git-folder-pair.ts";
+import { birthOf } from "./kept-folders.ts";
+
+/** The most bytes and files of a git folder that an undo makes anew. */
+const MOST_BYTES = 4 * 1024 ** 3;
+const MOST_FILES = 50_000;
+
+const PACK_FOLDER = "objects/pack";
+const IS_PACK = /\.pack$/;
+const IS_LOOSE_FOLDER = /^[0-9a-f]{2}$/;
+
+/** A git folder that some work found, and the objects that were kept of it. */
+export interface FoundFolder {
+  readonly disk: Disk;
+  /** The absolute path of the git folder. */
+  readonly gitDir: string;
+  readonly folder: GitFolder;
+  readonly kept: ConfinedFs | undefined;
+}
+
+/**
+ * True if a git folder is gone or was replaced, or if nothing is left of its objects. Such a folder cannot be changed
+ * back with what is left of it.
+ */
+export function isLost({ disk, gitDir, folder, kept }: FoundFolder): boolean {
+  if (disk.lstat(gitDir)?.kind !== "dir") return true;
+  using own = new ConfinedFs(disk, gitDir);
+  const isWhole = own.lstat(gitPath("HEAD")) !== undefined && own.lstat(gitPath("refs"))?.kind === "dir";
+  if (!isWhole || birthOf(disk, own) !== folder.objects) return true;
+  if (kept === undefined) return false;
+  const [then, now] = [kept, own].map(objectsIn);
+  kept.release();
+  if (then === undefined || now === undefined || then.loose + then.packs === 0) return false;
+  return now.packs === 0 && (then.packs > 0 || now.loose === 0);
+}
+
+interface ObjectCount {
+  readonly packs: number;
+  /** The number of folders that may have loose objects. */
+  readonly loose: number;
+}
+
+function objectsIn(fs: ConfinedFs): ObjectCount {
+  const names = (folder: string): string[] => {
+    if (fs.lstat(gitPath(folder))?.kind !== "dir") return [];
+    return fs.list(gitPath(folder)).map(({ name }) => decodeName(name));
+  };
+  const packs = names(PACK_FOLDER).filter((name) => IS_PACK.test(name)).length;
+  return { packs, loose: names("objects").filter((name) => IS_LOOSE_FOLDER.test(name)).length };
+}
+
+/** Returns the git folder as its state describes it, with the kept objects. */
+export async function lostFolder(found: FoundFolder, state: GitState, keep: KeepLost): Promise<LostGit> {
+  const { disk, folder, kept } = found;
+  if (folder.problem !== undefined) return { problem: folder.problem };
+  if (kept === undefined) return { problem: "its objects were not kept" };
+  const entries = new Map<WorkspacePath, Entry>();
+  const at = (name: string): WorkspacePath => childOf(state.path, name);
+  entries.set(state.path, folderEntry(state.path, FOLDER_MODE));
+  for (const { name, kind, mode, size, mtimeNs, blob } of folder.items) {
+    const path = at(name);
+    if (kind === "dir") entries.set(path, folderEntry(path, mode));
+    else {
+      const shown = kind === "symlink" ? SYMLINK_MODE : mode;
+      entries.set(path, { path, kind, mode: shown, size, ...entryTime(mtimeNs), hash: blob });
+    }
+  }
+  for (const entry of await entriesOfState(state, folder.mode, keep)) {
+    for (const above of foldersAbove(entry.path)) {
+      if (above.startsWith(`${state.path}/`) && !entries.has(above))
+        entries.set(above, folderEntry(above, FOLDER_MODE));
+    }
+    entries.set(entry.path, entry);
+  }
+  try {
+    const problem = await takeObjects({ disk, kept, at }, entries, keep);
+    return problem === undefined ? { entries } : { problem };
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    return { problem: `its objects cannot be read (${errno})` };
+  } finally {
+    kept.release();
+  }
+}
+
+const FOLDER_MODE = 0o755;
+
+function folderEntry(path: WorkspacePath, mode: number): Entry {
+  return { path, kind: "dir", mode, size: 0, mtimeMs: 0, hash: undefined };
+}
+
+/** Returns the files that the values of a state describe. */
+async function entriesOfState(state: GitState, mode: number, { content, contentOf }: KeepLost): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  const add = (name: string, hash: Hash, size: number, mtimeNs = 0n): void => {
+    entries.push({ path: childOf(state.path, name), kind: "file", mode, size, ...entryTime(mtimeNs), hash });
+  };
+  for (const [name, value] of state.values) {
+    if (isGitRef(name)) {
+      const bytes = Buffer.from(`${value}\n`);
+      add(name, await content(bytes), bytes.length);
+      continue;
+    }
+    const { blob, mtimeNs } = name === "index" ? parseIndexValue(value) : { blob: value as Hash, mtimeNs: 0n };
+    add(name, blob, (await contentOf(blob))?.length ?? 0, mtimeNs);
+  }
+  const { packed } = state;
+  if (packed !== undefined) add("packed-refs", packed, (await contentOf(packed))?.length ?? 0);
+  return entries;
+}
+
+interface KeptObjectFiles {
+  readonly disk: Disk;
+  readonly kept: ConfinedFs;
+  readonly at: (name: string) => WorkspacePath;
+}
+
+/** Adds the kept objects. Returns the reason if they are too many. */
+async function takeObjects(
+  { disk, kept, at }: KeptObjectFiles,
+  entries: Map<WorkspacePath, Entry>,
+  keep: KeepLost,
+): Promise<string | undefined> {
+  const found = [...filesIn(kept, "" as WorkspacePath)];
+  const bytes = found.reduce((sum, { stat }) => sum + stat.size, 0);
+  if (found.length > MOST_FILES || bytes > MOST_BYTES) return `it has more than ${MOST_FILES} files or 4 GiB`;
+  for (const { name, stat } of found) {
+    const path = at(name);
+    if (stat.kind === "dir") {
+      if (!entries.has(path)) entries.set(path, folderEntry(path, FOLDER_MODE));
+      continue;
+    }
+    const { hash, size } = await keep.file(filePieces(disk, `${kept.root}/${name}`), { path, size: stat.size });
+    entries.set(path, { path, kind: "file", mode: stat.mode, size, ...entryTime(stat.mtimeNs), hash });
+  }
+  return undefined;
+}
+
+interface KeptFile {
+  readonly name: WorkspacePath;
+  readonly stat: FileStat;
+}
+
+/** Yields the folders and files in a folder of kept objects, each folder before its contents. */
+function* filesIn(kept: ConfinedFs, folder: WorkspacePath): Generator<KeptFile> {
+  for (const { name: bytes } of kept.list(folder)) {
+    const name = childOf(folder, decodeName(bytes));
+    const stat = kept.lstat(name);
+    if (stat?.kind === "dir" || stat?.kind === "file") yield { name, stat };
+    if (stat?.kind === "dir") yield* filesIn(kept, name);
+  }
+}

@@ -1,0 +1,213 @@
+import { errnoOf } from "../../core/values/errors.ts";
+import { childOf, decodeName, nameOf, parentOf, ROOT, type WorkspacePath } from "../../core/values/path.ts";
+import type { Disk, FileStat } from "../../disk/disk.ts";
+import { writeFully } from "../../disk/write-fully.ts";
+import { ConfinedFs } from "../files/confined-fs.ts";
+import { isRacy } from "../files/same-stat.ts";
+import { dropFile } from "./new-file.ts";
+
+/** The most files of objects that are kept of one repository. */
+const MOST_FILES = 50_000;
+/** The most bytes that are copied of one repository if its objects cannot be linked. */
+const MOST_COPIED_BYTES = 64 * 1024 ** 2;
+
+/** The errors for which a file is copied: another file system, another owner, too many links, or no links at all. */
+const NO_LINK: ReadonlySet<string> = new Set(["EXDEV", "EPERM", "EMLINK", "ENOTSUP", "EOPNOTSUPP"]);
+
+/** The names of files whose content never changes, because the name is the hash of their content. */
+const IS_NAMED_BY_HASH = /^(?:[0-9a-f]{38}|[0-9a-f]{62}|pack-[0-9a-f]+\.(?:pack|idx|rev))$/;
+
+/** A file that git is writing, or a lock. */
+const IS_PASSING = /^(?:tmp_|\.tmp-)|\.lock$/;
+
+/** A folder of objects as it was when all of its files were kept. */
+export interface SeenFolder {
+  readonly mark: string;
+  readonly folders: readonly string[];
+  readonly files: number;
+}
+
+/** The folders of objects of a repository, by name in the git folder. */
+export type SeenFolders = Readonly<Record<string, SeenFolder>>;
+
+export interface LinkedObjects {
+  readonly seen: SeenFolders;
+  /** The reason why objects are not kept, for people; absent if all are. */
+  readonly problem?: string;
+}
+
+interface LinkParts {
+  readonly disk: Disk;
+  readonly from: ConfinedFs;
+  /** The folder for the links, which exists. */
+  readonly into: ConfinedFs;
+  readonly nowNs: bigint;
+  /** True if no work is going on that may need the files that the repository no longer has. */
+  readonly isIdle: () => Promise<boolean>;
+}
+
+/** The error if not all objects can be kept. The message is the reason, for people. */
+class UnkeptObjects extends Error {}
+
+/**
+ * Keeps the objects of a repository as hard links, so that they survive if the git folder is removed. Git never writes
+ * into a file of objects that exists, so a link costs no space while the repository has the file. Where no link can be
+ * made, copies the files if they are small together.
+ *
+ * Follows no link of the repository, and keeps only regular files. A folder whose stat is the same as the last time is
+ * not listed again, because git makes and removes files of objects, but does not change them.
+ */
+export class ObjectLinks {
+  readonly #parts: LinkParts;
+  readonly #seen: SeenFolders;
+  readonly #now: Record<string, SeenFolder> = {};
+  #files = 0;
+  #leftToCopy: number | undefined;
+  #isIdle: boolean | undefined;
+
+  constructor(parts: LinkParts, seen: SeenFolders) {
+    this.#parts = parts;
+    this.#seen = seen;
+  }
+
+  /** Keeps everything in these folders of the git folder, and drops what they no longer have. */
+  async keep(folders: readonly string[]): Promise<LinkedObjects> {
+    try {
+      for (const folder of folders) await this.#keepFolder(folder as WorkspacePath);
+      return { seen: this.#now };
+    } catch (error) {
+      if (error instanceof UnkeptObjects) return { seen: {}, problem: error.message };
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      return { seen: {}, problem: `its objects cannot be kept (${errno})` };
+    }
+  }
+
+  async #keepFolder(folder: WorkspacePath): Promise<void> {
+    const { from, nowNs } = this.#parts;
+    const stat = from.lstat(folder);
+    if (stat?.kind === "symlink") throw new UnkeptObjects(`${folder} in its git folder is a link`);
+    if (stat?.kind !== "dir") return;
+    const mark = markOf(stat);
+    const known = this.#seen[folder];
+    const { isWhole, ...now } =
+      known?.mark === mark ? { ...known, isWhole: true } : await this.#keepFiles(folder, mark);
+    this.#files += now.files;
+    if (this.#files > MOST_FILES) throw new UnkeptObjects(`it has more than ${MOST_FILES} files of objects`);
+    if (isWhole && !isRacy(stat, nowNs)) this.#now[folder] = now;
+    for (const name of now.folders) await this.#keepFolder(childOf(folder, name));
+  }
+
+  /** Keeps the files of one folder. `isWhole`: false if files are left that the repository no longer has. */
+  async #keepFiles(folder: WorkspacePath, mark: string): Promise<SeenFolder & { readonly isWhole: boolean }> {
+    const { from, into } = this.#parts;
+    const folders: string[] = [];
+    const files: string[] = [];
+    for (const { name: bytes, kind } of from.list(folder)) {
+      const name = decodeName(bytes);
+      if (kind === "dir") folders.push(name);
+      else if (!IS_PASSING.test(name)) files.push(name);
+    }
+    if (files.length > MOST_FILES) throw new UnkeptObjects(`it has more than ${MOST_FILES} files of objects`);
+    makeFolders(into, folder);
+    const kept = new Map(into.list(folder).map(({ name, kind }) => [decodeName(name), kind]));
+    for (const name of files) {
+      if (!kept.has(name) || !IS_NAMED_BY_HASH.test(name)) this.#keepFile(childOf(folder, name), kept.has(name));
+    }
+    const there = new Set([...files, ...folders]);
+    const gone = [...kept].filter(([name]) => !there.has(name));
+    const isWhole = gone.length === 0 || (await this.#mayDrop());
+    if (isWhole) for (const [name, kind] of gone) this.#drop(childOf(folder, name), kind === "dir");
+    return { mark, folders, files: files.length, isWhole };
+  }
+
+  async #mayDrop(): Promise<boolean> {
+    return (this.#isIdle ??= await this.#parts.isIdle());
+  }
+
+  #drop(path: WorkspacePath, isFolder: boolean): void {
+    const { into } = this.#parts;
+    if (!isFolder) return dropFile(into, path);
+    for (const { name, kind } of into.list(path)) this.#drop(childOf(path, decodeName(name)), kind === "dir");
+    into.removeFolder(path);
+  }
+
+  #keepFile(path: WorkspacePath, isKept: boolean): void {
+    const { from, into } = this.#parts;
+    const stat = from.lstat(path);
+    if (stat === undefined) return;
+    if (stat.kind !== "file") throw new UnkeptObjects(`${path} in its git folder is no regular file`);
+    if (isKept) {
+      const old = into.lstat(path);
+      if (old?.ino === stat.ino && old.dev === stat.dev) return;
+      dropFile(into, path);
+    }
+    if (!this.#link(path)) this.#copy(path, stat);
+  }
+
+  /** Returns false if no link can be made here. */
+  #link(path: WorkspacePath): boolean {
+    const { from, into } = this.#parts;
+    if (this.#leftToCopy !== undefined) return false;
+    try {
+      from.link(path, path, into);
+    } catch (error) {
+      const errno = errnoOf(error) ?? "";
+      // Git has removed the file meanwhile, or another process has kept it.
+      if (errno === "ENOENT" || errno === "EEXIST") return true;
+      if (!NO_LINK.has(errno)) throw error;
+      return false;
+    }
+    // Something else may have come into this place since its stat was read. A link to a link does not follow it.
+    if (into.lstat(path)?.kind === "file") return true;
+    dropFile(into, path);
+    throw new UnkeptObjects(`${path} in its git folder is no regular file`);
+  }
+
+  #copy(path: WorkspacePath, { size, mode }: FileStat): void {
+    const { disk, from, into } = this.#parts;
+    this.#leftToCopy ??= MOST_COPIED_BYTES - this.#bytesIn("objects" as WorkspacePath);
+    if (this.#leftToCopy < 0) throw new UnkeptObjects(TOO_LARGE_TO_COPY);
+    using file = from.openRead(path);
+    if (from.fstat(file).kind !== "file") throw new UnkeptObjects(`${path} in its git folder is no regular file`);
+    const bytes = Buffer.alloc(size);
+    let filled = 0;
+    for (let count = 1; count > 0 && filled < size; filled += count) {
+      count = from.read(file, bytes.subarray(filled), filled);
+    }
+    const fresh = childOf(parentOf(path), `tmp_${nameOf(path)}`);
+    dropFile(into, fresh);
+    using copy = into.create(fresh, mode);
+    writeFully(disk, copy.fd, bytes.subarray(0, filled), null);
+    into.renameFile(fresh, path);
+  }
+
+  /** Returns the size of all files in a folder of objects, to know whether they may be copied. */
+  #bytesIn(folder: WorkspacePath): number {
+    using fs = new ConfinedFs(this.#parts.disk, this.#parts.from.root);
+    let sum = 0;
+    for (const { name: bytes, kind } of fs.list(folder)) {
+      const path = childOf(folder, decodeName(bytes));
+      sum += kind === "dir" ? this.#bytesIn(path) : (fs.lstat(path)?.size ?? 0);
+    }
+    return sum;
+  }
+}
+
+const TOO_LARGE_TO_COPY =
+  "its objects are on another file system than Chronicle's store, and are too large to be copied (more than 64 MiB)";
+
+/** Identifies the state of a file or folder: the text is another one after each change. */
+export function markOf({ ino, dev, size, mode, mtimeNs, ctimeNs }: FileStat): string {
+  return [ino, dev, size, mode, mtimeNs, ctimeNs].map((one) => one.toString(36)).join(" ");
+}
+
+function makeFolders(fs: ConfinedFs, folder: WorkspacePath): void {
+  if (folder === ROOT || fs.lstat(folder)?.kind === "dir") return;
+  makeFolders(fs, parentOf(folder));
+  try {
+    fs.makeFolder(folder, 0o700);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+}
