@@ -6,6 +6,7 @@ import { diskUsed } from "./disk-used.ts";
 import { fewChanges } from "./few-changes.ts";
 import { filterSpeed } from "./filter-speed.ts";
 import { firstSync } from "./first-sync.ts";
+import { gitState } from "./git-state.ts";
 import { hookLatency } from "./hook-latency.ts";
 import type { Bench } from "./lib/bench.ts";
 import { cacheFolder } from "./lib/corpus.ts";
@@ -55,6 +56,7 @@ const BENCHES: readonly Bench[] = [
   oneFile,
   oneAction,
   commandBracket,
+  gitState,
   hookLatency,
   actionSession,
   millionEvents,
