@@ -81,11 +81,17 @@ async function worksOfUndo(context: Context, { target, takes = [], passes = [] }
   const owners = await ownersIn(context);
   const undone = new Set([...takes, ...passes, ...(target === undefined ? [] : [target])]);
   const undos = new Set<string>();
-  for (const { id, intent } of await doneIntents(context)) {
+  for (const { id, intent } of (await isAnyIntent(context, undone)) ? await doneIntents(context) : []) {
     if (intent.kind === "undo" && undone.has(id)) undos.add(id);
     else if (intent.kind === "redo" && undos.has(intent.target ?? "")) undone.add(id);
   }
   return loggedGit(context, (row) => [...owners.around([idOfGit(row)])].some((one) => undone.has(one)));
+}
+
+/** True if one of these ids is that of an operation, such as an undo. To read all operations takes time. */
+async function isAnyIntent({ index }: Context, ids: Iterable<string>): Promise<boolean> {
+  for (const id of ids) if ((await index.record(`intent:${id}`)) !== undefined) return true;
+  return false;
 }
 
 async function worksOfRedo(context: Context, { target }: Step): Promise<readonly LoggedGit[]> {
