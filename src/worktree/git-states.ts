@@ -20,15 +20,13 @@ export interface GitStates {
   nested(): readonly WorkspacePath[];
   /** Returns every repository with its HEAD, or with the reason why its state is not recorded. */
   look(): readonly GitPlace[];
-  /** Reads the state of every repository. Each content that a state names is passed to `keep`, which returns its hash. */
-  read(keep: KeepContent): Promise<GitReading>;
   /**
-   * Keeps the git folders of these repositories, so that `lost` can return them. Returns the states with these folders.
-   * `isIdle`: true if no work is going on that may need objects that a repository no longer has.
+   * Reads the state of every repository. Each content that a state names is passed to `keep`, which returns its hash.
+   * With `folders`, also keeps the git folders, so that `lost` can return them.
    */
-  keepFolders(states: readonly GitState[], keep: KeepContent, isIdle: () => Promise<boolean>): Promise<GitReading>;
+  read(keep: KeepContent, folders?: KeepFolders): Promise<GitReading>;
   /**
-   * Returns the git folder of a repository as it was when `keepFolders` returned its state, if it is gone or replaced, or
+   * Returns the git folder of a repository as it was when `read` kept it with its state, if it is gone or replaced, or
    * if its objects are gone; else `undefined`. Passes the contents to `keep`.
    */
   lost(state: GitState, keep: KeepLost): Promise<LostGit | undefined>;
@@ -91,6 +89,11 @@ export interface KeepBudget {
   /** Milliseconds since the epoch. */
   readonly until: number;
   leftBytes: number;
+}
+
+export interface KeepFolders {
+  /** True if no work is going on that may need objects that a repository no longer has. */
+  readonly isIdle: () => Promise<boolean>;
 }
 
 /** Takes the contents of a lost git folder. */

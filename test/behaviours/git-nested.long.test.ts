@@ -82,6 +82,17 @@ describe.skipIf(!hasGit)("the state of git of repositories within the folder", (
     },
   );
 
+  it("tells of a repository that a tool call has made", async () => {
+    await using made = new GitProject();
+    const notes: string[] = [];
+    const store = await made.store({ onNote: (note) => void notes.push(note) });
+    await using workspace = (await store.init({ roots: [made.top] })).workspace;
+    const action = await workspace.snapshotAction({ type: "execute_command", payload: { command: "make" } });
+    made.git(["init", "-q", "fresh"]);
+    await workspace.finishAction(action?.id ?? "");
+    expect(notes).toEqual(["a git repository was made at fresh/.git, and an undo leaves it there"]);
+  });
+
   it("records the rest of a tool call that has made a repository unreadable", async () => {
     const { project: made, inner } = nestedProject("a repository of its own");
     await using _made = made;

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { InitOptions, StoreApi } from "../../src/api/store-api.ts";
+import type { InitOptions, StoreApi, StoreOptions } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { decodeName, pathToBytes } from "../../src/core/values/path.ts";
 import { openStore } from "../../src/open.ts";
@@ -54,8 +54,9 @@ export class GitProject implements AsyncDisposable {
     writeFileSync(pathToBytes(full), typeof content === "string" ? pathToBytes(content) : content);
   }
 
-  async store(): Promise<StoreApi> {
+  async store(options: Pick<StoreOptions, "onNote"> = {}): Promise<StoreApi> {
     const store = await openStore({
+      ...options,
       home: join(this.base, "store"),
       configFolder: join(this.config, "chronicle"),
       userHome: this.home,

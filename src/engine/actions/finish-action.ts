@@ -18,7 +18,7 @@ import type { Context } from "../log/context.ts";
 import { allOmitted, isNoRoomOrTrouble } from "../facts/recorded-coverage.ts";
 import { NOTHING_LOST } from "../capture/lost-git.ts";
 import { endOfOmitted, lostOfAction } from "../capture/omitted-of-action.ts";
-import { gitChangesOf, gitNotesOfUnseenEnd } from "../capture/git-work.ts";
+import { gitChangesOf, gitNotesOfUnseenEnd, notesOfFound } from "../capture/git-work.ts";
 import { finishOutside } from "./outside.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
 import type { QuotaOptions } from "../log/quota.ts";
@@ -99,7 +99,7 @@ async function captureAndClose(
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const lost = isOpen ? await lostOfAction(context, action) : NOTHING_LOST;
   const git = isOpen ? await gitChangesOf(context, action) : { drafts: [], notes: gitNotesOfUnseenEnd(action) };
-  for (const note of [...lost.notes, ...git.notes]) context.tell?.(note);
+  const nested = context.git.nested();
   const how: CaptureOptions = { cause: "capture", isReported: true, reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;
   const captured = await captureWithRules(context, [action], {
@@ -124,6 +124,8 @@ async function captureAndClose(
       ];
     },
   });
+  const ofNew = isOpen && action.git !== undefined ? notesOfFound(context, nested) : [];
+  for (const note of [...lost.notes, ...git.notes, ...ofNew]) context.tell?.(note);
   const last = captured.also.findLast((event) => event.recordId === `action:${action.id}`);
   const closed = last === undefined ? await findAction(context, action.id) : actionOfEvent(last);
   const { changes, ambiguous } = await changesOfAction(

@@ -8,6 +8,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { maskCommand } from "../../core/shell/mask-secrets.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../../core/records/records.ts";
 import { changedAsOmitted, changedAside, endOfAside } from "../capture/keep-aside.ts";
+import { lostUnseen } from "../capture/lost-git.ts";
 import { gitNotesOfUnseenEnd } from "../capture/git-work.ts";
 import { closeDeadActions } from "./abandon-actions.ts";
 import { openSessions } from "../facts/brackets.ts";
@@ -198,9 +199,10 @@ export async function closeAbandoned(context: Context): Promise<readonly string[
 async function endAbandoned(context: Context, session: Session): Promise<Session> {
   // The lease protects contents from the collector until the session's record names them.
   using _lease = await context.blobs.lease();
-  const { aside: before, ...rest } = session;
-  const { changes, aside } = before === undefined ? { changes: [] } : await endOfAside(context, session.id, before);
-  const notes = [...rest.notes, ...gitNotesOfUnseenEnd(session)];
+  const { aside: _before, ...rest } = session;
+  const lost = await lostUnseen(context, session);
+  const { changes, aside } = await endOfAside(context, session, lost);
+  const notes = [...rest.notes, ...lost.notes, ...gitNotesOfUnseenEnd(session)];
   return await endSession(
     context,
     { ...rest, notes, omittedChanges: changes, ...optional({ aside }) },

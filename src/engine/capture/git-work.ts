@@ -22,10 +22,10 @@ import {
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import type { EventDraft } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
+import { childOf, type WorkspacePath } from "../../core/values/path.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
-import type { GitReading, KeepBudget, KeepContent } from "../../worktree/git-states.ts";
+import type { KeepBudget, KeepContent } from "../../worktree/git-states.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { openBrackets } from "../facts/brackets.ts";
 import type { Context } from "../log/context.ts";
@@ -97,18 +97,13 @@ async function readStates(
     put.add(hash);
     return hash;
   };
-  const read = async (): Promise<GitReading> => {
-    const { states, notes } = await git.read(noting);
-    if (!withFolders) return { states, notes };
-    const kept = await git.keepFolders(states, noting, () => isIdle(context));
-    return { states: kept.states, notes: [...notes, ...kept.notes] };
-  };
-  const first = await read();
+  const folders = withFolders ? { isIdle: () => isIdle(context) } : undefined;
+  const first = await git.read(noting, folders);
   const wanted = blobsOfStates(first.states).filter((hash) => !put.has(hash));
   const there = await blobs.has(wanted);
   if (wanted.every((hash) => there.has(hash))) return first;
   git.forget();
-  return read();
+  return git.read(noting, folders);
 }
 
 /** True if no run and no action is going on, so that nobody needs the state of git at an earlier time. */
@@ -252,7 +247,20 @@ const NO_CHANGE: FoundChange = { change: undefined, notes: [] };
 function notesOfNew(before: readonly GitState[], after: readonly GitState[]): string[] {
   const known = new Set(before.map(({ path }) => path));
   const made = after.filter(({ path }) => !known.has(path));
-  return made.map(({ path }) => `a git repository was made at ${shownPath(path)}, and an undo leaves it there`);
+  return made.map(({ path }) => noteOfNew(path));
+}
+
+function noteOfNew(path: WorkspacePath): string {
+  return `a git repository was made at ${shownPath(path)}, and an undo leaves it there`;
+}
+
+/**
+ * Returns notes on the repositories within the tracked folders that a capture has found since `known` was read: the
+ * folders in which repositories begin.
+ */
+export function notesOfFound({ git }: Context, known: readonly WorkspacePath[]): readonly string[] {
+  const before = new Set(known);
+  return git.nested().flatMap((folder) => (before.has(folder) ? [] : noteOfNew(childOf(folder, GIT_FILE))));
 }
 
 /**

@@ -7,6 +7,7 @@ import { encodePlan, decodePlan } from "../../core/tree/plan.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import { addAll } from "../../util/long-lists.ts";
+import type { Session } from "../facts/actions.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { isNoRoomOrTrouble } from "../facts/recorded-coverage.ts";
@@ -350,20 +351,19 @@ export function changedAsOmitted(changes: readonly Change[]): OmittedChange[] {
 }
 
 /**
- * Returns the changes of kept-aside paths for the end of a session. Keeps their present states as well, because an undo
- * overwrites them. The caller must hold a lease of the blob store until the record that names the plan is durable.
+ * Returns the changes of kept-aside paths for the end of a session, and of the git folders that it has removed (`lost`).
+ * Keeps their present states as well, because an undo overwrites them. The caller must hold a lease of the blob store until the record that names the plan is durable.
  */
 export async function endOfAside(
   context: Context,
-  id: string,
-  before: Aside,
+  { id, aside: before }: Pick<Session, "id" | "aside">,
+  lost: Pick<KeptForRun, "entries" | "trees">,
 ): Promise<{ readonly changes: readonly OmittedChange[]; readonly aside: Aside | undefined }> {
-  const known = (await changedAside(context, before)).flatMap(({ path, before: entry }) =>
-    entry === undefined ? [] : [[path, entry] as const],
-  );
-  const entries = await stillKept(context, new Map(known), before);
-  const omitted = new Map([...entries].map(([path, entry]) => [path, listed(path, entry)]));
-  return changesAside(context, { id, omitted, entries }, []);
+  const changed = before === undefined ? [] : await changedAside(context, before);
+  const known = changed.flatMap(({ path, before: entry }) => (entry === undefined ? [] : [[path, entry] as const]));
+  const kept = await stillKept(context, new Map(known), before);
+  const omitted = new Map([...kept].map(([path, entry]) => [path, listed(path, entry)]));
+  return changesAside(context, { id, omitted, entries: new Map([...kept, ...lost.entries]) }, [], lost.trees);
 }
 
 /**

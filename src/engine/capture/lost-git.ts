@@ -2,9 +2,11 @@ import type { Aside } from "../../core/records/aside.ts";
 import type { Omission } from "../../core/records/coverage.ts";
 import { decodeGitStates } from "../../core/records/git-record.ts";
 import type { Entry } from "../../core/values/entry.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
+import { decodePlan } from "../../core/tree/plan.ts";
+import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 import type { KeepLost } from "../../worktree/git-states.ts";
+import type { Session } from "../facts/actions.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
 import type { Context } from "../log/context.ts";
 import { shownPath } from "../log/shape.ts";
@@ -29,13 +31,13 @@ export const NOTHING_LOST: LostGitFolders = { trees: [], entries: new Map(), not
 
 /**
  * Finds the git folders that work has removed or replaced since it began, and stores what was kept of them. `git`: the
- * states when the work began. `isKept`: true for the path of a folder that was kept aside anyway. See `keepAside` for
+ * states when the work began. `isKept`: true for the path of a folder that is not looked at: it was kept aside anyway. See `keepAside` for
  * the durability and the caller's lease.
  */
 export async function lostGit(
   context: Context,
   git: Aside | undefined,
-  isKept: (path: WorkspacePath) => boolean,
+  isKept: (path: WorkspacePath) => boolean | Promise<boolean>,
 ): Promise<LostGitFolders> {
   if (git === undefined) return NOTHING_LOST;
   try {
@@ -46,25 +48,38 @@ export async function lostGit(
   }
 }
 
+/**
+ * Finds the git folders that are gone at the end of a session which nobody saw. A folder that was replaced is left alone,
+ * because a person may have made it since.
+ */
+export async function lostUnseen(
+  context: Context,
+  { git, aside }: Pick<Session, "git" | "aside">,
+): Promise<LostGitFolders> {
+  if (git === undefined) return NOTHING_LOST;
+  const plan = aside === undefined ? undefined : await context.blobs.get(aside.plan);
+  const kept = plan === undefined ? [] : decodePlan(plan);
+  const isKept = (path: WorkspacePath): boolean => kept.some((one) => isWithin(one.path, path));
+  return lostGit(context, git, async (path) => isKept(path) || (await context.worktree.stats([path]))[0] !== undefined);
+}
+
 async function storeLost(
   context: Context,
   plan: Buffer,
-  isKept: (path: WorkspacePath) => boolean,
+  isKept: (path: WorkspacePath) => boolean | Promise<boolean>,
 ): Promise<LostGitFolders> {
-  const begun = decodeGitStates(plan).filter(({ path, folder }) => folder !== undefined && !isKept(path));
-  if (begun.length === 0) return NOTHING_LOST;
   const erased = await erasedContents(context);
   return withBatch(context.blobs, async (batch) => {
     const keep: KeepLost = {
       contentOf: (hash) => context.blobs.get(hash),
       content: (content) => batch.put(content),
-      file: (pieces, { size }) => keepFile(context, batch, { pieces, size, erased, quota: { reserve: true } }),
+      file: (pieces, { size }) => keepFile(context, batch, { pieces, size, erased, quota: {} }),
     };
     const trees: Omission[] = [];
     const entries = new Map<WorkspacePath, Entry>();
     const notes: string[] = [];
-    for (const state of begun) {
-      const lost = await context.git.lost(state, keep);
+    for (const state of decodeGitStates(plan)) {
+      const lost = (await isKept(state.path)) ? undefined : await context.git.lost(state, keep);
       if (lost === undefined) continue;
       if ("problem" in lost) {
         notes.push(`${shownPath(state.path)} was removed, and cannot be brought back: ${lost.problem}`);

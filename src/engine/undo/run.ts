@@ -18,7 +18,7 @@ import { GIT, type GitChange } from "../../core/records/git-record.ts";
 import { isGitState, outermost } from "../capture/git-state.ts";
 import { gitTouchedBy } from "../capture/left-out.ts";
 import { gitChangesOf, gitNotesOfUnseenEnd, keepGit, loggedGit } from "../capture/git-work.ts";
-import { lostGit } from "../capture/lost-git.ts";
+import { lostGit, lostUnseen } from "../capture/lost-git.ts";
 import { changesAside, endOfAside, type KeptAside, stillKept, keepAside } from "../capture/keep-aside.ts";
 import { changesOfSession } from "../facts/changes-within.ts";
 import type { OperationQueue } from "../capture/operation-queue.ts";
@@ -308,10 +308,10 @@ async function finishLate(context: Context, session: Session, end: CommandEnd): 
   const { changes, ambiguous } = await changesOfSession(context, id, { fromSeq, toSeq: last.seq });
   if (changes.length > 0) await nameMoment(context, last, { cause: session.kind, session: id });
   using _lease = await context.blobs.lease();
-  const { aside: before, ...begun } = session;
-  const { changes: omittedChanges, aside } =
-    before === undefined ? { changes: [] } : await endOfAside(context, id, before);
-  const notes = [...session.notes, UNSEEN_END, ...gitNotesOfUnseenEnd(session)];
+  const { aside: _before, ...begun } = session;
+  const lost = await lostUnseen(context, session);
+  const { changes: omittedChanges, aside } = await endOfAside(context, session, lost);
+  const notes = [...session.notes, UNSEEN_END, ...lost.notes, ...gitNotesOfUnseenEnd(session)];
   const ended = await endSession(
     context,
     { ...begun, notes, omittedChanges, ...optional({ aside }) },

@@ -22,6 +22,7 @@ import type {
   GitStates,
   KeepBudget,
   KeepContent,
+  KeepFolders,
   KeepLost,
   KeptObjects,
   LostGit,
@@ -103,56 +104,34 @@ export class DiskGitStates implements GitStates {
     });
   }
 
-  async read(keep: KeepContent): Promise<GitReading> {
+  async read(keep: KeepContent, how?: KeepFolders): Promise<GitReading> {
     const states: GitState[] = [];
     const notes: string[] = [];
+    const folders = how === undefined ? undefined : this.#keptFolders(how);
     for (const { path, found } of this.#find()) {
       try {
         if (typeof found === "string") throw new UnreadableGit(found);
-        const state = await this.#opened(path, found).reader.read(path, keep);
+        const repository = this.#opened(path, found);
+        const state = await repository.reader.read(path, keep);
         const file = readGitFile(this.#rootOf(path), path);
-        states.push(file === undefined ? state : withValue(state, GIT_FILE, await keep(file)));
+        if (file !== undefined) states.push(withValue(state, GIT_FILE, await keep(file)));
+        // Only a git folder in the working tree itself is removed together with it.
+        else if (folders === undefined || found.gitDir !== this.#absolute(path)) states.push(state);
+        else states.push({ ...state, folder: await folders.keep(path, repository.own, keep) });
       } catch (error) {
         if (!(error instanceof UnreadableGit)) throw error;
         notes.push(`the state of ${nameOfRepository(path)} is not recorded: ${error.message}`);
       }
     }
+    await folders?.drop();
+    if (folders !== undefined) this.#isForgotten = false;
     return { states, notes };
   }
 
-  async keepFolders(
-    states: readonly GitState[],
-    keep: KeepContent,
-    isIdle: () => Promise<boolean>,
-  ): Promise<GitReading> {
+  #keptFolders({ isIdle }: KeepFolders): KeptFolders | undefined {
     const { disk, keptFolders: place } = this.#options;
-    if (place === undefined) return { states, notes: [] };
-    const folders = new KeptFolders({
-      disk,
-      place,
-      nowNs: () => this.#nowNs(),
-      isIdle,
-      isForgotten: this.#isForgotten,
-    });
-    const kept: GitState[] = [];
-    const notes: string[] = [];
-    for (const state of states) {
-      const repository = this.#at(state.path);
-      // Only a git folder in the working tree itself is removed together with it.
-      const isOwn = repository !== undefined && repository.own.root === this.#absolute(state.path);
-      try {
-        kept.push(isOwn ? { ...state, folder: await folders.keep(state.path, repository.own, keep) } : state);
-      } catch (error) {
-        if (!(error instanceof UnreadableGit)) throw error;
-        kept.push(state);
-        notes.push(`an undo cannot make ${nameOfRepository(state.path)} anew: ${error.message}`);
-      } finally {
-        repository?.own.release();
-      }
-    }
-    await folders.drop();
-    this.#isForgotten = false;
-    return { states: kept, notes };
+    if (place === undefined) return undefined;
+    return new KeptFolders({ disk, place, nowNs: () => this.#nowNs(), isIdle, isForgotten: this.#isForgotten });
   }
 
   async lost(state: GitState, keep: KeepLost): Promise<LostGit | undefined> {
@@ -237,16 +216,28 @@ export class DiskGitStates implements GitStates {
     const gitDir = repository.own.root;
     // `--missing=print` also keeps git from asking a server for objects that a partial clone lacks.
     const listing = ["rev-list", "--objects", "--ignore-missing", "--missing=print", "--stdin", "--not", "--all"];
-    const listed = await this.#runWithin(budget, safeGit(gitDir, listing, Buffer.from(`${objects.join("\n")}\n`)));
+    // The command may have removed objects that were kept before it.
+    const withKept = this.#withKeptObjects(path);
+    const input = Buffer.from(`${objects.join("\n")}\n`);
+    const listed = await this.#runWithin(budget, withKept(safeGit(gitDir, listing, input)));
     if (listed.problem !== undefined) return { lacking: 0, problem: listed.problem };
     const lines = listed.stdout.toString("latin1").split("\n");
     const there = lines.filter((line) => /^[0-9a-f]/.test(line));
     const lacking = lines.filter((line) => line.startsWith("?")).length;
     if (there.length === 0) return { lacking };
     const packing = ["pack-objects", "--stdout", "-q", "--delta-base-offset", "--missing=allow-any"];
-    const input = Buffer.from(`${there.join("\n")}\n`, "latin1");
-    const { problem, stdout } = await this.#runWithin(budget, safeGit(gitDir, packing, input));
+    const names = Buffer.from(`${there.join("\n")}\n`, "latin1");
+    const { problem, stdout } = await this.#runWithin(budget, withKept(safeGit(gitDir, packing, names)));
     return problem === undefined ? { lacking, pack: stdout } : { lacking, problem };
+  }
+
+  /** Returns a function that lets a command of git read the kept objects of a repository, too. */
+  #withKeptObjects(path: WorkspacePath): (command: GitCommand) => GitCommand {
+    const { disk, keptFolders } = this.#options;
+    const kept = keptFolders === undefined ? undefined : keptObjects(disk, keptFolders, path);
+    if (kept === undefined) return (command) => command;
+    const more = { GIT_ALTERNATE_OBJECT_DIRECTORIES: JSON.stringify(`${kept.root}/objects`) };
+    return (command) => ({ ...command, env: { ...command.env, ...more } });
   }
 
   /** Runs git for as long as the budget lasts, and takes the output from it. */

@@ -2,7 +2,7 @@ import { type GitFolder, type GitFolderItem, isGitName } from "../../core/record
 import { errnoOf } from "../../core/values/errors.ts";
 import { type Hash, sha256 } from "../../core/values/hash.ts";
 import { childOf, decodeName, ROOT, type WorkspacePath } from "../../core/values/path.ts";
-import type { Disk, FileStat, NodeKind } from "../../disk/disk.ts";
+import type { Disk, FileStat } from "../../disk/disk.ts";
 import { readDiskFile } from "../../disk/read-disk-file.ts";
 import { removeTree } from "../../disk/remove-tree.ts";
 import { writeFully } from "../../disk/write-fully.ts";
@@ -10,7 +10,7 @@ import { optional } from "../../util/optional.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
 import { isRacy } from "../files/same-stat.ts";
 import type { KeepContent } from "../git-states.ts";
-import { gitPath, UnreadableGit } from "./git-folder-pair.ts";
+import { gitPath } from "./git-folder-pair.ts";
 import { markOf, ObjectLinks, type SeenFolders } from "./object-links.ts";
 import { isInState, readBytes } from "./read-git-state.ts";
 
@@ -23,16 +23,38 @@ const MOST_LOGS = 500;
 
 /** Folders that every repository has, even if no ref is in them. */
 const REF_FOLDERS = ["refs", "refs/heads", "refs/tags"];
+/** The examples of hooks that git puts into each new repository. Git never runs or changes them. */
+const IS_SAMPLE = /\.sample$/;
+
 const FOLDER_MODE = 0o755;
 const FILE_MODE = 0o644;
 
 /** What is known of a git folder from the last time, so that what has not changed is not read again. */
 interface Note {
   readonly objects: SeenFolders;
-  readonly items: Readonly<Record<string, { readonly mark: string; readonly blob: Hash }>>;
+  readonly files: Readonly<Record<string, SeenFile>>;
+  readonly folders: Readonly<Record<string, SeenNames>>;
 }
 
-const NO_NOTE: Note = { objects: {}, items: {} };
+/** A file with its content, as it was when it had this mark (`markOf`). */
+interface SeenFile {
+  readonly mark: string;
+  readonly blob: Hash;
+  readonly kind: "file" | "symlink";
+  readonly mode: number;
+  readonly size: number;
+  /** In nanoseconds, as digits. */
+  readonly mtime: string;
+}
+
+/** The files, links and folders in a folder, as they were when it had this mark. */
+interface SeenNames {
+  readonly mark: string;
+  readonly files: readonly string[];
+  readonly folders: readonly string[];
+}
+
+const NO_NOTE: Note = { objects: {}, files: {}, folders: {} };
 
 export interface KeptFoldersParts {
   readonly disk: Disk;
@@ -64,22 +86,25 @@ export class KeptFolders {
     const { disk, nowNs, isIdle, isForgotten } = this.#parts;
     const place = placeOf(this.#parts.place, path);
     this.#seen.add(place);
-    const note = this.#noteOf(place);
-    const before = isForgotten ? {} : note.items;
-    const walk = new FolderWalk({ own, keep, known: before, nowNs: nowNs() });
+    const text = readDiskFile(disk, `${place}/note.json`)?.toString() ?? "";
+    const note = parseNote(text);
+    const walk = new FolderWalk({ own, keep, known: isForgotten ? NO_NOTE : note, nowNs: nowNs() });
     try {
-      await walk.folder(ROOT);
+      await walk.all();
       makePlace(disk, this.#parts.place, place);
       using into = new ConfinedFs(disk, `${place}/files`);
       const links = new ObjectLinks({ disk, from: own, into, nowNs: nowNs(), isIdle }, note.objects);
       const { seen, problem = walk.problem } = await links.keep(walk.objects);
-      this.#write(place, note, { objects: seen, items: walk.known });
+      this.#write(place, text, { objects: seen, files: walk.seenFiles, folders: walk.seenFolders });
       const mode = own.lstat(gitPath("HEAD"))?.mode ?? FILE_MODE;
-      return { objects: birthOf(disk, own), mode, items: walk.items, ...optional({ problem }) };
+      return { objects: birthOf(disk, own.root), mode, items: walk.items, ...optional({ problem }) };
     } catch (error) {
       const errno = errnoOf(error);
       if (errno === undefined) throw error;
-      throw new UnreadableGit(`it cannot be read (${errno})`);
+      // The state is of use also without the folder.
+      return { objects: "", mode: FILE_MODE, items: [], problem: `it could not be kept (${errno})` };
+    } finally {
+      own.release();
     }
   }
 
@@ -91,15 +116,10 @@ export class KeptFolders {
     if (gone.length > 0 && (await isIdle())) for (const name of gone) removeTree(disk, `${place}/${name}`);
   }
 
-  #noteOf(place: string): Note {
-    const bytes = readDiskFile(this.#parts.disk, `${place}/note.json`);
-    return bytes === undefined ? NO_NOTE : parseNote(bytes);
-  }
-
-  #write(place: string, before: Note, note: Note): void {
+  #write(place: string, before: string, note: Note): void {
     const { disk } = this.#parts;
     const text = JSON.stringify(note);
-    if (text === JSON.stringify(before)) return;
+    if (text === before) return;
     const fresh = `${place}/note.json.${process.pid}.new`;
     if (disk.lstat(fresh) !== undefined) disk.unlink(fresh);
     const fd = disk.open(fresh, "create");
@@ -123,9 +143,9 @@ export function keptObjects(disk: Disk, folder: string, path: WorkspacePath): Co
 }
 
 /** A note that was cut off by a power loss is no note. */
-function parseNote(bytes: Buffer): Note {
+function parseNote(text: string): Note {
   try {
-    return JSON.parse(bytes.toString()) as Note;
+    return text === "" ? NO_NOTE : (JSON.parse(text) as Note);
   } catch (error) {
     if (error instanceof SyntaxError) return NO_NOTE;
     throw error;
@@ -142,26 +162,30 @@ function makePlace(disk: Disk, ...folders: readonly string[]): void {
   }
 }
 
-/** Identifies the folder of the objects of a git folder; empty if there is none. */
-export function birthOf(disk: Disk, own: ConfinedFs): string {
-  const path = gitPath("objects");
-  const stat = own.lstat(path);
-  return stat === undefined ? "" : `${stat.dev} ${stat.ino} ${disk.birthOf(own.at(path)) ?? ""}`;
+/** Identifies the folder of the objects of a git folder (an absolute path); empty if there is none. */
+export function birthOf(disk: Disk, gitDir: string): string {
+  const path = `${gitDir}/objects`;
+  const stat = disk.lstat(path);
+  return stat === undefined ? "" : `${stat.dev} ${stat.ino} ${disk.birthOf(path) ?? ""}`;
 }
 
 interface WalkParts {
   readonly own: ConfinedFs;
   readonly keep: KeepContent;
-  readonly known: Note["items"];
+  readonly known: Note;
   readonly nowNs: bigint;
 }
 
-/** Walks through a git folder. */
+/**
+ * Walks through a git folder. What has the same stat as the last time is neither listed nor read, so that the cost is one
+ * stat for each file and folder.
+ */
 class FolderWalk {
   readonly items: GitFolderItem[] = [];
   /** The folders of objects, which are not walked through. */
   readonly objects: string[] = [];
-  readonly known: Record<string, Note["items"][string]> = {};
+  readonly seenFiles: Record<string, SeenFile> = {};
+  readonly seenFolders: Record<string, SeenNames> = {};
   problem: string | undefined;
   readonly #parts: WalkParts;
   #bytes = 0;
@@ -172,22 +196,48 @@ class FolderWalk {
     for (const name of REF_FOLDERS) this.items.push(folderItem(name, FOLDER_MODE));
   }
 
-  async folder(folder: WorkspacePath): Promise<void> {
-    const { own } = this.#parts;
+  async all(): Promise<void> {
+    const stat = this.#parts.own.lstat(ROOT);
+    if (stat?.kind === "dir") await this.#within(ROOT, stat);
+    if (!this.objects.includes("objects")) this.#miss("its objects lie in another folder");
+  }
+
+  async #within(folder: WorkspacePath, stat: FileStat): Promise<void> {
+    const { files, folders } = this.#namesIn(folder, stat);
+    const isSame =
+      this.seenFolders[folder] !== undefined && this.seenFolders[folder] === this.#parts.known.folders[folder];
+    for (const name of files) await this.#file(childOf(folder, name), isSame && IS_SAMPLE.test(name));
+    for (const name of folders) await this.#folder(childOf(folder, name));
+  }
+
+  #namesIn(folder: WorkspacePath, stat: FileStat): SeenNames {
+    const { own, known, nowNs } = this.#parts;
+    const mark = markOf(stat);
+    const before = known.folders[folder];
+    if (before?.mark === mark) return (this.seenFolders[folder] = before);
+    const files: string[] = [];
+    const folders: string[] = [];
     for (const { name: bytes, kind } of own.list(folder)) {
-      const path = childOf(folder, decodeName(bytes));
-      if (path === "refs" || isInState(path) || path.endsWith(".lock")) continue;
-      if (kind === "dir") await this.#folder(path);
-      else if (kind !== "special" && !this.#isPastLogs(path)) await this.#file(path, kind);
+      const name = decodeName(bytes);
+      const path = childOf(folder, name);
+      if (path === "refs" || isInState(path) || path.endsWith(".lock") || !this.#isNamed(path)) continue;
+      if (kind === "dir") folders.push(name);
+      else if (kind !== "special" && !this.#isPastLogs(path)) files.push(name);
     }
+    const names = { mark, files, folders };
+    if (!isRacy(stat, nowNs) && this.problem === undefined) this.seenFolders[folder] = names;
+    return names;
   }
 
   async #folder(path: WorkspacePath): Promise<void> {
-    const stat = this.#parts.own.lstat(path);
-    if (stat?.kind !== "dir" || !this.#isNamed(path)) return;
+    const { own, known } = this.#parts;
+    const seen = known.folders[path] === undefined ? undefined : own.peek(path);
+    // A known folder that has not changed is still a folder, and no link was put in its place.
+    const stat = seen !== undefined && markOf(seen) === known.folders[path]?.mark ? seen : own.lstat(path);
+    if (stat?.kind !== "dir") return;
     this.#add(folderItem(path, stat.mode));
     if (/(?:^|\/)objects$/.test(path) && !/(?:^|\/)(?:refs|logs)\//.test(path)) this.objects.push(path);
-    else await this.folder(path);
+    else await this.#within(path, stat);
   }
 
   /** True for the reflog of a branch if there are too many. They are left out, as git works without them. */
@@ -195,24 +245,31 @@ class FolderWalk {
     return path.startsWith("logs/refs/") && (this.#logs += 1) > MOST_LOGS;
   }
 
-  async #file(path: WorkspacePath, kind: NodeKind): Promise<void> {
+  /** `isTrusted`: true if the file has not changed if it is known. */
+  async #file(path: WorkspacePath, isTrusted: boolean): Promise<void> {
     const { own, keep, known, nowNs } = this.#parts;
+    const before = known.files[path];
+    const seen = before === undefined || isTrusted ? undefined : own.peek(path);
+    if (before !== undefined && (isTrusted || (seen !== undefined && markOf(seen) === before.mark))) {
+      return this.#addFile(path, before);
+    }
     const stat = own.lstat(path);
-    if (stat?.kind !== kind || !this.#isNamed(path)) return;
-    this.#bytes += stat.size;
-    if (stat.size > MOST_ITEM_BYTES || this.#bytes > MOST_BYTES) return this.#miss(`${path} in it is too large`);
-    const mark = markOf(stat);
-    const before = known[path];
-    if (before?.mark === mark) return this.#addFile(path, stat, before);
-    const bytes = kind === "symlink" ? own.readlink(path) : readBytes(own, path, MOST_ITEM_BYTES)?.bytes;
+    if (stat?.kind !== "file" && stat?.kind !== "symlink") return;
+    if (stat.size > MOST_ITEM_BYTES) return this.#miss(`${path} in it is too large`);
+    const bytes = stat.kind === "symlink" ? own.readlink(path) : readBytes(own, path, MOST_ITEM_BYTES)?.bytes;
     if (bytes === undefined) return;
     const blob = await keep(bytes);
-    this.#addFile(path, { ...stat, size: bytes.length }, { mark: isRacy(stat, nowNs) ? "" : mark, blob });
+    const { kind, mode, mtimeNs } = stat;
+    const mark = isRacy(stat, nowNs) ? "" : markOf(stat);
+    this.#addFile(path, { mark, blob, kind, mode, size: bytes.length, mtime: `${mtimeNs}` });
   }
 
-  #addFile(path: WorkspacePath, { kind, mode, size, mtimeNs }: FileStat, known: Note["items"][string]): void {
-    if (known.mark !== "") this.known[path] = known;
-    this.#add({ name: path, kind: kind === "symlink" ? kind : "file", mode, size, mtimeNs, blob: known.blob });
+  #addFile(path: WorkspacePath, seen: SeenFile): void {
+    const { mark, blob, kind, mode, size, mtime } = seen;
+    if (mark !== "") this.seenFiles[path] = seen;
+    this.#bytes += size;
+    if (this.#bytes > MOST_BYTES) this.#miss("its files beside the objects are too large");
+    this.#add({ name: path, kind, mode, size, mtimeNs: BigInt(mtime), blob });
   }
 
   #isNamed(path: WorkspacePath): boolean {

@@ -3,20 +3,15 @@ import { type Entry, entryTime, SYMLINK_MODE } from "../../core/values/entry.ts"
 import { errnoOf } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { childOf, decodeName, foldersAbove, type WorkspacePath } from "../../core/values/path.ts";
-import type { Disk, FileStat } from "../../disk/disk.ts";
+import type { Disk, FileStat, NodeKind } from "../../disk/disk.ts";
 import { filePieces } from "../../disk/file-pieces.ts";
-import { ConfinedFs } from "../files/confined-fs.ts";
+import type { ConfinedFs } from "../files/confined-fs.ts";
 import type { KeepLost, LostGit } from "../git-states.ts";
-import { gitPath } from "./git-folder-pair.ts";
 import { birthOf } from "./kept-folders.ts";
 
 /** The most bytes and files of a git folder that an undo makes anew. */
 const MOST_BYTES = 4 * 1024 ** 3;
 const MOST_FILES = 50_000;
-
-const PACK_FOLDER = "objects/pack";
-const IS_PACK = /\.pack$/;
-const IS_LOOSE_FOLDER = /^[0-9a-f]{2}$/;
 
 /** A git folder that some work found, and the objects that were kept of it. */
 export interface FoundFolder {
@@ -28,34 +23,29 @@ export interface FoundFolder {
 }
 
 /**
- * True if a git folder is gone or was replaced, or if nothing is left of its objects. Such a folder cannot be changed
- * back with what is left of it.
+ * True if a git folder is gone or was replaced, if nothing is left of its objects, or if no pack is left although there
+ * were some. Such a folder cannot be changed back with what is left of it.
  */
 export function isLost({ disk, gitDir, folder, kept }: FoundFolder): boolean {
-  if (disk.lstat(gitDir)?.kind !== "dir") return true;
-  using own = new ConfinedFs(disk, gitDir);
-  const isWhole = own.lstat(gitPath("HEAD")) !== undefined && own.lstat(gitPath("refs"))?.kind === "dir";
-  if (!isWhole || birthOf(disk, own) !== folder.objects) return true;
-  if (kept === undefined) return false;
-  const [then, now] = [kept, own].map(objectsIn);
-  kept.release();
-  if (then === undefined || now === undefined || then.loose + then.packs === 0) return false;
-  return now.packs === 0 && (then.packs > 0 || now.loose === 0);
+  const kindOf = (name: string): NodeKind | undefined => disk.lstat(`${gitDir}${name}`)?.kind;
+  if (kindOf("") !== "dir" || kindOf("/HEAD") === undefined || kindOf("/refs") !== "dir") return true;
+  if (birthOf(disk, gitDir) !== folder.objects) return true;
+  if (kept === undefined || packsIn(disk, gitDir) > 0) return false;
+  if (packsIn(disk, kept.root) > 0) return true;
+  return looseIn(disk, kept.root) > 0 && looseIn(disk, gitDir) === 0;
 }
 
-interface ObjectCount {
-  readonly packs: number;
-  /** The number of folders that may have loose objects. */
-  readonly loose: number;
+function packsIn(disk: Disk, folder: string): number {
+  return namesIn(disk, `${folder}/objects/pack`).filter((name) => name.endsWith(".pack")).length;
 }
 
-function objectsIn(fs: ConfinedFs): ObjectCount {
-  const names = (folder: string): string[] => {
-    if (fs.lstat(gitPath(folder))?.kind !== "dir") return [];
-    return fs.list(gitPath(folder)).map(({ name }) => decodeName(name));
-  };
-  const packs = names(PACK_FOLDER).filter((name) => IS_PACK.test(name)).length;
-  return { packs, loose: names("objects").filter((name) => IS_LOOSE_FOLDER.test(name)).length };
+/** Returns the number of folders that may have loose objects. */
+function looseIn(disk: Disk, folder: string): number {
+  return namesIn(disk, `${folder}/objects`).filter((name) => /^[0-9a-f]{2}$/.test(name)).length;
+}
+
+function namesIn(disk: Disk, folder: string): string[] {
+  return disk.lstat(folder)?.kind === "dir" ? disk.list(folder).map(({ name }) => decodeName(name)) : [];
 }
 
 /** Returns the git folder as its state describes it, with the kept objects. */

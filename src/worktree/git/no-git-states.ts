@@ -15,10 +15,6 @@ export class NoGitStates implements GitStates {
     return { states: [], notes: [] };
   }
 
-  async keepFolders(): Promise<GitReading> {
-    return { states: [], notes: [] };
-  }
-
   async lost(): Promise<undefined> {
     return undefined;
   }

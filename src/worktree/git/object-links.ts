@@ -85,11 +85,13 @@ export class ObjectLinks {
 
   async #keepFolder(folder: WorkspacePath): Promise<void> {
     const { from, nowNs } = this.#parts;
-    const stat = from.lstat(folder);
+    const known = this.#seen[folder];
+    const seen = known === undefined ? undefined : from.peek(folder);
+    // A known folder that has not changed is still a folder, and no link was put in its place.
+    const stat = seen !== undefined && markOf(seen) === known?.mark ? seen : from.lstat(folder);
     if (stat?.kind === "symlink") throw new UnkeptObjects(`${folder} in its git folder is a link`);
     if (stat?.kind !== "dir") return;
     const mark = markOf(stat);
-    const known = this.#seen[folder];
     const { isWhole, ...now } =
       known?.mark === mark ? { ...known, isWhole: true } : await this.#keepFiles(folder, mark);
     this.#files += now.files;

@@ -10,7 +10,7 @@ import {
 } from "../../core/records/git-record.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { type Hash, sha256 } from "../../core/values/hash.ts";
-import { decodeName, type WorkspacePath } from "../../core/values/path.ts";
+import { decodeName, ROOT, type WorkspacePath } from "../../core/values/path.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import { optional } from "../../util/optional.ts";
 import type { ConfinedFs, OpenedFile } from "../files/confined-fs.ts";
@@ -63,6 +63,8 @@ const onlyHash: KeepContent = async (content) => sha256(content);
 interface RefFolder {
   readonly stat: FileStat;
   readonly refs: readonly (readonly [string, string])[];
+  /** The names of the files that may be refs. */
+  readonly files: readonly string[];
   readonly folders: readonly string[];
 }
 
@@ -73,6 +75,8 @@ export class GitStateReader {
   readonly #known = new Map<string, Known>();
   readonly #refFolders = new Map<string, RefFolder>();
 
+  /** The names in the folder of the working tree, as they were when it had this stat. */
+  #names: { readonly stat: FileStat; readonly all: ReadonlySet<string> } | undefined;
   #packed: { readonly stat: FileStat; readonly refs: ReadonlyMap<string, string> } | undefined;
 
   constructor(folders: GitFolderPair, nowNs: () => bigint) {
@@ -91,9 +95,7 @@ export class GitStateReader {
       const commit = this.#ref(folderOfRef(this.#folders, name), name) ?? this.#packedNow().get(name);
       return { branch: name.replace(/^refs\/heads\//, ""), ...optional({ commit }) };
     } catch (error) {
-      const errno = errnoOf(error);
-      if (errno === undefined) throw error;
-      throw new UnreadableGit(`it cannot be read (${errno})`);
+      throw unreadable(error);
     } finally {
       own.release();
       common.release();
@@ -110,17 +112,17 @@ export class GitStateReader {
       values.set("HEAD", head);
       this.#refsIn(common, values);
       if (own !== common) this.#refsIn(own, values);
-      const worktrees = otherWorktrees(this.#folders);
-      for (const name of STATE_FILES) await this.#file(own, name, values, keep);
-      for (const folder of STATE_FOLDERS) await this.#filesIn(own, folder, values, keep);
+      const names = this.#namesNow();
+      const hasOthers = own !== common || names.has("worktrees");
+      const worktrees = hasOthers ? otherWorktrees(this.#folders) : [];
+      for (const name of STATE_FILES) if (names.has(name)) await this.#file(own, name, values, keep);
+      for (const name of STATE_FOLDERS) if (names.has(name)) await this.#filesIn(own, name, values, keep);
       await this.#file(common, STASH_LOG, values, keep);
       await this.#index(values, keep);
       const packed = await this.#content(common, "packed-refs", { most: MOST_PACKED_BYTES, keep });
       return { path, values, worktrees, ...optional({ packed: packed as Hash | undefined }) };
     } catch (error) {
-      const errno = errnoOf(error);
-      if (errno === undefined) throw error;
-      throw new UnreadableGit(`it cannot be read (${errno})`);
+      throw unreadable(error);
     } finally {
       own.release();
       common.release();
@@ -140,6 +142,16 @@ export class GitStateReader {
     return values.get(name);
   }
 
+  /** Returns the names in the folder of the working tree. Most files of an unfinished operation are not there. */
+  #namesNow(): ReadonlySet<string> {
+    const { own } = this.#folders;
+    const stat = own.peek(ROOT);
+    if (stat !== undefined && this.#names !== undefined && isSameStat(this.#names.stat, stat)) return this.#names.all;
+    const all = new Set(own.list(ROOT).map(({ name }) => decodeName(name)));
+    this.#names = stat === undefined || isRacy(stat, this.#nowNs()) ? undefined : { stat, all };
+    return all;
+  }
+
   #packedNow(): ReadonlyMap<string, string> {
     const { common } = this.#folders;
     const stat = common.lstat(gitPath("packed-refs"));
@@ -154,11 +166,11 @@ export class GitStateReader {
 
   /** Reads a ref: `undefined` if there is none, or the file is no ref. */
   #ref(fs: ConfinedFs, name: string): string | undefined {
+    const key = `${fs === this.#folders.own ? "own" : "common"} ${name}`;
+    const known = this.#knownNow(fs, name, key);
+    if (known !== undefined) return known;
     const stat = fs.lstat(gitPath(name));
     if (stat?.kind !== "file" && stat?.kind !== "symlink") return undefined;
-    const key = `${fs === this.#folders.own ? "own" : "common"} ${name}`;
-    const known = this.#knownOf(key, stat);
-    if (known !== undefined) return known;
     const read = readBytes(fs, name, MOST_REF_BYTES);
     const value = read === undefined ? undefined : refValue(read.bytes.toString("utf8"));
     if (read !== undefined && value !== undefined) this.#note(key, read.stat, value);
@@ -186,7 +198,21 @@ export class GitStateReader {
     const key = `${fs === this.#folders.own ? "own" : "common"} ${folder}`;
     const known = this.#refFolders.get(key);
     if (known !== undefined && known.refs.length >= MANY_REFS && isSameStat(known.stat, stat)) return known;
+    const { files, folders } =
+      known !== undefined && isSameStat(known.stat, stat) ? known : this.#namesOfRefs(fs, folder);
     const refs: (readonly [string, string])[] = [];
+    for (const name of files) {
+      const value = this.#ref(fs, name);
+      if (value !== undefined) refs.push([name, value]);
+    }
+    const found = { stat, refs, files, folders };
+    if (isRacy(stat, this.#nowNs())) this.#refFolders.delete(key);
+    else this.#refFolders.set(key, found);
+    return found;
+  }
+
+  #namesOfRefs(fs: ConfinedFs, folder: string): Pick<RefFolder, "files" | "folders"> {
+    const files: string[] = [];
     const folders: string[] = [];
     const listed = fs.list(gitPath(folder));
     // Each ref is a file to open, so the number is checked first.
@@ -198,14 +224,9 @@ export class GitStateReader {
       if (kind === "symlink") refuseLinkedFolder(fs, name);
       if (kind !== "file" || name.endsWith(".lock") || !isGitName(name)) continue;
       // The common folder also has refs of the main working tree alone.
-      if (folderOfRef(this.#folders, name) !== fs) continue;
-      const value = this.#ref(fs, name);
-      if (value !== undefined) refs.push([name, value]);
+      if (folderOfRef(this.#folders, name) === fs) files.push(name);
     }
-    const found = { stat, refs, folders };
-    if (isRacy(stat, this.#nowNs())) this.#refFolders.delete(key);
-    else this.#refFolders.set(key, found);
-    return found;
+    return { files, folders };
   }
 
   async #filesIn(fs: ConfinedFs, top: string, values: Map<string, string>, keep: KeepContent): Promise<void> {
@@ -245,12 +266,12 @@ export class GitStateReader {
       readonly toValue?: (bytes: Buffer, blob: Hash, stat: FileStat) => string;
     },
   ): Promise<string | undefined> {
+    const known = this.#knownNow(fs, name, name);
+    if (known !== undefined) return known;
     const stat = fs.lstat(gitPath(name));
     if (stat === undefined) return undefined;
     if (stat.kind !== "file") throw new UnreadableGit(`${name} is no regular file`);
     if (stat.size > how.most) throw new UnreadableGit(`${name} is larger than ${how.most} bytes`);
-    const known = this.#knownOf(name, stat);
-    if (known !== undefined) return known;
     const read = readBytes(fs, name, how.most);
     if (read === undefined) return undefined;
     const blob = await how.keep(read.bytes);
@@ -259,15 +280,23 @@ export class GitStateReader {
     return value;
   }
 
-  #knownOf(key: string, stat: FileStat): string | undefined {
+  /** Returns the value of a file that was read before and has not changed since; else `undefined`. */
+  #knownNow(fs: ConfinedFs, name: string, key: string): string | undefined {
     const known = this.#known.get(key);
-    return known !== undefined && isSameStat(known.stat, stat) ? known.value : undefined;
+    const stat = known === undefined ? undefined : fs.peek(gitPath(name));
+    return stat !== undefined && known !== undefined && isSameStat(known.stat, stat) ? known.value : undefined;
   }
 
   #note(key: string, stat: FileStat, value: string): void {
     if (isRacy(stat, this.#nowNs())) this.#known.delete(key);
     else this.#known.set(key, { stat, value });
   }
+}
+
+/** Returns an error of the disk as `UnreadableGit`, and any other error as it is. */
+function unreadable(error: unknown): unknown {
+  const errno = errnoOf(error);
+  return errno === undefined ? error : new UnreadableGit(`it cannot be read (${errno})`);
 }
 
 function refuseMoreThan(refs: number): void {

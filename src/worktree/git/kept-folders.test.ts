@@ -1,0 +1,168 @@
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { GitFolder } from "../../core/records/git-record.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import { childOf, ROOT } from "../../core/values/path.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { ConfinedFs } from "../files/confined-fs.ts";
+import { keptObjects, KeptFolders } from "./kept-folders.ts";
+
+const disk = new NodeDisk();
+const path = childOf(ROOT, ".git");
+const PACK = `objects/pack/pack-${"a".repeat(40)}.pack`;
+const LOOSE = `objects/ab/${"c".repeat(38)}`;
+let base = "";
+let git = "";
+let place = "";
+
+beforeEach(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-kept-folders-")));
+  git = join(base, "repo/.git");
+  place = join(base, "kept");
+  for (const [name, text] of [
+    ["HEAD", "ref: refs/heads/main\n"],
+    ["config", "[core]\n"],
+    ["hooks/pre-commit", "#!/bin/sh\n"],
+    [PACK, "PACK"],
+    [LOOSE, "loose"],
+  ] as const) {
+    put(name, text);
+  }
+  for (const folder of ["refs/heads", "refs/tags"]) mkdirSync(join(git, folder), { recursive: true });
+});
+afterEach(() => rmSync(base, { recursive: true }));
+
+function put(name: string, text: string): void {
+  mkdirSync(dirname(join(git, name)), { recursive: true });
+  writeFileSync(join(git, name), text);
+}
+
+interface Wish {
+  readonly into?: string;
+  readonly isIdle?: boolean;
+}
+
+/** Keeps the git folder. `puts` counts the contents that were read for it. */
+async function keep({ into = place, isIdle = true }: Wish = {}): Promise<GitFolder & { readonly puts: number }> {
+  let puts = 0;
+  const later = BigInt(Date.now() + 10_000) * 1_000_000n;
+  const idle = async (): Promise<boolean> => isIdle;
+  const folders = new KeptFolders({ disk, place: into, nowNs: () => later, isIdle: idle, isForgotten: false });
+  using own = new ConfinedFs(disk, git);
+  const kept = await folders.keep(path, own, async (content) => {
+    puts += 1;
+    return sha256(content);
+  });
+  await folders.drop();
+  return { ...kept, puts };
+}
+
+/** The names of the kept objects. */
+function kept(into = place): string[] {
+  const root = keptObjects(disk, into, path)?.root;
+  if (root === undefined) return [];
+  return readdirSync(root, { recursive: true, encoding: "utf8" }).filter((name) =>
+    lstatSync(join(root, name)).isFile(),
+  );
+}
+
+describe("git folders that are kept beforehand", () => {
+  it("have their objects linked and their small files read, and nothing of it again while nothing changes", async () => {
+    const first = await keep();
+    expect(first.problem).toBeUndefined();
+    expect(first.puts).toBe(2);
+    expect(first.items.map(({ name }) => name)).toEqual(expect.arrayContaining(["config", "hooks/pre-commit", "refs"]));
+    expect(kept().toSorted()).toEqual([LOOSE, PACK].toSorted());
+    expect([PACK, LOOSE].map((name) => statSync(join(git, name)).nlink)).toEqual([2, 2]);
+    expect(await keep()).toMatchObject({ puts: 0, items: first.items });
+  });
+
+  it("give up links that the repository no longer has, but not while other work may need them", async () => {
+    await keep();
+    rmSync(join(git, LOOSE));
+    const packed = PACK.replace(/a{40}/, "b".repeat(40));
+    put(packed, "PACK 2");
+    rmSync(join(git, PACK));
+    await keep({ isIdle: false });
+    expect(kept().toSorted()).toEqual([LOOSE, PACK, packed].toSorted());
+    await keep();
+    expect(kept()).toEqual([packed]);
+  });
+
+  it("are given up with their repository", async () => {
+    await keep();
+    const folders = new KeptFolders({ disk, place, nowNs: () => 0n, isIdle: async () => true, isForgotten: false });
+    await folders.drop();
+    expect(readdirSync(place)).toEqual([]);
+  });
+
+  it("follow a file that is replaced under the same name, such as objects/info/alternates", async () => {
+    put("objects/info/alternates", "/one\n");
+    await keep();
+    put("objects/info/new", "/two/longer\n");
+    renameSync(join(git, "objects/info/new"), join(git, "objects/info/alternates"));
+    await keep();
+    const root = keptObjects(disk, place, path)?.root ?? "";
+    expect(statSync(join(root, "objects/info/alternates")).ino).toBe(
+      statSync(join(git, "objects/info/alternates")).ino,
+    );
+  });
+
+  it.each([
+    [
+      "a pack that is a link",
+      "no regular file",
+      () => symlinkSync("/etc/passwd", join(git, `objects/pack/pack-${"d".repeat(40)}.pack`)),
+    ],
+    [
+      "a pack that is a pipe",
+      "no regular file",
+      () => spawnSync("mkfifo", [join(git, `objects/pack/pack-${"d".repeat(40)}.pack`)]),
+    ],
+    [
+      "a folder of objects that is a link",
+      "in another folder",
+      () => {
+        renameSync(join(git, "objects"), join(base, "elsewhere"));
+        symlinkSync(join(base, "elsewhere"), join(git, "objects"));
+      },
+    ],
+  ])("are not kept with %s, which is not followed", async (_, problem, spoil) => {
+    spoil();
+    expect((await keep()).problem).toContain(problem);
+    expect(kept().filter((name) => name.includes("d".repeat(40)))).toEqual([]);
+    for (const name of kept()) expect(statSync(join(git, name)).nlink).toBe(2);
+  });
+
+  it.skipIf(!isOther("/dev/shm"))("are copied to another file system if they are small, and else named", async () => {
+    const shm = mkdtempSync("/dev/shm/chronicle-kept-");
+    try {
+      expect((await keep({ into: join(shm, "a") })).problem).toBeUndefined();
+      expect(kept(join(shm, "a")).toSorted()).toEqual([LOOSE, PACK].toSorted());
+      expect(statSync(join(git, PACK)).nlink).toBe(1);
+      spawnSync("truncate", ["-s", "65M", join(git, PACK)]);
+      expect((await keep({ into: join(shm, "b") })).problem).toContain("another file system");
+    } finally {
+      rmSync(shm, { recursive: true });
+    }
+  });
+});
+
+function isOther(folder: string): boolean {
+  return existsSync(folder) && statSync(folder).dev !== statSync(realpathSync(tmpdir())).dev;
+}

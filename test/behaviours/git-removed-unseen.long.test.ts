@@ -1,0 +1,117 @@
+import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { RunShape } from "../../src/api/shapes.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { ChronicleError } from "../../src/core/values/errors.ts";
+import { type GitProject, hasGit } from "../helpers/git-project.ts";
+import { allOf as all, mixedRepository as repository } from "../helpers/git-removed.ts";
+import { faultsOfGit, seenGit } from "../helpers/git-state.ts";
+
+/** Runs a script that the command line does not show. */
+async function hiddenRun(project: GitProject, workspace: WorkspaceApi, script: string): Promise<RunShape> {
+  return workspace.run({ command: hiddenScript(project, script), cwd: project.top, env: project.env });
+}
+
+function hiddenScript(project: GitProject, script: string): string[] {
+  const hidden = join(project.base, "hidden.sh");
+  writeFileSync(hidden, script);
+  return ["sh", hidden];
+}
+
+describe.skipIf(!hasGit)("a run whose script removes the git folder", () => {
+  it.each([
+    ["rm -rf .git", "rm -rf .git"],
+    ["everything", "echo x > new; rm -rf a sub .git"],
+    ["a move", "mv .git ../moved"],
+    ["a new repository in its place", "rm -rf .git; git init -q -b other; git add .; git commit -qm new"],
+    ["some of its files", "rm -rf .git/HEAD .git/refs .git/index"],
+    ["its objects", "rm -rf .git/objects"],
+    ["its packs, after a commit", "git commit -qam later; rm -rf .git/objects/pack"],
+    ["its packs, after a collection", "git gc -q --prune=now; rm -rf .git"],
+  ])("is undone and redone: %s", async (_, script) => {
+    await using project = repository();
+    const workspace = await project.init();
+    const before = all(project);
+    const ran = await hiddenRun(project, workspace, script);
+    expect(ran.session.omitted_changes?.filter(({ lost }) => lost)).toEqual([]);
+    const isThere = existsSync(join(project.top, ".git/HEAD")) && existsSync(join(project.top, ".git/objects/pack"));
+    const after = isThere ? all(project) : undefined;
+    expect((await workspace.undo()).skipped).toEqual([]);
+    expect(all(project)).toEqual(before);
+    expect(faultsOfGit(project)).toBe("");
+    expect((await workspace.redo()).skipped).toEqual([]);
+    if (after !== undefined) expect(all(project)).toEqual(after);
+    expect((await workspace.undo()).skipped).toEqual([]);
+    expect(all(project)).toEqual(before);
+  });
+
+  it("is undone also if it is an agent's command", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    const before = all(project);
+    const action = await workspace.snapshotAction({ type: "execute_command", payload: { command: "make clean" } });
+    rmSync(join(project.top, ".git"), { recursive: true });
+    await workspace.finishAction(action?.id ?? "");
+    expect((await workspace.undo()).skipped).toEqual([]);
+    expect(all(project)).toEqual(before);
+    expect(faultsOfGit(project)).toBe("");
+  });
+
+  it("is undone also if the process that recorded the run was gone", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    const before = all(project);
+    const stopped = workspace.run({
+      command: hiddenScript(project, ""),
+      cwd: project.top,
+      runner: {
+        pid: 999_999_999,
+        run: async () => {
+          rmSync(join(project.top, ".git"), { recursive: true });
+          throw new ChronicleError("UNAVAILABLE", "gone");
+        },
+      },
+    });
+    await expect(stopped).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await workspace.undo();
+    expect(all(project)).toEqual(before);
+  });
+
+  it("leaves a repository alone that was made since", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    await hiddenRun(project, workspace, "rm -rf .git");
+    project.git(["init", "-q", "-b", "mine"]);
+    const mine = all(project);
+    await workspace.undo().catch(() => undefined);
+    expect(all(project)).toEqual(mine);
+  });
+
+  it("says why a git folder cannot be brought back", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    symlinkSync("/etc/passwd", join(project.top, `.git/objects/pack/pack-${"a".repeat(40)}.pack`));
+    const ran = await hiddenRun(project, workspace, "rm -rf .git");
+    expect(ran.session.omitted_changes).toMatchObject([{ path: ".git", change_type: "deleted", lost: true }]);
+    expect(ran.session.notes.join()).toMatch(/\.git was removed, and cannot be brought back: .* is no regular file/);
+  });
+});
+
+it.skipIf(!hasGit)("objects that a run makes unreachable and removes come back with its undo", async () => {
+  await using project = repository();
+  project.git(["checkout", "-qb", "side"]);
+  project.git(["commit", "-qm", "side", "--allow-empty"]);
+  project.git(["checkout", "-q", "main"]);
+  const workspace = await project.init();
+  const before = seenGit(project);
+  const ran = await hiddenRun(
+    project,
+    workspace,
+    "git branch -D side; git reflog expire --expire=now --all; git gc -q --prune=now",
+  );
+  expect(ran.session.notes).toEqual([]);
+  expect((await workspace.undo()).skipped).toEqual([]);
+  expect(seenGit(project)).toEqual(before);
+  expect(faultsOfGit(project)).toBe("");
+});
