@@ -43,7 +43,7 @@ export interface GitState {
 
 /** A git folder in the working tree itself, without what the values say of it and without objects. */
 export interface GitFolder {
-  /** Identifies the folder of the objects: another text means that it was replaced by another folder. */
+  /** Identifies the folder of the objects: another text means that it was replaced. Empty if this is not known. */
   readonly objects: string;
   /** The mode of the files that the values describe. */
   readonly mode: number;

@@ -21,6 +21,7 @@ import { childOf, ROOT } from "../../core/values/path.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
 import { keptObjects, KeptFolders } from "./kept-folders.ts";
+import { isLost } from "./lost-folder.ts";
 
 const disk = new NodeDisk();
 const path = childOf(ROOT, ".git");
@@ -121,6 +122,23 @@ describe("git folders that are kept beforehand", () => {
     expect(statSync(join(root, "objects/info/alternates")).ino).toBe(
       statSync(join(git, "objects/info/alternates")).ino,
     );
+  });
+
+  it("are lost if they are gone or replaced, but not if that is not known, or if git has packed them anew", async () => {
+    const folder = await keep();
+    const lost = (of: GitFolder = folder): boolean =>
+      isLost({ disk, gitDir: git, folder: of, kept: keptObjects(disk, place, path) });
+    expect(lost()).toBe(false);
+    rmSync(join(git, PACK));
+    expect(lost()).toBe(true);
+    put(PACK.replace(/a{40}/, "b".repeat(40)), "PACK 2");
+    expect(lost()).toBe(false);
+    renameSync(join(git, "objects"), join(git, "old"));
+    expect(lost()).toBe(true);
+    put(PACK, "PACK");
+    expect([lost(), lost({ ...folder, objects: "" })]).toEqual([true, false]);
+    rmSync(join(git, "HEAD"));
+    expect(lost({ ...folder, objects: "" })).toBe(true);
   });
 
   it.each([

@@ -113,7 +113,13 @@ export class KeptFolders {
     const { disk, place, isIdle } = this.#parts;
     const kept = disk.lstat(place)?.kind === "dir" ? disk.list(place).map(({ name }) => decodeName(name)) : [];
     const gone = kept.filter((name) => !this.#seen.has(`${place}/${name}`));
-    if (gone.length > 0 && (await isIdle())) for (const name of gone) removeTree(disk, `${place}/${name}`);
+    if (gone.length === 0 || !(await isIdle())) return;
+    try {
+      for (const name of gone) removeTree(disk, `${place}/${name}`);
+    } catch (error) {
+      // Another process may remove the same folder. What is left is removed by a later command.
+      if (errnoOf(error) === undefined) throw error;
+    }
   }
 
   #write(place: string, before: string, note: Note): void {

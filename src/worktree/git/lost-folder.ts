@@ -29,7 +29,7 @@ export interface FoundFolder {
 export function isLost({ disk, gitDir, folder, kept }: FoundFolder): boolean {
   const kindOf = (name: string): NodeKind | undefined => disk.lstat(`${gitDir}${name}`)?.kind;
   if (kindOf("") !== "dir" || kindOf("/HEAD") === undefined || kindOf("/refs") !== "dir") return true;
-  if (birthOf(disk, gitDir) !== folder.objects) return true;
+  if (folder.objects !== "" && birthOf(disk, gitDir) !== folder.objects) return true;
   if (kept === undefined || packsIn(disk, gitDir) > 0) return false;
   if (packsIn(disk, kept.root) > 0) return true;
   return looseIn(disk, kept.root) > 0 && looseIn(disk, gitDir) === 0;
