@@ -156,6 +156,7 @@ it("the library's exports are pinned", () => {
       "type OperationShape",
       "type OriginIterationShape",
       "type PatchShape",
+      "type PrivateBudgetShape",
       "type Progress",
       "type ProgressOptions",
       "type ProtectedShape",

@@ -373,4 +373,9 @@ export interface RetentionShape {
   min_age_hours: number;
   /** The maximum size of the whole store, in bytes. */
   max_store_bytes: number;
+  /**
+   * The maximum size of the workspace's private contents in the store, in bytes: prompts, states and objects of git, and
+   * files kept aside. If they exceed it, the oldest ones are given up.
+   */
+  max_private_bytes: number;
 }

@@ -782,8 +782,24 @@ export interface KeptBesideShape {
   git: { count: number; stored_bytes: number };
   /** Contents of files that the rules leave out, kept before a run or an action, with the lists of these files. */
   aside: { count: number; stored_bytes: number };
+  /** The budgets of the workspaces that keep something, or have given something up. The fullest is the first. */
+  budgets: PrivateBudgetShape[];
   /** The number of workspaces whose history cannot be read, so that they are not counted; absent if there are none. */
   unread?: number;
+}
+
+/** What a workspace keeps beside its history, and how much it may keep (`max_private_bytes`). */
+export interface PrivateBudgetShape {
+  workspace: string;
+  /** The bytes that it takes in the store. A content that two workspaces keep counts for both. */
+  used_bytes: number;
+  /** `max_private_bytes` of the workspace. 0: there is no limit. */
+  budget_bytes: number;
+  /**
+   * What was given up since the history began, because the budget was exceeded: the number of runs, actions, operations
+   * and turns, and the bytes. Absent if nothing was.
+   */
+  given_up?: { records: number; bytes: number };
 }
 
 /** A group of contents that were first recorded by one session, at one path or in one period. */

@@ -3,15 +3,18 @@ import { ChronicleError, errnoOf, codedError } from "../core/values/errors.ts";
 import { isSharedFileSystem, lackedBy } from "../core/tree/folder-traits.ts";
 import { pathInRoot, ROOT } from "../core/values/path.ts";
 import { isHosted } from "../engine/log/context.ts";
+import { optional } from "../util/optional.ts";
 import { addAll } from "../util/long-lists.ts";
 import { holdsNothing } from "./create-workspace.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
+import { fullBudgets } from "./kept-beside.ts";
 import { isThere, storeTasks, workspaceIds } from "./store-tasks.ts";
 import { argumentOfShown, quotePath } from "../core/shell/quote-command.ts";
 import { answer } from "../engine/log/answer.ts";
 import { leftOutByNow } from "../engine/facts/omitted-changes.ts";
 import { shownPath } from "../engine/log/shape.ts";
 import type { SigningReason } from "../api/shapes.ts";
+import { NEARLY_FULL, nearlyFullNote } from "../engine/facts/private-use.ts";
 import { findDamage } from "../engine/log/chain-fault.ts";
 import { signingShape } from "../engine/log/signing.ts";
 import type { Disk } from "../disk/disk.ts";
@@ -44,6 +47,7 @@ export async function examine(parts: StoreParts, options: StoreOptions): Promise
     ...copiesCheck(parts),
     ...faults.map(({ check }) => check),
     ...forgottenCheck(parts),
+    ...(await budgetChecks(parts)),
     ...(await leftOutChecks(parts)),
     ...(await folderChecks(parts)),
   ];
@@ -116,6 +120,23 @@ function spaceCheck(disk: Disk, home: string): DoctorCheck {
     detail,
     hint: "free some space, or move the store's folder to another disk and name it with --store",
   };
+}
+
+/** Says which workspaces have nearly used up their budgets for what is kept beside the histories. */
+async function budgetChecks(parts: StoreParts): Promise<DoctorCheck[]> {
+  const found = await fullBudgets(parts, NEARLY_FULL).catch((error: unknown) => {
+    if (error instanceof ChronicleError) return error;
+    throw error;
+  });
+  if (found instanceof ChronicleError) {
+    return [{ name: "kept beside", ok: false, detail: found.message, ...optional({ hint: found.hint }) }];
+  }
+  return found.budgets.map(({ workspace, used_bytes: used, budget_bytes: budget }) => ({
+    name: "kept beside",
+    ok: true,
+    detail: `workspace ${workspace}: ${nearlyFullNote(used, budget)}`,
+    hint: "raise max_private_bytes in config.yaml if older work must stay undoable; `chronicle du` shows what is used",
+  }));
 }
 
 async function watcherCheck(): Promise<DoctorCheck> {

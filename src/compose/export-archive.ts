@@ -13,6 +13,7 @@ import {
 import { workspaceRecord } from "../engine/log/own-record.ts";
 import { showHead } from "../engine/commit/head.ts";
 import type { Context } from "../engine/log/context.ts";
+import { keepToBudget } from "../engine/upkeep/private-budget.ts";
 import { openQueue } from "../engine/undo/open-queue.ts";
 import { type HistoryToArchive, historyToArchive, linesUpTo } from "../engine/upkeep/archive-contents.ts";
 import { HistoryContents } from "../replication/contents/history-contents.ts";
@@ -39,7 +40,7 @@ export async function exportArchive(parts: StoreParts, id: string, options: Expo
   const file = wholePath("the archive", options.file);
   refuseThere(disk, file, options.force === true);
   const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id) });
-  const queue = openQueue(context, close);
+  const queue = openQueue(context, keepToBudget, close);
   try {
     // The queue finishes interrupted operations first, because the folder that they were about stays on this machine.
     return await queue.change(() => new Exporter(parts, context, { ...options, file }).export());

@@ -24,6 +24,7 @@ import { readForkSource, type ForkSource } from "../engine/undo/fork.ts";
 import { addedNames, toldProtectedFiles } from "../engine/state/protected.ts";
 import { refuseOtherFormat } from "../store/last-workspace-record.ts";
 import { listSnapshots, snapshotShape } from "../engine/read/snapshot.ts";
+import { keepToBudget } from "../engine/upkeep/private-budget.ts";
 import { openQueue } from "../engine/undo/open-queue.ts";
 import { Workspace } from "../engine/workspace.ts";
 import type { Backends } from "../store/backends.ts";
@@ -326,7 +327,7 @@ class FileStore implements StoreApi {
    * agent's view.
    */
   #workspace(opened: OpenedContext, role: OpenOptions["role"]): WorkspaceApi {
-    const queue = openQueue(opened.context, async () => {
+    const queue = openQueue(opened.context, keepToBudget, async () => {
       this.#open.delete(opened);
       await opened.close();
     });

@@ -18,6 +18,7 @@ import { refuseOverQuota } from "../engine/log/quota.ts";
 import { acceptWriteBack } from "../engine/replica/accept-write-back.ts";
 import { settledWriteBack } from "../engine/replica/settled-write-back.ts";
 import { refusalOf } from "../engine/replica/write-back-rules.ts";
+import { keepToBudget } from "../engine/upkeep/private-budget.ts";
 import { openQueue } from "../engine/undo/open-queue.ts";
 import type { OperationQueue } from "../engine/capture/operation-queue.ts";
 import { ChronicleError } from "../core/values/errors.ts";
@@ -304,7 +305,7 @@ export function openWriteBack(
   contents: WorkspaceContents & Partial<SecretContents>,
   rules: WriteBackRules = {},
 ): OpenWriteBack {
-  const queue = openQueue(context, async () => undefined);
+  const queue = openQueue(context, keepToBudget, async () => undefined);
   const received = new ReceivedContents(context.blobs, contents);
   return {
     parts: { target: new EngineWriteBack(context, queue, rules), blobs: context.blobs, received },

@@ -282,7 +282,10 @@ export class Workspace implements api.WorkspaceApi {
     const { ended } = options;
     if (ended !== undefined) return this.#queue.change(() => endRun(this.#context, ended));
     if (options.runner === undefined) return this.#queue.change(() => run(this.#context, options, { within }));
-    return this.#queue.whileOpen(() => run(this.#context, options, { within, queue: this.#queue }));
+    return this.#queue.whileOpen(async () => {
+      const done = await run(this.#context, options, { within, queue: this.#queue });
+      return this.#queue.endOfChanges(done);
+    });
   }
 
   async offRecord<T>(work: () => Promise<T> | T): Promise<T> {

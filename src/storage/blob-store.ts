@@ -56,6 +56,8 @@ export interface BlobStore {
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
   /** Yields all stored contents, in any order. */
   list(): AsyncIterable<BlobInfo>;
+  /** Returns what `list` says of these contents. Leaves out missing contents. */
+  infos(hashes: Iterable<Hash>): Promise<readonly BlobInfo[]>;
   /** Reads every stored byte from the files, and yields the faults. Changes nothing. */
   verify(options?: BlobVerifyOptions): AsyncIterable<BlobProblem>;
   /**

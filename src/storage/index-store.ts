@@ -95,6 +95,10 @@ export interface IndexStore {
   /** Notes the seq of a damaged line; 0 clears the note. */
   noteDamaged(seq: number): Promise<void>;
 
+  /** The estimate that was noted last; `undefined` if there is none. `reset` clears it. */
+  privateBound(): Promise<PrivateBound | undefined>;
+  notePrivateBound(bound: PrivateBound): Promise<void>;
+
   /** The Merkle hash that a folder had at a seq; `undefined` if none is stored. */
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
   /** The event up to which all folder hashes are stored; 0 if none are. */
@@ -115,6 +119,12 @@ export interface IndexStore {
   putTreeHashes(seq: number, tree: StoredTree): Promise<void>;
 
   close(): Promise<void>;
+}
+
+/** An estimate: after event `seq`, the private contents took at most this many bytes in the store. */
+export interface PrivateBound {
+  readonly seq: number;
+  readonly bytes: number;
 }
 
 /** A commit: the events that became durable with one append. */

@@ -271,6 +271,14 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(listed.map(({ size }) => size).toSorted((a, b) => a - b)).toEqual([100, 200]);
         for (const { storedBytes } of listed) expect(storedBytes).toBeGreaterThan(0);
       });
+
+      test("infos yields what list says of some contents, without the missing ones", async () => {
+        const store = await open(begin());
+        const [hash] = await putAll(store, [someBytes(100, 1), someBytes(200, 2)]);
+        const listed: BlobInfo[] = await Array.fromAsync(store.list());
+        const wanted = [hash as Hash, sha256(Buffer.from("missing")), hash as Hash];
+        expect(await store.infos(wanted)).toEqual(listed.filter((one) => one.hash === hash));
+      });
     });
 
     describe("damage", () => {

@@ -161,6 +161,16 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect((await store.records("user:\0")).map((row) => row.recordId)).toEqual(["user:\0x"]);
     });
 
+    test("remembers the last bound of the private contents until a reset", async () => {
+      const store = fresh();
+      expect(await store.privateBound()).toBeUndefined();
+      await store.notePrivateBound({ seq: 3, bytes: 5_000_000_000 });
+      await store.notePrivateBound({ seq: 4, bytes: 7 });
+      expect(await store.privateBound()).toEqual({ seq: 4, bytes: 7 });
+      await store.reset();
+      expect(await store.privateBound()).toBeUndefined();
+    });
+
     test("remembers the seq of a damaged line until a reset", async () => {
       const store = fresh();
       expect(await store.damagedSeq()).toBe(0);

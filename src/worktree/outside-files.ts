@@ -52,6 +52,8 @@ export interface OutsideRequest {
   readonly deep: boolean;
   /** With `deep`: true to read nothing if everything together exceeds the limits, because a part would be of no use. */
   readonly whole?: boolean;
+  /** The maximum total size of the files, in bytes, if it is less than that of the limits. */
+  readonly mostBytes?: number;
   /**
    * Set for git's own state in a tracked folder, which the history leaves out. A caller on another machine may see such
    * paths, too.

@@ -19,6 +19,7 @@ it("du says what prompts, git and files that were set aside take beside the hist
     prompts: nothing,
     git: nothing,
     aside: nothing,
+    budgets: [],
   });
   const library = await openStore({ home: box.store, configFolder: join(box.folder, "config/chronicle") });
   const workspace = await library.open({ folder: box.project });

@@ -3,6 +3,7 @@ import { FolderRig } from "../../src/testing/folder-rig.ts";
 import { agentView } from "../../src/engine/actions/agent-view.ts";
 import { configure } from "../../src/engine/commit/config.ts";
 import { protectedFiles } from "../../src/engine/state/protected.ts";
+import { keepToBudget } from "../../src/engine/upkeep/private-budget.ts";
 import { openQueue } from "../../src/engine/undo/open-queue.ts";
 import { Workspace } from "../../src/engine/workspace.ts";
 
@@ -180,7 +181,7 @@ describe("Truth 21: an agent at a replica", () => {
     const agent = agentView(
       new Workspace(
         context,
-        openQueue(context, async () => undefined),
+        openQueue(context, keepToBudget, async () => undefined),
       ),
       context,
     );

@@ -14,8 +14,8 @@ export const CONFIG: CommandSpec = {
     "present ones. If keepAside is false, the next gc also frees what was kept aside before, and no undo can " +
     "bring that back. If recordPrompts is false, what you ask an agent is no longer kept, and the next gc also " +
     "frees the prompts that were kept before. " +
-    "config also shows the limits of pruning (max_snapshots, max_age_days, min_age_hours, max_store_bytes) and " +
-    "the config.yaml that sets them. Only a person changes these limits.",
+    "config also shows the limits of what is kept (max_snapshots, max_age_days, min_age_hours, max_store_bytes, " +
+    "max_private_bytes) and the config.yaml that sets them. Only a person changes these limits.",
   args: [
     { name: "[key]", description: "one of the keys", completes: "config-key" },
     { name: "[value...]", description: "the key's new value; for a list, all values" },
@@ -34,7 +34,8 @@ export const DU: CommandSpec = {
   summary: "show how much space the whole store takes on disk",
   details:
     "Also shows what prompts, git objects, and files that were set aside take. These contents are kept beside the " +
-    "history for some days, so that an undo can bring them back.",
+    "history for some days, so that an undo can bring them back. For each workspace, du shows how much of its " +
+    "budget for them is used (max_private_bytes in config.yaml), and what was given up because it was exceeded.",
   args: [],
   options: [
     {

@@ -1,5 +1,7 @@
 import type { RecordBody } from "../values/event.ts";
-import { damaged, flag, list, oneOf, orNull, text, whole } from "../values/record-fields.ts";
+import { damaged, flag, list, object, oneOf, orNull, text, whole } from "../values/record-fields.ts";
+import type { KeptStates } from "../tree/kept-states.ts";
+import { optional } from "../../util/optional.ts";
 
 export type PruneCause = "limits" | "asked" | "brought-back";
 
@@ -36,7 +38,20 @@ export interface PruneRecord {
   readonly now?: boolean;
   /** An estimate (an upper bound) of the bytes that were given up since contents were last freed. */
   readonly pendingBytes: number;
+  /** The private contents that were given up so far, by this event and earlier ones. Omitted if there are none. */
+  readonly privates?: GivenUpPrivates;
   readonly actor: string;
+}
+
+/**
+ * The private contents (`Aside`, `KeptPrompt`) that were given up before their time, because they exceeded
+ * `max_private_bytes`. They are those that a record below the floor names, unless `kept` has the seq of this record.
+ * They never come back: a withdrawal of prunings does not concern them.
+ */
+export interface GivenUpPrivates extends KeptStates {
+  /** The number of records whose private contents were given up since the history began, and the size of these. */
+  readonly records: number;
+  readonly bytes: number;
 }
 
 export function pruneRecordId(workspaceId: string): string {
@@ -54,8 +69,19 @@ export function encodePrune(record: PruneRecord): RecordBody {
     cause: record.cause,
     ...(record.now === true ? { now: true } : {}),
     pending_bytes: record.pendingBytes,
+    ...optional({ private: record.privates === undefined ? undefined : encodePrivates(record.privates) }),
     actor: record.actor.toWellFormed(),
   };
+}
+
+function encodePrivates({ floorSeq, kept, records, bytes }: GivenUpPrivates): RecordBody {
+  return { floor_seq: floorSeq, kept, records, bytes };
+}
+
+function decodePrivates(body: RecordBody): GivenUpPrivates {
+  const floorSeq = whole(body, "floor_seq");
+  const kept = statesIn(body, "kept", floorSeq);
+  return { floorSeq, kept, records: whole(body, "records"), bytes: whole(body, "bytes") };
 }
 
 /** Decodes a prune record. Throws `LOG_DAMAGED` if it is invalid. */
@@ -72,6 +98,7 @@ export function decodePrune(body: RecordBody): PruneRecord {
     cause: oneOf(body, "cause", CAUSES),
     ...(body["now"] === undefined ? {} : { now: flag(body, "now") }),
     pendingBytes: orNull(body, "pending_bytes", whole) ?? 0,
+    ...(body["private"] === undefined ? {} : { privates: decodePrivates(object(body["private"], "private")) }),
     actor: text(body, "actor"),
   };
 }

@@ -233,21 +233,26 @@ export interface RetentionConfig {
   readonly max_age_days?: number;
   readonly min_age_hours?: number;
   readonly max_store_bytes?: number;
+  readonly max_private_bytes?: number;
 }
 
-const KEYS = ["max_snapshots", "max_age_days", "min_age_hours", "max_store_bytes"] as const;
+const KEYS = ["max_snapshots", "max_age_days", "min_age_hours", "max_store_bytes", "max_private_bytes"] as const;
 
 export type RetentionKey = (typeof KEYS)[number];
 
 /** All keys of the section, in the order in which they are shown. */
 export const RETENTION_KEYS: readonly RetentionKey[] = KEYS;
 
-/** The defaults. A maximum of 0 means no limit. */
+/**
+ * The defaults. A maximum of 0 means no limit. The default of `max_private_bytes` is the largest folder that is kept
+ * aside as a whole (`OUTSIDE_LIMITS`), so that it alone makes nothing too large to be kept.
+ */
 export const DEFAULT_RETENTION: Required<RetentionConfig> = {
   max_snapshots: 50,
   max_age_days: 30,
   min_age_hours: 0,
   max_store_bytes: 0,
+  max_private_bytes: 4 * 1024 ** 3,
 };
 
 /** Describes the fault in a setting's value. Returns `undefined` if the value is valid. */
@@ -260,7 +265,7 @@ export function faultOf(key: RetentionKey, value: unknown): string | undefined {
 }
 
 function needsWhole(key: RetentionKey): boolean {
-  return key === "max_snapshots" || key === "max_store_bytes";
+  return key === "max_snapshots" || key === "max_store_bytes" || key === "max_private_bytes";
 }
 
 /** Returns the retention files of a workspace: its own file, which takes precedence, and the user's file. */

@@ -21,6 +21,7 @@ import { promptOf } from "../facts/turns.ts";
 import type { Context } from "../log/context.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 import { keepBytes, refuseOverQuota } from "../log/quota.ts";
+import { privateRoom } from "../log/private-room.ts";
 import { readEvent } from "../log/read-events.ts";
 import { beginningOf } from "./agent-session.ts";
 import { checkSessionId } from "./check-action.ts";
@@ -78,13 +79,14 @@ function checkTurnId(id: unknown): string {
 }
 
 /**
- * Stores the message, and returns its place for the record. Returns `undefined` if there is no message, or if the
- * workspace records no prompts.
+ * Stores the message, and returns its place for the record. Returns `undefined` if there is no message, if the
+ * workspace records no prompts, or if the message exceeds the whole budget for private contents.
  */
 async function keptPrompt(context: Context, start: TurnStart): Promise<KeptPrompt | undefined> {
   const prompt = promptIn(start);
   if (prompt === undefined || (await workspaceRecord(context)).recordsPrompts === false) return undefined;
   const bytes = encodePrompt(prompt, context.newId());
+  if (bytes.length > privateRoom(context)) return undefined;
   refuseOverQuota(context, bytes.length);
   const content = await keepBytes(context.blobs, bytes);
   return { content, until: new Date(context.now() + PROMPT_MS).toISOString() };

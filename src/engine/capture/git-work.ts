@@ -17,6 +17,7 @@ import {
   sameGitValue,
   type GitChange,
   type GitItem,
+  type GitRecord,
   type GitState,
 } from "../../core/records/git-record.ts";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
@@ -28,7 +29,9 @@ import type { EventRow } from "../../storage/index-store.ts";
 import type { KeepBudget, KeepContent } from "../../worktree/git-states.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { openBrackets } from "../facts/brackets.ts";
+import { privatesGivenUp } from "../facts/pruning.ts";
 import type { Context } from "../log/context.ts";
+import { privateRoom, refuseBeyondPrivateRoom } from "../log/private-room.ts";
 import { readEvents } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
 import { mayKeep } from "./keep-aside.ts";
@@ -63,7 +66,13 @@ export async function keepGit(context: Context): Promise<GitBefore> {
   return orNote(
     () =>
       withBatch(context.blobs, async (batch) => {
-        const { states, notes } = await readStates(context, (content) => batch.put(content), true);
+        let bytes = 0;
+        const keep = (content: Uint8Array) => {
+          bytes += content.length;
+          refuseBeyondPrivateRoom(context, bytes);
+          return batch.put(content);
+        };
+        const { states, notes } = await readStates(context, keep, true);
         if (states.length === 0) return { ...none, notes };
         const plan = await batch.put(encodeGitStates(states));
         return { states, git: { plan, until: untilOf(context) }, notes, nested };
@@ -181,7 +190,7 @@ export async function gitChangesOf(context: Context, owner: GitOwner): Promise<G
         const told = [...notes];
         const begun = decodeGitStates(bytes);
         const branches: LeftBranch[] = [];
-        const budget = context.git.keepBudget();
+        const budget = keepBudgetOf(context);
         addAll(told, notesOfNew(begun, states));
         for (const before of begun) {
           const after = states.find(({ path }) => path === before.path);
@@ -365,6 +374,13 @@ function withoutOthers(
   return [...found.values()].filter(({ name, before, after }) => !sameGitValue(name, before, after));
 }
 
+/** Returns the budget for the objects of one command: at most that of all private contents. */
+function keepBudgetOf(context: Context): KeepBudget {
+  const budget = context.git.keepBudget();
+  budget.leftBytes = Math.min(budget.leftBytes, privateRoom(context));
+  return budget;
+}
+
 /** Keeps the objects that only the state before a change needs. */
 async function withObjects(
   { git }: Context,
@@ -412,7 +428,7 @@ export async function loggedGit(context: Context, isMeant: (row: EventRow) => bo
   const rows = (await context.index.records(GIT)).filter(isMeant);
   const found: LoggedGit[] = [];
   for (const { recordId, record, seq } of await readEvents(context, rows)) {
-    found.push({ id: idOfGit({ recordId }), seq, ...(await storedChanges(context, decodeGitRecord(record).git.plan)) });
+    found.push({ id: idOfGit({ recordId }), seq, ...(await storedChanges(context, decodeGitRecord(record), seq)) });
   }
   return found.sort((a, b) => a.seq - b.seq);
 }
@@ -422,11 +438,16 @@ export function idOfGit({ recordId }: Pick<EventRow, "recordId">): string {
   return recordId.slice(GIT.length);
 }
 
-async function storedChanges(context: Context, plan: Hash): Promise<Pick<LoggedGit, "changes" | "problem">> {
+async function storedChanges(
+  context: Context,
+  { git: { plan } }: GitRecord,
+  seq: number,
+): Promise<Pick<LoggedGit, "changes" | "problem">> {
   try {
     const bytes = await context.blobs.get(plan);
     if (bytes !== undefined) return { changes: decodeGitChanges(bytes) };
-    return { changes: [], problem: "what was kept of git's state was freed after seven days" };
+    const why = (await privatesGivenUp(context, seq)) ?? "freed after seven days";
+    return { changes: [], problem: `what was kept of git's state was ${why}` };
   } catch (error) {
     return { changes: [], problem: `what was kept of git's state cannot be used: ${gitTrouble(error)}` };
   }
@@ -438,7 +459,7 @@ export async function recordGit(context: Context, id: string, changes: readonly 
     () =>
       withBatch(context.blobs, async (batch) => {
         const contents = new Contents(context, batch);
-        const budget = context.git.keepBudget();
+        const budget = keepBudgetOf(context);
         const found: GitChange[] = [];
         const notes: string[] = [];
         for (const one of changes) {

@@ -16,6 +16,7 @@ import type { Context } from "../log/context.ts";
 import { withCandidates } from "./aside-candidates.ts";
 import { changesOfTree, keepTree } from "./kept-trees.ts";
 import { changesOfOmitted, isExcludedByPerson, type OmittedPaths } from "../facts/omitted-changes.ts";
+import { privateRoom } from "../log/private-room.ts";
 import type { QuotaOptions } from "../log/quota.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 
@@ -66,7 +67,8 @@ export async function keepAside(
   trees: readonly Omission[] = [],
 ): Promise<KeptForRun> {
   const nothing = { omitted, entries: new Map<WorkspacePath, Entry>(), aside: undefined, trees: [], exposed: [] };
-  const wanted = (await mayKeep(context)) ? wantedOf(omitted) : undefined;
+  let room = privateRoom(context);
+  const wanted = (await mayKeep(context)) ? wantedOf(omitted, Math.min(room, MOST_BYTES)) : undefined;
   if (wanted === undefined || wanted.length + trees.length === 0) return nothing;
   return withBatch(context.blobs, async (batch) => {
     const entries = new Map<WorkspacePath, Entry>();
@@ -75,13 +77,17 @@ export async function keepAside(
       if (entry !== undefined) entries.set(path, entry);
     }
     const exposed: Omission[] = [];
+    room -= sizeOf(entries.values());
     for (const { path: top } of trees) {
-      const kept = await keepTree(context, batch, { top }).catch((error: unknown): Omission => {
+      const kept = await keepTree(context, batch, { top, room }).catch((error: unknown): Omission => {
         if (!isNoRoomOrTrouble(error)) throw error;
         return { path: top, reason: "unreadable", detail: textOf(error) };
       });
       if (!("entries" in kept)) exposed.push(kept);
-      else for (const [path, entry] of kept.entries) entries.set(path, entry);
+      else {
+        for (const [path, entry] of kept.entries) entries.set(path, entry);
+        room -= sizeOf(kept.entries.values());
+      }
     }
     const whole = trees.filter(({ path }) => entries.has(path));
     return { omitted, entries, aside: await asideBefore(context, batch, entries), trees: whole, exposed };
@@ -112,13 +118,15 @@ export async function keepTrees(
   const excluded: Omission[] = [];
   if (tops.length === 0 || !(await mayKeep(context))) return { entries, aside: undefined, exposed, excluded };
   return withBatch(context.blobs, async (batch) => {
+    let room = privateRoom(context);
     for (const top of tops) {
-      const kept = await keepTree(context, batch, { top, quota });
+      const kept = await keepTree(context, batch, { top, quota, room });
       if (!("entries" in kept)) {
         exposed.push(kept);
         continue;
       }
       for (const [path, entry] of kept.entries) entries.set(path, entry);
+      room -= sizeOf(kept.entries.values());
       addAll(excluded, kept.excluded);
     }
     return { entries, aside: await asideBefore(context, batch, entries), exposed, excluded };
@@ -152,7 +160,10 @@ export async function changesAside(
   return withBatch(context.blobs, async (batch) => {
     const plan: Change[] = [];
     const told: OmittedChange[] = [];
-    let room = MOST_BYTES;
+    // The earlier states have their part of the budget already.
+    const left = Math.max(0, privateRoom(context) - sizeOf(entries.values()));
+    let room = Math.min(MOST_BYTES, left);
+    let treeRoom = left;
     for (const change of all) {
       const { path, type } = change;
       const before = entries.get(path);
@@ -176,7 +187,8 @@ export async function changesAside(
         told.push({ ...omission, type: "created", kept: false, lost: false });
         continue;
       }
-      const found = await changesOfTree(context, batch, { omission, before: entries });
+      const found = await changesOfTree(context, batch, { omission, before: entries, room: treeRoom });
+      treeRoom -= sizeOf(found.plan.map(({ after }) => after));
       addAll(plan, found.plan);
       addAll(told, found.told);
     }
@@ -233,13 +245,19 @@ export async function mayKeep(context: Context): Promise<boolean> {
   return (await workspaceRecord(context)).keepsAside !== false;
 }
 
+function sizeOf(entries: Iterable<Entry | undefined>): number {
+  let bytes = 0;
+  for (const entry of entries) bytes += entry?.kind === "dir" ? 0 : (entry?.size ?? 0);
+  return bytes;
+}
+
 /** Returns the paths to keep aside: the smallest first, as many as there is room for. */
-function wantedOf(omitted: OmittedPaths): Wanted[] {
+function wantedOf(omitted: OmittedPaths, room: number): Wanted[] {
   const small = [...privateOf(omitted)].map(([path, { stat }]): Wanted => ({ path, stat }));
   let bytes = 0;
   return small
     .toSorted((a, b) => a.stat.size - b.stat.size || comparePaths(a.path, b.path))
-    .filter(({ stat }) => (bytes += stat.size) <= MOST_BYTES);
+    .filter(({ stat }) => (bytes += stat.size) <= room);
 }
 
 export function isIgnoredByGit({ reason, detail = "" }: Omission): boolean {

@@ -10,6 +10,7 @@ import { erasedContents } from "../facts/contents-of-history.ts";
 import type { Context } from "../log/context.ts";
 import { type QuotaOptions, refuseFileOverQuota } from "../log/quota.ts";
 import { absoluteOf } from "../log/known-paths.ts";
+import { beyondPrivateRoom, privateRoom } from "../log/private-room.ts";
 
 /**
  * A tree is a path that no capture takes, with everything beneath it. The path is ignored by git, or is git's own
@@ -26,6 +27,13 @@ interface KeptTree {
   readonly excluded: readonly Omission[];
 }
 
+interface TreeToKeep {
+  readonly top: WorkspacePath;
+  readonly quota?: QuotaOptions;
+  /** The maximum total size of the files, in bytes. Default: the budget for private contents. */
+  readonly room?: number;
+}
+
 /**
  * Stores the contents of a tree, and returns the entries of the tree. If a part of the tree cannot be kept, returns an
  * omission with the reason. Special files have no content to keep, and erased contents are not kept again.
@@ -33,7 +41,7 @@ interface KeptTree {
 export async function keepTree(
   context: Context,
   batch: BlobBatch,
-  { top, quota = {} }: { readonly top: WorkspacePath; readonly quota?: QuotaOptions },
+  { top, quota = {}, room = privateRoom(context) }: TreeToKeep,
 ): Promise<KeptTree | Omission> {
   const base = outsidePath(absoluteOf(context, top));
   if (context.outside.isOwn(base, true)) return { path: top, reason: "store", detail: "Chronicle's own store" };
@@ -46,6 +54,7 @@ export async function keepTree(
     deep: true,
     whole: true,
     isInside: true,
+    mostBytes: room,
     keep: async (pieces, { path, size }) => {
       if (byPerson(ownOf(path), false) !== undefined) return { hash: NOTHING, size };
       return keepFile(context, batch, { pieces, size, quota, erased });
@@ -54,7 +63,10 @@ export async function keepTree(
   const isLeft = ({ path, reason }: Omission): boolean =>
     reason !== "special" && byPerson(ownOf(path), true) === undefined;
   const left = look.omitted.find(isLeft);
-  if (left !== undefined) return { ...left, path: top };
+  if (left !== undefined) {
+    const isOfBudget = left.reason === "over-limit" && left.detail === `more than ${room} bytes`;
+    return { ...left, path: top, ...(isOfBudget ? { detail: beyondPrivateRoom(context) } : {}) };
+  }
   const entries = new Map<WorkspacePath, Entry>();
   const excluded: Omission[] = [];
   for (const { path, entry } of look.found) {
@@ -139,11 +151,15 @@ export function personalRules({ worktree }: Context): (path: WorkspacePath, isFo
 export async function changesOfTree(
   context: Context,
   batch: BlobBatch,
-  { omission, before }: { readonly omission: Omission; readonly before: ReadonlyMap<WorkspacePath, Entry> },
+  {
+    omission,
+    before,
+    room,
+  }: { readonly omission: Omission; readonly before: ReadonlyMap<WorkspacePath, Entry>; readonly room: number },
 ): Promise<{ readonly plan: readonly Change[]; readonly told: readonly OmittedChange[] }> {
   const { path: top } = omission;
   const then = new Map([...before].filter(([path]) => isWithin(path, top)));
-  const now = await keepTree(context, batch, { top, quota: { reserve: true } });
+  const now = await keepTree(context, batch, { top, quota: { reserve: true }, room });
   if (!("entries" in now)) {
     // The earlier states stay kept, so that an undo can restore them at absent paths.
     const plan = [...then.values()].map((before): Change => ({ path: before.path, before, after: undefined }));

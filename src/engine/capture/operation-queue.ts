@@ -31,6 +31,8 @@ interface Settling {
   readonly notesOf: (before: BeforeChange) => readonly string[];
   /** Ends the transactions whose owner is gone, each by its own rule. */
   readonly endOrphans: (context: Context, before: BeforeChange) => Promise<void>;
+  /** Called after each change. Gives up the oldest private contents if the change has recorded too many. */
+  readonly keepToBudget: (context: Context) => Promise<void>;
 }
 
 interface ChangeHow {
@@ -117,12 +119,14 @@ export class OperationQueue {
       refuseReadOnly(context);
       const { damage } = await this.#upToDate((found) => Promise.resolve(found));
       try {
-        return await rebuildingOnce(context, async () => {
+        const done = await rebuildingOnce(context, async () => {
           await refuseMoved(context);
           const before = await this.#settling.endBefore(context);
           if (how.keepsOrphans !== true) await this.#settling.endOrphans(context, before);
           return work(before);
         });
+        await this.#settling.keepToBudget(context);
+        return done;
       } catch (error) {
         // The log may lack events that the index knows. The damage that catching up has found says more than this
         // error.
@@ -147,6 +151,12 @@ export class OperationQueue {
       this.#last = next;
       return next;
     });
+  }
+
+  /** Like the end of a change, for work that takes turns by itself. */
+  async endOfChanges<T>(done: T): Promise<T> {
+    await this.inTurn(() => this.#settling.keepToBudget(this.#context));
+    return done;
   }
 
   /** Runs `work` at once. Throws `USAGE` if the workspace has been closed. */

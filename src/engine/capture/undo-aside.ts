@@ -16,6 +16,7 @@ import { makeable } from "./never-set.ts";
 import { allKeepers, keepersWithin } from "../facts/keepers.ts";
 import { stillLost } from "../facts/omitted-changes.ts";
 import { keepersOf } from "../facts/own-work.ts";
+import { privatesGivenUp } from "../facts/pruning.ts";
 import { type Owners, ownersIn } from "../facts/owners.ts";
 import { doneIntents, type LoggedIntent } from "../log/intents.ts";
 import { readEvent } from "../log/read-events.ts";
@@ -139,13 +140,14 @@ async function asideOfRedo(
   const git = outermost(told.filter(isGitState).map(({ path }) => path));
   let changes: readonly Change[] = [];
   const blocked: BlockedPath[] = [];
-  for (const { aside } of (await undosOf(context, target)).map(({ intent }) => intent)) {
+  for (const { seq, intent } of await undosOf(context, target)) {
+    const { aside } = intent;
     if (aside === undefined) continue;
     const erased = await erasedAside(context, aside.plan);
     const made = await readAside(context, aside.plan);
     changes = composeChanges(changes, made);
     addAll(blocked, erased);
-    if (made.length + erased.length === 0) addAll(blocked, freedAside(context, aside, told));
+    if (made.length + erased.length === 0) addAll(blocked, freedAside(await whyFreed(context, aside, seq), told));
   }
   const fit = wholeRepositories(await fitting(context, invert(changes), git), git);
   return { changes: fit.changes, blocked: [...blocked, ...fit.blocked] };
@@ -165,14 +167,17 @@ export async function undosOf(context: Context, target: string | undefined): Pro
   return steps.slice(others + 1, upTo + 1);
 }
 
-function freedAside(context: Context, aside: Aside, told: readonly OmittedChange[]): BlockedPath[] {
-  const detail = whyFreed(context, aside);
+function freedAside(detail: string, told: readonly OmittedChange[]): BlockedPath[] {
   return told.flatMap(({ path, kept }) => (kept ? [{ path, reason: "content-missing", detail }] : []));
 }
 
-function whyFreed({ now, store }: Context, { plan, until }: Aside): string {
+/** `seq`: the last event of the record that has named the copy. */
+async function whyFreed(context: Context, { plan, until }: Aside, seq: number): Promise<string> {
+  const { now, store } = context;
   if (store.leftOut().has(plan)) return "it was kept aside, and was left out when this history was exported";
-  // Only switching off `keepAside` frees a copy before its time.
+  const givenUp = await privatesGivenUp(context, seq);
+  if (givenUp !== undefined) return `it was kept aside, and was ${givenUp}`;
+  // Nothing else but switching off `keepAside` frees a copy before its time.
   return isKeptAt({ plan, until }, now())
     ? "it was kept aside, and was freed after `keepAside` was switched off"
     : `it was kept aside until ${until}, and was freed`;
@@ -200,6 +205,8 @@ async function withInner(context: Context, ids: readonly string[]): Promise<Read
 }
 
 interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
+  /** The last event of its record. */
+  readonly seq: number;
   readonly aside?: Aside;
   readonly state?: string;
   /** True if the run or action has compared all omitted paths with their states at its beginning. */
@@ -216,18 +223,19 @@ async function workOf(context: Context, id: string): Promise<AsideWork | undefin
     const session = decodeSession((await readEvent(context, run)).record);
     // A run that was killed has compared nothing. The process that closes its record compares only the kept-aside
     // paths.
-    return { ...session, comparesAll: session.kind !== "agent" && session.state === "ended" };
+    return { ...session, seq: run.seq, comparesAll: session.kind !== "agent" && session.state === "ended" };
   }
   const rollback = await context.index.record(`intent:${id}`);
   if (rollback !== undefined) {
     const { aside, brings } = decodeIntent((await readEvent(context, rollback)).record);
     if (aside === undefined || brings === undefined) return undefined;
-    return { aside, omittedChanges: (await workOf(context, brings))?.omittedChanges ?? [], comparesAll: false };
+    const omittedChanges = (await workOf(context, brings))?.omittedChanges ?? [];
+    return { seq: rollback.seq, aside, omittedChanges, comparesAll: false };
   }
   const row = await context.index.record(actionRecordId(id));
   if (row === undefined) return undefined;
   const action = decodeAction((await readEvent(context, row)).record);
-  return { ...action, comparesAll: action.scope === "workspace" };
+  return { ...action, seq: row.seq, comparesAll: action.scope === "workspace" };
 }
 
 async function readWorks(context: Context, ids: Iterable<string>): Promise<ReadonlyMap<string, AsideWork>> {
@@ -252,7 +260,7 @@ function answersFor({ omittedChanges, comparesAll }: AsideWork, path: WorkspaceP
   return told === undefined ? comparesAll : told.kept || told.type === "created";
 }
 
-async function asideOfWork(context: Context, { aside, omittedChanges, state }: AsideWork): Promise<FoundAside> {
+async function asideOfWork(context: Context, { aside, omittedChanges, state, seq }: AsideWork): Promise<FoundAside> {
   const git = omittedChanges.filter(isGitState).map(({ path }) => path);
   if (aside === undefined) return { changes: [], blocked: [], git };
   // The plan of a run that is not closed does not yet say how its paths changed.
@@ -260,7 +268,7 @@ async function asideOfWork(context: Context, { aside, omittedChanges, state }: A
   const changes = isUnclosed ? await changedAside(context, aside) : await readAside(context, aside.plan);
   const erased = await erasedAside(context, aside.plan);
   if (changes.length + erased.length > 0) return { changes, blocked: erased, git };
-  return { changes, blocked: freedAside(context, aside, omittedChanges), git };
+  return { changes, blocked: freedAside(await whyFreed(context, aside, seq), omittedChanges), git };
 }
 
 /**

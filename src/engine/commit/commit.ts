@@ -5,6 +5,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { decodeWorkspace } from "../../core/records/workspace-record.ts";
 import { readEvent } from "../log/read-events.ts";
 import { memoKey } from "../log/memo.ts";
+import { notePrivates } from "../log/private-room.ts";
 import { sealEvents } from "../../core/log/chain.ts";
 import { asCommit, type CommitMark } from "../../core/log/commit-mark.ts";
 import type { EventDraft, Head, SealedEvent } from "../../core/values/event.ts";
@@ -193,6 +194,7 @@ class Appender implements AsyncDisposable {
     const sealed = sealEvents({ seq, hash }, commit, timestamp(context));
     onSealed?.(sealed);
     await appendDurably(context, sealed);
+    notePrivates(context, drafts);
     let offset = from;
     const placed = sealed.map((event) => {
       const length = Buffer.byteLength(event.line);

@@ -70,6 +70,10 @@ export class ContentsOfHistory implements BlobStore {
     return this.#blobs.list();
   }
 
+  async infos(hashes: Iterable<Hash>): ReturnType<BlobStore["infos"]> {
+    return this.#blobs.infos(await this.#without([...hashes]));
+  }
+
   verify(options?: Parameters<BlobStore["verify"]>[0]): ReturnType<BlobStore["verify"]> {
     return this.#blobs.verify(options);
   }

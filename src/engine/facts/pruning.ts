@@ -76,6 +76,18 @@ export async function prunedBy(context: HistoryContext, since: number, until?: n
   return all[kept + 1]?.seq ?? last.seq;
 }
 
+/**
+ * Says, for people, by what the private contents of a record were given up before their time. `seq`: the last event of
+ * the record. Returns `undefined` if they were not given up.
+ */
+export async function privatesGivenUp(context: HistoryContext, seq: number): Promise<string | undefined> {
+  const last = await pruningInForce(context);
+  const isLost = ({ privates }: LoggedPruning): boolean => privates !== undefined && !keepsState(privates, seq);
+  if (last === undefined || !isLost(last)) return undefined;
+  const by = (await allPrunings(context, last)).find(isLost) ?? last;
+  return `given up by event ${by.seq}, because prompts, git's objects and files kept aside exceeded max_private_bytes`;
+}
+
 /** Throws `PRUNED` for a state that cannot be restored any more. `what` names the state for people. */
 export async function refusePruned(context: HistoryContext, what: string, state: number): Promise<void> {
   const pruning = await pruningInForce(context);

@@ -6,12 +6,12 @@ import { Erasures } from "../../core/records/erasures.ts";
 import type { Json, LogEvent } from "../../core/values/event.ts";
 import { fileRecordId } from "../../core/values/file-record.ts";
 import { isHash, type Hash } from "../../core/values/hash.ts";
-import { keepsSpan, NeededContents, type KeptStates } from "../../core/tree/kept-states.ts";
+import { keepsSpan, keepsState, NeededContents, type KeptStates } from "../../core/tree/kept-states.ts";
 import { decodeKeptPrompt, type KeptPrompt } from "../../core/records/turn-record.ts";
 import { displayPath, type WorkspacePath } from "../../core/values/path.ts";
 import { blobsOfGit, GIT } from "../../core/records/git-record.ts";
 import { decodePlan } from "../../core/tree/plan.ts";
-import { decodePrune } from "../../core/records/prune-record.ts";
+import { decodePrune, type GivenUpPrivates } from "../../core/records/prune-record.ts";
 import { decodeIntent } from "../../core/records/records.ts";
 import { decodeWorkspace } from "../../core/records/workspace-record.ts";
 import { contentsOfVersion, decodeVersion } from "../../core/records/write-back.ts";
@@ -21,8 +21,17 @@ import { baseOf } from "./project.ts";
 const VERSION = "version:";
 const PRUNE = "prune:";
 
-/** The kinds of records that can name private contents. */
-const MAY_NAME_PRIVATE = ["session:", "action:", "intent:", "turn:", GIT];
+/** The beginnings of the ids of the records that can name private contents. */
+export const PRIVATE_PREFIXES: readonly string[] = ["session:", "action:", "intent:", "turn:", GIT];
+
+/** The fields of these records that name private contents. */
+const PRIVATE_FIELDS = ["aside", "git", "prompt", "omitted_before"];
+
+/** True if a record names private contents. */
+export function namesPrivate({ recordId, record }: RecordEvent): boolean {
+  if (!PRIVATE_PREFIXES.some((prefix) => recordId.startsWith(prefix))) return false;
+  return PRIVATE_FIELDS.some((field) => record[field] !== undefined);
+}
 
 type RecordEvent = Pick<LogEvent, "recordId" | "record">;
 
@@ -109,6 +118,8 @@ export interface PrivateContents {
   readonly listsUntil: number | undefined;
   /** True if the workspace may have kept nothing aside for some time since, so that `gc` may have freed `aside` and `git`. */
   readonly isAsideFreed: boolean;
+  /** True if they may have been given up, except for the lists, because the record is from a base, and the lines before it are gone. */
+  readonly mayBeGivenUp: boolean;
   readonly where: string;
   readonly seq: number;
 }
@@ -121,6 +132,8 @@ export interface PrivateContents {
 interface PrivateContent extends Pick<NeededContent, "hash" | "where" | "seq"> {
   readonly path?: WorkspacePath;
   readonly mayBeGone: boolean;
+  /** True for a list of omitted paths. It is never given up, because the end of an action says by it what is lost. */
+  readonly isList?: true;
   readonly kind: PrivateKind;
 }
 
@@ -149,10 +162,10 @@ export async function* privateContents(
   { privates, erasures }: Pick<HistoryNeeds, "privates" | "erasures">,
   now: number,
 ): AsyncGenerator<PrivateContent> {
-  for (const { aside, git, prompt, lists, listsUntil, isAsideFreed, where, seq } of privates) {
-    const place = { where, seq, mayBeGone: isAsideFreed };
+  for (const { aside, git, prompt, lists, listsUntil, isAsideFreed, mayBeGivenUp, where, seq } of privates) {
+    const place = { where, seq, mayBeGone: isAsideFreed || mayBeGivenUp };
     if (listsUntil === undefined || listsUntil > now)
-      for (const hash of lists) yield { ...place, hash, mayBeGone: false, kind: "aside" };
+      for (const hash of lists) yield { ...place, hash, mayBeGone: false, isList: true, kind: "aside" };
     if (prompt !== undefined && Date.parse(prompt.until) > now)
       yield { ...place, hash: prompt.content, mayBeGone: true, kind: "prompt" };
     if (git !== undefined && isKeptAt(git, now)) {
@@ -182,6 +195,11 @@ async function* keptAside(
   }
 }
 
+/** The private contents of the last event of a record. */
+interface NotedPrivates extends Omit<PrivateContents, "isAsideFreed" | "mayBeGivenUp"> {
+  readonly isOfBase: boolean;
+}
+
 /**
  * Finds which contents a history needs, event by event. `gc` frees the contents that no history needs, and `verify`
  * reports needed contents that are missing.
@@ -204,7 +222,15 @@ export class HistoryNeeds {
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;
   readonly #plans = new Map<string, readonly NeededContent[]>();
-  readonly #privates = new Map<string, Omit<PrivateContents, "isAsideFreed">>();
+  readonly #privates = new Map<string, NotedPrivates>();
+  /**
+   * By record, the contents by which it named what was given up. A later event of the record can repeat these, such as
+   * the end of an action that was closed before.
+   */
+  readonly #givenUp = new Map<string, ReadonlySet<Hash>>();
+  #givenUpPrivates: GivenUpPrivates | undefined;
+  /** What a pruning in a base has given up. The records of the base can come before and after it. */
+  #givenUpInBase: KeptStates | undefined;
   #keepsAside = true;
   /** Contents that were kept aside before this event may have been freed since. */
   #asideFreed = 0;
@@ -282,15 +308,17 @@ export class HistoryNeeds {
    * The private contents. They are never reported as needed contents, so that no replica gets them. The contents that a
    * plan of kept-aside files (`aside`) names are needed as long as the plan. If the workspace keeps no files aside,
    * `aside` and `git` are `undefined`. If the workspace records no prompts, `prompt` is `undefined`. The setting may have
-   * been off and on again since a content was kept: `gc` has then freed the content, or will no longer do so.
+   * been off and on again since a content was kept: `gc` has then freed the content, or will no longer do so. Leaves
+   * out what was given up because it exceeded the budget.
    */
   get privates(): readonly PrivateContents[] {
-    return [...this.#privates.values()].map((one) => ({
+    return [...this.#privates.values()].map(({ isOfBase, ...one }) => ({
       ...one,
       aside: this.#keepsAside ? one.aside : undefined,
       git: this.#keepsAside ? one.git : undefined,
       prompt: this.#recordsPrompts ? one.prompt : undefined,
       isAsideFreed: one.seq < this.#asideFreed,
+      mayBeGivenUp: isOfBase && this.#givenUpInBase !== undefined,
     }));
   }
 
@@ -328,14 +356,47 @@ export class HistoryNeeds {
       if (!this.#keepsAside || isOfBase) this.#asideFreed = place.seq;
       this.#recordsPrompts = recordsPrompts !== false;
     }
-    if (!MAY_NAME_PRIVATE.some((prefix) => recordId.startsWith(prefix))) return;
+    if (recordId.startsWith(PRUNE)) this.#noteGivenUp(decodePrune(record).privates, isOfBase);
+    if (!PRIVATE_PREFIXES.some((prefix) => recordId.startsWith(prefix))) return;
     const aside = decodeAside(record);
     const git = decodeAside(record, "git");
     const prompt = recordId.startsWith("turn:") ? decodeKeptPrompt(record) : undefined;
     const lists = hashIn(record["omitted_before"]);
-    const isNone = [aside, git, prompt].every((one) => one === undefined) && lists.length === 0;
+    this.#setPrivates(recordId, { aside, git, prompt, lists, listsUntil: listsUntil(record), isOfBase, ...place });
+    if (isOfBase && this.#givenUpInBase !== undefined) this.#giveUp(this.#givenUpInBase, recordId);
+  }
+
+  #setPrivates(recordId: string, { aside, git, prompt, ...more }: NotedPrivates): void {
+    const lost = this.#givenUp.get(recordId);
+    const isKept = (hash: Hash | undefined): boolean => hash !== undefined && lost?.has(hash) !== true;
+    const left = {
+      aside: isKept(aside?.plan) ? aside : undefined,
+      git: isKept(git?.plan) ? git : undefined,
+      prompt: isKept(prompt?.content) ? prompt : undefined,
+    };
+    const isNone = Object.values(left).every((one) => one === undefined) && more.lists.length === 0;
     if (isNone) this.#privates.delete(recordId);
-    else this.#privates.set(recordId, { aside, git, prompt, lists, listsUntil: listsUntil(record), ...place });
+    else this.#privates.set(recordId, { ...left, ...more });
+  }
+
+  /** The private contents that were given up, as the last pruning says; `undefined` if there are none. */
+  get givenUpPrivates(): GivenUpPrivates | undefined {
+    return this.#givenUpPrivates;
+  }
+
+  #noteGivenUp(privates: GivenUpPrivates | undefined, isOfBase: boolean): void {
+    if (privates === undefined) return;
+    this.#givenUpPrivates = privates;
+    if (isOfBase) this.#givenUpInBase = privates;
+    for (const recordId of this.#privates.keys()) this.#giveUp(privates, recordId);
+  }
+
+  #giveUp(privates: KeptStates, recordId: string): void {
+    const one = this.#privates.get(recordId);
+    if (one === undefined || keepsState(privates, one.seq)) return;
+    const lost = [one.aside?.plan, one.git?.plan, one.prompt?.content].filter((hash) => hash !== undefined);
+    this.#givenUp.set(recordId, new Set([...(this.#givenUp.get(recordId) ?? []), ...lost]));
+    this.#setPrivates(recordId, one);
   }
 
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {

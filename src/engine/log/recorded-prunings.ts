@@ -1,4 +1,5 @@
 import { readEventFast } from "../../core/log/chain.ts";
+import { formatBytes } from "../../core/values/duration.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { ERASE } from "../../core/records/erase-record.ts";
 import { Erasures } from "../../core/records/erasures.ts";
@@ -147,11 +148,21 @@ function despiteDamage<T>(work: () => T): T | undefined {
   }
 }
 
-/** Describes for people what is pruned of a history; `undefined` if nothing is. */
-export function prunedNote({ floorSeq, kept, seq }: LoggedPruning): string | undefined {
-  if (floorSeq === 0) return undefined;
-  const states = kept.length === 1 ? "1 earlier state is" : `${kept.length} earlier states are`;
-  return `pruned 1..${floorSeq} by event ${seq}: contents that only those events need may be gone; ${states} kept whole`;
+/** Describes for people what is pruned of a history, and which private contents were given up. */
+export function prunedNotes({ floorSeq, kept, seq, privates }: LoggedPruning): string[] {
+  const notes: string[] = [];
+  if (floorSeq > 0) {
+    const states = kept.length === 1 ? "1 earlier state is" : `${kept.length} earlier states are`;
+    notes.push(
+      `pruned 1..${floorSeq} by event ${seq}: contents that only those events need may be gone; ${states} kept whole`,
+    );
+  }
+  if (privates !== undefined) {
+    const works = privates.records === 1 ? "1 run or action" : `${privates.records} runs and actions`;
+    const what = `what was kept beside the history for ${works} (${formatBytes(privates.bytes)})`;
+    notes.push(`${what} was given up, the last by event ${seq} or before: it may be gone`);
+  }
+  return notes;
 }
 
 export function erasedNote(erasures: Erasures): string {

@@ -12,6 +12,7 @@ import { latestActions, type LoggedAction, type Session } from "../facts/actions
 import { compareHashed, readDisk, type Reading } from "../capture/read-disk.ts";
 import { catchUp } from "../log/catch-up.ts";
 import { openConflicts } from "../facts/open-conflicts.ts";
+import { budgetNotes } from "../facts/private-use.ts";
 import { type Context, foldersOf } from "../log/context.ts";
 import { type Loser, lossNotes } from "../facts/omitted-changes.ts";
 import { offRecordNotes } from "../capture/off-record.ts";
@@ -237,6 +238,7 @@ async function notesOf(context: Context): Promise<string[]> {
   addAll(notes, clockNotes(notableJumps(await context.index.clockJumps())));
   addAll(notes, [...(await openNotes(context)), ...(await orphanNotes(context))]);
   addAll(notes, conflictNotes(await openConflicts(context)));
+  addAll(notes, await budgetNotes(context));
   const sessions = await listSessions(context);
   const losers = [...(await latestActions(context, MOST_ACTIONS)).map(loserOfAction), ...sessions.map(loserOf)];
   addAll(notes, await lossNotes(context, losers.toSorted(byEnd)));

@@ -8,6 +8,7 @@ import { backTo } from "../capture/seen-absent.ts";
 import { actionShapes } from "../facts/action-shapes.ts";
 import type { LoggedAction } from "../facts/actions.ts";
 import { eventsOfWork, groupsOf, ownChanges, type PathGroups, type Work } from "../facts/own-work.ts";
+import { privatesGivenUp } from "../facts/pruning.ts";
 import { actionsEver } from "../facts/transactions.ts";
 import type { Context } from "../log/context.ts";
 import { changeShape, gitShape, shownPath } from "../log/shape.ts";
@@ -44,7 +45,12 @@ export async function changesOfSelection(
   // If all events of the work were compacted away, an empty list would be wrong.
   if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
   const git = await gitOf(context, work);
-  const notes = [...unlistedNotes(work), ...(await unknownOf(context, groups, work)), ...git.notes];
+  const notes = [
+    ...unlistedNotes(work),
+    ...(await unknownOf(context, groups, work)),
+    ...git.notes,
+    ...(await givenUpNotes(context, work)),
+  ];
   const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
   return {
     selection: work.label,
@@ -55,6 +61,19 @@ export async function changesOfSelection(
     ...(notes.length === 0 ? {} : { notes }),
   };
 }
+
+/** Says that files which were kept aside for the work are not kept any more, although their time is not over. */
+async function givenUpNotes(context: Context, { keepers = [] }: Work): Promise<string[]> {
+  const found = new Set<string>();
+  for (const { omittedChanges, lastSeq } of keepers) {
+    if (!omittedChanges.some(({ kept }) => kept)) continue;
+    const why = await privatesGivenUp(context, lastSeq);
+    if (why !== undefined) found.add(`the files that were kept aside were ${why}; ${BACK_WITHOUT}`);
+  }
+  return [...found];
+}
+
+const BACK_WITHOUT = "once `gc` has freed them, an undo brings back the recorded files alone";
 
 /** Returns what the work has changed in the state of git, all in all. */
 async function gitOf(

@@ -3,7 +3,15 @@ import type { Context } from "../log/context.ts";
 import { OperationQueue } from "../capture/operation-queue.ts";
 import { endOrphans } from "./transaction.ts";
 
-/** `onClose` runs last, after everything in the queue has ended. */
-export function openQueue(context: Context, onClose: () => Promise<void>): OperationQueue {
-  return new OperationQueue(context, { endBefore, wouldEndBefore, notesOf: settledNotes, endOrphans }, onClose);
+/**
+ * `keepToBudget`: see `OperationQueue`; passed in because its room is above this one. `onClose` runs last, after
+ * everything in the queue has ended.
+ */
+export function openQueue(
+  context: Context,
+  keepToBudget: (context: Context) => Promise<void>,
+  onClose: () => Promise<void>,
+): OperationQueue {
+  const settling = { endBefore, wouldEndBefore, notesOf: settledNotes, endOrphans, keepToBudget };
+  return new OperationQueue(context, settling, onClose);
 }

@@ -4,6 +4,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Head, LogEvent } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
+import type { GivenUpPrivates } from "../../core/records/prune-record.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 import { type GivenUp, HistoryNeeds, type PrivateKind, privateContents } from "../log/history-needs.ts";
@@ -32,6 +33,8 @@ export interface AliveOptions extends GivenUp {
   readonly now: number;
   /** Called for each private content, which is then not yielded. Default: private contents are yielded as well. */
   readonly onPrivate?: (hash: Hash, kind: PrivateKind) => void;
+  /** Called once if private contents were given up because they exceeded the budget. */
+  readonly onGivenUp?: (privates: GivenUpPrivates) => void;
 }
 
 /**
@@ -67,6 +70,7 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
   for (const seq of wanted.keys()) if (seq > last) throw rolledBack(last, seq);
   needs.finish();
   yield* found;
+  if (needs.givenUpPrivates !== undefined) options.onGivenUp?.(needs.givenUpPrivates);
   for await (const { hash, kind } of privateContents(blobs, needs, options.now)) {
     if (options.onPrivate === undefined) yield hash;
     else options.onPrivate(hash, kind);

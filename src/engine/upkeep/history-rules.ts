@@ -8,7 +8,7 @@ import { keepsState, keptByAny, type KeptStates } from "../../core/tree/kept-sta
 import type { LiveTree } from "../../core/tree/live-tree.ts";
 import { displayPath, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 import { decodeProposal, proposedPath } from "../../core/records/proposal-record.ts";
-import { decodePrune } from "../../core/records/prune-record.ts";
+import { decodePrune, type GivenUpPrivates, type PruneRecord } from "../../core/records/prune-record.ts";
 import { decodeSnapshot } from "../../core/records/records.ts";
 import { decodeReplica } from "../../core/records/replica-record.ts";
 import { decodeSentinel } from "../../core/records/sentinel.ts";
@@ -29,7 +29,9 @@ export interface RulesStart {
   readonly isAnchored?: boolean;
 }
 
-const NOTHING_PRUNED = { floorSeq: 0, kept: [] };
+type CheckedPruning = KeptStates & Pick<PruneRecord, "privates">;
+
+const NOTHING_PRUNED: CheckedPruning = { floorSeq: 0, kept: [] };
 
 /** The kinds of records in the first commit, in order. */
 const FIRST_RECORDS = "workspace signer snapshot";
@@ -66,7 +68,7 @@ export class HistoryRules {
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
   /** The prunings so far. Of the prunings before a base, only the last is known. */
-  readonly #prunings: KeptStates[] = [NOTHING_PRUNED];
+  readonly #prunings: CheckedPruning[] = [NOTHING_PRUNED];
   #beginning: string | undefined;
   #isBeginning: boolean;
 
@@ -225,6 +227,7 @@ export class HistoryRules {
     this.#prunings.push(record);
     const { floorSeq, kept, cause } = record;
     if (floorSeq >= event.seq) this.#tell(event, `its floor_seq is ${floorSeq}, which is not before it`);
+    this.#checkPrivates(event, record.privates, before.privates);
     if (cause === "brought-back") {
       const why = this.#faultOfBringingBack(record);
       if (why !== undefined) this.#tell(event, why);
@@ -236,6 +239,16 @@ export class HistoryRules {
     const { settled } = this.#replica;
     if (floorSeq > Math.max(settled, before.floorSeq))
       this.#tell(event, `its floor_seq is ${floorSeq}, but an origin has answered up to event ${settled} only`);
+  }
+
+  /** Private contents that were given up never come back, so that each later record repeats what was given up. */
+  #checkPrivates(event: LogEvent, now: GivenUpPrivates | undefined, before: GivenUpPrivates | undefined): void {
+    if (now !== undefined && now.floorSeq > event.seq)
+      this.#tell(event, `the floor_seq of its private contents is ${now.floorSeq}, which is not before it`);
+    if (before === undefined) return;
+    const again = now?.kept.find((seq) => !keepsState(before, seq));
+    if (now === undefined || now.floorSeq < before.floorSeq || now.records < before.records || again !== undefined)
+      this.#tell(event, "it keeps private contents that were given up");
   }
 
   /**

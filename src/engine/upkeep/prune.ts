@@ -21,6 +21,8 @@ import { readRange, readUpTo } from "../log/read-events.ts";
 import { refuseAtOnce } from "../capture/operation-queue.ts";
 import { refuseUnsigned, signingFault } from "../log/signing.ts";
 import { memoKey } from "../log/memo.ts";
+import { askForBudget } from "../log/private-room.ts";
+import { optional } from "../../util/optional.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -41,6 +43,7 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     if (now) await refuseWaiting(context);
     return shapeOf(await lookAt(context, asked), { dryRun: true, event: null }, context);
   }
+  askForBudget(context);
   return withCommit(context, async (commit) => {
     await refuseUnsigned(context, "pruning");
     if (now) await refuseAtOnce(context);
@@ -180,6 +183,7 @@ async function append(
         cause,
         now,
         pendingBytes: (await pendingBytes(context)) + (await bytesBetween(context, floorSeq, answer.floorSeq)),
+        ...optional({ privates: (await pruningInForce(context))?.privates }),
         actor: context.caller.actor,
       }),
     },
@@ -191,7 +195,7 @@ async function append(
  * Returns the estimated bytes that were given up and not freed yet. An estimate above the threshold of `freeFrom`
  * counts as freed.
  */
-async function pendingBytes(context: Context): Promise<number> {
+export async function pendingBytes(context: Context): Promise<number> {
   const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
   return pending > freeFrom(context) ? 0 : pending;
 }
@@ -225,14 +229,22 @@ function freeFrom({ log }: Context): number {
 const FREE_WAIT_MS = 200;
 
 /**
- * Gives up the states that exceed the limits, and frees contents when enough bytes have been given up (`freeFrom`).
- * Called after each snapshot of an action. The caller must hold no lease. Does nothing while another process holds the
- * lock. Every other error is reported once and not thrown, because the action has already begun.
+ * Gives up the states that exceed the limits. Called after each snapshot of an action. See `applyLimit` for the lease
+ * and the errors.
  */
 export async function keepToLimits(context: Context): Promise<void> {
+  await applyLimit(context, () => giveUpBeyondLimits(context));
+}
+
+/**
+ * Gives something up by `giveUp`, and frees contents when enough bytes have been given up (`freeFrom`). `giveUp` returns
+ * false if it gave nothing up. The caller must hold no lease. Does nothing while another process holds the lock. Every
+ * other error is reported once and not thrown, because the change before it was made.
+ */
+export async function applyLimit(context: Context, giveUp: () => Promise<boolean>): Promise<void> {
   try {
     await withCode(async () => {
-      if (await rebuildingOnce(context, () => giveUpBeyondLimits(context))) await freeGivenUp(context);
+      if (await rebuildingOnce(context, giveUp)) await freeGivenUp(context);
     });
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;

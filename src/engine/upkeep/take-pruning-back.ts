@@ -7,6 +7,7 @@ import type { Context } from "../log/context.ts";
 import { loggedPrunings } from "../facts/pruning.ts";
 import type { LoggedPruning } from "../log/recorded-prunings.ts";
 import { refuseUnsigned } from "../log/signing.ts";
+import { optional } from "../../util/optional.ts";
 
 type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
 
@@ -30,12 +31,14 @@ export async function takePruningBack(context: Context, event: number): Promise<
     const before = (i: number): Kept => all[i - 1] ?? NOTHING_PRUNED;
     const now = before(all.length);
     const wanted = keptByEither(before(at), now);
-    if (!isSame(wanted, now)) await append(context, commit, wanted);
+    // Private contents that were given up stay given up.
+    const privates = all.at(-1)?.privates;
+    if (!isSame(wanted, now)) await append(context, commit, { ...wanted, ...optional({ privates }) });
     return all.filter((_, i) => keepsAllOf(wanted, before(i))).map(({ seq }) => seq);
   });
 }
 
-async function append(context: Context, commit: Commit, wanted: Kept): Promise<void> {
+async function append(context: Context, commit: Commit, wanted: Kept & Pick<PruneRecord, "privates">): Promise<void> {
   const record = encodePrune({
     ...{ ...wanted, actions: 0, snapshots: 0, pendingBytes: 0 },
     ...{ cause: "brought-back", actor: context.caller.actor },

@@ -25,7 +25,7 @@ import type { IndexAudit } from "./index-audit.ts";
 import { HistoryNeeds, privateContentsLeft, type NeededContent } from "../log/history-needs.ts";
 import { BASELINE_SEQ } from "../log/history-start.ts";
 import { baselineFault, HistoryRules, type RulesStart } from "./history-rules.ts";
-import { erasedNote, givenUpIn, type LoggedGivenUp, prunedNote } from "../log/recorded-prunings.ts";
+import { erasedNote, givenUpIn, type LoggedGivenUp, prunedNotes } from "../log/recorded-prunings.ts";
 import { baseOf, iterationsOf, project, projectAnchor, type PlacedEvent } from "../log/project.ts";
 import type { LoggedSigner } from "../log/signing-fault.ts";
 import { readEvent } from "../log/read-events.ts";
@@ -241,8 +241,7 @@ class LogVerifier {
     await this.#replay();
     if (this.#start !== undefined) this.#tellStart(this.#start);
     this.#tellBeginning();
-    const pruned = this.#pruning === undefined ? undefined : prunedNote(this.#pruning);
-    if (pruned !== undefined) this.#options.notes.push(pruned);
+    if (this.#pruning !== undefined) addAll(this.#options.notes, prunedNotes(this.#pruning));
     if (this.#needs.erasures.size > 0) this.#options.notes.push(erasedNote(this.#needs.erasures));
     this.#needs.finish();
     await this.#needPrivate();

@@ -88,6 +88,16 @@ export class BlobReading {
     yield* index.large().map(infoOf);
   }
 
+  infos(hashes: Iterable<Hash>): readonly BlobInfo[] {
+    const { index } = this.#files;
+    return index.together(() =>
+      [...new Set(hashes)].flatMap((hash) => {
+        const place = index.find(hash);
+        return place === undefined ? [] : [infoOf({ hash, place })];
+      }),
+    );
+  }
+
   close(): void {
     this.#packs.close();
   }

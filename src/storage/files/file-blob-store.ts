@@ -230,6 +230,11 @@ export class FileBlobStore implements BlobStore {
     return this.#reading.list();
   }
 
+  async infos(hashes: Iterable<Hash>): Promise<readonly BlobInfo[]> {
+    await this.#followIndex();
+    return this.#reading.infos(hashes);
+  }
+
   async *verify(options: BlobVerifyOptions = {}): AsyncIterable<BlobProblem> {
     await this.#followIndex();
     // A store that cannot be written cannot be locked, and no process can collect it.

@@ -97,6 +97,13 @@ export class MemoryBlobStore implements BlobStore {
     for (const [hash, { length }] of this.#contents) yield { hash, size: length, storedBytes: length };
   }
 
+  async infos(hashes: Iterable<Hash>): Promise<readonly BlobInfo[]> {
+    return [...new Set(hashes)].flatMap((hash) => {
+      const size = this.#contents.get(hash)?.length;
+      return size === undefined ? [] : [{ hash, size, storedBytes: size }];
+    });
+  }
+
   async *verify(options: BlobVerifyOptions = {}): AsyncIterable<BlobProblem> {
     using _lease = await this.lease();
     const total = this.#contents.values().reduce((sum, { length }) => sum + length, 0);

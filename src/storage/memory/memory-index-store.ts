@@ -13,6 +13,7 @@ import {
 import {
   type EntryPage,
   type IterationRow,
+  type PrivateBound,
   checkIndexBatch,
   ENTRY_BATCH,
   type CommitRow,
@@ -46,6 +47,7 @@ export interface MemoryIndexState {
   tree: Map<WorkspacePath, Omit<TreeRow, "folder">[]>;
   treeSeq: number;
   damagedSeq: number;
+  privateBound: PrivateBound | undefined;
   remoteWork: Map<string, RemoteWorkRow>;
 }
 
@@ -60,6 +62,7 @@ export function emptyMemoryIndex(): MemoryIndexState {
     tree: new Map(),
     treeSeq: 0,
     damagedSeq: 0,
+    privateBound: undefined,
     remoteWork: new Map(),
   };
 }
@@ -213,6 +216,14 @@ export class MemoryIndexStore implements IndexStore {
 
   async damagedSeq(): Promise<number> {
     return this.#state.damagedSeq;
+  }
+
+  async privateBound(): Promise<PrivateBound | undefined> {
+    return this.#state.privateBound;
+  }
+
+  async notePrivateBound(bound: PrivateBound): Promise<void> {
+    this.#state.privateBound = bound;
   }
 
   async noteDamaged(seq: number): Promise<void> {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /** The version of the tables, in `user_version`. An index of another version is emptied, and rebuilt from the log. */
-const FORMAT = 9;
+const FORMAT = 10;
 
 /**
  * The tables:
@@ -18,6 +18,7 @@ const FORMAT = 9;
  * - `iterations`: names are bytes, so that their order is path order. `kind`: 0 is a deletion, 1 a file, 2 a symlink, 3
  *   a folder, 4 a protected file. `mtime_ns`: the nanoseconds after `mtime`, which is in milliseconds.
  * - `tree`: the Merkle hash of a folder as of a seq; NULL if the folder was removed.
+ * - `private_bound`: at most one row (`PrivateBound`).
  */
 const TABLES = `
   CREATE TABLE state (
@@ -46,6 +47,7 @@ const TABLES = `
     events INTEGER NOT NULL, PRIMARY KEY (replica, session, turn, action)) WITHOUT ROWID;
   CREATE TABLE tree (
     folder INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB, PRIMARY KEY (folder, seq)) WITHOUT ROWID;
+  CREATE TABLE private_bound (seq INTEGER NOT NULL, bytes INTEGER NOT NULL);
 `;
 
 /** Sets up the connection, and recreates the tables if they are missing or of another version. */

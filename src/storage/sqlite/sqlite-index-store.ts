@@ -16,6 +16,7 @@ import {
   type IndexStore,
   type IterationPage,
   type IterationRow,
+  type PrivateBound,
   type SeqRange,
   type TreeRow,
 } from "../index-store.ts";
@@ -257,6 +258,20 @@ export class SqliteIndexStore implements IndexStore {
     this.#change(() => {
       this.#readState();
       this.#on.sql.run("UPDATE state SET damaged_seq = ?", seq);
+    });
+  }
+
+  async privateBound(): Promise<PrivateBound | undefined> {
+    return this.#read(() => {
+      const row = this.#on.sql.first("SELECT seq, bytes FROM private_bound");
+      return row === undefined ? undefined : { seq: numberAt(row, 0), bytes: numberAt(row, 1) };
+    });
+  }
+
+  async notePrivateBound({ seq, bytes }: PrivateBound): Promise<void> {
+    this.#change(() => {
+      this.#on.sql.run("DELETE FROM private_bound");
+      this.#on.sql.run("INSERT INTO private_bound VALUES (?, ?)", seq, bytes);
     });
   }
 

@@ -61,7 +61,8 @@ export class MemoryOutsideFiles implements OutsideFiles {
     const look = { found: [] as { path: WorkspacePath; entry: Entry | undefined }[], omitted: [] as Omission[] };
     if (this.isOwn(path, false))
       return { found: [], omitted: [{ path, reason: "store", detail: "it is Chronicle's own" }] };
-    const excess = request.deep && request.whole === true ? this.#excess(path) : undefined;
+    const maxBytes = Math.min(this.#limits.maxBytes, request.mostBytes ?? Number.POSITIVE_INFINITY);
+    const excess = request.deep && request.whole === true ? this.#excess(path, maxBytes) : undefined;
     if (excess !== undefined) return { found: [], omitted: [{ path, reason: "over-limit", detail: excess }] };
     let bytes = 0;
     for (const one of [path, ...(request.deep ? this.#beneath(path) : [])]) {
@@ -77,8 +78,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
       else if (behind !== undefined) omit("unreadable", `/${behind} on the way to it is a link`);
       else if (node === undefined) look.found.push({ path: one, entry: undefined });
       else if (node.content.length > this.#limits.maxFileSize) omit("too-large", `${node.content.length} bytes`);
-      else if (bytes + node.content.length > this.#limits.maxBytes)
-        omit("over-limit", `more than ${this.#limits.maxBytes} bytes`);
+      else if (bytes + node.content.length > maxBytes) omit("over-limit", `more than ${maxBytes} bytes`);
       else {
         const { content } = node;
         bytes += content.length;
@@ -125,8 +125,8 @@ export class MemoryOutsideFiles implements OutsideFiles {
     return this.#files.beneath(top).filter((path) => !skip.some((other) => isWithin(path, other)));
   }
 
-  #excess(top: WorkspacePath): string | undefined {
-    const { maxEntries, maxBytes } = this.#limits;
+  #excess(top: WorkspacePath, maxBytes: number): string | undefined {
+    const { maxEntries } = this.#limits;
     const paths = this.#beneath(top).sort(comparePaths);
     if (paths.length + 1 > maxEntries) return `more than ${maxEntries} paths`;
     const bytes = paths.reduce((sum, path) => sum + (this.#files.read(path)?.length ?? 0), 0);

@@ -167,6 +167,10 @@ class Walk implements OutsideLook {
     this.#request = request;
   }
 
+  get #maxBytes(): number {
+    return Math.min(this.#given.limits.maxBytes, this.#request.mostBytes ?? Number.POSITIVE_INFINITY);
+  }
+
   async visit(top: WorkspacePath): Promise<void> {
     // With `whole`, the limits are checked before any content is read, so that nothing is read in vain.
     const { deep, whole } = this.#request;
@@ -191,7 +195,8 @@ class Walk implements OutsideLook {
 
   /** Describes the exceeded limit, for people; `undefined` if no limit is exceeded. */
   #excess(top: WorkspacePath): string | undefined {
-    const { maxEntries, maxBytes } = this.#given.limits;
+    const { maxEntries } = this.#given.limits;
+    const maxBytes = this.#maxBytes;
     const stat = this.#stat(top);
     const pending = stat?.kind === "dir" ? [top] : [];
     let [entries, bytes] = [1, 0];
@@ -283,7 +288,8 @@ class Walk implements OutsideLook {
     for (let attempt = 0; ; attempt += 1) {
       const before = fs.fstat(file);
       if (before.kind !== "file") return this.#omit(path, "special", "no file, link or folder");
-      const { maxFileSize, maxBytes } = this.#given.limits;
+      const { maxFileSize } = this.#given.limits;
+      const maxBytes = this.#maxBytes;
       if (before.size > maxFileSize) return this.#omit(path, "too-large", `${before.size} bytes`);
       if (this.#bytes + before.size > maxBytes) return this.#omit(path, "over-limit", `more than ${maxBytes} bytes`);
       const of = { path, size: before.size };

@@ -39,6 +39,23 @@ function keptText({ prompts, git, aside, unread = 0 }: KeptBesideShape): string 
   return `of the contents, kept beside the history: ${sizes.join(", ")}, set aside ${formatBytes(aside.stored_bytes)}${left}`;
 }
 
+const MOST_BUDGETS = 5;
+
+/** Says of each workspace what it keeps beside its history, of how much, and what it has given up. */
+function budgetLines({ budgets }: KeptBesideShape): string[] {
+  const rows = budgets
+    .slice(0, MOST_BUDGETS)
+    .map(({ workspace, used_bytes: used, budget_bytes: budget, given_up: given }) => [
+      `  ${workspace.slice(0, 8)}`,
+      `${formatBytes(used)} of ${budget === 0 ? "any size" : formatBytes(budget)}`,
+      given === undefined
+        ? ""
+        : `given up: ${formatBytes(given.bytes)} of ${counted(given.records, "run or action", "runs and actions")}`,
+    ]);
+  const more = budgets.length > MOST_BUDGETS ? [`  … and ${budgets.length - MOST_BUDGETS} more: --json shows all`] : [];
+  return [...columns(rows, "<>"), ...more];
+}
+
 export async function du(context: CommandContext): Promise<number> {
   const result = await usage(context);
   if (context.json) {
@@ -58,7 +75,10 @@ export async function du(context: CommandContext): Promise<number> {
     ["total", formatBytes(result.total_bytes), printable(result.store)],
   ];
   for (const line of columns(rows, "<>")) context.print(line);
-  if (result.kept_beside !== undefined) context.print(keptText(result.kept_beside));
+  if (result.kept_beside !== undefined) {
+    context.print(keptText(result.kept_beside));
+    for (const line of budgetLines(result.kept_beside)) context.print(line);
+  }
   if (result.groups !== undefined) printGroups(context, result.groups);
   return EXIT.done;
 }

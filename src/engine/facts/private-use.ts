@@ -1,0 +1,134 @@
+import { ASIDE_MS } from "../../core/records/aside.ts";
+import { pruneRecordId } from "../../core/records/prune-record.ts";
+import { PROMPT_MS, turnsPrefix } from "../../core/records/turn-record.ts";
+import type { Hash } from "../../core/values/hash.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import { formatBytes } from "../../core/values/duration.ts";
+import type { Context, HistoryContext } from "../log/context.ts";
+import { privateRoom } from "../log/private-room.ts";
+import { HistoryNeeds, privateContents, PRIVATE_PREFIXES } from "../log/history-needs.ts";
+import { readEvents } from "../log/read-events.ts";
+import { erasuresInForce } from "./erasures-in-force.ts";
+
+/** The private contents that the last event of a record names, and no later record. */
+export interface PrivateItem {
+  /** The event of the record. */
+  readonly seq: number;
+  /** True for work that is going on. */
+  readonly isOpen: boolean;
+  /** The bytes that these contents take in the store. */
+  readonly bytes: number;
+}
+
+/**
+ * The private contents that a workspace keeps. Contents that a file of the history has had are not counted, and neither
+ * are lists of omitted paths, which are never given up.
+ */
+export interface PrivateUse {
+  /** The event up to which the records were read. */
+  readonly seq: number;
+  readonly bytes: number;
+  /** In the order of their events. */
+  readonly items: readonly PrivateItem[];
+}
+
+/** Reads the records of the last days, and the sizes of all contents that they keep beside the history. */
+export async function privateUse(context: HistoryContext): Promise<PrivateUse> {
+  const { index } = context;
+  const { seq } = await index.head();
+  const rows = await recentRows(context);
+  const owners = await ownersOf(context, rows);
+  const open = new Set(rows.filter((row) => row.open).map((row) => row.seq));
+  const ofFiles = await index.withContents([...owners.keys()]);
+  const sizes = new Map(rows.map((row) => [row.seq, 0]));
+  let bytes = 0;
+  for (const { hash, storedBytes } of await context.blobs.infos(owners.keys())) {
+    const owner = owners.get(hash) ?? 0;
+    if (ofFiles.has(hash)) continue;
+    sizes.set(owner, (sizes.get(owner) ?? 0) + storedBytes);
+    bytes += storedBytes;
+  }
+  const named = new Set(owners.values());
+  const items = [...sizes]
+    .filter(([at]) => named.has(at))
+    .sort(([a], [b]) => a - b)
+    .map(([at, size]) => ({ seq: at, isOpen: open.has(at), bytes: size }));
+  return { seq, bytes: Math.ceil(bytes), items };
+}
+
+/** The share of the budget from which on `budgetNotes` has a note. */
+export const NEARLY_FULL = 0.95;
+
+/** Says, for people, that the budget for private contents is nearly full. */
+export async function budgetNotes(context: Context): Promise<string[]> {
+  const room = privateRoom(context);
+  const isNear = (bytes: number): boolean => bytes >= room * NEARLY_FULL;
+  // Only a look at all records is exact. The other two are cheaper, and never too low.
+  if (room === Number.POSITIVE_INFINITY || !isNear(context.store.takes())) return [];
+  if (!isNear((await privateBound(context)) ?? room)) return [];
+  const { bytes } = await privateUse(context);
+  return isNear(bytes) ? [nearlyFullNote(bytes, room)] : [];
+}
+
+/** Says, for people, how much of the budget is used, and what happens next. */
+export function nearlyFullNote(used: number, budget: number): string {
+  return (
+    `prompts, git's objects and files kept aside take ${formatBytes(used)} of the ${formatBytes(budget)} of ` +
+    "max_private_bytes: the oldest are given up first, so that an undo of older work may lack them"
+  );
+}
+
+/** More new events than this make a new look at all records cheaper than one at the events. */
+const MOST_EVENTS = 10_000;
+
+/**
+ * Returns an upper bound of `PrivateUse.bytes`: the last noted bound, and the contents that the events since name.
+ * Returns `undefined` if no bound was noted, or one too long ago.
+ */
+export async function privateBound(context: HistoryContext): Promise<number | undefined> {
+  const { index, blobs } = context;
+  const [bound, { seq }] = [await index.privateBound(), await index.head()];
+  if (bound === undefined || bound.seq > seq || seq - bound.seq > MOST_EVENTS) return undefined;
+  if (bound.seq === seq) return bound.bytes;
+  const rows = (await index.events({ from: bound.seq + 1, to: seq })).filter(isOfPrivates);
+  const contents = await ownersOf(context, rows);
+  const infos = await blobs.infos(contents.keys());
+  return Math.ceil(infos.reduce((sum, { storedBytes }) => sum + storedBytes, bound.bytes));
+}
+
+function isOfPrivates({ recordId }: EventRow): boolean {
+  return PRIVATE_PREFIXES.some((prefix) => recordId.startsWith(prefix));
+}
+
+/** Returns the last events of the records whose private contents may still be kept. */
+async function recentRows({ index, now }: HistoryContext): Promise<EventRow[]> {
+  const rows: EventRow[] = [];
+  for (const prefix of PRIVATE_PREFIXES) {
+    const since = now() - (prefix === turnsPrefix() ? PROMPT_MS : ASIDE_MS);
+    const all = await index.records(prefix);
+    for (const row of all) if (row.open || Date.parse(row.ts) >= since) rows.push(row);
+  }
+  return rows;
+}
+
+/**
+ * Returns the private contents of these events, each with the last event that names it. A content that open work names
+ * belongs to this work.
+ */
+async function ownersOf(context: HistoryContext, rows: readonly EventRow[]): Promise<ReadonlyMap<Hash, number>> {
+  const settings = [`workspace:${context.workspaceId}`, pruneRecordId(context.workspaceId)];
+  const more = await Promise.all(settings.map((id) => context.index.record(id)));
+  const all = [...rows, ...more.filter((row) => row !== undefined)].sort((a, b) => a.seq - b.seq);
+  const needs = new HistoryNeeds({ erasures: await erasuresInForce(context) }, () => undefined);
+  for (const event of await readEvents(context, all)) needs.event(event, "");
+  needs.finish();
+  const open = new Set(rows.filter((row) => row.open).map((row) => row.seq));
+  const owners = new Map<Hash, number>();
+  for await (const { hash, seq, isList } of privateContents(context.blobs, needs, context.now())) {
+    if (isList === true) continue;
+    const known = owners.get(hash);
+    const isLater = known === undefined || (seq > known && !open.has(known));
+    if (isLater || open.has(seq)) owners.set(hash, seq);
+  }
+  return owners;
+}
