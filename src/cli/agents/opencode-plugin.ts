@@ -1,5 +1,5 @@
-import { ChronicleError } from "../../core/values/errors.ts";
-import type { ConfigFile, Wanted } from "./agent-config.ts";
+import type { ConfigFile } from "./agent-config.ts";
+import { ownFile } from "./own-file.ts";
 
 // opencode has no hooks that run a command. Its plugins are JavaScript files in a folder, and opencode calls their
 // functions. This module writes Chronicle's plugin, which runs the same hook's script as the hooks of other agents.
@@ -153,28 +153,6 @@ export const Chronicle = async ({ client, directory }) => {
 };
 `;
 
-function pluginText({ hook, hookBefore }: Wanted): string {
-  const constants = [`const HOOK = ${JSON.stringify(hook)};`, `const HOOK_BEFORE = ${JSON.stringify(hookBefore)};`];
-  return [TITLE, 'import { spawn } from "node:child_process";', "", ...constants, PROGRAM].join("\n");
-}
-
-function isOurs(text: string): boolean {
-  return text.startsWith(TITLE);
-}
-
-/** Matches the line that says how many of the folders above the file the installation has made. */
-const FOLDERS = /^\/\/ The installation made (\d) of the folders above it\.\n/m;
-
-function withFolders(text: string, made: number | undefined): string {
-  if (made === undefined) return text;
-  return text.replace("\n", () => `\n// The installation made ${made} of the folders above it.\n`);
-}
-
-function foldersMade(text: string): number | undefined {
-  const made = FOLDERS.exec(text)?.[1];
-  return made === undefined ? undefined : Number(made);
-}
-
 /** Returns the command lines in the text of a plugin. */
 function commandsIn(text: string): string[] {
   const found = [...text.matchAll(/^const HOOK(?:_BEFORE)? = (".*");$/gm)].map(([, json = '""']) => JSON.parse(json));
@@ -183,29 +161,16 @@ function commandsIn(text: string): string[] {
 
 /** The file of Chronicle's plugin. The whole file belongs to Chronicle. */
 export function pluginFile(path: string, foldersAbove: number): ConfigFile {
-  return {
+  return ownFile({
     path,
-    holds: "hooks",
     foldersAbove,
-    otherwise: "cannot load this file",
-    misfit: () => undefined,
-    install: (text, wanted) => {
-      if (text !== undefined && text.trim() !== "" && !isOurs(text)) {
-        throw new ChronicleError("REFUSED", "this file is not Chronicle's plugin", {
-          hint: "rename it, then install again; nothing was written",
-        });
-      }
-      return withFolders(pluginText(wanted), foldersMade(text ?? ""));
+    head: TITLE,
+    comment: "//",
+    called: "Chronicle's plugin",
+    body: ({ hook, hookBefore }) => {
+      const constants = [`const HOOK = ${JSON.stringify(hook)};`, `const HOOK_BEFORE = ${JSON.stringify(hookBefore)};`];
+      return ['import { spawn } from "node:child_process";', "", ...constants, PROGRAM].join("\n");
     },
-    noteFolders: withFolders,
-    foldersMade,
-    uninstall: (text) => (isOurs(text) ? "" : text),
-    found: (text) => ({
-      hooks: isOurs(text) ? commandsIn(text) : [],
-      mcp: undefined,
-      namesake: false,
-      missing: [],
-      misplaced: [],
-    }),
-  };
+    commandsIn,
+  });
 }

@@ -1,0 +1,59 @@
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { ConfigFile, Wanted } from "./agent-config.ts";
+
+/** A file with Chronicle's hooks that belongs to Chronicle as a whole. */
+interface OwnFile {
+  readonly path: string;
+  readonly foldersAbove: number;
+  /** The first lines of the file, without the last line break. A file that begins otherwise is the user's. */
+  readonly head: string;
+  /** What begins a comment in the file. */
+  readonly comment: string;
+  /** Says what the file is not, if it begins otherwise: `Chronicle's plugin`. */
+  readonly called: string;
+  /** Returns the text after the head. */
+  body(wanted: Wanted): string;
+  /** Returns the command lines in a text of this file. */
+  commandsIn(text: string): readonly string[];
+}
+
+/** The installation does not write over a file of the user with the same name. */
+export function ownFile(own: OwnFile): ConfigFile {
+  const { path, foldersAbove, head, comment, called } = own;
+  const isOurs = (text: string): boolean => text.startsWith(`${head}\n`);
+  /** Matches the line that says how many of the folders above the file the installation has made. */
+  const folders = new RegExp(`^${comment} The installation made (\\d) of the folders above it\\.\n`, "m");
+  const withFolders = (text: string, made: number | undefined): string => {
+    if (made === undefined) return text;
+    return text.replace(head, () => `${head}\n${comment} The installation made ${made} of the folders above it.`);
+  };
+  const foldersMade = (text: string): number | undefined => {
+    const made = folders.exec(text)?.[1];
+    return made === undefined ? undefined : Number(made);
+  };
+  return {
+    path,
+    holds: "hooks",
+    foldersAbove,
+    otherwise: "cannot load this file",
+    misfit: () => undefined,
+    install: (text, wanted) => {
+      if (text !== undefined && text.trim() !== "" && !isOurs(text)) {
+        throw new ChronicleError("REFUSED", `this file is not ${called}`, {
+          hint: "rename it, then install again; nothing was written",
+        });
+      }
+      return withFolders(`${head}\n${own.body(wanted)}`, foldersMade(text ?? ""));
+    },
+    noteFolders: withFolders,
+    foldersMade,
+    uninstall: (text) => (isOurs(text) ? "" : text),
+    found: (text) => ({
+      hooks: isOurs(text) ? own.commandsIn(text) : [],
+      mcp: undefined,
+      namesake: false,
+      missing: [],
+      misplaced: [],
+    }),
+  };
+}
