@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { ActionEnd } from "../api/action-api.ts";
 import type { Disk } from "../disk/disk.ts";
-import type { SessionNote, SessionNotes } from "../hooks/session-note.ts";
+import type { SessionNote, SessionNotes, WaitingCall } from "../hooks/session-note.ts";
 import { readSmall, removeSmall, writeSmall } from "./run-folder.ts";
 
 /** Stores the note of each session in a file, so that the process of a later hook can read it. */
@@ -102,7 +102,8 @@ export class KeptNotes implements SessionNotes {
  * the open calls, because the log does not record which agent began a call. When one agent begins its next call, only
  * this agent's earlier calls have ended.
  */
-function durableOf({ workspace, turn, asked, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
+function durableOf(note: SessionNote): string {
+  const { workspace, turn, asked, isIdle, hasLanes, unsaid, ends, open, doubted, waiting, queues } = note;
   return JSON.stringify({
     workspace,
     turn,
@@ -111,6 +112,8 @@ function durableOf({ workspace, turn, asked, isIdle, hasLanes, unsaid, ends, ope
     hasLanes,
     unsaid,
     ends,
+    waiting,
+    queues,
     ...(hasLanes === true ? { open, doubted } : {}),
   });
 }
@@ -133,7 +136,31 @@ function parseNote(text: string): SessionNote | undefined {
   const ends = "ends" in value ? { ends: endsOf(value.ends) } : {};
   const doubted =
     "doubted" in value && typeof value.doubted === "object" ? { doubted: textsOf(value.doubted ?? {}) } : {};
-  return { workspace, open: textsOf(open), ...turn, ...asked, ...unsaid, ...ends, ...doubted, ...flagsOf(value) };
+  return {
+    workspace,
+    open: textsOf(open),
+    ...turn,
+    ...asked,
+    ...unsaid,
+    ...ends,
+    ...doubted,
+    ...queueOf(value),
+    ...flagsOf(value),
+  };
+}
+
+function queueOf(value: object): Pick<SessionNote, "waiting" | "queues"> {
+  const list: unknown = "waiting" in value ? value.waiting : undefined;
+  const waiting = Array.isArray(list) ? { waiting: list.filter((one) => isWaitingCall(one)) } : {};
+  const queues = "queues" in value && typeof value.queues === "object" ? { queues: textsOf(value.queues ?? {}) } : {};
+  return { ...waiting, ...queues };
+}
+
+/** The fields of a call are not checked one by one, because only Chronicle writes these files. */
+function isWaitingCall(value: unknown): value is WaitingCall {
+  if (typeof value !== "object" || value === null || !("call" in value) || !("strict" in value)) return false;
+  const { call } = value;
+  return typeof call === "object" && call !== null && "kind" in call && call.kind === "before" && "lane" in call;
 }
 
 function flagsOf(value: object): Pick<SessionNote, "isIdle" | "hasLanes"> {

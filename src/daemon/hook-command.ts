@@ -13,6 +13,7 @@ import { hookAdapter } from "../hooks/adapters.ts";
 import { OFF_RECORD_VARIABLE } from "../process/environment.ts";
 import { placesOf } from "../process/places.ts";
 import { agentProcess } from "./agent-process.ts";
+import { conversationText } from "./conversation-text.ts";
 import { addDiagnostic, diagnosticsFile } from "./diagnostics.ts";
 import { isOwnCall, rememberCall } from "./last-call.ts";
 import { launcherPath } from "./program-paths.ts";
@@ -95,10 +96,16 @@ function goOn(io: HookIo, adapter: HookAdapter): number {
  * Answers a call when the store cannot be used. `answerHook` gets an `open` that rejects with `error`. The answer is
  * therefore the one for a workspace that cannot be opened.
  */
-function withoutStore({ words, adapter, input }: HookRun, places: KeptPlaces, error: unknown): Promise<HookAnswer> {
+function withoutStore(
+  { words, adapter, input, disk }: HookRun,
+  places: KeptPlaces,
+  error: unknown,
+): Promise<HookAnswer> {
   const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };
   const open = (): Promise<never> => Promise.reject(error);
-  return answerHook({ adapter, input, strict: words.strict, owner: null, notes, open, guarded: guardedOf(places) });
+  const readConversation = (path: string): string | undefined => conversationText(disk, path);
+  const parts = { owner: null, notes, open, guarded: guardedOf(places), readConversation };
+  return answerHook({ adapter, input, strict: words.strict, ...parts });
 }
 
 async function byServer({ io, words, input, disk, run }: HookRun): Promise<HookAnswer | undefined> {
@@ -181,7 +188,9 @@ async function answerDirectly(io: HookIo, hook: DirectHook): Promise<HookAnswer>
   };
   try {
     const notes = new FileNotes(disk, run.folder);
-    return await answerHook({ adapter, input, strict, owner, open, notes, onCall, guarded: guardedOf(hook.store) });
+    const readConversation = (path: string): string | undefined => conversationText(disk, path);
+    const parts = { owner, open, notes, onCall, guarded: guardedOf(hook.store), readConversation };
+    return await answerHook({ adapter, input, strict, ...parts });
   } finally {
     await close();
   }

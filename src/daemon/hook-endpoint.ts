@@ -7,6 +7,7 @@ import type { ServerRoute } from "../server/answers/server-route.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { Guarded } from "../hooks/refuse-persons-commands.ts";
 import { agentProcess } from "./agent-process.ts";
+import { conversationText } from "./conversation-text.ts";
 import { FileNotes, KeptNotes } from "./file-notes.ts";
 import { isOwnCall, rememberCall } from "./last-call.ts";
 
@@ -43,6 +44,7 @@ export class HookEndpoint {
       notes: new KeptNotes(files),
       ...{ workspaces, guarded },
       ownerOf: (parent: number) => agentProcess(disk, parent),
+      readConversation: (path: string) => conversationText(disk, path),
     };
     this.route = hookRoute(parts, (agent, answer) => this.#onHook(agent, answer));
   }
@@ -64,10 +66,11 @@ export class HookEndpoint {
  */
 const MAX_BODY = 256 * 1024 * 1024;
 
-type RouteParts = Omit<HookParts, "owner" | "open"> & {
+type RouteParts = Omit<HookParts, "owner" | "open" | "strict"> & {
   readonly workspaces: OpenWorkspaces;
   /** Returns the id of the agent's process. `parent`: the id of the process that started the agent's hook. */
   readonly ownerOf: (parent: number) => number | null;
+  readonly readConversation: (path: string) => string | undefined;
 };
 
 /**
@@ -83,7 +86,7 @@ function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnsw
       const adapter = hookAdapter(params["agent"] ?? "");
       const strict = query.get("strict") === "1";
       const owner = parts.ownerOf(Number(headers["x-chronicle-parent"]));
-      const { notes, workspaces, guarded } = parts;
+      const { notes, workspaces, guarded, readConversation } = parts;
       const leases: Lease[] = [];
       const open = async (folder: string, create: boolean): Promise<WorkspaceApi> => {
         const lease = await workspaces.openFolder(folder, create);
@@ -91,7 +94,10 @@ function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnsw
         return lease.workspace.as({ role: "agent" });
       };
       try {
-        const answer = await answerHook({ notes, open, owner, adapter, strict, guarded, input: body.toString("utf8") });
+        const answer = await answerHook({
+          ...{ notes, open, owner, adapter, strict, guarded, readConversation },
+          input: body.toString("utf8"),
+        });
         onAnswer(answer.agent ?? adapter.name, answer);
         const problem =
           answer.problem === undefined ? {} : { "x-chronicle-problem": encodeURIComponent(answer.problem) };

@@ -4,10 +4,11 @@ import { codex } from "./codex.ts";
 import { copilot, isOfCopilot } from "./copilot.ts";
 import { cursor, isOfCursor } from "./cursor.ts";
 import { gemini } from "./gemini.ts";
+import { cline } from "./cline.ts";
 import type { HookAdapter } from "./hook-call.ts";
 import { opencode } from "./opencode.ts";
 
-const HOOK_ADAPTERS: readonly HookAdapter[] = [claude, codex, gemini, opencode, cursor, copilot];
+const HOOK_ADAPTERS: readonly HookAdapter[] = [claude, codex, gemini, opencode, cursor, copilot, cline];
 
 /** Returns the adapter of an agent. Throws `USAGE` if no agent has this name. */
 export function hookAdapter(name: string): HookAdapter {

@@ -22,11 +22,8 @@ export interface HookRequest extends HookParts {
   /** The adapter of the agent in whose settings the hook stands. */
   readonly adapter: HookAdapter;
   readonly input: string;
-  /**
-   * If true, a failure of the hook before a tool call keeps the tool from running. An input that is not understood also
-   * keeps the tool from running, because the input may be about a tool call.
-   */
-  readonly strict: boolean;
+  /** Returns the text of a file with a conversation; `undefined` if it cannot be read. */
+  readonly readConversation: (path: string) => string | undefined;
   /** Called as soon as the input is understood, before any work. */
   readonly onCall?: (call: HookCall) => void;
 }
@@ -38,7 +35,7 @@ export async function answerHook(request: HookRequest): Promise<HookAnswer> {
   try {
     const input = parse(request.input);
     adapter = writerOf(adapter, input);
-    const call = adapter.read(input);
+    const call = read(adapter, input, request);
     known = { call, ...(adapter === request.adapter ? {} : { agent: adapter.name }) };
     request.onCall?.(call);
     const refused = refusePersonsCommand(call, request.guarded);
@@ -49,14 +46,20 @@ export async function answerHook(request: HookRequest): Promise<HookAnswer> {
   } catch (error) {
     const told = inWords(error);
     const mayBlock = known.call === undefined || known.call.kind === "before";
-    if (mayBlock && (error instanceof SnapshotRefused || request.strict)) return blocked(adapter, told, known);
+    // The hook after a tool can refuse the next tool of an agent whose tools are queued.
+    if (error instanceof SnapshotRefused || (mayBlock && request.strict)) return blocked(adapter, told, known);
     const message = `Chronicle: this step is not recorded: ${told}`;
     return { stdout: adapter.goOn(message), blocked: false, problem: told, ...known };
   }
 }
 
+function read(adapter: HookAdapter, input: unknown, { readConversation }: HookRequest): HookCall {
+  const path = adapter.conversationPath?.(input);
+  return adapter.read(input, path === undefined ? undefined : readConversation(path));
+}
+
 function blocked(adapter: HookAdapter, problem: string, known: Pick<HookAnswer, "call" | "agent">): HookAnswer {
-  return { stdout: adapter.block(`Chronicle: ${problem}`), blocked: true, problem, ...known };
+  return { stdout: adapter.block(`Chronicle: ${problem}`, known.call), blocked: true, problem, ...known };
 }
 
 function parse(input: string): unknown {

@@ -22,13 +22,22 @@ export interface HookCall {
   readonly toolCall?: string;
   /** For `before`: the call that the tool is about to make. */
   readonly action?: HookAction;
+  /**
+   * For `before`: a name of the model's message with the call. Only for agents that call the hooks before all tools of a
+   * message before the first of these tools runs, and then run the tools one after another. Each call of the message is
+   * then recorded from the end of the previous one on.
+   */
+  readonly queue?: string;
   /** For `after`: the outcome of the call. */
   readonly outcome?: "done" | "failed";
   /** The reason of a failed call, if the agent gives one. */
   readonly reason?: string;
   /** For `turn-start` of an agent without turn ids: an id for the turn that begins. Later calls belong to this turn. */
   readonly startsTurn?: string;
-  /** For `turn-start`: the person's message, if the agent gives it. */
+  /**
+   * For `turn-start`: the person's message, if the agent gives it. For `before`: the message with which the turn of the
+   * call began, for agents that do not tell it in a hook of its own.
+   */
   readonly prompt?: HookPrompt;
 }
 
@@ -65,10 +74,18 @@ export interface HookAdapter {
    * previous call.
    */
   readonly sequential: boolean;
-  /** Throws `USAGE` if the value does not have the form of the agent's inputs. */
-  read(input: unknown): HookCall;
+  /**
+   * Returns the path of the file with the conversation, if `read` needs its text for this input. Only for agents whose
+   * hooks do not tell the person's messages.
+   */
+  conversationPath?(input: unknown): string | undefined;
+  /**
+   * Throws `USAGE` if the value does not have the form of the agent's inputs. `conversation`: the text of the file that
+   * `conversationPath` names, if it could be read.
+   */
+  read(input: unknown, conversation?: string): HookCall;
   /** Returns the output that lets the agent continue, with a message for the user if one is given. */
   goOn(message?: string): string;
-  /** Returns the output that keeps the tool from running. */
-  block(reason: string): string;
+  /** Returns the output that keeps the tool from running. `call`: `undefined` if the input was not understood. */
+  block(reason: string, call?: HookCall): string;
 }

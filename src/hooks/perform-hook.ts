@@ -27,6 +27,11 @@ export interface HookParts {
   readonly open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
   /** The files and folders that agents' shell commands must not touch. */
   readonly guarded: Guarded;
+  /**
+   * If true, a failure of the hook before a tool call keeps the tool from running. An input that is not understood also
+   * keeps the tool from running, because the input may be about a tool call.
+   */
+  readonly strict: boolean;
 }
 
 interface CallWork extends HookParts {
@@ -65,7 +70,7 @@ async function perform(work: CallWork): Promise<readonly string[]> {
       return [...troubles, ...(await unsignedIn(folder, work))];
     }
     case "before":
-      return beforeTool(work);
+      return [...(await beginTurnOf(work)), ...(await beforeTool(work))];
     case "after":
       return afterTool(work);
     case "turn-end":
@@ -162,6 +167,14 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   return { folder: note.workspace, troubles: [...troubles, ...(await recordTurn(work, workspace, turn))] };
 }
 
+/** Begins the turn of a call, if the agent tells the person's message only with the calls, and this one is the first. */
+async function beginTurnOf(work: CallWork): Promise<readonly string[]> {
+  const { call, notes } = work;
+  if (call.prompt === undefined || notes.get(call.session)?.turn === call.turn) return [];
+  const { folder, troubles } = await beginTurn(work);
+  return [...troubles, ...(await unsignedIn(folder, work))];
+}
+
 /**
  * True if another hook has told the beginning of the same turn: the same message, and no hook has told the end of the
  * turn since. The note is read anew, because the other hook may have just written it.
@@ -209,6 +222,7 @@ async function abandon(
   const except = Object.entries(note.open).flatMap(([key, id]) => (over.includes(key) ? [] : [id]));
   await workspace.abandonActions({ session, ...how, except });
   for (const key of over) forgetCall(note, key);
+  if (note.waiting !== undefined) note.waiting = all ? [] : note.waiting.filter(({ call }) => call.lane !== lane);
 }
 
 /**
@@ -231,22 +245,67 @@ function keyOf({ lane, toolCall }: HookCall): string {
 }
 
 async function beforeTool(work: CallWork): Promise<readonly string[]> {
-  const { adapter, call, notes } = work;
+  const { call, notes, strict } = work;
   const { note, workspace } = await workplace(work);
   const key = keyOf(call);
   // Hooks may be installed several times: by the user, by the project and by a plugin. The first hook records the call
   // in the note, and the other hooks find the call there.
-  if (note.open[key] !== undefined && note.ends?.[key] === undefined) return [];
+  if (isWaiting(note, key) || (note.open[key] !== undefined && note.ends?.[key] === undefined)) return [];
+  if (mustWait(note, call)) {
+    note.waiting = [...(note.waiting ?? []), { call, strict }];
+    notes.put(call.session, note);
+    return [];
+  }
+  if (call.queue !== undefined) beginQueue(note, call.lane, call.queue);
   if (call.lane !== "") note.hasLanes = true;
   try {
-    const troubles = await endEarlier({ note, workspace }, adapter.sequential ? call.lane : undefined);
-    // If the beginning of the turn was not reported, the turn begins with this call.
-    const turn = call.turn ?? (note.turn ??= await newTurn(workspace, call));
-    const snapshot = await keep(() => workspace.snapshotAction(requestOf(work, turn)));
-    if (snapshot !== null) noteOpen(note, key, { id: snapshot.id, isUnsaid: call.action?.unsaid === true });
+    const troubles = await endEarlier({ note, workspace }, isInOrder(work) ? call.lane : undefined);
+    await beginCall(work, { note, workspace });
     return troubles;
   } finally {
     notes.put(call.session, note);
+  }
+}
+
+async function beginCall(work: CallWork, { note, workspace }: Workplace): Promise<void> {
+  const { call } = work;
+  // If the beginning of the turn was not reported, the turn begins with this call.
+  const turn = call.turn ?? (note.turn ??= await newTurn(workspace, call));
+  const snapshot = await keep(() => workspace.snapshotAction(requestOf(work, turn)));
+  if (snapshot !== null) noteOpen(note, keyOf(call), { id: snapshot.id, isUnsaid: call.action?.unsaid === true });
+}
+
+/** True if the beginning of a call means that the earlier calls of the agent have ended. */
+function isInOrder({ adapter, call }: CallWork): boolean {
+  return adapter.sequential || call.queue !== undefined;
+}
+
+/** True if an earlier call of the same message has not ended. */
+function mustWait({ open, queues = {} }: SessionNote, { lane, queue }: HookCall): boolean {
+  return queue !== undefined && queues[lane] === queue && Object.keys(open).some((key) => key.startsWith(`${lane} `));
+}
+
+/** Notes a message with calls. Calls of an earlier message that wait are dropped: their beginning was not reported. */
+function beginQueue(note: SessionNote, lane: string, queue: string): void {
+  if (note.queues?.[lane] === queue) return;
+  note.queues = { ...note.queues, [lane]: queue };
+  note.waiting = note.waiting?.filter(({ call }) => call.lane !== lane) ?? [];
+}
+
+function isWaiting({ waiting = [] }: SessionNote, key: string): boolean {
+  return waiting.some(({ call }) => keyOf(call) === key);
+}
+
+/** Begins the agent's next call, because the one before it has ended. Its tool runs as soon as the hook has answered. */
+async function beginWaiting(work: CallWork, { note, workspace }: Workplace): Promise<void> {
+  const { lane } = work.call;
+  const next = note.waiting?.find(({ call }) => call.lane === lane);
+  if (next === undefined) return;
+  note.waiting = note.waiting?.filter((one) => one !== next) ?? [];
+  try {
+    await beginCall({ ...work, call: next.call }, { note, workspace });
+  } catch (error) {
+    throw next.strict && error instanceof ChronicleError ? new SnapshotRefused(error) : error;
   }
 }
 
@@ -278,6 +337,7 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
   const { call, notes } = work;
   const { note, workspace } = await workplace(work);
   const key = keyOf(call);
+  if (isWaiting(note, key)) return passOver(work, { note, workspace });
   const id = note.open[key] ?? note.doubted?.[key] ?? (await findUnfinished(workspace, call));
   // Another hook has already recorded the end, or no hook recorded the beginning, for example because the hooks were
   // installed during the call.
@@ -285,10 +345,24 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
   const { outcome = "done", reason } = call;
   try {
     await endCall({ note, workspace }, { key, id, end: { outcome, ...optional({ reason }) } });
+    await beginWaiting(work, { note, workspace });
   } finally {
     notes.put(call.session, note);
   }
   return [];
+}
+
+/** Ends the calls before a call that has ended while it waited for them: their ends were not reported. */
+async function passOver(work: CallWork, { note, workspace }: Workplace): Promise<readonly string[]> {
+  const { call, notes } = work;
+  note.waiting = note.waiting?.filter((one) => keyOf(one.call) !== keyOf(call)) ?? [];
+  try {
+    const troubles = await endEarlier({ note, workspace }, call.lane);
+    await beginWaiting(work, { note, workspace });
+    return troubles;
+  } finally {
+    notes.put(call.session, note);
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ActionEnd } from "../api/action-api.ts";
+import type { HookCall } from "./hook-call.ts";
 
 /** The state of an agent's session between two hooks. If the note is lost, open actions are found again in the log. */
 export interface SessionNote {
@@ -20,6 +21,10 @@ export interface SessionNote {
   hasLanes?: boolean;
   /** The ids of the open actions, by lane and tool call: `<lane> <call>`. */
   readonly open: Record<string, string>;
+  /** The calls that begin when the calls before them have ended, in their order (`HookCall.queue`). */
+  waiting?: readonly WaitingCall[];
+  /** The latest `HookCall.queue`, by lane. */
+  queues?: Record<string, string>;
   /** The keys of open actions whose end may never be reported. */
   unsaid?: readonly string[];
   /**
@@ -29,6 +34,12 @@ export interface SessionNote {
   doubted?: Record<string, string>;
   /** The ends of actions that are reported or inferred, but not recorded yet. The keys are as in `open`. */
   ends?: Record<string, ActionEnd>;
+}
+
+export interface WaitingCall {
+  readonly call: HookCall;
+  /** True if the tool must not run if its beginning cannot be recorded. */
+  readonly strict: boolean;
 }
 
 /**

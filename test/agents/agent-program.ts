@@ -17,7 +17,7 @@ export interface AgentPlace {
 
 /** One real agent: how it is found, set up, started, and what its tools are called. */
 export interface AgentProgram {
-  readonly name: "claude" | "codex" | "gemini" | "opencode" | "copilot";
+  readonly name: "claude" | "codex" | "gemini" | "opencode" | "copilot" | "cline";
   /** The version that the tests install. */
   readonly version: string;
   readonly protocol: ModelProtocol;
@@ -29,6 +29,10 @@ export interface AgentProgram {
   command(nodeModules: string): readonly string[];
   /** Writes what it needs in its home, once and before anything else is installed there. */
   prepare(place: AgentPlace): void;
+  /** Writes where the model is, before each session, if neither the environment nor an argument can tell it. */
+  meet?(place: AgentPlace, url: string): void;
+  /** Waits for what the agent leaves behind at the end of a session, or ends it. */
+  leave?(place: AgentPlace): Promise<void>;
   /** `url`: the scripted model, without a slash at the end. */
   readonly environment: (url: string) => Record<string, string>;
   /** The arguments of a session without a terminal. */

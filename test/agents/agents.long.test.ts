@@ -10,6 +10,7 @@ import { chronicleBin } from "../helpers/cli-package.ts";
 import { AgentProject } from "./agent-project.ts";
 import type { AgentProgram, Step } from "./agent-program.ts";
 import { claudeProgram } from "./claude-program.ts";
+import { clineProgram } from "./cline-program.ts";
 import { codexProgram } from "./codex-program.ts";
 import { copilotProgram } from "./copilot-program.ts";
 import { geminiProgram } from "./gemini-program.ts";
@@ -18,7 +19,7 @@ import { agentsRequired, isInstalled } from "./installed-agents.ts";
 import { asObject, asObjects, type JsonObject } from "./json.ts";
 import { PROMPT } from "./run-agent.ts";
 
-const PROGRAMS = [claudeProgram, codexProgram, geminiProgram, opencodeProgram, copilotProgram];
+const PROGRAMS = [claudeProgram, codexProgram, geminiProgram, opencodeProgram, copilotProgram, clineProgram];
 const present = PROGRAMS.filter(isInstalled);
 
 const PLUGIN = join(dirname(dirname(import.meta.dirname)), "plugins", "claude-code");
@@ -67,7 +68,7 @@ function changedBy(project: AgentProject, action: JsonObject): unknown[] {
 }
 
 it.runIf(agentsRequired)("all programs are installed", () => {
-  expect(present.map((program) => program.name)).toEqual(["claude", "codex", "gemini", "opencode", "copilot"]);
+  expect(present.map((program) => program.name)).toEqual(["claude", "codex", "gemini", "opencode", "copilot", "cline"]);
 });
 
 describe.each(present)("$name", (program) => {
@@ -114,7 +115,14 @@ describe.each(present)("$name", (program) => {
 });
 
 /** How a person calls a command that Chronicle has installed. */
-const SIGIL: Readonly<Record<string, string>> = { claude: "/", codex: "$", gemini: "/", opencode: "/", copilot: "/" };
+const SIGIL: Readonly<Record<string, string>> = {
+  claude: "/",
+  codex: "$",
+  gemini: "/",
+  opencode: "/",
+  copilot: "/",
+  cline: "/",
+};
 
 /** Copilot CLI gives the model the names of the skills. The model reads the one that was asked for. */
 const readingSkills: AgentProgram = {
@@ -130,6 +138,8 @@ describe.each(present.map((one) => (one === copilotProgram ? readingSkills : one
 
     it("gets the text of the command, and takes the last turn back", async () => {
       await using project = makeProject(program);
+      // Cline has MCP servers only of the user. Its hooks then run twice, for the user and for the project.
+      if (program === clineProgram) project.chronicle("agents", "install", "cline");
       await project.session(program, [{ write: "hello.txt", content: "hello\n" }]);
       // The tools of MCP servers are not scripted for Codex.
       const step: Step =
@@ -258,16 +268,17 @@ describe.each(present)("$name, when Chronicle was removed but its hooks are left
     const told = await left.session(program, [{ write: "a.txt", content: "a\n" }, { shell: "echo b > b.txt" }]);
     expect([left.read("a.txt"), left.read("b.txt")]).toEqual(["a\n", "b\n"]);
     // The JSON of `codex exec` has no messages of hooks.
-    if (program !== codexProgram) expect(`${told.stdout}${told.stderr}`).toContain("Chronicle was uninstalled");
+    const said = program === clineProgram ? told.requests.join("") : `${told.stdout}${told.stderr}`;
+    if (program !== codexProgram) expect(said).toContain("Chronicle was uninstalled");
 
     left.lose("script");
-    // The prompt is taken, each tool is refused, and the turn ends.
+    // The prompt is taken, each tool is refused, and the turn ends. Cline ends the turn at the first of them.
     const { exitCode, results } = await left.attempt(program, [
       { shell: "echo c > c.txt" },
       { shell: "echo d > d.txt" },
     ]);
     expect(exitCode).toBe(0);
-    expect(results).toHaveLength(2);
+    expect(results).toHaveLength(program === clineProgram ? 0 : 2);
     expect([existsSync(join(left.folder, "c.txt")), existsSync(join(left.folder, "d.txt"))]).toEqual([false, false]);
   });
 });
@@ -336,6 +347,38 @@ describe.runIf(present.includes(claudeProgram) && present.includes(codexProgram)
       `Only in ${before}: claude.txt`,
     ]);
     expect(project.chronicle("verify")).toMatchObject({ ok: true });
+  });
+});
+
+describe.runIf(present.includes(clineProgram))("two sessions of one agent at once", () => {
+  it("are told apart: the work of one is undone, and that of the other stays", async () => {
+    await using project = makeProject(clineProgram);
+    const begun = Promise.withResolvers<void>();
+    const first = project.session(clineProgram, [
+      () => {
+        begun.resolve();
+        return { write: "one.txt", content: "one\n" };
+      },
+      { shell: "until [ -e two.txt ]; do sleep 0.1; done; echo more >> one.txt" },
+    ]);
+    await Promise.race([begun.promise, first]);
+    await Promise.all([
+      first,
+      project.session(clineProgram, [
+        { write: "two.txt", content: "two\n" },
+        { edit: "two.txt", from: "two", to: "2" },
+      ]),
+    ]);
+    const actions = actionsOf(project);
+    const [one, two] = ["one.txt", "two.txt"].map((path) =>
+      actions.filter((action) => changedBy(project, action).includes(path)),
+    );
+    const sessions = [one, two].map((work) => [...new Set(work?.map((action) => action["session"]))]);
+    expect([one?.length, two?.length, sessions.flat().length, new Set(sessions.flat()).size]).toEqual([2, 2, 2, 2]);
+    expect(asObjects(project.chronicle("turns")).map((turn) => turn["actions"])).toEqual([2, 2]);
+    expect(project.said("status")).not.toContain("without reporting its end");
+    project.chronicle("undo", "--session", String(sessions[0]?.[0]));
+    expect([existsSync(join(project.folder, "one.txt")), project.read("two.txt")]).toEqual([false, "2\n"]);
   });
 });
 

@@ -54,6 +54,7 @@ export async function runAgent(run: AgentRun): Promise<AgentOutcome> {
     return (results: readonly string[]) => [program.toCall(step(results), folder)];
   });
   await using model = await ScriptedModel.start(program.protocol, script);
+  program.meet?.({ home, folder }, model.url);
   const [command = "", ...leading] = program.command(nodeModules);
   const child = spawn(command, [...leading, ...program.arguments(prompt, model.url)], {
     cwd: folder,
@@ -68,5 +69,6 @@ export async function runAgent(run: AgentRun): Promise<AgentOutcome> {
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString("utf8")));
   const closed = new Promise<number | null>((done, fail) => child.on("error", fail).on("close", done));
   const exitCode = await Promise.race([closed, model.failure]).finally(() => child.kill("SIGKILL"));
+  await program.leave?.({ home, folder });
   return { exitCode, stdout, stderr, results: [...model.results], requests: [...model.requests] };
 }

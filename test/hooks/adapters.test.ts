@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { claude } from "../../src/hooks/claude.ts";
+import { cline } from "../../src/hooks/cline.ts";
 import { codex } from "../../src/hooks/codex.ts";
 import { gemini } from "../../src/hooks/gemini.ts";
 import { opencode } from "../../src/hooks/opencode.ts";
@@ -284,5 +285,117 @@ describe("the calls of the plugin for opencode", () => {
       outcome: "failed",
       reason: "exit code 3",
     });
+  });
+});
+
+describe("Cline's hooks", () => {
+  const input = (event: string, more: object): object => ({
+    clineVersion: "",
+    taskId: "conv_1795983915590_r2ixnuf",
+    sessionContext: { rootSessionId: "1795983915484_bl680" },
+    workspaceRoots: ["/p"],
+    agent_id: "agent_1795983915569_2xbkkl",
+    parent_agent_id: null,
+    iteration: 2,
+    hook_event_name: event,
+    ...more,
+  });
+  const before = (name: string, given: unknown, more: object = {}) =>
+    cline.read(input("PreToolUse", { tool_call: { id: "call_0", name, input: given }, ...more }));
+  const after = (output: unknown, more: object = {}) => {
+    const call = { id: "call_0", name: "run_commands", input: { commands: ["x"] }, output, ...more };
+    return cline.read(input("PostToolUse", { tool_result: call }));
+  };
+
+  it("have the session, the folder and the id of the call", () => {
+    expect(before("editor", { path: "src/a.txt", new_text: "x" }, { cwd: "/p/sub" })).toEqual({
+      ...{
+        queue: " 2",
+        kind: "before",
+        session: "1795983915484_bl680",
+        cwd: "/p/sub",
+        lane: "",
+        depth: 0,
+        toolCall: "call_0",
+      },
+      action: { type: "write_file", payload: { path: "/p/sub/src/a.txt" } },
+    });
+  });
+
+  it("end a session with each turn of the main agent, because Cline does not tell its end", () => {
+    for (const event of ["TaskComplete", "TaskError", "TaskCancel", "SessionShutdown"]) {
+      expect(cline.read(input(event, {}))).toMatchObject({ kind: "session-end", cwd: "/p" });
+      expect(cline.read(input(event, { parent_agent_id: "agent_1" })).kind).toBe("turn-end");
+    }
+  });
+
+  it("have commands in several forms", () => {
+    const line = (given: unknown) => before("run_commands", given).action?.payload.command;
+    expect(line({ commands: ["make", "make test"] })).toBe("make\nmake test");
+    expect(line({ commands: [{ command: "git", args: ["commit", "-m", "a b"] }] })).toBe("git commit -m 'a b'");
+    for (const one of [{ commands: "make" }, { command: "make" }, { cmd: "make" }, ["make"], "make"])
+      expect(line(one), JSON.stringify(one)).toBe("make");
+    expect(line({ command: "rm", args: ["-r", "x"] })).toBe("rm -r x");
+    expect(before("run_commands", { commands: ["make"] }).action?.payload.cwd).toBe("/p");
+  });
+
+  it("have the paths of a patch, and nothing of tools that change nothing or are Chronicle's", () => {
+    const patch = "*** Begin Patch\n*** Add File: a.txt\n+x\n*** End Patch";
+    for (const given of [{ input: patch }, patch])
+      expect(before("apply_patch", given).action?.payload).toEqual({ path: "/p/a.txt" });
+    for (const name of ["read_files", "spawn_agent", "team_task", "chronicle__undo"])
+      expect(before(name, {}).kind, name).toBe("none");
+    expect(before("other__deploy", {}).action).toEqual({ type: "other__deploy", payload: {} });
+  });
+
+  it("tell a failed call by its output, of one command or of several", () => {
+    expect(after([{ success: true }])).toMatchObject({ kind: "after", outcome: "done" });
+    const failed = { success: false, error: "Command exited with code 3" };
+    expect(after([{ success: true }, failed])).toMatchObject({ outcome: "failed", reason: failed.error });
+    expect(after({ success: false, result: "" })).toMatchObject({ outcome: "failed", reason: "it failed" });
+    expect(after({ error: "x" }, { error: "[object Object]" })).toMatchObject({ outcome: "failed" });
+  });
+
+  it("name the sub-agent", () => {
+    const more = { agent_id: "agent_2", parent_agent_id: "agent_1" };
+    expect(before("editor", { path: "a" }, more)).toMatchObject({ lane: "agent_2", depth: 1 });
+  });
+
+  it("lead to the conversation before a tool, and take the last message of the person from it", () => {
+    const hook = input("PreToolUse", {
+      sessions: "/h/sessions",
+      tool_call: { id: "c", name: "editor", input: { path: "a" } },
+    });
+    const path = "/h/sessions/1795983915484_bl680/1795983915484_bl680.messages.json";
+    expect(cline.conversationPath?.(hook)).toBe(path);
+    expect(cline.conversationPath?.(input("PostToolUse", { sessions: "/h/sessions" }))).toBeUndefined();
+    const message = (id: string, role: string, text: string) => ({ id, role, content: [{ type: "text", text }] });
+    const messages = [
+      message("m1", "user", '<user_input mode="act">one</user_input>'),
+      message("m2", "user", '<user_input mode="act">two\nlines</user_input>'),
+      message("m3", "user", '<hook_context source="PreToolUse">x</hook_context>'),
+      message("m4", "assistant", '<user_input mode="act">three</user_input>'),
+      {
+        id: "m5",
+        role: "user",
+        content: [{ type: "tool_result", content: '<user_input mode="act">four</user_input>' }],
+      },
+    ];
+    expect(cline.read(hook, JSON.stringify({ messages }))).toMatchObject({
+      ...{ turn: "m2", prompt: { text: "two\nlines", message: "m2", transcript: path } },
+    });
+    for (const text of ["", "[]", "{}", '{"messages":[null,{"role":"user"}]}'])
+      expect(cline.read(hook, text).prompt, text).toBeUndefined();
+  });
+
+  it("stop one tool by an input that does nothing, or else the whole turn", () => {
+    const answer = (name: string): unknown => JSON.parse(cline.block("it's gone", before(name, { path: "a" })));
+    expect(answer("run_commands")).toEqual({
+      ...{ cancel: false, contextModification: "it's gone" },
+      overrideInput: { commands: [String.raw`printf '%s\n' 'it'\''s gone' >&2; exit 1`] },
+    });
+    expect(answer("editor")).toEqual({ cancel: false, contextModification: "it's gone", overrideInput: {} });
+    expect(answer("other__deploy")).toEqual({ cancel: true, errorMessage: "it's gone" });
+    expect(JSON.parse(cline.block("no"))).toEqual({ cancel: true, errorMessage: "no" });
   });
 });

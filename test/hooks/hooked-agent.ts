@@ -32,6 +32,7 @@ export class Agent {
   readonly #project: Project;
   readonly #open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
   readonly #strict: boolean;
+  readonly #conversation: () => string | undefined;
 
   constructor(
     adapter: HookAdapter,
@@ -39,9 +40,11 @@ export class Agent {
     {
       open,
       strict = false,
+      conversation = () => undefined,
     }: {
       readonly open?: (folder: string, create: boolean) => Promise<WorkspaceApi>;
       readonly strict?: boolean;
+      readonly conversation?: () => string | undefined;
     } = {},
   ) {
     this.#adapter = adapter;
@@ -49,12 +52,14 @@ export class Agent {
     let workspace: Promise<WorkspaceApi> | undefined;
     this.#open = open ?? (() => (workspace ??= project.open({ create: true, role: "agent" })));
     this.#strict = strict;
+    this.#conversation = conversation;
   }
 
   hears(event: string, more: object = {}) {
     const input = { session_id: "s1", cwd: this.#project.folder, hook_event_name: event, ...more };
     const base = { adapter: this.#adapter, notes: this.answering, owner: null, open: this.#open, strict: this.#strict };
-    return answerHook({ ...base, guarded: { folders: [], variables: {} }, input: JSON.stringify(input) });
+    const rest = { guarded: { folders: [], variables: {} }, readConversation: this.#conversation };
+    return answerHook({ ...base, ...rest, input: JSON.stringify(input) });
   }
 
   async #call(

@@ -77,10 +77,9 @@ const [claude, codex, gemini, opencode] = AGENT_CONFIGS as readonly [
   AgentConfig,
   AgentConfig,
 ];
-const [cursor, copilot] = ["cursor", "copilot"].map((name) => AGENT_CONFIGS.find((one) => one.name === name)) as [
-  AgentConfig,
-  AgentConfig,
-];
+const [cursor, copilot, cline] = ["cursor", "copilot", "cline"].map((name) =>
+  AGENT_CONFIGS.find((one) => one.name === name),
+) as [AgentConfig, AgentConfig, AgentConfig];
 
 const SETTINGS = `{
     // my own settings
@@ -590,5 +589,58 @@ describe("installing for Cursor and Copilot CLI, whose hooks stand in one list f
     const { mcpServers } = JSON.parse(machine.read("moved/mcp-config.json")) as { mcpServers: object };
     const [command, ...args] = MCP;
     expect(mcpServers).toEqual({ chronicle: { type: "local", tools: ["*"], command, args } });
+  });
+});
+
+describe("installing for Cline", () => {
+  const EVENTS = ["PostToolUse", "PreToolUse", "SessionShutdown", "TaskCancel", "TaskComplete", "TaskError"];
+
+  it("leaves nothing behind where it made the files and folders", () => {
+    using machine = new Machine();
+    const base = machine.base("project");
+    machine.put("project/.gitkeep", "");
+    machine.install(cline, base);
+    const hooks = readdirSync(join(machine.folder, "project/.cline/hooks"));
+    expect(hooks.toSorted()).toEqual(EVENTS.map((event) => `${event}.bash`));
+    machine.uninstall(cline, base);
+    expect(readdirSync(join(machine.folder, "project"))).toEqual([".gitkeep"]);
+  });
+
+  it("keeps the user's own hooks of the same events, byte for byte, where Cline runs them as well", () => {
+    using machine = new Machine();
+    const base = machine.base("user");
+    const own = ["PreToolUse", "PreToolUse.sh", "TaskComplete.py"];
+    for (const name of own) machine.put(`home/.cline/hooks/${name}`, `#!/bin/sh\necho ${name}`);
+    const settings = '{"mcpServers": {"other": {"command": "x"}}}';
+    machine.put("home/.cline/data/settings/cline_mcp_settings.json", settings);
+    machine.install(cline, base);
+    expect(readdirSync(join(machine.folder, "home/.cline/hooks"))).toHaveLength(own.length + EVENTS.length);
+    expect(machine.read("home/.cline/data/settings/cline_mcp_settings.json")).toContain("chronicle.js");
+    machine.uninstall(cline, base);
+    expect(readdirSync(join(machine.folder, "home/.cline/hooks")).toSorted()).toEqual(own);
+    for (const name of own) expect(machine.read(`home/.cline/hooks/${name}`)).toBe(`#!/bin/sh\necho ${name}`);
+    expect(machine.read("home/.cline/data/settings/cline_mcp_settings.json")).toBe(settings);
+    expect(readdirSync(join(machine.folder, "home/.cline/data/settings"))).toHaveLength(1);
+  });
+
+  it("refuses to write over a hook of the user's with the name of Chronicle's, and says so", () => {
+    using machine = new Machine();
+    machine.put("project/.cline/hooks/PreToolUse.bash", "echo mine\n");
+    expect(() => machine.install(cline, machine.base("project"))).toThrow(
+      "PreToolUse.bash: this file is not Chronicle's hook",
+    );
+    machine.uninstall(cline, machine.base("project"));
+    expect(machine.read("project/.cline/hooks/PreToolUse.bash")).toBe("echo mine\n");
+    expect(readdirSync(join(machine.folder, "project/.cline/hooks"))).toEqual(["PreToolUse.bash"]);
+  });
+
+  it("refuses servers that Cline would ignore, with the line", () => {
+    using machine = new Machine();
+    const path = "home/.cline/data/settings/cline_mcp_settings.json";
+    for (const text of ["{\n  // mine\n}", '{"a": 1,\n}', '{"mcpServers":\n{"x": {"command": 5}}}']) {
+      machine.put(path, text);
+      expect(() => machine.install(cline, machine.base("user")), text).toThrow(`${path}, line 2: `);
+      expect(machine.has("home/.cline/hooks")).toBe(false);
+    }
   });
 });

@@ -48,8 +48,8 @@ async function replay(project: Project, inputs: readonly Input[], adapter: HookA
   const answers: string[] = [];
   for (const input of inputs) {
     const request = { adapter, notes, owner: null, open: () => Promise.resolve(workspace), strict: true };
-    const guarded = { folders: [], variables: {} };
-    const { stdout, problem } = await answerHook({ ...request, guarded, input: JSON.stringify(input) });
+    const more = { guarded: { folders: [], variables: {} }, readConversation: () => undefined };
+    const { stdout, problem } = await answerHook({ ...request, ...more, input: JSON.stringify(input) });
     expect(problem, JSON.stringify(input)).toBeUndefined();
     answers.push(stdout);
     if (/^pre/i.test(String(input["hook_event_name"]))) work(project, input);
@@ -78,7 +78,14 @@ it("a command that only a person may give is refused, in the form of each agent"
   ] as const) {
     const [call] = inputsOf(agent, project.folder).filter((one) => /^(Bash|Shell)$/.test(String(one["tool_name"])));
     const input = JSON.stringify({ ...call, tool_input: { command: "chronicle gc" } });
-    const answer = await answerHook({ ...parts, adapter, guarded: { folders: [], variables: {} }, input });
+    const answer = await answerHook({
+      ...parts,
+      adapter,
+      guarded: { folders: [], variables: {} },
+      readConversation: () => undefined,
+
+      input,
+    });
     expect(answer).toMatchObject({ blocked: true, stdout: expect.stringMatching(refusal) as string });
   }
 });

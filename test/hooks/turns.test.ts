@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { claude } from "../../src/hooks/claude.ts";
 import { exportArchive } from "../../src/open.ts";
+import { cline } from "../../src/hooks/cline.ts";
 import { codex } from "../../src/hooks/codex.ts";
 import { gemini } from "../../src/hooks/gemini.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
@@ -18,6 +19,12 @@ function logText(folder: string): string {
     .filter((name) => name.endsWith(".wal"))
     .map((name) => readFileSync(join(folder, name), "utf8"))
     .join("");
+}
+
+interface QueuedCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: object;
 }
 
 describe("what a person asks an agent", () => {
@@ -59,6 +66,82 @@ describe("what a person asks an agent", () => {
     expect(turn?.prompt?.startsWith("push with ***\né")).toBe(true);
     expect(turn?.prompt?.endsWith("é")).toBe(true);
     expect(16 * 1024 - Buffer.byteLength(turn?.prompt ?? "")).toBeLessThan(2);
+  });
+
+  it("is read from Cline's conversation at the first call that answers it", async () => {
+    await using project = new Project();
+    project.write("a.txt", "one\n");
+    const messages: object[] = [];
+    const conversation = (): string => JSON.stringify({ messages });
+    const agent = new Agent(cline, project, { conversation });
+    const asks = (id: string, text: string): void => {
+      const said = { type: "text", text: `<user_input mode="act">${text}</user_input>` };
+      messages.push({ id, role: "user", content: [said] }, { role: "user", content: [{ type: "tool_result" }] });
+    };
+    const calls = async (id: string, content: string): Promise<void> => {
+      const more = { sessionContext: { rootSessionId: "s1" }, sessions: "/h/.cline/data/sessions" };
+      const call = { id, name: "editor", input: { path: project.at("a.txt") } };
+      // The hooks may be installed twice: for the user, and in the project.
+      for (const _ of [1, 2])
+        expect((await agent.hears("PreToolUse", { ...more, tool_call: call })).stdout).toBe('{"cancel":false}');
+      project.write("a.txt", content);
+      for (const _ of [1, 2])
+        expect((await agent.hears("PostToolUse", { ...more, tool_result: call })).stdout).toBe('{"cancel":false}');
+    };
+    asks("m1", "make it two");
+    await calls("c1", "two\n");
+    await calls("c2", "2\n");
+    // Cline does not tell the end of a session, so that the session ends here and goes on.
+    await agent.hears("TaskComplete", { sessionContext: { rootSessionId: "s1" } });
+    asks("m2", "make it three");
+    await calls("c3", "three\n");
+    const transcript = "/h/.cline/data/sessions/s1/s1.messages.json";
+    expect(await (await project.open()).turns()).toMatchObject([
+      { turn: "m2", session: "s1", actor: "cline", actions: 1, prompt: "make it three", transcript, message: "m2" },
+      { turn: "m1", session: "s1", actor: "cline", actions: 2, prompt: "make it two", transcript, message: "m1" },
+    ]);
+    expect((await (await project.open()).list()).map(({ state }) => state)).toEqual(["done", "done", "done"]);
+  });
+
+  it("is answered by calls in a queue, if Cline calls all hooks before the tools of a message first", async () => {
+    await using project = new Project();
+    project.write("a.txt", "one\n");
+    const agent = new Agent(cline, project);
+    const hears = async (event: string, call: QueuedCall, iteration = 1): Promise<void> => {
+      const more = { sessionContext: { rootSessionId: "s1" }, iteration, tool_call: call, tool_result: call };
+      expect((await agent.hears(event, more)).stdout).toBe('{"cancel":false}');
+    };
+    const run = (id: string): QueuedCall => ({ id, name: "run_commands", input: { commands: [`make ${id}`] } });
+    const edit = (id: string): QueuedCall => ({ id, name: "editor", input: { path: project.at("a.txt") } });
+    const works = [edit("c1"), run("c2"), run("c3"), edit("c4")];
+    for (const call of works) await hears("PreToolUse", call);
+    for (const call of works) {
+      project.write(call.name === "editor" ? "a.txt" : `${call.id}.txt`, `${call.id}\n`);
+      await hears("PostToolUse", call);
+    }
+    // The end of the first call of the next message is not reported.
+    for (const call of [run("d1"), run("d2"), run("d3")]) await hears("PreToolUse", call, 2);
+    for (const call of [run("d2"), run("d3")]) {
+      project.write(`${call.id}.txt`, "x\n");
+      await hears("PostToolUse", call, 2);
+    }
+    await hears("PreToolUse", run("e1"), 3);
+    const workspace = await project.open();
+    const actions = await workspace.list();
+    const changed = await Promise.all(actions.map(({ id }) => workspace.diffAction(id)));
+    expect(
+      actions.map(({ tool_call, state }, n) => [tool_call, state, changed[n]?.changes.map(({ path }) => path)]),
+    ).toEqual([
+      ["c1", "done", ["a.txt"]],
+      ["c2", "done", ["c2.txt"]],
+      ["c3", "done", ["c3.txt"]],
+      ["c4", "done", ["a.txt"]],
+      ["d1", "denied", []],
+      ["d3", "done", ["d3.txt"]],
+      ["e1", "open", []],
+    ]);
+    await workspace.undo({ action: actions[3]?.id ?? "" });
+    expect(project.read("a.txt")).toBe("c1\n");
   });
 
   it("is told by Codex and Gemini CLI as well", async () => {

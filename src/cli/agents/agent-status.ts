@@ -163,9 +163,13 @@ function offSettings(agent: AgentConfig, base: AgentBase): AgentProblem[] {
  */
 function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   const hint = installAgain(agent, base);
-  return states.flatMap(({ path, found }) => {
+  const isHooked = states.some(({ found }) => (found?.hooks.length ?? 0) > 0);
+  return states.flatMap(({ path, holds, found, refused }) => {
     const missing = found?.missing ?? [];
-    return missing.length === 0 ? [] : [{ what: `${path} has no hook for ${missing.join(", ")}`, hint, stops: true }];
+    if (missing.length > 0) return [{ what: `${path} has no hook for ${missing.join(", ")}`, hint, stops: true }];
+    // An agent may have a file of its own for each event.
+    const isGone = isHooked && holds === "hooks" && refused === undefined && (found?.hooks.length ?? 0) === 0;
+    return isGone ? [{ what: `${path} is not there, or is no hook of Chronicle`, hint, stops: true }] : [];
   });
 }
 

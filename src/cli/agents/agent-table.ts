@@ -3,7 +3,9 @@ import type { ConfigFile, AgentConfig, Found, Wanted } from "./agent-config.ts";
 import { type JsonDialect, jsonMisfit } from "./json-dialect.ts";
 import { type Shape, shapeMisfit } from "./json-shape.ts";
 import { dropHooks, type HookGroup, misplacedStrict, missingEvents, ourCommands, putHooks } from "./json-hooks.ts";
+import { CLINE_NO_SERVER, CLINE_RESTART, CLINE_SECONDS, CLINE_SERVERS, clineHookFiles } from "./cline-hooks.ts";
 import {
+  CLINE_WORKFLOWS,
   commandFiles,
   COPILOT_SKILLS,
   CURSOR_COMMANDS,
@@ -430,6 +432,7 @@ const COPILOT_HOOKS_FILE: Shape = {
 };
 const COPILOT = clientReader("ignores the whole file", BARE_JSON, COPILOT_HOOKS_FILE);
 const BARE_SERVERS = clientReader("ignores the whole file", BARE_JSON);
+const CLINE = clientReader("ignores the whole file", { comments: false, byteOrderMark: false }, CLINE_SERVERS);
 
 const CLAUDE_COMMANDS = commandFiles(MARKDOWN_COMMANDS, (name) => `.claude/commands/${name}.md`, 1);
 /** Codex has read no files of commands since 0.117. It reads skills, which are called as `$chronicle-undo`. */
@@ -447,8 +450,8 @@ const CURSOR_RESTART = "Cursor may have to be restarted: its settings show under
 const COPILOT_SERVERS = serversWithArgs({ type: "local", tools: ["*"] });
 
 /**
- * The configuration files of each agent, as Claude Code 2.1, Codex 0.169, Gemini CLI 0.61, opencode 1.18 and Copilot CLI
- * 1.0 use them, and as Cursor documents them.
+ * The configuration files of each agent, as the versions in test/agents/versions.json use them, and as Cursor documents
+ * them.
  */
 export const AGENT_CONFIGS: readonly AgentConfig[] = [
   {
@@ -547,6 +550,23 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
       project: ["Copilot CLI runs the hooks of a project only where its folder is trusted (with -p: --trust-folder)"],
     },
     traces: ".copilot/session-state",
+  },
+  {
+    ...{ name: "cline", title: "Cline" },
+    files: {
+      user: [
+        ...clineHookFiles(".cline/hooks", 1),
+        mcpFile(".cline/data/settings/cline_mcp_settings.json", CLINE, serversWithArgs({ timeout: CLINE_SECONDS })),
+        ...commandFiles(CLINE_WORKFLOWS, (name) => `.cline/workflows/${name}.md`, 1),
+      ],
+      project: [
+        ...clineHookFiles(".cline/hooks", 2),
+        ...commandFiles(CLINE_WORKFLOWS, (name) => `.cline/workflows/${name}.md`, 2),
+      ],
+    },
+    notes: { user: [CLINE_RESTART], project: [CLINE_RESTART, CLINE_NO_SERVER] },
+    moved: { variable: "CLINE_DIR", instead: ".cline" },
+    traces: ".cline/data/sessions",
   },
 ];
 

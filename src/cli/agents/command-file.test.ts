@@ -13,6 +13,7 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
   opencode: [".opencode/commands/chronicle-undo.md", ".opencode/commands/chronicle-rewind.md"],
   cursor: [".cursor/commands/chronicle-undo.md", ".cursor/commands/chronicle-rewind.md"],
   copilot: [".github/skills/chronicle-undo/SKILL.md", ".github/skills/chronicle-rewind/SKILL.md"],
+  cline: [".cline/workflows/chronicle-undo.md", ".cline/workflows/chronicle-rewind.md"],
 };
 
 /** Parses the header of a Markdown file. */

@@ -95,6 +95,14 @@ export const OPENCODE_COMMANDS: CommandStyle = {
 /** Cursor passes on the whole file. What stands behind the command is part of the same message. */
 export const CURSOR_COMMANDS: CommandStyle = { ...OPENCODE_COMMANDS, actor: "cursor", words: "in this message" };
 
+/** Cline puts the words behind the command at the end of the text. */
+export const CLINE_WORKFLOWS: CommandStyle = {
+  actor: "cline",
+  words: "the words at the end of this message, if there are any",
+  text: ({ name, description }, body, mark) =>
+    `---\n${mark}\nname: ${name}\ndescription: "${description}"\n---\n\n${body}`,
+};
+
 export const SKILLS: CommandStyle = {
   actor: "codex",
   text: ({ name, description }, body, mark) =>

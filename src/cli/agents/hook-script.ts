@@ -103,7 +103,8 @@ if (open(my $hook, "|-", "/bin/sh", $0, @words)) {
 }
 print STDERR "chronicle: the hook could not be run; see: chronicle doctor\\n";
 exit 2 if grep { $_ eq "--strict" } @words;
-print '{"systemMessage":"Chronicle: this step is not recorded: the hook could not be run (chronicle doctor)"}';
+my $key = $words[0] eq "cline" ? "contextModification" : "systemMessage";
+print qq({"$key":"Chronicle: this step is not recorded: the hook could not be run (chronicle doctor)"});
 exit 0;
 `;
 
@@ -141,6 +142,7 @@ function lostChecks(node: string, entry: string): string {
   return `tell() {
   printf 'chronicle: %s\\n' "$1" >&2
   case $agent in
+    cline) printf '{"contextModification":"Chronicle: %s"}\\n' "$1" ;;
     copilot) printf '{"type":"progress","message":"Chronicle: %s"}\\n' "$1" ;;
     cursor) printf '{"continue":true,"user_message":"Chronicle: %s"}\\n' "$1" ;;
     *) printf '{"systemMessage":"Chronicle: %s"}\\n' "$1" ;;
@@ -156,7 +158,7 @@ lost() {
   event=\${event#*\\"}
   event=\${event%%\\"*}
   case $event in
-    [Pp]ostToolUse* | After* | [Ss]top | [Ss]essionEnd)
+    [Pp]ostToolUse* | After* | [Ss]top | [Ss]essionEnd | Task* | SessionShutdown)
       case $agent in gemini | cursor) echo '{}' ;; esac
       exit 0
       ;;
@@ -173,6 +175,7 @@ present() {
     opencode) settings=.opencode/plugins/chronicle.js ;;
     cursor) settings=.cursor/hooks.json ;;
     copilot) settings=hooks/chronicle.json ;;
+    cline) settings=.cline/hooks ;;
     *) settings=.claude/settings.json ;;
   esac
   [ -f "$entry" ] || lost ${jsonWord(`Chronicle was uninstalled (${entry} is gone): nothing is recorded. Install it again, or remove the hooks that name chronicle-hook from `)}"$settings" ""

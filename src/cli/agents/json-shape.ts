@@ -24,6 +24,8 @@ interface ObjectShape {
   readonly is: "object";
   readonly fields?: Readonly<Record<string, Shape>>;
   readonly needed?: readonly string[];
+  /** The shape of each value whose name is not in `fields`. Default: any. */
+  readonly others?: Shape;
   /** True if names that are not in `fields` are refused. Otherwise they are ignored. */
   readonly closed?: true;
   /** True if a name of `fields` must not occur twice. */
@@ -87,14 +89,14 @@ function inList(node: Node, shape: Shape & { readonly is: "list" }, name: string
 
 function inObject(node: Node, shape: ObjectShape, name: string): Found | undefined {
   if (node.type !== "object") return wrong(node, name, "object");
-  const { fields = {}, needed = [] } = shape;
+  const { fields = {}, needed = [], others } = shape;
   const seen = new Set<string>();
   const found = first(node.children ?? [], (property) => {
     const [keyNode, value] = property.children ?? [];
     if (keyNode === undefined || value === undefined) return undefined;
     const key = String(keyNode.value);
     const full = name === "" ? key : `${name}.${key}`;
-    const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
+    const field = Object.hasOwn(fields, key) ? fields[key] : others;
     if (field === undefined) {
       const hint = "remove it";
       return shape.closed === true ? { what: `${full} is not a setting of this file`, hint, at: keyNode } : undefined;

@@ -29,11 +29,25 @@ const TOOL: Readonly<Record<string, (file: string) => readonly [name: string, in
   opencode: (file) => ["write", { filePath: file }],
   cursor: (file) => ["Write", { file_path: file, content: "x" }],
   copilot: (file) => ["Write", { path: file, file_text: "x" }],
+  cline: (file) => ["editor", { path: file, new_text: "x" }],
 };
 
+/** Returns the calls of the test session in the form of Cline's inputs. */
+function clineSteps(session: string, [name, input]: readonly [name: string, input: object]): Step[] {
+  const sessionContext = { rootSessionId: session };
+  const call = { id: "chronicle-test", name, input };
+  return [
+    { event: "PreToolUse", extra: { sessionContext, tool_call: call } },
+    { event: "PostToolUse", extra: { sessionContext, tool_result: { ...call, output: { success: true } } } },
+    { event: "TaskComplete", extra: { sessionContext } },
+  ];
+}
+
 /** Returns the calls of the test session. The tool call names the path `file`, but no file is written there. */
-function stepsFor(agent: string, file: string): Step[] {
+function stepsFor(agent: string, session: string, file: string): Step[] {
   const [tool_name, tool_input] = TOOL[agent]?.(file) ?? [];
+  if (agent === "cline" && tool_name !== undefined && tool_input !== undefined)
+    return clineSteps(session, [tool_name, tool_input]);
   const ids = { tool_use_id: "chronicle-test", turn_id: "test", prompt_id: "test", generation_id: "test" };
   // Copilot CLI gives no ids of calls and turns.
   const call = { tool_name, tool_input, ...(agent === "copilot" ? {} : ids) };
@@ -95,19 +109,19 @@ async function sendCalls(
   { io }: CommandContext,
   { agent, commands, session, folder }: Testing & { readonly commands: HookCommands },
 ): Promise<AgentTest | { readonly took: number }> {
-  const times: number[] = [];
-  for (const { event, extra } of stepsFor(agent, join(folder, "made-up"))) {
+  let took = 0;
+  for (const { event, extra } of stepsFor(agent, session, join(folder, "made-up"))) {
     const ids = { session_id: session, ...(agent === "cursor" ? { conversation_id: session } : {}) };
     const input = { ...ids, ...commonTo(agent, folder, io.now()), hook_event_name: event, ...extra };
     const command = /^([Pp]reToolUse|BeforeTool)$/.test(event) ? commands.before : commands.hook;
     const began = performance.now();
     const { code, stderr } = await runHook(command, JSON.stringify(input), io.env);
-    times.push(performance.now() - began);
+    if (/Tool/.test(event)) took += performance.now() - began;
     if (code !== 0 || stderr !== "") {
       return { agent, ok: false, detail: `${event} ended with ${code}: ${stderr || "no message"}`, took_ms: 0 };
     }
   }
-  return { took: Math.round((times[1] ?? 0) + (times[2] ?? 0)) };
+  return { took: Math.round(took) };
 }
 
 async function look(

@@ -46,6 +46,7 @@ const CONVERSATIONS: ReadonlyMap<string, string> = new Map([
   ["gemini", "in Gemini CLI, type /rewind (or press Esc twice), choose this prompt, and then Rewind conversation"],
   ["opencode", "in opencode, type /fork, and choose this prompt; /undo would change files as well"],
   ["copilot", "in Copilot CLI, type /rewind, choose this prompt, and then the conversation only"],
+  ["cline", "in Cline, type /undo, choose this prompt, and then Restore chat only; this works in git repositories"],
 ]);
 
 /** Returns how a person brings the conversation of this agent to the same point; `undefined` for an unknown agent. */

@@ -206,7 +206,7 @@ export const MCP: CommandSpec = {
 };
 
 const AGENTS_GROUP = "Agents";
-const AGENTS: readonly string[] = ["claude", "codex", "gemini", "opencode", "cursor", "copilot"];
+const AGENTS: readonly string[] = ["claude", "codex", "gemini", "opencode", "cursor", "copilot", "cline"];
 
 export const AGENTS_COMMAND: CommandSpec = {
   name: "agents",
@@ -251,7 +251,9 @@ export const HOOK: CommandSpec = {
   name: "hook",
   group: AGENTS_GROUP,
   summary: "answer one hook call of an agent (called by the agents)",
-  args: [{ name: "<agent>", description: "claude, codex, gemini, opencode, cursor or copilot", completes: AGENTS }],
+  args: [
+    { name: "<agent>", description: "claude, codex, gemini, opencode, cursor, copilot or cline", completes: AGENTS },
+  ],
   options: [
     { flags: "--strict", description: "refuse the tool if recording fails" },
     { flags: "--direct", description: "use the store directly, without the server" },

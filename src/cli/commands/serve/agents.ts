@@ -15,7 +15,7 @@ import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 
-const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemini|opencode|cursor|copilot";
+const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemini|opencode|cursor|copilot|cline";
 
 /**
  * The warning for an installation in a project. The changed files name programs on one person's machine, but could be
