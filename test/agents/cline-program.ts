@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentProgram } from "./agent-program.ts";
 import { openaiChatProtocol } from "./openai-chat-protocol.ts";
+import versions from "./versions.json" with { type: "json" };
 
 /** Cline, in one process: `local` keeps it from starting its hub, a process that outlives it. */
 export const clineProgram: AgentProgram = {
   name: "cline",
+  version: versions.cline,
   protocol: openaiChatProtocol,
   givesCallIds: true,
   keepsTranscript: true,
