@@ -40,10 +40,22 @@ interface View {
 
 function views(): readonly View[] {
   const text = (shown: string | RegExp) => (tab: Tab) => tab.page.getByText(shown).first().waitFor();
-  const line = (tab: Tab) => tab.page.locator(".cm-line").first().waitFor();
+  const heading =
+    (name: string) =>
+    ({ page }: Tab) =>
+      page.getByRole("heading", { name, exact: true }).waitFor();
+  const list = ({ page }: Tab) =>
+    page.getByRole("region", { name: "What happened, newest first" }).getByText("Refactor the login").waitFor();
+  // The view before may also have an editor.
+  const lineBeside =
+    (role: "article" | "slider" | "textbox") =>
+    async ({ page }: Tab) => {
+      await page.getByRole(role).first().waitFor();
+      await page.locator(".cm-line").first().waitFor();
+    };
   return [
     { name: "home", path: "/", isShown: text("rm -r src") },
-    { name: "timeline", path: `/w/${id}`, isShown: text("Refactor the login") },
+    { name: "timeline", path: `/w/${id}`, isShown: list },
     {
       name: "timeline with a selection",
       path: `/w/${id}?work=${TURN}`,
@@ -54,10 +66,11 @@ function views(): readonly View[] {
           .waitFor();
       },
     },
-    { name: "changes", path: `/w/${id}/changes?work=${TURN}&file=src%2Flogin.ts`, isShown: line },
-    { name: "file", path: `/w/${id}/file?path=both.txt`, isShown: line },
-    { name: "files", path: `/w/${id}/files`, isShown: text("both.txt") },
-    { name: "conflicts", path: `/w/${id}/conflicts`, isShown: line },
+    { name: "changes", path: `/w/${id}/changes?work=${TURN}&file=src%2Flogin.ts`, isShown: lineBeside("article") },
+    { name: "file", path: `/w/${id}/file?path=both.txt`, isShown: lineBeside("slider") },
+    { name: "files", path: `/w/${id}/files`, isShown: heading("Files") },
+    { name: "conflicts", path: `/w/${id}/conflicts`, isShown: lineBeside("textbox") },
+    { name: "sync", path: `/w/${id}/sync`, isShown: text("This folder follows no other workspace") },
     { name: "integrity", path: `/w/${id}/integrity`, isShown: text("The signed head") },
     { name: "space", path: `/w/${id}/space`, isShown: text("This workspace") },
   ];

@@ -19,6 +19,7 @@ export function MergeEditor({ path, current, undo, undoName, onMerged }: MergeEd
   const host = useRef<HTMLDivElement>(null);
   const result = useRef<EditorView>(null);
   const [isEdited, setEdited] = useState(false);
+  const mayMerge = onMerged !== undefined;
   useEffect(() => {
     const element = host.current;
     if (element === null) return undefined;
@@ -29,34 +30,27 @@ export function MergeEditor({ path, current, undo, undoName, onMerged }: MergeEd
     const parent = document.createElement("div");
     parent.className = "diff split merge";
     root.replaceChildren(parent);
-    const phrases = EditorState.phrases.of({ "Revert this chunk": "Take this part from the left" });
-    const fixed = [
-      phrases,
-      lineNumbers(),
-      EditorView.lineWrapping,
-      EditorState.readOnly.of(true),
-      EditorView.editable.of(false),
-      EditorView.contentAttributes.of({ "aria-label": `${undoName} state of ${path}`, tabindex: "0" }),
-    ];
-    const edited = [
-      phrases,
-      ...[lineNumbers(), EditorView.lineWrapping, history(), keymap.of([...historyKeymap, ...defaultKeymap])],
-      ...[EditorView.contentAttributes.of({ "aria-label": `The result for ${path}` })],
-      ...[EditorView.updateListener.of(({ docChanged }) => docChanged && setEdited(true))],
-    ];
-    const view = new MergeView({
-      a: { doc: undo, extensions: fixed },
-      b: { doc: current, extensions: edited },
-      ...{ parent, root, revertControls: "a-to-b", highlightChanges: true, gutter: true },
+    const view = mergeView({
+      parent,
+      root,
+      path,
+      current,
+      undo,
+      undoName,
+      onEdit: mayMerge ? () => setEdited(true) : undefined,
     });
     result.current = view.b;
     return () => view.destroy();
-  }, [path, current, undo, undoName]);
+  }, [path, current, undo, undoName, mayMerge]);
   return (
     <div className="merge-editor">
       <div className="merge-titles" aria-hidden="true">
         <span>{undoName} state</span>
-        <span>The result: begins as the current state. The arrows take a part from the left.</span>
+        <span>
+          {mayMerge
+            ? "The result: begins as the current state. The arrows take a part from the left."
+            : "The current state"}
+        </span>
       </div>
       <div ref={host} className="diff-host" />
       {onMerged === undefined ? null : (
@@ -71,4 +65,35 @@ export function MergeEditor({ path, current, undo, undoName, onMerged }: MergeEd
       )}
     </div>
   );
+}
+
+interface MergeViewOptions {
+  readonly parent: HTMLElement;
+  readonly root: ShadowRoot;
+  readonly path: string;
+  readonly current: string;
+  readonly undo: string;
+  readonly undoName: string;
+  /** Absent if nothing can be edited. */
+  readonly onEdit: (() => void) | undefined;
+}
+
+function mergeView({ parent, root, path, current, undo, undoName, onEdit }: MergeViewOptions): MergeView {
+  const named = (name: string) => EditorView.contentAttributes.of({ "aria-label": name, tabindex: "0" });
+  const phrases = EditorState.phrases.of({ "Revert this chunk": "Take this part from the left" });
+  const shared = [lineNumbers(), EditorView.lineWrapping];
+  const fixed = [...shared, EditorState.readOnly.of(true), EditorView.editable.of(false)];
+  const edited = [
+    ...[...shared, history(), keymap.of([...historyKeymap, ...defaultKeymap]), named(`The result for ${path}`)],
+    ...[EditorView.updateListener.of(({ docChanged }) => docChanged && onEdit?.())],
+  ];
+  return new MergeView({
+    a: { doc: undo, extensions: [...fixed, phrases, named(`${undoName} state of ${path}`)] },
+    b: {
+      doc: current,
+      extensions: onEdit === undefined ? [...fixed, named(`The current state of ${path}`)] : edited,
+    },
+    ...{ parent, root, highlightChanges: true, gutter: true },
+    ...(onEdit === undefined ? {} : { revertControls: "a-to-b" as const }),
+  });
 }
