@@ -98,9 +98,9 @@ describeWithBrowser("the page of a store", () => {
     await page.goto(await box.address(`/w/${id}`));
     const time = page.getByRole("region", { name: "What happened, newest first" }).getByRole("time").first();
     await time.waitFor();
-    expect(await time.textContent()).toMatch(/^\d{1,2} \w{3,4}/);
+    expect(await time.textContent()).toMatch(/^\d{1,2} [A-Z][a-z]{2,3}, \d\d:\d\d$/);
     await page.clock.runFor(20_000);
     await page.getByRole("button", { name: "Closer (+)" }).click();
-    expect(await time.textContent()).toMatch(/^\d{1,2} \w{3,4}/);
+    expect(await time.textContent()).toMatch(/^\d{1,2} [A-Z][a-z]{2,3}, \d\d:\d\d$/);
   });
 });

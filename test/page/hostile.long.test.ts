@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { createClient } from "../../src/client/index.ts";
 import { describeWithBrowser, openTab, type Tab } from "./page-browser.ts";
 import { type Edit, type PageStore, servedStore } from "./page-store.ts";
 
@@ -29,6 +30,7 @@ const NAMES: Readonly<Record<string, string>> = {
   " spaces ": " spaces ",
 };
 const CONTENT = `${PAYLOAD}\n<svg xmlns="http://www.w3.org/2000/svg" onload="alert(3)"/>\n\u202Eevil\u202C\n`;
+const ACTOR = "<img src=x onerror=alert(5)>";
 /** A name that is no UTF-8. */
 const BYTES = Buffer.from([0x62, 0x61, 0x64, 0xff, 0xfe]);
 
@@ -47,6 +49,18 @@ async function history(box: PageStore): Promise<void> {
   await box.call(["undo", "--turn", "last"]);
   await box.must(["redo"]);
   await box.call(["run", "--", "sh", "-c", `echo '${PAYLOAD}' > keep.txt`]);
+}
+
+/** Records an action of an agent with this name, by the public API. */
+async function actAs(actor: string, { page }: Tab, box: PageStore): Promise<void> {
+  const token = await page.evaluate(() => sessionStorage.getItem("chronicle.token") ?? "");
+  const on = createClient({ url: box.url, token }).workspace(await box.workspace());
+  const { session_id: session } = await on.startSession({ actor });
+  const payload = { path: "by-an-actor.txt" };
+  const action = await on.snapshotAction({ type: "write_file", payload, actor, session, summary: PAYLOAD });
+  box.write("by-an-actor.txt", CONTENT);
+  if (action !== null) await on.finishAction(action.id);
+  await on.endSession(session);
 }
 
 /** What the payloads would have put into the document. */
@@ -76,6 +90,10 @@ describeWithBrowser("names and contents that try to break out", () => {
     await using tab = await openTab(await box.address(`/w/${id}`));
     const { page } = tab;
     await page.getByRole("button", { name: PAYLOAD }).first().waitFor();
+    expect(await foreign(tab)).toEqual([]);
+
+    await actAs(ACTOR, tab, box);
+    await page.locator(".item").getByText(ACTOR).waitFor();
     expect(await foreign(tab)).toEqual([]);
 
     await tab.go(`/w/${id}/changes?work=turn%3D5b1f2c3d-0000-4000-8000-000000000001%3Ap1`);
