@@ -9,7 +9,6 @@ import { isRestored, type OmittedChange } from "../../core/records/omitted-chang
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { quoteCommand } from "../../core/shell/quote-command.ts";
 import { targetsFor } from "../actions/outside.ts";
-import { endBefore } from "./before-change.ts";
 import { type Capture, capture } from "../capture/capture.ts";
 import { type Context, refuseHosted } from "../log/context.ts";
 import { unrecordedSince, statOmitted } from "../facts/omitted-changes.ts";
@@ -26,11 +25,11 @@ import { Recorder } from "../capture/recorder.ts";
 import type { Session } from "../facts/actions.ts";
 import { asJson, endSession, beginSession, findSession, sessionShape } from "../actions/session.ts";
 import { coverageShape, gitShape, shownPath } from "../log/shape.ts";
-import { besideOf, leftOf } from "./left-by-rollback.ts";
+import { endTransaction, reasonOf, type TransactionEnd } from "./run-transaction.ts";
 import { detailedShapes } from "../read/change-details.ts";
 import { nameMoment } from "../read/snapshot.ts";
 import { tellOfCopies } from "../log/tell-of-copies.ts";
-import { commitRun, endedBefore, rollbackTransaction, openTransaction } from "./transaction.ts";
+import { openTransaction, rollbackTransaction } from "./transaction.ts";
 import { type UnknownBefore, unknownBeforeRun, unknownShape } from "./unknown-before.ts";
 import { optional } from "../../util/optional.ts";
 import type {
@@ -504,10 +503,6 @@ function networkOf(session: Session, { networkEvents: read }: Ending): Network {
   }
 }
 
-function reasonOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).toWellFormed();
-}
-
 /**
  * Finishes a run. If the end of the command cannot be recorded, returns the reason, a command that helps, and the known
  * changes.
@@ -556,70 +551,5 @@ async function recordedSoFar(
   } catch (error) {
     if (error instanceof ChronicleError) return { changes: [], ambiguous: [] };
     throw error;
-  }
-}
-
-interface TransactionEnd {
-  readonly isRolledBack: boolean;
-  readonly left: RunShape["not_rolled_back"];
-  readonly uncommitted?: RunShape["not_committed"];
-  readonly skipped: RunShape["skipped"];
-  readonly conflicts: RunShape["conflicts"];
-}
-
-const NOTHING_ROLLED_BACK: TransactionEnd = { isRolledBack: false, left: null, skipped: [], conflicts: [] };
-
-interface EndedRun {
-  readonly end: CommandEnd;
-  readonly done: Finished;
-}
-
-async function endTransaction(
-  context: Context,
-  transaction: string | undefined,
-  { end, done }: EndedRun,
-): Promise<TransactionEnd> {
-  if (transaction === undefined) return NOTHING_ROLLED_BACK;
-  if (end.code === 0) return commitOrTell(context, transaction);
-  try {
-    // `endBefore` finishes the interrupted operations of processes that were killed since the run began.
-    const before = await endBefore(context);
-    const { undo } = await rollbackTransaction(context, transaction, { force: true }, before);
-    const { skipped, unmerged, conflicts } = undo;
-    const left = leftOf({ done, skipped, unmerged }) ?? besideOf(conflicts);
-    return { isRolledBack: undo.undo_id !== null, left, skipped, conflicts };
-  } catch (error) {
-    // Once this process is gone, the next change of the workspace rolls this transaction back.
-    const paths = [...done.changes.map((one) => shownPath(one.path)), ...done.ambiguous.map(shownPath)];
-    const next =
-      endedBefore(error) === undefined
-        ? `chronicle transaction rollback ${transaction.slice(0, 8)}`
-        : `chronicle restore seq:${done.session.fromSeq}`;
-    const hint = done.notRecorded?.hint ?? next;
-    return { ...NOTHING_ROLLED_BACK, left: { reason: reasonOf(error), paths, hint } };
-  }
-}
-
-/**
- * Commits the transaction of a run. If this fails, returns the reason instead of an error, because the command has
- * already run.
- */
-async function commitOrTell(context: Context, transaction: string): Promise<TransactionEnd> {
-  try {
-    await commitRun(context, transaction);
-    return NOTHING_ROLLED_BACK;
-  } catch (error) {
-    const ended = endedBefore(error);
-    // The commit of an outer transaction also commits this one.
-    if (ended === "committed") return NOTHING_ROLLED_BACK;
-    if (ended === "rolled_back")
-      return {
-        ...NOTHING_ROLLED_BACK,
-        uncommitted: { reason: "its transaction was rolled back meanwhile", hint: "chronicle redo" },
-      };
-    // Once this process is gone, the next change of the workspace rolls this transaction back.
-    const reason = `its transaction could not be committed (${reasonOf(error)}), and the next change of the workspace rolls it back, unless it is committed first`;
-    const hint = `chronicle transaction commit ${transaction.slice(0, 8)}`;
-    return { ...NOTHING_ROLLED_BACK, uncommitted: { reason, hint } };
   }
 }
