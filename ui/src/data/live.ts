@@ -7,6 +7,8 @@ import { useApi, useWorkspaceApi } from "./api.ts";
 const GATHER_MS = 150;
 /** The time between two questions whether the server is there, in milliseconds. */
 const ASK_MS = 4_000;
+/** The same while the server does not answer. */
+const ASK_LOST_MS = 1_000;
 
 /**
  * Whether the server still answers this tab. `lost`: it does not answer at present. `ended`: it answers, but no longer
@@ -26,7 +28,7 @@ export function useLink(): Link {
         await queries.invalidateQueries({ predicate: ({ queryKey: [name] }) => name !== "link" });
       return now;
     },
-    refetchInterval: ASK_MS,
+    refetchInterval: ({ state }) => (state.data === "lost" ? ASK_LOST_MS : ASK_MS),
     refetchIntervalInBackground: true,
     retry: false,
   });

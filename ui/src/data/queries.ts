@@ -16,7 +16,8 @@ export function useWorkspaces(): UseQueryResult<shapes.WorkspaceShape[]> {
   return useQuery({
     queryKey: ["store", "workspaces"],
     queryFn: () => client.store.workspaces(),
-    refetchInterval: 10_000,
+    // Whoever has just begun waits for the first one.
+    refetchInterval: ({ state: { data } }) => (data?.length === 0 ? 2_000 : 10_000),
   });
 }
 
