@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import type { Connection, ServerReply, ServerRequest, ServerRoute } from "../answers/server-route.ts";
 import { makeProblem, problemReply } from "../answers/problem.ts";
 import { WRONG } from "../callers/authenticate.ts";
@@ -30,12 +29,6 @@ export const INDEX = "index.html";
  * here would be lost when the browser loads it again.
  */
 const ADDRESSES = ["/", "/home", "/connect", "/w/:workspace", "/w/:workspace/:view", "/w/:workspace/:view/:item"];
-
-/**
- * The text in `index.html` that is replaced by the nonce for styles. The page gives the nonce to libraries that write
- * style elements.
- */
-const NONCE = "CHRONICLE_CSP_NONCE";
 
 /** Matches the host of a request that comes from this machine itself, and not through a proxy. */
 const LOOPBACK = /^(127\.0\.0\.1|localhost)(:\d+)?$/i;
@@ -92,11 +85,10 @@ function fileRoute(path: string, reply: (request: ServerRequest) => ServerReply)
 function indexReply(files: PageFiles): ServerReply {
   const text = files.list().has(INDEX) ? files.read(INDEX) : undefined;
   if (text === undefined) return problemReply(NO_PAGE);
-  const nonce = randomBytes(16).toString("base64");
   return {
     status: 200,
-    headers: { ...pageHeaders(nonce), "content-type": "text/html; charset=utf-8", "cache-control": "no-store" },
-    body: Buffer.from(text).toString("utf8").replaceAll(NONCE, nonce),
+    headers: { ...PAGE_HEADERS, "content-type": "text/html; charset=utf-8", "cache-control": "no-store" },
+    body: text,
   };
 }
 
@@ -109,7 +101,7 @@ function assetReply(files: PageFiles, name: string, accepted: string): ServerRep
   const body = files.read(path + (encoding?.suffix ?? ""));
   if (body === undefined) return problemReply(NO_FILE);
   const headers = {
-    ...pageHeaders(),
+    ...PAGE_HEADERS,
     ...(encoding === undefined ? {} : { "content-encoding": encoding.name }),
     "content-type": type,
     "cache-control": `public, max-age=${YEAR_SECONDS}, immutable`,
@@ -118,32 +110,28 @@ function assetReply(files: PageFiles, name: string, accepted: string): ServerRep
   return { status: 200, headers, body };
 }
 
-/**
- * Returns the security headers of the page's files. Scripts and styles come from files of the page only. Styles may
- * also have the nonce, because editors write style elements.
- */
-function pageHeaders(nonce?: string): Record<string, string> {
-  const policy = [
-    "default-src 'none'",
-    "script-src 'self'",
-    `style-src 'self'${nonce === undefined ? "" : ` 'nonce-${nonce}'`}`,
-    "img-src 'self' blob:",
-    "font-src 'self'",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-  ];
-  return {
-    "content-security-policy": policy.join("; "),
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": PERMISSIONS.map((name) => `${name}=()`).join(", "),
-  };
-}
+/** The policy of the page's files. Scripts and styles come from files of the page only. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' blob:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+];
+
+const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  "content-security-policy": POLICY.join("; "),
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": PERMISSIONS.map((name) => `${name}=()`).join(", "),
+};
 
 /** Returns the code in a body `{ "code": "…" }`; `undefined` for any other body. */
 function codeIn(body: Buffer): string | undefined {
