@@ -69,6 +69,15 @@ export interface DiffOptions {
   readonly renames?: boolean;
 }
 
+/** Options of `WorkspaceApi.find`. */
+export interface FindOptions {
+  /**
+   * True to find names that contain the given text. The letters A to Z are then the same in upper and lower case
+   * (default: false).
+   */
+  readonly part?: boolean;
+}
+
 export interface RestoreOptions extends ProgressOptions {
   /** Only these paths and everything beneath them. */
   readonly paths?: readonly string[];
@@ -364,7 +373,7 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   sessions(): Promise<SessionShape[]>;
   session(id: string): Promise<SessionShape>;
   /** Returns all paths with this file name that are or were recorded, including the paths of deleted files. */
-  find(name: string): Promise<string[]>;
+  find(name: string, options?: FindOptions): Promise<string[]>;
   /** Returns the content of an iteration. Default: the latest iteration that is not a deletion. */
   cat(path: string, iteration?: number): Promise<ContentStream>;
   explain(path: string): Promise<ExplainShape>;

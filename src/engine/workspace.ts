@@ -265,8 +265,8 @@ export class Workspace implements api.WorkspaceApi {
     });
   }
 
-  find(name: string): Promise<string[]> {
-    return this.#queue.read(() => findPaths(this.#context, name));
+  find(name: string, options?: api.FindOptions): Promise<string[]> {
+    return this.#queue.read(() => findPaths(this.#context, name, options));
   }
 
   cat(path: string, iteration?: number): Promise<api.ContentStream> {

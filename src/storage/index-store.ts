@@ -74,8 +74,11 @@ export interface IndexStore {
    * The given hashes that are the content or link target of some iteration of any path. Meant for many hashes at once.
    */
   withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
-  /** All paths that were ever recorded and whose last component is the name, in path order. */
-  pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
+  /**
+   * All paths that were ever recorded and whose last component is the name, in path order. `part`: whose last component
+   * contains the name. The letters A to Z are then the same in upper and lower case. Looks at every path.
+   */
+  pathsNamed(name: string, which?: NameMatch): Promise<readonly WorkspacePath[]>;
   /** Paths with a protected iteration (`Entry.class`), in path order. */
   protectedPaths(): Promise<readonly WorkspacePath[]>;
 
@@ -257,4 +260,9 @@ function refuse(reason: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", `index: ${reason}`, {
     hint: "the index can be rebuilt from the log",
   });
+}
+
+/** How `pathsNamed` compares a name. */
+export interface NameMatch {
+  readonly part?: boolean;
 }

@@ -354,6 +354,9 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       ]);
       expect(await store.pathsNamed("main.go")).toEqual(["main.go", "z/main.go"]);
       expect(await store.pathsNamed("main")).toEqual([]);
+      expect(await store.pathsNamed("IN.g", { part: true })).toEqual(["main.go", "z/main.go"]);
+      expect(await store.pathsNamed("x", { part: true })).toEqual(["main.go/x"]);
+      expect(await store.pathsNamed("z/m", { part: true })).toEqual([]);
     });
 
     test("protectedPaths lists the paths that were ever protected; each iteration keeps its class", async () => {

@@ -20,7 +20,7 @@ import type { Context } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
 import type { HistoryOptions } from "../../api/file-api.ts";
-import type { ContentStream, LogOptions } from "../../api/workspace-api.ts";
+import type { ContentStream, FindOptions, LogOptions } from "../../api/workspace-api.ts";
 import { ManifestHasher } from "../../core/tree/merkle.ts";
 import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import { erasedAmong } from "../facts/contents-of-history.ts";
@@ -192,8 +192,8 @@ function belonging({ session, action, turn, transaction, intent, replica }: Reco
   };
 }
 
-export async function findPaths(context: Context, name: string): Promise<string[]> {
-  return (await context.index.pathsNamed(name)).map(shownPath);
+export async function findPaths(context: Context, name: string, options: FindOptions = {}): Promise<string[]> {
+  return (await context.index.pathsNamed(name, options)).map(shownPath);
 }
 
 /**

@@ -23,6 +23,7 @@ import {
   type IndexHead,
   type IndexStore,
   type IterationPage,
+  type NameMatch,
   type SeqRange,
   type TreeRow,
 } from "../index-store.ts";
@@ -186,8 +187,8 @@ export class MemoryIndexStore implements IndexStore {
     return this.#state.history.withContents(hashes);
   }
 
-  async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {
-    return this.#state.history.named(name);
+  async pathsNamed(name: string, which?: NameMatch): Promise<readonly WorkspacePath[]> {
+    return this.#state.history.named(name, which?.part === true);
   }
 
   async protectedPaths(): Promise<readonly WorkspacePath[]> {
@@ -350,8 +351,10 @@ class PathHistory {
     return [...new Set(rows.map((row) => row.path))].sort(comparePaths);
   }
 
-  named(name: string): WorkspacePath[] {
-    return [...this.#paths.keys()].filter((path) => path !== "" && nameOf(path) === name).sort(comparePaths);
+  named(name: string, isPart: boolean): WorkspacePath[] {
+    const asked = lowered(name);
+    const fits = (own: string): boolean => (isPart ? lowered(own).includes(asked) : own === name);
+    return [...this.#paths.keys()].filter((path) => path !== "" && fits(nameOf(path))).sort(comparePaths);
   }
 
   protected(): WorkspacePath[] {
@@ -406,4 +409,9 @@ function upperBound<Row>(rows: readonly Row[], keyOf: (row: Row) => number, limi
     else high = middle;
   }
   return low;
+}
+
+/** Returns the text with the letters A to Z in lower case, as SQLite's `lower` does. */
+function lowered(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }

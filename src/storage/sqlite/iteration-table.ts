@@ -342,8 +342,9 @@ export class IterationTable {
   }
 
   /** The paths are unordered. */
-  named(name: string): WorkspacePath[] {
-    return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE name = ?", pathToBytes(name));
+  named(name: string, isPart: boolean): WorkspacePath[] {
+    const where = isPart ? "instr(lower(name), lower(?)) > 0" : "name = ?";
+    return this.#paths(`SELECT DISTINCT folder, name FROM iterations WHERE ${where}`, pathToBytes(name));
   }
 
   /** The paths are unordered. */

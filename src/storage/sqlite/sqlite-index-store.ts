@@ -15,6 +15,7 @@ import {
   type IndexHead,
   type IndexStore,
   type IterationPage,
+  type NameMatch,
   type IterationRow,
   type PrivateBound,
   type SeqRange,
@@ -211,8 +212,8 @@ export class SqliteIndexStore implements IndexStore {
     return this.#read(() => new Set(hashes.filter((hash) => this.#on.iterations.hasContent(hash))));
   }
 
-  async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {
-    return this.#read(() => this.#on.iterations.named(name).sort(comparePaths));
+  async pathsNamed(name: string, which?: NameMatch): Promise<readonly WorkspacePath[]> {
+    return this.#read(() => this.#on.iterations.named(name, which?.part === true).sort(comparePaths));
   }
 
   async protectedPaths(): Promise<readonly WorkspacePath[]> {

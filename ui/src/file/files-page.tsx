@@ -141,7 +141,10 @@ function Entry({
 
 function Found({ workspace, name }: { readonly workspace: string; readonly name: string }) {
   const on = useWorkspaceApi(workspace);
-  const { data, error } = useQuery({ queryKey: ["workspace", workspace, "find", name], queryFn: () => on.find(name) });
+  const { data, error } = useQuery({
+    queryKey: ["workspace", workspace, "find", name],
+    queryFn: () => on.find(name, { part: true }),
+  });
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading what="Looking for it" />;
   if (data.length === 0) return <Empty title="No file has this name, now or earlier" />;

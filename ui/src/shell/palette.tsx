@@ -163,7 +163,7 @@ const VIEWS = [
 type Found = Awaited<ReturnType<typeof findIn>>;
 
 async function findIn(on: ReturnType<ReturnType<typeof useApi>["client"]["workspace"]>, text: string) {
-  const [paths, { items }] = await Promise.all([on.find(text), on.recent(MOST, { grep: text })]);
+  const [paths, { items }] = await Promise.all([on.find(text, { part: true }), on.recent(MOST, { grep: text })]);
   return { paths: paths.slice(0, MOST), items };
 }
 

@@ -2,6 +2,7 @@ import type { ChangesOptions, RollbackOptions, Selection } from "../../action-ap
 import type { RecentOptions } from "../../recent-api.ts";
 import type {
   DiffOptions,
+  FindOptions,
   LogOptions,
   RestoreOptions,
   SnapshotOptions,
@@ -106,7 +107,7 @@ export const find = defineCall({
   method: "GET",
   path: `${WORKSPACE}/find`,
   reply: { pageOf: "FoundPath" },
-  ask: (name: string) => ({ query: { name } }),
+  ask: (name: string, { part }: FindOptions = {}) => ({ query: { name, part } }),
 });
 
 export const explain = defineCall({

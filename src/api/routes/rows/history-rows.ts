@@ -141,11 +141,15 @@ const find = workspaceRoute(calls.find, {
   tag,
   role: "reader",
   summary: "Find recorded paths by their file name, deleted ones included",
-  query: z.strictObject({ name: path("the file name"), ...paging }),
-  answer: async (on, { query: { name, ...part } }) => {
-    const found = await on.find(name);
+  query: z.strictObject({
+    name: path("the file name"),
+    part: flag("find names that contain this text, in upper and lower case").optional(),
+    ...paging,
+  }),
+  answer: async (on, { query: { name, part, ...asked } }) => {
+    const found = await on.find(name, part === undefined ? {} : { part });
     const cursors = cursorsOf(found);
-    const { items, next } = pageOf([...found.keys()], part, (at) => cursors[at] ?? "");
+    const { items, next } = pageOf([...found.keys()], asked, (at) => cursors[at] ?? "");
     return { items: items.map((at) => found[at] ?? ""), next };
   },
 });
