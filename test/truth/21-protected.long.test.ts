@@ -461,7 +461,7 @@ describe("Truth 21: every answer of the command line, for an agent", () => {
     "agents",
     "hook",
   ];
-  const ENDLESS = ["mcp", "serve", "token", "replicate", "sync"];
+  const ENDLESS = ["mcp", "serve", "token", "replicate", "sync", "ui"];
 
   it("has no byte of the secrets, whichever command is given", async () => {
     const known = [...Object.keys(LINES), ...OTHERS, ...ENDLESS];
