@@ -122,12 +122,12 @@ async function widened(
   context: Context,
   { view, story, lines, bound, until, limit }: Found,
 ): Promise<number | undefined> {
-  const { after, head } = view;
+  const { after } = view;
   const longer = Math.max(0, until - Math.max(FIRST_WINDOW, until - after) * GROWTH);
   if (lines.length < limit && after > bound) return longer;
   const missing = await firstMissing(context, view, story);
   if (missing !== undefined) return Math.max(0, missing - 1);
-  if (head - after >= LONGEST_WINDOW || !lines.some((one) => isCut(one, after))) return undefined;
+  if (until - after >= LONGEST_WINDOW || !lines.some((one) => isCut(one, after))) return undefined;
   return Math.max(0, Math.min(longer, leastOf(lines.map(({ fromSeq }) => fromSeq))));
 }
 

@@ -94,11 +94,12 @@ function FileLine({ change, link: { workspace, search }, isCurrent, isSeen }: Fi
   );
 }
 
-function sizeText({ kind, entry, beforeSize, afterSize, similarity }: FileChange): string {
+function sizeText({ kind, entry, before, after, beforeSize, afterSize, similarity, permissions }: FileChange): string {
   if (entry === "dir") return "";
   if (kind === "renamed") return similarity === 100 ? "renamed" : `renamed, ${similarity ?? 0} %`;
   if (kind === "created") return size(afterSize);
   if (kind === "deleted") return `was ${size(beforeSize)}`;
+  if (kind === "modified" && before === after && permissions === undefined) return "changed and changed back";
   const delta = afterSize - beforeSize;
   if (kind === "permissions") return "permissions";
   return delta === 0 ? "same size" : `${delta > 0 ? "+" : "−"}${size(Math.abs(delta))}`;

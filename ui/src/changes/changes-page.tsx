@@ -1,10 +1,12 @@
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useMemo, useState } from "react";
+import type { ChangesShape } from "../../../src/api/action-shapes.ts";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import { useChanges, useRecent } from "../data/queries.ts";
 import { parseWork, undoOf, type WorkRef, workOf, workText } from "../data/work-ref.ts";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
-import { visible } from "../parts/words.ts";
+import { PathText } from "../parts/path-text.tsx";
+import { counted, visible } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
 import { TakeBack } from "../undo/take-back.tsx";
 import { ChangedFiles } from "./changed-files.tsx";
@@ -24,7 +26,7 @@ export function ChangesPage() {
     const item = data?.items.find((one) => workText(workOf(one)) === asked);
     return <Changes key={asked} workspace={workspace} work={work} item={item} />;
   }
-  if (error !== null) return <Problem error={error} />;
+  if (data === undefined && error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading />;
   const item = lastWork(data.items);
   if (item === undefined) return <Empty title="Nothing was changed yet" />;
@@ -45,14 +47,15 @@ interface ChangesProps {
 }
 
 function Changes({ workspace, work, item }: ChangesProps) {
-  const { file, title = item?.summary } = useSearch({ from: "/w/$workspace/changes" });
+  const { file, title: named } = useSearch({ from: "/w/$workspace/changes" });
+  const title = item?.summary ?? named;
   const navigate = useNavigate({ from: "/w/$workspace/changes" });
   const { data, error, refetch } = useChanges(workspace, work);
   const changes = useMemo(() => netChanges(data?.changes ?? []), [data]);
   const text = workText(work);
   const seen = useSeen(workspace, text);
-  const at = changes.findIndex(({ path }) => path === file);
-  const current = changes[at] ?? changes.find(({ entry }) => entry !== "dir") ?? changes[0];
+  const current =
+    changes.find(({ path }) => path === file) ?? changes.find(({ entry }) => entry !== "dir") ?? changes[0];
   const searchOf = (path: string) => ({ work: text, file: path, ...(title === undefined ? {} : { title }) });
   const step = (by: number): void => {
     const next = changes[Math.max(0, Math.min(changes.length - 1, changes.indexOf(current as FileChange) + by))];
@@ -64,10 +67,11 @@ function Changes({ workspace, work, item }: ChangesProps) {
     v: () => current !== undefined && seen.toggle(current.path),
     Escape: () => void navigate({ to: "/w/$workspace", params: { workspace }, search: { work: text } }),
   });
-  if (error !== null) return <Problem error={error} onAgain={() => void refetch()} />;
+  if (data === undefined && error !== null) return <Problem error={error} onAgain={() => void refetch()} />;
   if (data === undefined) return <Loading what="Reading the changes" />;
   return (
     <div className="changes">
+      {error === null ? null : <Problem error={error} onAgain={() => void refetch()} />}
       <header className="changes-head">
         <div>
           <h1>{visible(title ?? data.selection)}</h1>
@@ -84,6 +88,7 @@ function Changes({ workspace, work, item }: ChangesProps) {
             seen={seen.paths}
             linkOf={(path) => ({ workspace, search: searchOf(path) })}
           />
+          <BesideChanges changes={data} />
         </nav>
         <div className="changes-file">
           {current === undefined ? null : (
@@ -102,11 +107,43 @@ function Changes({ workspace, work, item }: ChangesProps) {
   );
 }
 
+/** What the list of files does not say: changes of git, paths that may be somebody else's, and notes. */
+function BesideChanges({ changes: { git = [], ambiguous, notes = [] } }: { readonly changes: ChangesShape }) {
+  return (
+    <div className="beside-changes">
+      {git.map(({ path, refs, also }) => (
+        <p key={path}>
+          <span className="tag">git</span> {[...refs.map(({ name }) => name), ...also].map(visible).join(", ")}
+        </p>
+      ))}
+      {ambiguous.length === 0 ? null : (
+        <details>
+          <summary>
+            {counted(ambiguous.length, "more path")} may be of this work, or of other work at the same time
+          </summary>
+          <ul>
+            {ambiguous.map((path) => (
+              <li key={path}>
+                <PathText path={path} />
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+      {notes.map((note) => (
+        <p key={note} className="quiet">
+          {visible(note)}
+        </p>
+      ))}
+    </div>
+  );
+}
+
 /** Shows what differs between any two moments. */
 function CompareMoments({ workspace, work }: { readonly workspace: string; readonly work: WorkRef }) {
   const navigate = useNavigate();
   const [from, setFrom] = useState(work.from ?? "baseline");
-  const [to, setTo] = useState(work.to ?? "latest");
+  const [to, setTo] = useState(work.to ?? "now");
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const text = workText({ from: from.trim(), to: to.trim() });

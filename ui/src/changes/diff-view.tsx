@@ -2,7 +2,7 @@ import { LanguageDescription, syntaxHighlighting } from "@codemirror/language";
 import { languages } from "@codemirror/language-data";
 import { getChunks, MergeView, unifiedMergeView } from "@codemirror/merge";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
-import { EditorView, lineNumbers } from "@codemirror/view";
+import { EditorView, highlightSpecialChars, lineNumbers } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
 import styles from "./diff-view.css?inline";
@@ -67,6 +67,8 @@ function readOnly(): Extension[] {
     EditorState.readOnly.of(true),
     EditorView.editable.of(false),
     EditorView.lineWrapping,
+    // What could hide a change, such as a mark of writing direction, is shown as a sign.
+    highlightSpecialChars({ addSpecialChars: /[\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]/g }),
     EditorView.contentAttributes.of({ "aria-label": "Content", tabindex: "0" }),
     syntaxHighlighting(classHighlighter),
   ];

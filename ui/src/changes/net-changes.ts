@@ -36,7 +36,8 @@ export function netChanges(changes: readonly ChangeShape[]): FileChange[] {
 }
 
 function netOf(path: string, first: ChangeShape, last: ChangeShape): Omit<FileChange, "isInterrupted"> {
-  const { before_permissions: before, after_permissions: after } = last;
+  const { before_permissions: before } = first;
+  const { after_permissions: after } = last;
   return {
     path,
     kind: kindOf(first, last),

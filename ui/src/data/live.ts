@@ -5,6 +5,8 @@ import { useApi, useWorkspaceApi } from "./api.ts";
 
 /** The time within which several events of a workspace lead to one request, in milliseconds. */
 const GATHER_MS = 150;
+/** The least time between two reads of what events have changed, in milliseconds. */
+const REST_MS = 1_000;
 /** The time between two questions whether the server is there, in milliseconds. */
 const ASK_MS = 4_000;
 /** The same while the server does not answer. */
@@ -28,15 +30,19 @@ export function useLink(): Link {
         await queries.invalidateQueries({ predicate: ({ queryKey: [name] }) => name !== "link" });
       return now;
     },
-    refetchInterval: ({ state }) => (state.data === "lost" ? ASK_LOST_MS : ASK_MS),
-    refetchIntervalInBackground: true,
+    refetchInterval: ({ state: { data: link } }) => (link === "ended" ? false : link === "lost" ? ASK_LOST_MS : ASK_MS),
+    // A forgotten tab does not keep the server's process.
+    refetchIntervalInBackground: false,
     retry: false,
   });
   return data;
 }
 
 function linkOf(error: unknown): Link {
-  return error instanceof ChronicleError && error.code !== "UNAVAILABLE" ? "ended" : "lost";
+  if (!(error instanceof ChronicleError)) return "lost";
+  // Whoever asks too often, or is in the way of others, still has a server.
+  if (error.code === "RATE_LIMITED") return "live";
+  return error.code === "UNAUTHENTICATED" || error.code === "FORBIDDEN" ? "ended" : "lost";
 }
 
 /** Whether this tab is in front. */
@@ -61,7 +67,12 @@ export function useLiveWorkspace(id: string): void {
   useEffect(() => {
     if (!isVisible) return undefined;
     const ending = new AbortController();
-    const renewing = gather(() => renew(queries, id));
+    let isBack = false;
+    const renewing = gather(async () => {
+      const was = isBack;
+      isBack = false;
+      await renewWorkspace(queries, id, was);
+    });
     // What was recorded while the tab was hidden.
     renewing.note();
     void follow(ending.signal);
@@ -73,7 +84,10 @@ export function useLiveWorkspace(id: string): void {
     async function follow(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
-          for await (const _event of on.events({ signal })) renewing.note();
+          for await (const { record } of on.events({ signal })) {
+            if (goesBack(record)) isBack = true;
+            renewing.note();
+          }
         } catch {
           // `useLink` says that the server does not answer.
         }
@@ -86,19 +100,46 @@ export function useLiveWorkspace(id: string): void {
   }, [id, queries, isVisible]);
 }
 
-function renew(queries: QueryClient, id: string): Promise<void> {
-  return queries.invalidateQueries({ queryKey: ["workspace", id] });
+/** True for the record of an undo, a redo or a restore. */
+function goesBack(record: unknown): boolean {
+  const { kind } = typeof record === "object" && record !== null ? (record as { readonly kind?: unknown }) : {};
+  return kind === "undo" || kind === "redo" || kind === "restore";
 }
 
-/** Calls `run` once, some time after the first of several notes. */
+/** What costs the server much, or never changes by an event. It is read again when somebody asks for it. */
+const NOT_RENEWED: ReadonlySet<unknown> = new Set(["du", "prune", "blame", "palette", "find"]);
+
+/**
+ * Marks what is shown of a workspace as old, so that it is read again. `isBack`: something was undone, redone or
+ * restored, so that older lines of the timeline may say something else.
+ */
+export async function renewWorkspace(queries: QueryClient, id: string, isBack = true): Promise<void> {
+  const isMeant = ([kind, of, what]: readonly unknown[]): boolean =>
+    of === id && (kind === "workspace" ? !NOT_RENEWED.has(what) : isBack && kind === "timeline");
+  // A read that is under way is not given up, or a busy workspace would never be shown.
+  await queries.invalidateQueries({ predicate: ({ queryKey }) => isMeant(queryKey) }, { cancelRefetch: false });
+}
+
+/** Calls `run` soon after the first of several notes, one run at a time, and with a rest after each. */
 function gather(run: () => Promise<void>): { note(): void; cancel(): void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let isRunning = false;
+  let isNoted = false;
+  const start = (ms: number): void => {
+    timer ??= setTimeout(() => void once(), ms);
+  };
+  const once = async (): Promise<void> => {
+    isRunning = true;
+    isNoted = false;
+    await run();
+    isRunning = false;
+    timer = undefined;
+    if (isNoted) start(REST_MS);
+  };
   return {
     note: () => {
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        void run();
-      }, GATHER_MS);
+      isNoted = true;
+      if (!isRunning) start(GATHER_MS);
     },
     cancel: () => clearTimeout(timer),
   };

@@ -6,7 +6,7 @@ import { useWorkspaceApi } from "../data/api.ts";
 import { hueOf } from "../parts/actor.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { exactTime } from "../parts/time.tsx";
-import { visible } from "../parts/words.ts";
+import { visible, visibleLine } from "../parts/words.ts";
 
 interface BlameProps {
   readonly workspace: string;
@@ -53,7 +53,7 @@ export function Blame({ workspace, path, at }: BlameProps) {
                 {isFirst ? nameOf(origin) : ""}
               </span>
               <span className="blame-number">{line.line}</span>
-              <code>{line.text}</code>
+              <code>{visibleLine(line.text)}</code>
             </div>
           );
         })}

@@ -1,9 +1,9 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { Download, RotateCcw } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { Download } from "lucide-react";
+import { type ComponentProps, lazy, Suspense, useState } from "react";
 import type { IterationShape } from "../../../src/api/shapes.ts";
-import { useMayChange, useWorkspaceApi } from "../data/api.ts";
+import { useWorkspaceApi } from "../data/api.ts";
 import { useIterations, useText } from "../data/queries.ts";
 import { Actor } from "../parts/actor.tsx";
 import { PathText } from "../parts/path-text.tsx";
@@ -11,6 +11,8 @@ import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { Ago, exactTime } from "../parts/time.tsx";
 import { size, visible } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
+import { filePlan } from "../undo/plan.ts";
+import { PlanButton } from "../undo/take-back.tsx";
 import { Blame } from "./blame.tsx";
 import "./file.css";
 
@@ -34,7 +36,7 @@ function FileHistory({ workspace, path }: { readonly workspace: string; readonly
   const go = (to: number): void =>
     void navigate({ replace: true, search: (now) => ({ ...now, n: String(Math.min(last, Math.max(1, to))) }) });
   useKeys({ ",": () => go(number - 1), ".": () => go(number + 1), k: () => go(number + 1), j: () => go(number - 1) });
-  if (error !== null) return <Problem error={error} />;
+  if (data === undefined && error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading what="Reading the history of the file" />;
   const current = data.find(({ iteration }) => iteration === number);
   const other = beside === undefined ? number - 1 : Number(beside);
@@ -143,14 +145,11 @@ function TabButton({
   );
 }
 
-function Iteration({
-  iteration: { actor, cause, timestamp, deleted, size: bytes },
-}: {
-  readonly iteration: IterationShape;
-}) {
+function Iteration({ iteration }: { readonly iteration: IterationShape }) {
+  const { actor, cause, timestamp, deleted, size: bytes } = iteration;
   return (
     <span className="iteration-facts">
-      <Actor actor={actor} who={whoOf(actor)} />
+      <Actor actor={actor} who={whoOf(iteration)} />
       <span className="quiet">{cause}</span>
       <Ago at={new Date(timestamp).toISOString()} />
       {deleted === true ? <span className="tag warn">deleted</span> : <span className="quiet">{size(bytes)}</span>}
@@ -158,10 +157,13 @@ function Iteration({
   );
 }
 
-/** A name alone does not tell agents from commands. Persons have a name of their own. */
-function whoOf(actor: string): "person" | "agent" | "unknown" {
-  if (actor === "human") return "person";
-  return actor === "ambiguous" ? "unknown" : "agent";
+/** Who stands behind an iteration, as far as it tells. A name alone does not tell agents from commands. */
+function whoOf({ actor, cause, turn, upstream, replica }: IterationShape): ComponentProps<typeof Actor>["who"] {
+  if (replica !== undefined) return "replica";
+  if (upstream !== undefined) return "origin";
+  if (turn !== undefined) return "agent";
+  if (cause === "session") return "command";
+  return actor === "human" ? "person" : "unknown";
 }
 
 interface FileActionsProps {
@@ -173,34 +175,18 @@ interface FileActionsProps {
 
 function FileActions({ workspace, path, iteration, isLast }: FileActionsProps) {
   const on = useWorkspaceApi(workspace);
-  const queries = useQueryClient();
-  const mayChange = useMayChange();
-  const restore = useMutation({
-    mutationFn: () => on.restore(`seq:${iteration.seq}`, { paths: [path] }),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
-  });
   const save = useMutation({
     mutationFn: async () => saveAs(path, await collect(await on.cat(path, iteration.iteration))),
   });
   return (
     <div className="file-actions">
-      {restore.error === null ? null : <Problem error={restore.error} />}
       {save.error === null ? null : <Problem error={save.error} />}
-      {restore.data === undefined ? null : (
-        <span role="status" className="quiet">
-          Restored.
-        </span>
-      )}
       {iteration.deleted === true || iteration.kind === "dir" ? null : (
         <button type="button" className="button" onClick={() => save.mutate()} disabled={save.isPending}>
           <Download size={14} aria-hidden="true" /> Save a copy
         </button>
       )}
-      {!mayChange || isLast ? null : (
-        <button type="button" className="button primary" onClick={() => restore.mutate()} disabled={restore.isPending}>
-          <RotateCcw size={14} aria-hidden="true" /> Restore this state
-        </button>
-      )}
+      {isLast ? null : <PlanButton workspace={workspace} plan={filePlan(path, iteration)} subject={path} />}
     </div>
   );
 }

@@ -48,7 +48,7 @@ export function FilesPage() {
       {name.trim().length > 1 ? (
         <Found workspace={workspace} name={name.trim()} />
       ) : (
-        <FolderList workspace={workspace} folder={folder} moment={moment} />
+        <FolderList key={`${folder ?? ""} ${at ?? ""}`} workspace={workspace} folder={folder} moment={moment} />
       )}
     </div>
   );

@@ -21,7 +21,7 @@ const DETAILED = 24;
 /** All workspaces of the store, the last used first. */
 export function Home() {
   const { data, error, refetch } = useWorkspaces();
-  if (error !== null) return <Problem error={error} onAgain={() => void refetch()} />;
+  if (data === undefined && error !== null) return <Problem error={error} onAgain={() => void refetch()} />;
   if (data === undefined) return <Loading />;
   if (data.length === 0) return <FirstRun />;
   const sorted = data.toSorted((a, b) => (b.last_event ?? b.created).localeCompare(a.last_event ?? a.created));
@@ -103,22 +103,27 @@ function WorkspaceCard({ shape }: { readonly shape: WorkspaceShape }) {
   );
 }
 
+/** The number of lines from which a card tells what was done lately. */
+const LATELY = 60;
+
 /** The last work of a workspace, and how much was done lately. */
 function Activity({ id }: { readonly id: string }) {
   const on = useWorkspaceApi(id);
   const now = useNow();
-  const { data, error } = useQuery({ ...recentQuery(on, 60, {}), refetchInterval: 10_000 });
-  if (error !== null) return <p className="card-problem">{error.message}</p>;
+  const { data, error } = useQuery({ ...recentQuery(on, LATELY, {}), refetchInterval: 10_000 });
+  if (data === undefined && error !== null) return <p className="card-problem">{error.message}</p>;
   if (data === undefined) return <div className="activity" />;
   const { items } = data;
   const today = new Date(now).setHours(0, 0, 0, 0);
   const changed = items
     .filter(({ timestamp }) => Date.parse(timestamp) >= today)
     .reduce((sum, one) => sum + one.changed, 0);
+  // Only the newest lines are read. If all of them are of today, there may be more.
+  const isCut = items.length >= LATELY && Date.parse(items.at(-1)?.timestamp ?? "") >= today;
   return (
     <div className="activity">
       <Spark times={items.filter(({ kind }) => kind !== "baseline").map(({ timestamp }) => Date.parse(timestamp))} />
-      <span className="quiet">{changed === 0 ? "no changes today" : `${counted(changed, "changed path")} today`}</span>
+      <span className="quiet">{todayText(changed, isCut)}</span>
       <ul className="last-work">
         {items.slice(0, 3).map((item) => (
           <li key={item.id}>
@@ -137,6 +142,11 @@ function Activity({ id }: { readonly id: string }) {
       </ul>
     </div>
   );
+}
+
+function todayText(changed: number, isCut: boolean): string {
+  if (changed === 0) return "no changes today";
+  return `${isCut ? "more than " : ""}${counted(changed, "changed path")} today`;
 }
 
 function MoreWorkspaces({ shapes }: { readonly shapes: readonly WorkspaceShape[] }) {

@@ -3,7 +3,7 @@ import { useNow } from "../parts/time.tsx";
 const BARS = 28;
 const DAY_MS = 86_400_000;
 
-/** How much was done on each of the last four weeks' days, as bars. */
+/** On which of the last 28 days the given work was done, as bars. */
 export function Spark({ times }: { readonly times: readonly number[] }) {
   const end = new Date(useNow()).setHours(24, 0, 0, 0);
   const counts = Array.from({ length: BARS }, () => 0);
@@ -18,7 +18,7 @@ export function Spark({ times }: { readonly times: readonly number[] }) {
       viewBox={`0 0 ${BARS * 4} 20`}
       preserveAspectRatio="none"
       role="img"
-      aria-label="Work on each of the last 28 days"
+      aria-label="The newest work, by day"
     >
       {counts.map((count, i) => {
         const height = count === 0 ? 1 : 3 + (count / most) * 17;

@@ -38,6 +38,7 @@ export function Actor({ actor, who }: { readonly actor: string; readonly who: Wh
 /** Returns the name of an actor as people say it. */
 export function actorName(actor: string, who: Who): string {
   if (who === "person" && (actor === "human" || actor === "")) return "person";
-  if (who === "unknown" || who === "command") return who;
+  if (who === "command") return who;
+  if (actor === "ambiguous" || actor === "") return "unknown";
   return actor;
 }

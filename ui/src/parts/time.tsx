@@ -16,13 +16,21 @@ const STEPS: readonly (readonly [most: number, unit: Intl.RelativeTimeFormatUnit
 const TICK_MS = 15_000;
 
 let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+const listeners = new Set<() => void>();
 
 function subscribe(listener: () => void): () => void {
-  const timer = setInterval(() => {
+  listeners.add(listener);
+  timer ??= setInterval(() => {
     now = Date.now();
-    listener();
+    for (const one of listeners) one();
   }, TICK_MS);
-  return () => clearInterval(timer);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
 }
 
 /** The time in epoch milliseconds, a little behind: it is renewed every few seconds. */
@@ -44,7 +52,8 @@ export function Ago({ at }: { readonly at: string }) {
 /** Returns `3 min. ago`; for what is older than two weeks, or in the future, the date. */
 function agoText(ms: number, from: number): string {
   const seconds = Math.round((from - ms) / 1_000);
-  if (seconds < -5) return DAY.format(ms);
+  // The shown time is up to a tick behind.
+  if (seconds < -(TICK_MS / 1_000 + 5)) return DAY.format(ms);
   if (seconds < 5) return "now";
   for (const [most, unit, size] of STEPS) if (seconds < most) return RELATIVE.format(-Math.floor(seconds / size), unit);
   return DAY.format(ms);

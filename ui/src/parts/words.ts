@@ -35,3 +35,8 @@ export function visible(text: string): string {
     return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, "0")}`;
   });
 }
+
+/** Returns a line of text with its invisible characters shown, but for tabs. */
+export function visibleLine(text: string): string {
+  return text.split("\t").map(visible).join("\t");
+}

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { ChronicleError } from "../../../src/client/index.ts";
 import { ApiContext, pageClient } from "../data/api.ts";
 import { meQuery } from "../data/queries.ts";
-import { Loading } from "../parts/states.tsx";
+import { Loading, Problem } from "../parts/states.tsx";
 import { ConnectScreen } from "./connect-screen.tsx";
 import { exchangeCode, forgetToken, hasCode, storedToken, storeToken } from "./session.ts";
 
@@ -63,14 +64,17 @@ interface SignedInProps {
 
 function SignedIn({ token, onRefused, onToken, children }: SignedInProps) {
   const client = useMemo(() => pageClient(token), [token]);
-  const { data: me, error } = useQuery({ ...meQuery(client), queryKey: ["me", token] });
+  const { data: me, error, refetch } = useQuery({ ...meQuery(client), queryKey: ["me", token] });
   const api = useMemo(() => (me === undefined ? undefined : { client, me }), [client, me]);
+  // Only a token that is no longer accepted is forgotten. A server that is away or busy will know it again.
+  const isRefused = error instanceof ChronicleError && error.code === "UNAUTHENTICATED";
   useEffect(() => {
-    if (error === null) return;
+    if (!isRefused || error === null) return;
     forgetToken();
     onRefused(error.message);
-  }, [error, onRefused]);
-  if (error !== null) return <ConnectScreen refused={error.message} onToken={onToken} />;
+  }, [error, isRefused, onRefused]);
+  if (isRefused) return <ConnectScreen refused={error?.message} onToken={onToken} />;
+  if (error !== null && me === undefined) return <Problem error={error} onAgain={() => void refetch()} />;
   if (api === undefined) return <Loading what="Connecting" />;
   return <ApiContext value={api}>{children}</ApiContext>;
 }

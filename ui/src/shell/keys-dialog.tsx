@@ -3,13 +3,16 @@ import { Dialog } from "@base-ui/react/dialog";
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["Ctrl/⌘ K", "Go to a view, workspace, file or piece of work"],
   ["?", "These keys"],
-  ["j  k", "Next and previous line, or changed file"],
+  ["j  k", "Next and previous line, changed file, or state of a file"],
+  ["↓  ↑", "Next and previous line of the timeline"],
   ["Enter", "Open the changes of the selected line"],
   ["u", "Take the selected work back (with a look first)"],
-  [",  .", "Step the playhead back and forward"],
+  [",  .", "Step the playhead, or the state of a file, back and forward"],
   ["+  −", "Zoom the timeline"],
   ["0", "Show the whole timeline"],
   ["s", "Side by side, or in line"],
+  ["w", "Ignore changes of spaces"],
+  ["v", "Mark the file as looked at"],
   ["Esc", "Close, or go back"],
 ];
 

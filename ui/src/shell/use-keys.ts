@@ -8,6 +8,8 @@ export function useKeys(keys: Keys): void {
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     const isMod = event.ctrlKey || event.metaKey;
     if (event.altKey || event.defaultPrevented || (!isMod && isTyping(event.target))) return;
+    // A link or a button in focus takes these keys itself.
+    if (PRESSES.has(event.key) && isPressable(event.target)) return;
     const run = keys[isMod ? `mod+${event.key.toLowerCase()}` : event.key];
     if (run === undefined) return;
     event.preventDefault();
@@ -18,6 +20,12 @@ export function useKeys(keys: Keys): void {
     addEventListener("keydown", listener);
     return () => removeEventListener("keydown", listener);
   }, []);
+}
+
+const PRESSES: ReadonlySet<string> = new Set(["Enter", " "]);
+
+function isPressable(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest("a, button, summary, [role=tab], [role=option]") !== null;
 }
 
 function isTyping(target: EventTarget | null): boolean {

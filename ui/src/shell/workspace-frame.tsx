@@ -1,6 +1,7 @@
 import { Link, Outlet, useParams } from "@tanstack/react-router";
 import { FolderTree, GitCompare, HardDrive, History, RefreshCw, ShieldCheck, Split } from "lucide-react";
 import { useQuery } from "@tanstack/react-query";
+import { Fragment } from "react";
 import { ChronicleError } from "../../../src/client/index.ts";
 import { useWorkspaceApi } from "../data/api.ts";
 import { useLiveWorkspace } from "../data/live.ts";
@@ -44,7 +45,8 @@ export function WorkspaceFrame() {
         <span className="grow" />
         <RecordingSign workspace={workspace} />
       </nav>
-      {isGone ? <Gone error={error} /> : <Outlet />}
+      {/* Nothing of another workspace stays on screen. */}
+      <Fragment key={workspace}>{isGone ? <Gone error={error} /> : <Outlet />}</Fragment>
     </div>
   );
 }

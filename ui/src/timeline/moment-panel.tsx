@@ -7,7 +7,8 @@ import { Actor } from "../parts/actor.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { exactTime } from "../parts/time.tsx";
 import { digits, visible } from "../parts/words.ts";
-import { TakeBack } from "../undo/take-back.tsx";
+import { momentPlan } from "../undo/plan.ts";
+import { PlanButton } from "../undo/take-back.tsx";
 import type { Playhead } from "./use-playhead.ts";
 
 interface MomentPanelProps {
@@ -43,20 +44,10 @@ export function MomentPanel({ workspace, moment, playhead }: MomentPanelProps) {
         <button type="button" className="icon-button" aria-label="One step forward (.)" onClick={() => step(1)}>
           <SkipForward size={15} aria-hidden="true" />
         </button>
-        <Link
-          to="/w/$workspace/changes"
-          params={{ workspace }}
-          search={{ work: `${moment}..latest` }}
-          className="button"
-        >
+        <Link to="/w/$workspace/changes" params={{ workspace }} search={{ work: `${moment}..now` }} className="button">
           What changed since
         </Link>
-        <TakeBack
-          workspace={workspace}
-          work={{ from: moment, to: "latest" }}
-          item={undefined}
-          title="Restore this moment"
-        />
+        <PlanButton workspace={workspace} plan={momentPlan(moment, "Restore this moment")} />
       </div>
       <FolderRows workspace={workspace} moment={moment} lit={litPaths(item)} />
     </aside>

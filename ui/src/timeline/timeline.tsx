@@ -1,4 +1,4 @@
-import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
 import type { SessionShape } from "../../../src/api/shapes.ts";
@@ -43,6 +43,8 @@ export function Timeline() {
       <div className="timeline-body">
         <section className="timeline-list" aria-label="What happened, newest first">
           <Filters items={items} />
+          {error === null ? null : <Problem error={error} onAgain={again} />}
+          {work !== undefined && selected === undefined ? <NotLoaded workspace={workspace} work={work} /> : null}
           {items.length === 0 ? <NothingFound isFiltered={Object.keys(options).length > 0} /> : null}
           <ItemList items={items} selected={selected} onSelect={select} isOld={isOld} onEnd={loadOlder} />
           {hasOlder ? (
@@ -59,6 +61,18 @@ export function Timeline() {
         ) : null}
       </div>
     </div>
+  );
+}
+
+/** An address can name work that is older than the lines that are loaded, or that the filters leave out. */
+function NotLoaded({ workspace, work }: { readonly workspace: string; readonly work: string }) {
+  return (
+    <p className="note quiet">
+      The selected work is not among these lines.{" "}
+      <Link to="/w/$workspace/changes" params={{ workspace }} search={{ work }} className="button">
+        See its changes
+      </Link>
+    </p>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useMemo, useRef } from "react";
+import { useEffect, useMemo } from "react";
 import type { RecentItem, RecentOptions } from "../../../src/api/recent-api.ts";
 import { useWorkspaceApi } from "../data/api.ts";
 import { useRecent } from "../data/queries.ts";
@@ -22,8 +22,8 @@ interface Items {
 }
 
 /**
- * The lines of the history, in pages. The newest ones follow the events. Older ones stay as they were read, until an
- * undo or a redo may have changed what they say.
+ * The lines of the history, in pages. The newest ones follow the events. Older ones stay as they were read, until
+ * something is undone, redone or restored (`renewWorkspace`).
  */
 export function useItems(workspace: string, options: RecentOptions): Items {
   const on = useWorkspaceApi(workspace);
@@ -43,15 +43,10 @@ export function useItems(workspace: string, options: RecentOptions): Items {
   const newest = live.isPlaceholderData ? undefined : live.data?.items;
   const older = useMemo(() => pages.data?.pages.flat(), [pages.data]);
   const items = useMemo(() => merged(newest, older), [newest, older]);
-  const back = newest?.find(({ kind }) => kind === "undo" || kind === "redo")?.id;
-  const known = useRef<{ readonly key: unknown; readonly back: string | undefined }>(undefined);
   const isApart = newest !== undefined && older !== undefined && areApart(newest, older);
   useEffect(() => {
-    if (newest === undefined) return;
-    const before = known.current;
-    known.current = { key, back };
-    if (isApart || (before?.key === key && before.back !== back)) void queries.invalidateQueries({ queryKey: key });
-  }, [newest, key, back, isApart, queries]);
+    if (isApart) void queries.invalidateQueries({ queryKey: key });
+  }, [key, isApart, queries]);
   const { hasNextPage, isFetching, fetchNextPage } = pages;
   return {
     items: items ?? live.data?.items,
@@ -81,8 +76,8 @@ export function itemKey({ kind, id }: RecentItem): string {
   return `${kind} ${id}`;
 }
 
-/** True if more lines came at once than are read again, so that some are missing between the two lists. */
+/** True if lines may be missing between the two lists, because more came at once than are read again. */
 function areApart(newest: readonly RecentItem[], older: readonly RecentItem[]): boolean {
   const end = newest.at(-1);
-  return newest.length >= NEWEST && end !== undefined && older.length > 0 && (older[0]?.to_seq ?? 0) < end.from_seq;
+  return newest.length >= NEWEST && end !== undefined && older.length > 0 && (older[0]?.to_seq ?? 0) < end.to_seq;
 }

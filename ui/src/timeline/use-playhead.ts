@@ -32,12 +32,14 @@ export function usePlayhead(items: readonly RecentItem[]): Playhead {
   );
   const step = useCallback(
     (by: 1 | -1): boolean => {
+      // A playhead before the oldest loaded line cannot be moved from here.
+      if (place < 0 && at !== undefined) return false;
       // The newest item is the first.
       const next = items[place < 0 ? 0 : place - by];
       if (next !== undefined) go(next);
       return next !== undefined && place - by > 0;
     },
-    [items, place, go],
+    [items, place, at, go],
   );
   return {
     moment: at,

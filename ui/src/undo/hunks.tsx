@@ -3,9 +3,12 @@ import { Undo2 } from "lucide-react";
 import { useState } from "react";
 import type { UndoHunkShape, UndoHunksShape } from "../../../src/api/shapes.ts";
 import type { UndoOptions, UndoPart } from "../../../src/api/workspace-api.ts";
+import type { UndoShape } from "../../../src/api/shapes.ts";
 import { useWorkspaceApi } from "../data/api.ts";
+import { renewWorkspace } from "../data/live.ts";
 import { Loading, Problem } from "../parts/states.tsx";
-import { counted } from "../parts/words.ts";
+import { counted, visibleLine } from "../parts/words.ts";
+import { Outcome } from "./outcome.tsx";
 
 interface HunksProps {
   readonly workspace: string;
@@ -20,7 +23,7 @@ interface HunksProps {
 export function Hunks({ workspace, path, from, undo }: HunksProps) {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
-  const [done, setDone] = useState<{ readonly id: string; readonly what: string }>();
+  const [done, setDone] = useState<UndoShape>();
   const key = ["workspace", workspace, "hunks", path, undo];
   const { data, error, isPending } = useQuery({
     queryKey: key,
@@ -36,28 +39,20 @@ export function Hunks({ workspace, path, from, undo }: HunksProps) {
     retry: false,
   });
   const act = useMutation({
-    mutationFn: ({ parts }: { readonly parts: readonly UndoPart[]; readonly what: string }) =>
-      on.undo({ ...undo, parts }),
-    onSuccess: ({ undo_id: id }, { what }) => setDone(id === null ? undefined : { id, what }),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
+    mutationFn: (parts: readonly UndoPart[]) => on.undo({ ...undo, parts }),
+    onSuccess: setDone,
+    onSettled: () => renewWorkspace(queries, workspace),
   });
   const back = useMutation({
     mutationFn: (operation: string) => on.undo({ operation }),
-    onSuccess: () => setDone(undefined),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
+    onSuccess: setDone,
+    onSettled: () => renewWorkspace(queries, workspace),
   });
   const own = data?.find((one) => one.path === path);
   return (
     <section className="hunks" aria-label="Take back parts of this file">
       <h2>Take back parts of this file</h2>
-      {done === undefined ? null : (
-        <p role="status" className="done-line">
-          {done.what} was taken back.{" "}
-          <button type="button" className="button" disabled={back.isPending} onClick={() => back.mutate(done.id)}>
-            Back to how it was
-          </button>
-        </p>
-      )}
+      {done === undefined ? null : <TakenBack result={done} isBusy={back.isPending} onBack={back.mutate} />}
       {act.error === null ? null : <Problem error={act.error} />}
       {back.error === null ? null : <Problem error={back.error} />}
       {isPending ? <Loading what="Looking at the parts" /> : null}
@@ -67,8 +62,7 @@ export function Hunks({ workspace, path, from, undo }: HunksProps) {
         <HunkList
           own={own}
           isBusy={act.isPending}
-          onTake={(parts, what) => act.mutate({ parts, what })}
-          path={path}
+          onTake={act.mutate}
           others={data.filter((one) => one.path === from)}
         />
       )}
@@ -76,21 +70,41 @@ export function Hunks({ workspace, path, from, undo }: HunksProps) {
   );
 }
 
+interface TakenBackProps {
+  readonly result: UndoShape;
+  readonly isBusy: boolean;
+  readonly onBack: (operation: string) => void;
+}
+
+/** What became of a part that was taken back, or brought back. */
+function TakenBack({ result, isBusy, onBack }: TakenBackProps) {
+  const { undo_id: id } = result;
+  return (
+    <div className="taken-back">
+      <Outcome result={result} isDone />
+      {id === null ? null : (
+        <button type="button" className="button" disabled={isBusy} onClick={() => onBack(id)}>
+          Back to how it was
+        </button>
+      )}
+    </div>
+  );
+}
+
 interface HunkListProps {
   readonly own: UndoHunksShape | undefined;
   /** The other paths of a renamed file. */
   readonly others: readonly UndoHunksShape[];
-  readonly path: string;
   readonly isBusy: boolean;
-  readonly onTake: (parts: readonly UndoPart[], what: string) => void;
+  readonly onTake: (parts: readonly UndoPart[]) => void;
 }
 
-function HunkList({ own, others, path, isBusy, onTake }: HunkListProps) {
+function HunkList({ own, others, isBusy, onTake }: HunkListProps) {
   if (own === undefined) return <p className="quiet">Nothing of this work is left in the file.</p>;
   const { file, seen, hunks } = own;
   const parts = [{ file, seen }, ...others.map((one) => ({ file: one.file, seen: one.seen }))];
   const whole = (
-    <button type="button" className="button" disabled={isBusy} onClick={() => onTake(parts, path)}>
+    <button type="button" className="button" disabled={isBusy} onClick={() => onTake(parts)}>
       <Undo2 size={14} aria-hidden="true" /> Take back the whole file
     </button>
   );
@@ -103,12 +117,7 @@ function HunkList({ own, others, path, isBusy, onTake }: HunkListProps) {
             key={`${hunk.from_line}-${hunk.to_line}`}
             hunk={hunk}
             isBusy={isBusy}
-            onTake={() =>
-              onTake(
-                [{ file, seen, fromLine: hunk.from_line, toLine: hunk.to_line, hunk: true }],
-                `The part at line ${hunk.from_line}`,
-              )
-            }
+            onTake={() => onTake([{ file, seen, fromLine: hunk.from_line, toLine: hunk.to_line, hunk: true }])}
           />
         ))}
       </ol>
@@ -149,7 +158,7 @@ function Hunk({
           // The lines of a patch have no other identity than their place.
           // oxlint-disable-next-line react/no-array-index-key
           <span key={i} className={line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : ""}>
-            {line}
+            {visibleLine(line)}
             {"\n"}
           </span>
         ))}

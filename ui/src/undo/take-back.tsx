@@ -1,41 +1,62 @@
 import { Dialog } from "@base-ui/react/dialog";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, type UseMutationResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Redo2, Undo2 } from "lucide-react";
 import { useId, useState } from "react";
 import type { RecentItem } from "../../../src/api/recent-api.ts";
-import type { RestoreShape, UndoShape } from "../../../src/api/shapes.ts";
-import type { WorkspaceApi } from "../../../src/api/workspace-api.ts";
+import type { UndoShape } from "../../../src/api/shapes.ts";
 import { useMayChange, useWorkspaceApi } from "../data/api.ts";
-import { undoOf, type WorkRef } from "../data/work-ref.ts";
+import { renewWorkspace } from "../data/live.ts";
+import type { WorkRef } from "../data/work-ref.ts";
 import { Loading, Problem } from "../parts/states.tsx";
 import { visible } from "../parts/words.ts";
 import { useKeys } from "../shell/use-keys.ts";
 import { Outcome } from "./outcome.tsx";
+import { type Done, type Plan, planOf } from "./plan.ts";
 import "./undo.css";
 
 interface TakeBackProps {
   readonly workspace: string;
   readonly work: WorkRef;
   readonly item: RecentItem | undefined;
-  /** The words of the button. Default: as fits the work. */
-  readonly title?: string;
 }
 
 /** The button that takes work back, or does it again. It first shows exactly what would happen. */
-export function TakeBack({ workspace, work, item, title }: TakeBackProps) {
+export function TakeBack({ workspace, work, item }: TakeBackProps) {
+  return (
+    <PlanButton
+      workspace={workspace}
+      plan={planOf(work, item)}
+      subject={item?.summary}
+      isDisabled={item?.open === true}
+      hasKey
+    />
+  );
+}
+
+interface PlanButtonProps {
+  readonly workspace: string;
+  /** Absent: there is no button. */
+  readonly plan: Plan | undefined;
+  /** What the plan is about, in the words of the list. */
+  readonly subject?: string | undefined;
+  readonly isDisabled?: boolean;
+  /** True if the key `u` opens it. */
+  readonly hasKey?: boolean;
+}
+
+/** A button for a way back. It opens a look at what would happen, and nothing happens before that. */
+export function PlanButton({ workspace, plan, subject, isDisabled = false, hasKey = false }: PlanButtonProps) {
   // The dialog keeps its plan: once the work is taken back, the button's own plan is to do it again.
   const [opened, setOpened] = useState<Plan>();
   const mayChange = useMayChange();
-  const found = planOf(work, item);
-  const plan = found === undefined || title === undefined ? found : { ...found, title };
   const open = (): void => setOpened(plan);
-  useKeys({ u: () => mayChange && item?.open !== true && open() });
+  useKeys(hasKey ? { u: () => mayChange && !isDisabled && open() } : NO_KEYS);
   const shown = plan ?? opened;
   if (!mayChange || shown === undefined) return null;
   const Icon = shown.isRedo ? Redo2 : Undo2;
   return (
     <>
-      <button type="button" className="button" onClick={open} disabled={item?.open === true}>
+      <button type="button" className="button" onClick={open} disabled={isDisabled}>
         <Icon size={15} aria-hidden="true" /> {shown.title}…
       </button>
       <Dialog.Root open={opened !== undefined} onOpenChange={() => setOpened(undefined)}>
@@ -43,7 +64,8 @@ export function TakeBack({ workspace, work, item, title }: TakeBackProps) {
           <Dialog.Backdrop className="backdrop" />
           <Dialog.Popup className="dialog undo-dialog">
             <Dialog.Title className="dialog-title">{opened?.title}</Dialog.Title>
-            <Dialog.Description className="quiet">{visible(item?.summary ?? shown.what)}</Dialog.Description>
+            {subject === undefined ? null : <p className="undo-subject">{visible(subject)}</p>}
+            <Dialog.Description className="quiet">{opened?.meaning}</Dialog.Description>
             {opened === undefined ? null : <UndoSteps workspace={workspace} plan={opened} />}
           </Dialog.Popup>
         </Dialog.Portal>
@@ -52,44 +74,18 @@ export function TakeBack({ workspace, work, item, title }: TakeBackProps) {
   );
 }
 
-type Done = UndoShape | RestoreShape;
-
-/** A way back: how it is named, and how it is tried or done. */
-interface Plan {
-  readonly title: string;
-  readonly what: string;
-  readonly isRedo: boolean;
-  readonly run: (on: WorkspaceApi, isTrial: boolean) => Promise<Done>;
-}
-
-function planOf(work: WorkRef, item: RecentItem | undefined): Plan | undefined {
-  if (item?.undone === true) {
-    const operation = item.undone_by;
-    if (operation === undefined) return undefined;
-    const run = (on: WorkspaceApi, dryRun: boolean): Promise<Done> => on.undo({ operation, dryRun });
-    return { title: "Do it again", what: "the work that was undone", isRedo: true, run };
-  }
-  const undo = undoOf(work);
-  if (undo !== undefined) {
-    const run = (on: WorkspaceApi, dryRun: boolean): Promise<Done> => on.undo({ ...undo, dryRun });
-    return { title: "Take it back", what: "this work", isRedo: false, run };
-  }
-  if (work.from === undefined || (item !== undefined && item.back === "")) return undefined;
-  const { from } = work;
-  const run = (on: WorkspaceApi, dryRun: boolean): Promise<Done> => on.restore(from, { dryRun });
-  return { title: "Go back to before it", what: `all files as at ${from}`, isRedo: false, run };
-}
+const NO_KEYS = {};
 
 /** A look at what would happen, then the act, then the way back. */
 function UndoSteps({ workspace, plan }: { readonly workspace: string; readonly plan: Plan }) {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
-  const renew = (): Promise<void> => queries.invalidateQueries({ queryKey: ["workspace", workspace] });
+  const renew = (): Promise<void> => renewWorkspace(queries, workspace);
   const act = useMutation({ mutationFn: () => plan.run(on, false), onSettled: renew });
   // What would happen is found anew each time the dialog is opened, and when somebody changes something meanwhile.
   const opening = useId();
   const trial = useQuery({
-    queryKey: ["workspace", workspace, "trial", plan.title, plan.what, opening],
+    queryKey: ["workspace", workspace, "trial", plan.title, opening],
     queryFn: () => plan.run(on, true),
     enabled: act.data === undefined && !act.isPending,
     gcTime: 0,
@@ -99,27 +95,7 @@ function UndoSteps({ workspace, plan }: { readonly workspace: string; readonly p
     mutationFn: (operation: string) => on.undo({ operation }),
     onSettled: renew,
   });
-  if (act.data !== undefined)
-    return (
-      <>
-        <Outcome result={act.data} isDone />
-        {back.data === undefined ? null : (
-          <p role="status" className="done-line">
-            Everything is as it was before.
-          </p>
-        )}
-        {back.error === null ? null : <Problem error={back.error} />}
-        <div className="dialog-actions">
-          <WayBack
-            id={act.data.undo_id}
-            isBusy={back.isPending}
-            isUsed={back.data !== undefined}
-            onBack={back.mutate}
-          />
-          <Dialog.Close className="button primary">Close</Dialog.Close>
-        </div>
-      </>
-    );
+  if (act.data !== undefined) return <AfterAct result={act.data} back={back} />;
   if (trial.isPending) return <Loading what="Looking at what would happen" />;
   const error = act.error ?? trial.error;
   const result = trial.error === null ? trial.data : undefined;
@@ -137,6 +113,31 @@ function UndoSteps({ workspace, plan }: { readonly workspace: string; readonly p
         >
           {act.isPending ? "Doing it…" : plan.title}
         </button>
+      </div>
+    </>
+  );
+}
+
+interface AfterActProps {
+  readonly result: Done;
+  readonly back: UseMutationResult<UndoShape, Error, string>;
+}
+
+/** What was done, and the way back. */
+function AfterAct({ result, back }: AfterActProps) {
+  return (
+    <>
+      <Outcome result={result} isDone />
+      {back.data === undefined ? null : (
+        <>
+          <p>Back again:</p>
+          <Outcome result={back.data} isDone />
+        </>
+      )}
+      {back.error === null ? null : <Problem error={back.error} />}
+      <div className="dialog-actions">
+        <WayBack id={result.undo_id} isBusy={back.isPending} isUsed={back.data !== undefined} onBack={back.mutate} />
+        <Dialog.Close className="button primary">Close</Dialog.Close>
       </div>
     </>
   );
