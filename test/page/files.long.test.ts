@@ -43,7 +43,11 @@ describeWithBrowser("the files", () => {
     expect(saved.suggestedFilename()).toBe("notes.txt");
     expect((await buffer(await saved.createReadStream())).toString()).toBe("first\n");
 
-    await page.getByRole("button", { name: "Restore this state" }).click();
+    await page.getByRole("button", { name: "Restore this state…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Restore this state" });
+    await dialog.getByText("Everything else stays").waitFor();
+    await dialog.getByRole("button", { name: "Restore this state" }).click();
+    await dialog.getByRole("button", { name: "Close" }).click();
     await page.getByText("4 of 4").or(page.getByText("1 of 4")).waitFor();
     expect(box.read("notes.txt")).toBe("first\n");
   });
@@ -67,7 +71,11 @@ describeWithBrowser("the files", () => {
     await page.getByText("deleted", { exact: true }).first().waitFor();
     await page.keyboard.press(",");
     await page.getByText("1 of 2").waitFor();
-    await page.getByRole("button", { name: "Restore this state" }).click();
+    await page.getByRole("button", { name: "Restore this state…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Restore this state" });
+    await dialog.getByText("Everything else stays").waitFor();
+    await dialog.getByRole("button", { name: "Restore this state" }).click();
+    await dialog.getByRole("button", { name: "Close" }).click();
     await page.getByText(/of 3$/).waitFor();
     expect(box.read("old/gone.md")).toBe("gone\n");
   });

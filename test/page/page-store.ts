@@ -138,16 +138,7 @@ function builtPage(): string {
   if (existsSync(folder)) return folder;
   const unfinished = mkdtempSync(`${folder}-`);
   const vite = join(repo, "node_modules", "vite", "bin", "vite.js");
-  const words = [
-    "build",
-    "--config",
-    "ui/vite.config.ts",
-    "--bypass-lock",
-    "--outDir",
-    unfinished,
-    "--logLevel",
-    "warn",
-  ];
+  const words = ["build", "--config", "ui/vite.config.ts", "--outDir", unfinished, "--logLevel", "warn"];
   const ran = spawnSync(process.execPath, [vite, ...words], { cwd: repo, encoding: "utf8" });
   if (ran.status !== 0) throw new Error(`the page was not built: ${ran.stdout}${ran.stderr}`);
   try {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { describeWithBrowser, openTab } from "./page-browser.ts";
+import { describeWithBrowser, openTab, SOON } from "./page-browser.ts";
 import { type PageStore, servedStore } from "./page-store.ts";
 
 /** From all workspaces to one hunk, and back again: files on disk are what the page says. */
@@ -44,11 +44,10 @@ describeWithBrowser("taking work back", () => {
 
     const parts = page.getByRole("region", { name: "Take back parts of this file" });
     await parts.getByRole("listitem").filter({ hasText: "changed 30" }).getByRole("button").click();
-    await parts.getByRole("status").filter({ hasText: "was taken back" }).waitFor();
+    await parts.getByRole("status").filter({ hasText: "1 path changed" }).waitFor();
     expect(box.read("src/login.ts")).toBe(changed(3, 57));
     await parts.getByRole("button", { name: "Back to how it was" }).click();
-    await parts.getByRole("status").waitFor({ state: "detached" });
-    expect(box.read("src/login.ts")).toBe(changed(3, 30, 57));
+    await expect.poll(() => box.read("src/login.ts"), SOON).toBe(changed(3, 30, 57));
 
     await page.getByRole("button", { name: "Take it back…" }).click();
     const dialog = page.getByRole("dialog", { name: "Take it back" });
@@ -62,7 +61,11 @@ describeWithBrowser("taking work back", () => {
     await dialog.getByText("2 paths changed. Everything else stays.").waitFor();
     expect([box.read("src/login.ts"), box.read("src/new.ts")]).toEqual([BEFORE, undefined]);
     await dialog.getByRole("button", { name: "Back to how it was" }).click();
-    await dialog.getByText("Everything is as it was before.").waitFor();
+    await dialog.getByText("Back again:").waitFor();
+    await dialog
+      .getByRole("listitem")
+      .filter({ hasText: /comes back.*new\.ts/ })
+      .waitFor();
     expect([box.read("src/login.ts"), box.read("src/new.ts")]).toEqual([changed(3, 30, 57), "new\n"]);
     await dialog.getByRole("button", { name: "Close" }).click();
     await dialog.waitFor({ state: "detached" });
