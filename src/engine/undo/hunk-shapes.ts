@@ -21,8 +21,9 @@ export async function hunkShapes(
   { unrecorded }: Pick<Present, "unrecorded">,
 ): Promise<UndoHunksShape[]> {
   const seen = new Map<WorkspacePath, string | null>();
-  for (const { path, before } of changes) seen.set(path, before?.hash ?? null);
   for (const { path, current } of unmerged) seen.set(path, current?.hash ?? null);
+  // If only some hunks of a path merge, its conflict begins at the content that the others have made.
+  for (const { path, before } of changes) seen.set(path, before?.hash ?? null);
   const secret = await protectedNames(context);
   const known = new Map(hunks.map((one) => [one.path, one.hunks]));
   const found: UndoHunksShape[] = [];

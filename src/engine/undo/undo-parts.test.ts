@@ -107,6 +107,12 @@ it("names the actors who have edited since, and a hunk that does not merge", asy
     ["new", [], []],
     ["new/made.txt", [], []],
   ]);
+  // The other hunk of the file can be picked with what was seen.
+  const [file] = hunks;
+  const merging = file?.hunks[1];
+  const lines = { fromLine: merging?.from_line, toLine: merging?.to_line };
+  await workspace.undo({ turn: "t1", parts: [{ file: "a.txt", ...lines, hunk: true, seen: file?.seen }] });
+  expect(project.read("a.txt")).toBe(replaced([2, "TWO too\n"])(numbers(20)));
 });
 
 it("changes nothing if the work has nothing at one of the parts, or the parts are none", async () => {
