@@ -102,10 +102,10 @@ function keepsNoOwners(disk: Disk, folder: string): boolean {
 const NAMED = 3;
 
 /**
- * Folders whose contents are not checked. Each user has a folder in Node's cache. Staged files have the modes and
- * owners of the workspace's files.
+ * Folders whose contents are not checked. Each user has a folder in Node's cache. Staged files, and links to the objects
+ * of git repositories, have the modes and owners of the workspace's files.
  */
-const NOT_OURS = /^(?:cache\/compile|(?:workspaces|forgotten)\/[^/]+\/staging)$/;
+const NOT_OURS = /^(?:cache\/compile|(?:workspaces|forgotten)\/[^/]+\/(?:staging|git\/[^/]+\/files))$/;
 
 interface Hindered {
   readonly path: string;

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
-import { PathText } from "../parts/path-text.tsx";
+import { LineCounts, PathText } from "../parts/path-text.tsx";
 import { counted, digits, size, visible } from "../parts/words.ts";
 import type { FileChange } from "./net-changes.ts";
 import "./changed-files.css";
@@ -88,7 +88,16 @@ function FileLine({ change, link: { workspace, search }, isCurrent, isSeen }: Fi
           {visible(nameOf(path))}
           {entry === "dir" ? "/" : ""}
         </bdi>
-        <span className="quiet file-size">{sizeText(change)}</span>
+        <span className="quiet file-size">
+          {change.kind === "renamed" ? sizeText(change) : null}{" "}
+          {change.lines === undefined ? (
+            change.kind === "renamed" ? null : (
+              sizeText(change)
+            )
+          ) : (
+            <LineCounts {...change.lines} />
+          )}
+        </span>
       </Link>
     </li>
   );

@@ -13,6 +13,8 @@ export interface FileChange {
   readonly after: string;
   readonly beforeSize: number;
   readonly afterSize: number;
+  /** The numbers of added and removed lines of a modified text, if they could be counted quickly. */
+  readonly lines?: { readonly added: number; readonly removed: number };
   readonly permissions?: { readonly before: number; readonly after: number };
   /** True if other work changed the path in between, so that the difference of the two states has its changes, too. */
   readonly isInterrupted: boolean;
@@ -46,6 +48,7 @@ function netOf(path: string, first: ChangeShape, last: ChangeShape): Omit<FileCh
     after: last.after_hash,
     beforeSize: first.before_size,
     afterSize: last.after_size,
+    ...(first === last && last.lines !== undefined ? { lines: last.lines } : {}),
     ...(before === undefined || after === undefined || before === after ? {} : { permissions: { before, after } }),
   };
 }

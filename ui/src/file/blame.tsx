@@ -1,11 +1,13 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useRef } from "react";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import type { BlameOriginShape } from "../../../src/api/file-api.ts";
 import { useWorkspaceApi } from "../data/api.ts";
+import { type WorkRef, workText } from "../data/work-ref.ts";
 import { hueOf } from "../parts/actor.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
-import { exactTime } from "../parts/time.tsx";
+import { exactTime, shortTime } from "../parts/time.tsx";
 import { visible, visibleLine } from "../parts/words.ts";
 
 interface BlameProps {
@@ -49,9 +51,7 @@ export function Blame({ workspace, path, at }: BlameProps) {
               className={isFirst ? "blame-line first" : "blame-line"}
               style={{ transform: `translateY(${start}px)` }}
             >
-              <span className={`blame-origin hue-${hueOf(origin.actor)}`} title={titleOf(origin)}>
-                {isFirst ? nameOf(origin) : ""}
-              </span>
+              <Origin workspace={workspace} origin={origin} isFirst={isFirst} />
               <span className="blame-number">{line.line}</span>
               <code>{visibleLine(line.text)}</code>
             </div>
@@ -62,10 +62,52 @@ export function Blame({ workspace, path, at }: BlameProps) {
   );
 }
 
+interface OriginProps {
+  readonly workspace: string;
+  readonly origin: BlameOriginShape;
+  /** False for further lines of the same origin, which are not named again. */
+  readonly isFirst: boolean;
+}
+
+/** Who wrote a line, as a link to the work. */
+function Origin({ workspace, origin, isFirst }: OriginProps) {
+  const work = workOfOrigin(origin);
+  const hue = origin.kind === "recorded" && origin.actor !== "" ? `hue-${hueOf(origin.actor)}` : "nobody";
+  if (!isFirst || work === undefined)
+    return (
+      <span className={`blame-origin ${hue}`} title={titleOf(origin)}>
+        {isFirst ? nameOf(origin) : ""}
+      </span>
+    );
+  return (
+    <Link
+      to="/w/$workspace/changes"
+      params={{ workspace }}
+      search={{ work: workText(work), file: origin.path }}
+      className={`blame-origin ${hue}`}
+      title={titleOf(origin)}
+    >
+      {nameOf(origin)}
+    </Link>
+  );
+}
+
+function workOfOrigin({ turn, session, action, kind }: BlameOriginShape): WorkRef | undefined {
+  if (kind !== "recorded") return undefined;
+  if (turn !== undefined) return { select: session === undefined ? { turn } : { turn, session } };
+  if (action !== undefined) return { select: { action } };
+  return session === undefined ? undefined : { select: { session } };
+}
+
+const WORDS: Partial<Record<BlameOriginShape["kind"], string>> = {
+  unrecorded: "not recorded yet",
+  nobody: "person",
+};
+
 function nameOf({ kind, actor, timestamp, title }: BlameOriginShape): string {
-  if (kind === "unrecorded") return "not recorded yet";
-  const day = timestamp === null ? "" : new Date(timestamp).toISOString().slice(0, 10);
-  return visible([actor === "" ? kind : actor, day, title ?? ""].filter((text) => text !== "").join(" · "));
+  const who = WORDS[kind] ?? (actor === "" ? kind : actor === "human" ? "person" : actor);
+  const when = timestamp === null ? "" : shortTime(timestamp);
+  return visible([who, when, title ?? ""].filter((text) => text !== "").join(" · "));
 }
 
 function titleOf(origin: BlameOriginShape): string {

@@ -48,7 +48,13 @@ function FileHistory({ workspace, path }: { readonly workspace: string; readonly
         <h1>
           <PathText path={path} />
         </h1>
-        <FileActions workspace={workspace} path={path} iteration={current} isLast={number === last} />
+        <FileActions
+          workspace={workspace}
+          path={path}
+          iteration={current}
+          before={data.find(({ iteration }) => iteration === number - 1)}
+          isLast={number === last}
+        />
       </header>
       <IterationSlider iteration={current} last={last} onChoose={go} />
       <div className="tabs" role="tablist">
@@ -170,10 +176,12 @@ interface FileActionsProps {
   readonly workspace: string;
   readonly path: string;
   readonly iteration: IterationShape;
+  /** The state before it. */
+  readonly before: IterationShape | undefined;
   readonly isLast: boolean;
 }
 
-function FileActions({ workspace, path, iteration, isLast }: FileActionsProps) {
+function FileActions({ workspace, path, iteration, before, isLast }: FileActionsProps) {
   const on = useWorkspaceApi(workspace);
   const save = useMutation({
     mutationFn: async () => saveAs(path, await collect(await on.cat(path, iteration.iteration))),
@@ -187,6 +195,9 @@ function FileActions({ workspace, path, iteration, isLast }: FileActionsProps) {
         </button>
       )}
       {isLast ? null : <PlanButton workspace={workspace} plan={filePlan(path, iteration)} subject={path} />}
+      {isLast && iteration.deleted === true && before !== undefined ? (
+        <PlanButton workspace={workspace} plan={{ ...filePlan(path, before), title: "Bring it back" }} subject={path} />
+      ) : null}
     </div>
   );
 }

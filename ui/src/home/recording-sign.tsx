@@ -9,6 +9,9 @@ const WORDS: Readonly<Record<RecordingShape["state"], string>> = {
   nothing: "not recording between commands",
 };
 
+const HOW =
+  "Other changes are recorded with the next command or tool call. To record each as it happens: chronicle watch --install";
+
 /** Whether changes are recorded now, and by whom. */
 export function RecordingSign({ workspace }: { readonly workspace: string }) {
   const { data } = useRecording(workspace);
@@ -21,7 +24,7 @@ export function RecordingSign({ workspace }: { readonly workspace: string }) {
   return (
     <span
       className={`recording ${trouble === undefined ? state : "trouble"}`}
-      title={[title, trouble?.hint ?? hint].filter(Boolean).join("\n")}
+      title={[title, trouble?.hint ?? hint ?? (state === "everything" ? "" : HOW)].filter(Boolean).join("\n")}
     >
       <span className="dot" aria-hidden="true" />
       {trouble === undefined ? WORDS[state] : "recording has trouble"}

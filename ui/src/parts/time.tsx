@@ -20,6 +20,8 @@ let timer: ReturnType<typeof setInterval> | undefined;
 const listeners = new Set<() => void>();
 
 function subscribe(listener: () => void): () => void {
+  // What appears now was recorded before now.
+  now = Date.now();
   listeners.add(listener);
   timer ??= setInterval(() => {
     now = Date.now();
@@ -65,4 +67,9 @@ export function exactTime(ms: number): string {
 
 export function clockTime(ms: number): string {
   return CLOCK.format(ms);
+}
+
+/** Returns the day and the minute. */
+export function shortTime(ms: number): string {
+  return DAY.format(ms);
 }

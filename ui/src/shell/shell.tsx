@@ -88,7 +88,8 @@ function LinkBanner() {
   if (link === "lost")
     return (
       <div className="banner" role="alert">
-        The server does not answer. What you see is from before. It goes on by itself when the server is back, or after:
+        The server does not answer. What you see is from before. If it does not come back, open the address that this
+        prints:
         <Command text="chronicle ui" />
       </div>
     );

@@ -8,6 +8,8 @@ export function useKeys(keys: Keys): void {
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     const isMod = event.ctrlKey || event.metaKey;
     if (event.altKey || event.defaultPrevented || (!isMod && isTyping(event.target))) return;
+    // A dialog has the keys for itself.
+    if (!isMod && document.querySelector("[role=dialog]") !== null) return;
     // A link or a button in focus takes these keys itself.
     if (PRESSES.has(event.key) && isPressable(event.target)) return;
     const run = keys[isMod ? `mod+${event.key.toLowerCase()}` : event.key];

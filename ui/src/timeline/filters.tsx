@@ -33,7 +33,7 @@ export function Filters({ items }: { readonly items: readonly RecentItem[] }) {
         <option value="">anybody</option>
         {actors.sort().map((actor) => (
           <option key={actor} value={actor}>
-            {visible(actor)}
+            {visible(actor === "human" ? "person" : actor)}
           </option>
         ))}
       </select>

@@ -22,6 +22,8 @@ interface ItemDetailProps {
 /** One line of the timeline: what was asked, what was changed, and the way back. */
 export function ItemDetail({ workspace, item, onClose }: ItemDetailProps) {
   const work = workOf(item);
+  // Nothing was recorded before a baseline, so there is nothing to compare it with.
+  const isStart = item.kind === "baseline";
   return (
     <aside className="detail" aria-label="The selected work">
       <header className="detail-head">
@@ -38,19 +40,21 @@ export function ItemDetail({ workspace, item, onClose }: ItemDetailProps) {
         {item.changed_since === undefined ? null : `, changed since ${exactTime(Date.parse(item.changed_since))}`}
       </p>
       <div className="detail-actions">
-        <Link
-          to="/w/$workspace/changes"
-          params={{ workspace }}
-          search={{ work: workText(work), title: item.summary }}
-          className="button primary"
-        >
-          <GitCompare size={15} aria-hidden="true" /> See the changes
-        </Link>
+        {isStart ? null : (
+          <Link
+            to="/w/$workspace/changes"
+            params={{ workspace }}
+            search={{ work: workText(work), title: item.summary }}
+            className="button primary"
+          >
+            <GitCompare size={15} aria-hidden="true" /> See the changes
+          </Link>
+        )}
         <TakeBack workspace={workspace} work={work} item={item} />
       </div>
       <Wider workspace={workspace} item={item} />
       <Git item={item} />
-      <DetailFiles workspace={workspace} work={work} title={item.summary} />
+      {isStart ? null : <DetailFiles workspace={workspace} work={work} title={item.summary} />}
       {item.back === "" ? null : (
         <footer className="detail-foot">
           <span className="quiet">In a terminal:</span> <Command text={item.back} />

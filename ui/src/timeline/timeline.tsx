@@ -12,6 +12,7 @@ import { Lanes } from "./lanes.tsx";
 import { ItemDetail } from "./item-detail.tsx";
 import { ItemList } from "./item-list.tsx";
 import { MomentPanel } from "./moment-panel.tsx";
+import { Unrecorded } from "./unrecorded.tsx";
 import { itemKey, useItems } from "./use-items.ts";
 import { usePlayhead } from "./use-playhead.ts";
 import "./timeline.css";
@@ -43,6 +44,7 @@ export function Timeline() {
       <div className="timeline-body">
         <section className="timeline-list" aria-label="What happened, newest first">
           <Filters items={items} />
+          <Unrecorded workspace={workspace} />
           {error === null ? null : <Problem error={error} onAgain={again} />}
           {work !== undefined && selected === undefined ? <NotLoaded workspace={workspace} work={work} /> : null}
           {items.length === 0 ? <NothingFound isFiltered={Object.keys(options).length > 0} /> : null}
@@ -85,8 +87,8 @@ function useSelection(workspace: string, items: readonly RecentItem[], selected:
   const select = (item: RecentItem | undefined): void => {
     const work = item === undefined ? undefined : workText(workOf(item));
     void navigate({
-      search: ({ work: _before, at, ...rest }) =>
-        work === undefined ? { ...rest, ...(at === undefined ? {} : { at }) } : { ...rest, work },
+      // The panel at the side is for selected work, or for the playhead.
+      search: ({ work: _before, at: _playhead, ...rest }) => (work === undefined ? rest : { ...rest, work }),
       replace: selected !== undefined,
     });
   };

@@ -7,7 +7,7 @@ import type { UndoShape } from "../../../src/api/shapes.ts";
 import { useWorkspaceApi } from "../data/api.ts";
 import { renewWorkspace } from "../data/live.ts";
 import { Loading, Problem } from "../parts/states.tsx";
-import { counted, visibleLine } from "../parts/words.ts";
+import { visibleLine } from "../parts/words.ts";
 import { Outcome } from "./outcome.tsx";
 
 interface HunksProps {
@@ -141,8 +141,7 @@ function Hunk({
     <li className="hunk">
       <header>
         <span className="quiet">
-          {count === 1 ? `line ${hunk.from_line}` : `lines ${hunk.from_line} to ${hunk.to_line}`} of the present file,{" "}
-          {counted(lines.length, "line")} in all
+          {count === 1 ? `Line ${hunk.from_line}` : `Lines ${hunk.from_line} to ${hunk.to_line}`} would become:
         </span>
         <span className="grow" />
         {hunk.merges ? (
@@ -150,7 +149,7 @@ function Hunk({
             <Undo2 size={14} aria-hidden="true" /> Take this back
           </button>
         ) : (
-          <span className="tag warn">edited since: it does not merge</span>
+          <span className="tag warn">edited since: it would be a conflict, which you can settle</span>
         )}
       </header>
       <pre className="patch">

@@ -1,4 +1,4 @@
-import type { RestoreShape, UndoShape } from "../../../src/api/shapes.ts";
+import type { GitChangeShape, RestoreShape, UndoShape } from "../../../src/api/shapes.ts";
 import { netChanges } from "../changes/net-changes.ts";
 import { PathText } from "../parts/path-text.tsx";
 import { counted, digits, visible } from "../parts/words.ts";
@@ -16,10 +16,11 @@ export function Outcome({ result, isDone = false }: OutcomeProps) {
   const changes = netChanges(result.changes);
   const unmerged = "unmerged" in result ? result.unmerged : [];
   const notes = [...result.finished, ...("notes" in result ? (result.notes ?? []) : [])];
+  const isNothing = changes.length === 0 && (result.git ?? []).length === 0;
   const verb = isDone ? "changed" : "will change";
   return (
     <div className="outcome">
-      <p role="status" className={isDone ? "done-line" : ""}>
+      <p role="status" className={isDone ? (isNothing ? "done-line nothing" : "done-line") : ""}>
         {changes.length === 0
           ? `No file ${isDone ? "was changed" : "will change"}.`
           : `${counted(changes.length, "path")} ${verb}. Everything else stays.`}
@@ -34,8 +35,12 @@ export function Outcome({ result, isDone = false }: OutcomeProps) {
       </ul>
       <Git result={result} />
       <Named
-        title={isDone ? "Conflicts, left as they are:" : "Would conflict with later edits, and stay as they are:"}
-        paths={unmerged}
+        title={
+          isDone
+            ? "Conflicts with later edits. In these files, the lines that conflict were left as they are (see Conflicts):"
+            : "Conflicts with later edits. In these files, the lines that conflict would stay, and the others change:"
+        }
+        paths={unmerged.map(({ path, reason }) => ({ path, reason: reason === "content" ? "" : reason }))}
       />
       <Named
         title="Left as they are:"
@@ -62,14 +67,21 @@ function Git({ result: { git = [] } }: { readonly result: UndoShape | RestoreSha
   if (git.length === 0) return null;
   return (
     <ul className="outcome-paths">
-      {git.map(({ path, head_before: before, head_after: after }) => (
-        <li key={path}>
-          <span className="tag">git</span> HEAD {before.branch ?? ""} {before.commit?.slice(0, 7) ?? "none"} →{" "}
-          {after.branch ?? ""} {after.commit?.slice(0, 7) ?? "none"}
+      {git.map((change) => (
+        <li key={change.path}>
+          <span className="tag">git</span> {gitText(change)}
         </li>
       ))}
     </ul>
   );
+}
+
+function gitText({ head_before: before, head_after: after, refs, also }: GitChangeShape): string {
+  const [from, to] = [before, after].map(({ branch = "", commit }) =>
+    `${branch} ${commit?.slice(0, 7) ?? "none"}`.trim(),
+  );
+  if (from !== to) return `HEAD ${from} → ${to}`;
+  return [...refs.map(({ name }) => name), ...also].map(visible).join(", ");
 }
 
 interface NamedProps {

@@ -123,6 +123,11 @@ interface AfterActProps {
   readonly back: UseMutationResult<UndoShape, Error, string>;
 }
 
+/** Gives an element the focus when it appears, because the button that was pressed is gone. */
+function focus(element: HTMLElement | null): void {
+  element?.focus();
+}
+
 /** What was done, and the way back. */
 function AfterAct({ result, back }: AfterActProps) {
   return (
@@ -137,15 +142,16 @@ function AfterAct({ result, back }: AfterActProps) {
       {back.error === null ? null : <Problem error={back.error} />}
       <div className="dialog-actions">
         <WayBack id={result.undo_id} isBusy={back.isPending} isUsed={back.data !== undefined} onBack={back.mutate} />
-        <Dialog.Close className="button primary">Close</Dialog.Close>
+        <Dialog.Close ref={focus} className="button primary">
+          Close
+        </Dialog.Close>
       </div>
     </>
   );
 }
 
 function changesAnything(result: Done): boolean {
-  const unmerged = "unmerged" in result ? result.unmerged.length : 0;
-  return result.changes.length + unmerged + (result.git?.length ?? 0) + (result.kept_aside?.length ?? 0) > 0;
+  return result.changes.length + (result.git?.length ?? 0) + (result.kept_aside?.length ?? 0) > 0;
 }
 
 interface WayBackProps {

@@ -1,0 +1,41 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMayChange, useWorkspaceApi } from "../data/api.ts";
+import { renewWorkspace } from "../data/live.ts";
+import { Problem } from "../parts/states.tsx";
+import { counted } from "../parts/words.ts";
+
+/** How often edits that nobody records are looked for, in milliseconds. */
+const LOOK_MS = 10_000;
+
+/** Says how many paths differ now from what is recorded, if nobody records changes as they happen. */
+export function Unrecorded({ workspace }: { readonly workspace: string }) {
+  const on = useWorkspaceApi(workspace);
+  const queries = useQueryClient();
+  const mayChange = useMayChange();
+  const { data } = useQuery({
+    queryKey: ["workspace", workspace, "unrecorded"],
+    queryFn: () => on.recent(1, { unrecorded: true }),
+    refetchInterval: LOOK_MS,
+    retry: false,
+  });
+  const record = useMutation({
+    mutationFn: () => on.snapshot(),
+    onSettled: () => renewWorkspace(queries, workspace),
+  });
+  const { unrecorded = 0 } = data ?? {};
+  if (unrecorded === 0) return null;
+  return (
+    <div className="unrecorded">
+      <span>
+        {counted(unrecorded, "path")} {unrecorded === 1 ? "was" : "were"} changed since, and{" "}
+        {unrecorded === 1 ? "is" : "are"} not recorded yet.
+      </span>
+      {mayChange ? (
+        <button type="button" className="button" disabled={record.isPending} onClick={() => record.mutate()}>
+          Record now
+        </button>
+      ) : null}
+      {record.error === null ? null : <Problem error={record.error} />}
+    </div>
+  );
+}
