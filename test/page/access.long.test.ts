@@ -179,7 +179,7 @@ describeWithBrowser("the page", () => {
     await page.keyboard.press("u");
     await page
       .getByRole("dialog")
-      .getByText(/Would conflict with later edits/)
+      .getByText(/Conflicts with later edits/)
       .waitFor();
     await note("take back");
     await page.keyboard.press("Escape");
