@@ -2,7 +2,7 @@ import { ASIDE_MS } from "../../core/records/aside.ts";
 import { pruneRecordId } from "../../core/records/prune-record.ts";
 import { PROMPT_MS, turnsPrefix } from "../../core/records/turn-record.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import type { EventRow } from "../../storage/index-store.ts";
+import type { EventRow, PrivateBound } from "../../storage/index-store.ts";
 import { formatBytes } from "../../core/values/duration.ts";
 import type { Context, HistoryContext } from "../log/context.ts";
 import { privateRoom } from "../log/private-room.ts";
@@ -10,14 +10,14 @@ import { HistoryNeeds, privateContents, PRIVATE_PREFIXES } from "../log/history-
 import { readEvents } from "../log/read-events.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 
-/** The private contents that the last event of a record names, and no later record. */
+/** The private contents that the last event of a record names. */
 export interface PrivateItem {
   /** The event of the record. */
   readonly seq: number;
   /** True for work that is going on. */
   readonly isOpen: boolean;
-  /** The bytes that these contents take in the store. */
-  readonly bytes: number;
+  /** The contents, as indexes of `PrivateUse.sizes`. Several records can name one content. */
+  readonly contents: readonly number[];
 }
 
 /**
@@ -25,9 +25,11 @@ export interface PrivateItem {
  * are lists of omitted paths, which are never given up.
  */
 export interface PrivateUse {
-  /** The event up to which the records were read. */
+  /** The event up to which all records were read. Some later ones may have been read, too. */
   readonly seq: number;
   readonly bytes: number;
+  /** The bytes that each content takes in the store. */
+  readonly sizes: readonly number[];
   /** In the order of their events. */
   readonly items: readonly PrivateItem[];
 }
@@ -37,23 +39,16 @@ export async function privateUse(context: HistoryContext): Promise<PrivateUse> {
   const { index } = context;
   const { seq } = await index.head();
   const rows = await recentRows(context);
-  const owners = await ownersOf(context, rows);
+  const { ids, named } = await contentsOf(context, rows);
   const open = new Set(rows.filter((row) => row.open).map((row) => row.seq));
-  const ofFiles = await index.withContents([...owners.keys()]);
-  const sizes = new Map(rows.map((row) => [row.seq, 0]));
-  let bytes = 0;
-  for (const { hash, storedBytes } of await context.blobs.infos(owners.keys())) {
-    const owner = owners.get(hash) ?? 0;
-    if (ofFiles.has(hash)) continue;
-    sizes.set(owner, (sizes.get(owner) ?? 0) + storedBytes);
-    bytes += storedBytes;
-  }
-  const named = new Set(owners.values());
-  const items = [...sizes]
-    .filter(([at]) => named.has(at))
+  const ofFiles = await index.withContents([...ids.keys()]);
+  const sizes = [...ids].map(() => 0);
+  for (const { hash, storedBytes } of await context.blobs.infos(ids.keys()))
+    if (!ofFiles.has(hash)) sizes[ids.get(hash) ?? 0] = storedBytes;
+  const items = [...named]
     .sort(([a], [b]) => a - b)
-    .map(([at, size]) => ({ seq: at, isOpen: open.has(at), bytes: size }));
-  return { seq, bytes: Math.ceil(bytes), items };
+    .map(([at, contents]) => ({ seq: at, isOpen: open.has(at), contents }));
+  return { seq, bytes: Math.ceil(sizes.reduce((sum, size) => sum + size, 0)), sizes, items };
 }
 
 /** The share of the budget from which on `budgetNotes` has a note. */
@@ -65,7 +60,7 @@ export async function budgetNotes(context: Context): Promise<string[]> {
   const isNear = (bytes: number): boolean => bytes >= room * NEARLY_FULL;
   // Only a look at all records is exact. The other two are cheaper, and never too low.
   if (room === Number.POSITIVE_INFINITY || !isNear(context.store.takes())) return [];
-  if (!isNear((await privateBound(context)) ?? room)) return [];
+  if (!isNear((await privateBound(context))?.bytes ?? room)) return [];
   const { bytes } = await privateUse(context);
   return isNear(bytes) ? [nearlyFullNote(bytes, room)] : [];
 }
@@ -82,18 +77,18 @@ export function nearlyFullNote(used: number, budget: number): string {
 const MOST_EVENTS = 10_000;
 
 /**
- * Returns an upper bound of `PrivateUse.bytes`: the last noted bound, and the contents that the events since name.
- * Returns `undefined` if no bound was noted, or one too long ago.
+ * Returns an upper bound of `PrivateUse.bytes`, and the event up to which it holds: the last noted bound, and the
+ * contents that the events since name. Returns `undefined` if no bound was noted, or one too long ago.
  */
-export async function privateBound(context: HistoryContext): Promise<number | undefined> {
+export async function privateBound(context: HistoryContext): Promise<PrivateBound | undefined> {
   const { index, blobs } = context;
   const [bound, { seq }] = [await index.privateBound(), await index.head()];
   if (bound === undefined || bound.seq > seq || seq - bound.seq > MOST_EVENTS) return undefined;
-  if (bound.seq === seq) return bound.bytes;
+  if (bound.seq === seq) return bound;
   const rows = (await index.events({ from: bound.seq + 1, to: seq })).filter(isOfPrivates);
-  const contents = await ownersOf(context, rows);
-  const infos = await blobs.infos(contents.keys());
-  return Math.ceil(infos.reduce((sum, { storedBytes }) => sum + storedBytes, bound.bytes));
+  const { ids } = await contentsOf(context, rows);
+  const infos = await blobs.infos(ids.keys());
+  return { seq, bytes: Math.ceil(infos.reduce((sum, { storedBytes }) => sum + storedBytes, bound.bytes)) };
 }
 
 function isOfPrivates({ recordId }: EventRow): boolean {
@@ -111,24 +106,28 @@ async function recentRows({ index, now }: HistoryContext): Promise<EventRow[]> {
   return rows;
 }
 
-/**
- * Returns the private contents of these events, each with the last event that names it. A content that open work names
- * belongs to this work.
- */
-async function ownersOf(context: HistoryContext, rows: readonly EventRow[]): Promise<ReadonlyMap<Hash, number>> {
+interface NamedContents {
+  /** The contents, numbered from 0 in this order. */
+  readonly ids: ReadonlyMap<Hash, number>;
+  /** The numbers of the contents that each event names. An event that names none is left out. */
+  readonly named: ReadonlyMap<number, readonly number[]>;
+}
+
+/** Returns the private contents that these events name. */
+async function contentsOf(context: HistoryContext, rows: readonly EventRow[]): Promise<NamedContents> {
   const settings = [`workspace:${context.workspaceId}`, pruneRecordId(context.workspaceId)];
   const more = await Promise.all(settings.map((id) => context.index.record(id)));
   const all = [...rows, ...more.filter((row) => row !== undefined)].sort((a, b) => a.seq - b.seq);
   const needs = new HistoryNeeds({ erasures: await erasuresInForce(context) }, () => undefined);
   for (const event of await readEvents(context, all)) needs.event(event, "");
   needs.finish();
-  const open = new Set(rows.filter((row) => row.open).map((row) => row.seq));
-  const owners = new Map<Hash, number>();
+  const ids = new Map<Hash, number>();
+  const named = new Map<number, Set<number>>();
   for await (const { hash, seq, isList } of privateContents(context.blobs, needs, context.now())) {
     if (isList === true) continue;
-    const known = owners.get(hash);
-    const isLater = known === undefined || (seq > known && !open.has(known));
-    if (isLater || open.has(seq)) owners.set(hash, seq);
+    const id = ids.get(hash) ?? ids.size;
+    ids.set(hash, id);
+    named.set(seq, (named.get(seq) ?? new Set()).add(id));
   }
-  return owners;
+  return { ids, named: new Map([...named].map(([seq, contents]) => [seq, [...contents]])) };
 }

@@ -124,6 +124,23 @@ describe("once private contents exceed the budget", () => {
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
+  it("a run that is going on keeps what a later run that is going on names, too", async () => {
+    await using at = await started();
+    const { project, workspace } = at;
+    project.write("open.log", randomBytes(30 * KIB));
+    const request = { type: "run_command", payload: { command: "rm -f open.log" } };
+    const first = await workspace.snapshotAction(request);
+    const second = await workspace.snapshotAction(request);
+    await removedAll(at, "abcd");
+    await workspace.finishAction(second?.id ?? "");
+    await workspace.gc();
+    project.remove("open.log");
+    await workspace.finishAction(first?.id ?? "");
+    expect((await workspace.undo({ action: first?.id ?? "" })).skipped).toEqual([]);
+    expect(readFileSync(project.at("open.log"))).toHaveLength(30 * KIB);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
   it("an action that ends late, after its copies were given up, needs nothing that is gone", async () => {
     await using at = await started();
     const { project, workspace } = at;
@@ -206,6 +223,27 @@ describe("what alone exceeds the budget", () => {
     expect((await workspace.startTurn({ session: "s", turn: "t", prompt: "short" })).prompt_kept).toBe(true);
     expect((await workspace.undo({ session: session.session_id })).notes?.join()).toContain("cannot be brought back");
     expect((await budgetOf(store)).given_up).toBeUndefined();
+  });
+
+  it("goes alone once the budget is smaller: nothing older is given up for it", async () => {
+    await using at = await started(0);
+    const ids = await removedAll(at, "ab");
+    const names = ["big1.log", "big2.log"];
+    for (const name of names) at.project.write(name, randomBytes(60 * KIB));
+    const request = { type: "run_command", payload: { command: `rm ${names.join(" ")}` } };
+    const big = await at.workspace.snapshotAction(request);
+    for (const name of names) at.project.remove(name);
+    await at.workspace.finishAction(big?.id ?? "");
+    await at.workspace.close();
+    const store = await at.project.store({ retention: { max_private_bytes: BUDGET } });
+    const workspace = await store.open({ folder: at.project.folder });
+    await workspace.prune({ keepLast: 100 });
+    expect(await budgetOf(store)).toMatchObject({ given_up: { records: 1 } });
+    await workspace.gc();
+    const { skipped } = await workspace.undo({ action: big?.id ?? "" });
+    expect(skipped.map(({ path }) => path)).toEqual(names);
+    for (const action of ids) expect((await workspace.undo({ action })).skipped).toEqual([]);
+    expect((await workspace.verify()).problems).toEqual([]);
   });
 
   it("is named by the run that removes it, if it is a file", async () => {

@@ -22,58 +22,74 @@ export async function keepToBudget(context: Context): Promise<void> {
 
 /** Returns false if nothing was given up. */
 async function giveUpBeyondBudget(context: Context): Promise<boolean> {
+  const { index } = context;
   const room = privateRoom(context);
   const bound = await privateBound(context);
-  if (bound !== undefined && bound <= room) {
-    await noteBound(context, bound);
+  if (bound !== undefined && bound.bytes <= room) {
+    await index.notePrivateBound(bound);
     return false;
   }
   const found = await privateUse(context);
-  await noteBound(context, found.bytes);
+  await index.notePrivateBound({ seq: found.seq, bytes: found.bytes });
   if (found.bytes <= room) return false;
   // An open operation needs what it puts back. An unsigned history proves nothing, so nothing of it is given up.
-  if ((await context.index.openRecords("intent:")).length > 0) return false;
+  if ((await index.openRecords("intent:")).length > 0) return false;
   if ((await signingFault(context)) !== undefined) return false;
   return withCommit(context, async (commit) => {
     const isSame = (await commit.head()).seq === found.seq;
     const use = isSame ? found : await privateUse(context);
-    const gone = excessOf(use, room);
-    if (gone.length === 0) return false;
-    await append(context, commit, { use, gone });
+    const excess = excessOf(use, room);
+    if (excess.gone.size === 0) return false;
+    await append(context, commit, { use, excess });
     return true;
   });
 }
 
-async function noteBound({ index }: Context, bytes: number): Promise<void> {
-  await index.notePrivateBound({ seq: (await index.head()).seq, bytes });
+/** What is given up, and the bytes that this frees. */
+interface Excess {
+  readonly gone: ReadonlySet<PrivateItem>;
+  readonly bytes: number;
 }
 
 /**
- * Returns the oldest items, so many that the rest fits into the budget. Further small items go as well, as long as nine
- * tenths of the budget stay used. If the rest only just fitted, every new item would cause a pruning.
+ * Returns the items that are given up:
+ *
+ * - Each item that alone exceeds the budget, however new it is. No other item is given up for it.
+ * - The oldest items, so many that the rest fits into the budget. Further small items go as well, as long as nine tenths
+ *   of the budget stay used. If the rest only just fitted, every new item would cause a pruning.
  */
-function excessOf({ bytes, items }: PrivateUse, room: number): readonly PrivateItem[] {
+function excessOf({ sizes, items }: PrivateUse, room: number): Excess {
+  const total = ({ contents }: PrivateItem): number => contents.reduce((sum, id) => sum + (sizes[id] ?? 0), 0);
+  const isTooBig = (one: PrivateItem): boolean => total(one) > room;
+  const others = items.filter((one) => !isTooBig(one));
+  const gone = new Set(items.filter((one) => !one.isOpen && isTooBig(one)));
+  const names = sizes.map(() => 0);
+  for (const one of others) for (const id of one.contents) names[id] = (names[id] ?? 0) + 1;
+  const sum = (isMeant: (id: number) => boolean): number =>
+    sizes.reduce((bytes, size, id) => (isMeant(id) ? bytes + size : bytes), 0);
+  let left = sum((id) => names[id] !== 0);
   const wanted = room - Math.floor(room / 10);
-  const gone: PrivateItem[] = [];
-  let left = bytes;
-  for (const one of left > room ? items : []) {
+  for (const one of left > room ? others : []) {
     if (one.isOpen) continue;
-    if (left <= room && left - one.bytes < wanted) break;
-    left -= one.bytes;
-    gone.push(one);
+    const freed = one.contents.reduce((bytes, id) => (names[id] === 1 ? bytes + (sizes[id] ?? 0) : bytes), 0);
+    if (left <= room && left - freed < wanted) break;
+    for (const id of one.contents) names[id] = (names[id] ?? 0) - 1;
+    left -= freed;
+    gone.add(one);
   }
-  return gone;
+  const kept = new Set(items.flatMap((one) => (gone.has(one) ? [] : one.contents)));
+  return { gone, bytes: Math.floor(sum((id) => !kept.has(id))) };
 }
 
 interface GivingUp {
   readonly use: PrivateUse;
-  readonly gone: readonly PrivateItem[];
+  readonly excess: Excess;
 }
 
 /** Appends the event of a pruning that gives up no state, only private contents. The lock must be held. */
-async function append(context: Context, commit: Commit, { use, gone }: GivingUp): Promise<void> {
+async function append(context: Context, commit: Commit, giving: GivingUp): Promise<void> {
   const before = await pruningInForce(context);
-  const bytes = Math.round(gone.reduce((sum, one) => sum + one.bytes, 0));
+  const { use, excess } = giving;
   const record = encodePrune({
     floorSeq: before?.floorSeq ?? 0,
     kept: before?.kept ?? [],
@@ -81,23 +97,23 @@ async function append(context: Context, commit: Commit, { use, gone }: GivingUp)
     actions: 0,
     snapshots: 0,
     cause: "limits",
-    pendingBytes: (await pendingBytes(context)) + bytes,
-    privates: givenUpNow({ use, gone }, before?.privates, bytes),
+    pendingBytes: (await pendingBytes(context)) + excess.bytes,
+    privates: givenUpNow(giving, before?.privates),
     actor: context.caller.actor,
   });
   await commit.append([{ op: "upsert", recordId: pruneRecordId(context.workspaceId), record }]);
-  await noteBound(context, Math.max(0, use.bytes - bytes));
+  await context.index.notePrivateBound({ seq: use.seq, bytes: Math.max(0, use.bytes - excess.bytes) });
 }
 
-function givenUpNow({ use, gone }: GivingUp, before: GivenUpPrivates | undefined, bytes: number): GivenUpPrivates {
-  const all = new Set(gone);
-  const floorSeq = Math.max(before?.floorSeq ?? 0, (gone.at(-1)?.seq ?? 0) + 1);
-  const isKept = (one: PrivateItem): boolean => !all.has(one) && one.seq < floorSeq;
+function givenUpNow({ use, excess: { gone, bytes } }: GivingUp, before: GivenUpPrivates | undefined): GivenUpPrivates {
+  const newest = [...gone].reduce((seq, one) => Math.max(seq, one.seq), 0);
+  const floorSeq = Math.max(before?.floorSeq ?? 0, newest + 1);
+  const isKept = (one: PrivateItem): boolean => !gone.has(one) && one.seq < floorSeq;
   const kept = use.items.filter(isKept).map(({ seq }) => seq);
   return {
     floorSeq,
     kept: before === undefined ? kept : kept.filter((seq) => keepsState(before, seq)),
-    records: (before?.records ?? 0) + gone.length,
+    records: (before?.records ?? 0) + gone.size,
     bytes: (before?.bytes ?? 0) + bytes,
   };
 }

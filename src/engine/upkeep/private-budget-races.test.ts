@@ -1,0 +1,59 @@
+import { randomBytes } from "node:crypto";
+import { expect, it } from "vitest";
+import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
+import { SimEngine } from "../../testing/sim-engine.ts";
+import { openSimStore } from "../../testing/sim-store.ts";
+import { startTurn } from "../actions/start-turn.ts";
+import { privateBound, privateUse } from "../facts/private-use.ts";
+import type { Context } from "../log/context.ts";
+import { askForBudget } from "../log/private-room.ts";
+import { keepToBudget } from "./private-budget.ts";
+
+const FOLDER = { folder: 0o755 };
+
+/** Text that does not compress well. */
+function longText(): string {
+  return randomBytes(2_000).toString("hex");
+}
+
+/** Opens the engine of a workspace in which the prompts `1` to `4` are kept. */
+async function promptsKept(): Promise<SimEngine> {
+  const disk = SimDisk.fromTree({ "/proj/a": "1", "/store": FOLDER, "/config": FOLDER, "/root": FOLDER });
+  const store = await openSimStore(disk, { firstId: 0 });
+  const { workspace } = await store.init({ roots: ["/proj"] });
+  for (const turn of ["1", "2", "3", "4"]) await workspace.startTurn({ session: "s", turn, prompt: longText() });
+  await workspace.close();
+  return SimEngine.open(disk, workspace.id, { firstId: 10_000 });
+}
+
+/** Returns a context in which other work happens during the first call of a method of the index. */
+function meanwhile(context: Context, method: keyof Context["index"], work: () => Promise<void>): Context {
+  let isOver = false;
+  const index = new Proxy(context.index, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== "function") return value;
+      if (key !== method || isOver) return value.bind(target) as unknown;
+      isOver = true;
+      return async (...given: unknown[]) => {
+        const answer: unknown = await Reflect.apply(value, target, given);
+        await work();
+        return answer;
+      };
+    },
+  });
+  return { ...context, index };
+}
+
+it("what another process records during a look at the budget is counted at the next look", async () => {
+  await using engine = await promptsKept();
+  const { context } = engine;
+  const busy = meanwhile(context, "withContents", async () => {
+    await startTurn(context, { session: "s", turn: "5", prompt: longText() });
+  });
+  askForBudget(context);
+  await keepToBudget(busy);
+  const { bytes } = await privateUse(context);
+  expect(bytes).toBeGreaterThan(10_000);
+  expect((await privateBound(context))?.bytes).toBeGreaterThanOrEqual(bytes);
+});
