@@ -57,3 +57,28 @@ it("what another process records during a look at the budget is counted at the n
   expect(bytes).toBeGreaterThan(10_000);
   expect((await privateBound(context))?.bytes).toBeGreaterThanOrEqual(bytes);
 });
+
+it("nothing is given up once an operation has begun, even right before the lock is held", async () => {
+  await using engine = await promptsKept();
+  const limits = { ...engine.context.retention.limits, max_private_bytes: 4_000 };
+  const context: Context = { ...engine.context, retention: { ...engine.context.retention, limits } };
+  const pruned = () => context.index.record(`prune:${context.workspaceId}`);
+  let isBegun = false;
+  const busy = meanwhile(context, "openRecords", async () => {
+    isBegun = true;
+  });
+  const [turn] = await context.index.records("turn:");
+  const index = new Proxy(busy.index, {
+    get: (target, key) => {
+      if (key === "openRecords" && isBegun) return () => Promise.resolve([turn]);
+      const value: unknown = Reflect.get(target, key, target);
+      return value;
+    },
+  });
+  askForBudget(context);
+  await keepToBudget({ ...busy, index });
+  expect([isBegun, await pruned()]).toEqual([true, undefined]);
+  askForBudget(context);
+  await keepToBudget(context);
+  expect(await pruned()).toBeDefined();
+});

@@ -6,7 +6,7 @@ import { pruningInForce } from "../facts/pruning.ts";
 import type { Context } from "../log/context.ts";
 import { privateRoom, takeBudgetAsked } from "../log/private-room.ts";
 import { signingFault } from "../log/signing.ts";
-import { applyLimit, pendingBytes } from "./prune.ts";
+import { applyLimit, isOperationOpen, pendingBytes } from "./prune.ts";
 
 /**
  * Gives up the oldest private contents if a change has recorded private contents, and all of them now exceed the budget
@@ -32,10 +32,12 @@ async function giveUpBeyondBudget(context: Context): Promise<boolean> {
   const found = await privateUse(context);
   await index.notePrivateBound({ seq: found.seq, bytes: found.bytes });
   if (found.bytes <= room) return false;
-  // An open operation needs what it puts back. An unsigned history proves nothing, so nothing of it is given up.
-  if ((await index.openRecords("intent:")).length > 0) return false;
+  if (await isOperationOpen(context)) return false;
+  // An unsigned history proves nothing, so nothing of it is given up.
   if ((await signingFault(context)) !== undefined) return false;
   return withCommit(context, async (commit) => {
+    // Another process may have begun an operation since the look before the lock was held.
+    if (await isOperationOpen(context)) return false;
     const isSame = (await commit.head()).seq === found.seq;
     const use = isSame ? found : await privateUse(context);
     const excess = excessOf(use, room);

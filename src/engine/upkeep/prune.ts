@@ -276,18 +276,26 @@ async function giveUpBeyondLimits(context: Context): Promise<boolean> {
     await noteInVain(context, before);
     return false;
   }
-  if ((await context.index.openRecords("intent:")).length > 0) return false;
+  if (await isOperationOpen(context)) return false;
   // `prune` throws for an unsigned history. This function silently prunes nothing.
   if ((await signingFault(context)) !== undefined) return false;
-  await withCommit(context, async (commit) => {
+  const isDone = await withCommit(context, async (commit) => {
+    // Another process may have begun an operation since the look before the lock was held.
+    if (await isOperationOpen(context)) return false;
     const isSame = (await commit.head()).seq === before.seq;
     const look = isSame ? before : await lookAt(context, asked);
-    if (look.answer.pruned.length === 0) return;
+    if (look.answer.pruned.length === 0) return false;
     await append(context, commit, { look, cause: "limits" });
     forgetActions(context, look.answer.pruned);
+    return true;
   });
   context.memo.delete(lastInVain);
-  return true;
+  return isDone;
+}
+
+/** True while an operation is open, which needs what it puts back. */
+export async function isOperationOpen({ index }: Context): Promise<boolean> {
+  return (await index.openRecords("intent:")).length > 0;
 }
 
 async function freeGivenUp(context: Context): Promise<void> {
