@@ -1,6 +1,6 @@
 import { ASIDE_MS } from "../../core/records/aside.ts";
-import { pruneRecordId } from "../../core/records/prune-record.ts";
 import { PROMPT_MS, turnsPrefix } from "../../core/records/turn-record.ts";
+import { keepsState, type KeptStates } from "../../core/tree/kept-states.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { EventRow, PrivateBound } from "../../storage/index-store.ts";
 import { formatBytes } from "../../core/values/duration.ts";
@@ -9,6 +9,7 @@ import { privateRoom } from "../log/private-room.ts";
 import { HistoryNeeds, privateContents, PRIVATE_PREFIXES } from "../log/history-needs.ts";
 import { readEvents } from "../log/read-events.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
+import { privatesInForce } from "./pruning.ts";
 
 /** The private contents that the last event of a record names. */
 export interface PrivateItem {
@@ -39,7 +40,7 @@ export async function privateUse(context: HistoryContext): Promise<PrivateUse> {
   const { index } = context;
   const { seq } = await index.head();
   const rows = await recentRows(context);
-  const { ids, named } = await contentsOf(context, rows);
+  const { ids, named } = await contentsOf(context, rows, await privatesInForce(context));
   const open = new Set(rows.filter((row) => row.open).map((row) => row.seq));
   const ofFiles = await index.withContents([...ids.keys()]);
   const sizes = [...ids].map(() => 0);
@@ -113,11 +114,15 @@ interface NamedContents {
   readonly named: ReadonlyMap<number, readonly number[]>;
 }
 
-/** Returns the private contents that these events name. */
-async function contentsOf(context: HistoryContext, rows: readonly EventRow[]): Promise<NamedContents> {
-  const settings = [`workspace:${context.workspaceId}`, pruneRecordId(context.workspaceId)];
-  const more = await Promise.all(settings.map((id) => context.index.record(id)));
-  const all = [...rows, ...more.filter((row) => row !== undefined)].sort((a, b) => a.seq - b.seq);
+/** Returns the private contents that these events name, without what was given up (`givenUp`). */
+async function contentsOf(
+  context: HistoryContext,
+  rows: readonly EventRow[],
+  givenUp?: KeptStates,
+): Promise<NamedContents> {
+  const settings = await context.index.record(`workspace:${context.workspaceId}`);
+  const left = rows.filter(({ seq }) => keepsState(givenUp, seq));
+  const all = [...left, ...(settings === undefined ? [] : [settings])].sort((a, b) => a.seq - b.seq);
   const needs = new HistoryNeeds({ erasures: await erasuresInForce(context) }, () => undefined);
   for (const event of await readEvents(context, all)) needs.event(event, "");
   needs.finish();

@@ -6,7 +6,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { keepsSpan, keepsState } from "../../core/tree/kept-states.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { ProtectedNames } from "../../core/filter/protected-names.ts";
-import { pruneRecordId } from "../../core/records/prune-record.ts";
+import { type GivenUpPrivates, pruneRecordId } from "../../core/records/prune-record.ts";
 import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import { erasedAmong } from "./contents-of-history.ts";
 import type { Context, HistoryContext } from "../log/context.ts";
@@ -31,6 +31,16 @@ export async function pruningInForce(context: HistoryContext): Promise<LoggedPru
 
 async function pruningAt(context: HistoryContext, row: EventRow): Promise<LoggedPruning> {
   return asPruning(await readEvent(context, row));
+}
+
+/**
+ * Returns which private contents were given up so far. The last pruning says it, unless an earlier version of Chronicle,
+ * which does not know of it, has recorded this pruning. What was given up before stays given up.
+ */
+export async function privatesInForce(context: HistoryContext): Promise<GivenUpPrivates | undefined> {
+  const last = await pruningInForce(context);
+  if (last === undefined || last.privates !== undefined) return last?.privates;
+  return (await allPrunings(context, last)).findLast(({ privates }) => privates !== undefined)?.privates;
 }
 
 const histories = memoKey<LoggedPruning[]>("all prunings");
@@ -82,9 +92,9 @@ export async function prunedBy(context: HistoryContext, since: number, until?: n
  */
 export async function privatesGivenUp(context: HistoryContext, seq: number): Promise<string | undefined> {
   const last = await pruningInForce(context);
-  const isLost = ({ privates }: LoggedPruning): boolean => privates !== undefined && !keepsState(privates, seq);
-  if (last === undefined || !isLost(last)) return undefined;
-  const by = (await allPrunings(context, last)).find(isLost) ?? last;
+  const isLost = (privates: GivenUpPrivates | undefined): boolean => !keepsState(privates, seq);
+  if (last === undefined || !isLost(await privatesInForce(context))) return undefined;
+  const by = (await allPrunings(context, last)).find(({ privates }) => isLost(privates)) ?? last;
   return `given up by event ${by.seq}, because prompts, git's objects and files kept aside exceeded max_private_bytes`;
 }
 

@@ -5,9 +5,10 @@ import { ERASE } from "../../core/records/erase-record.ts";
 import { Erasures } from "../../core/records/erasures.ts";
 import type { LogEvent } from "../../core/values/event.ts";
 import { keepsAllOf, keptByAny, type KeptStates } from "../../core/tree/kept-states.ts";
-import { decodePrune, pruneRecordId, type PruneRecord } from "../../core/records/prune-record.ts";
+import { decodePrune, type GivenUpPrivates, pruneRecordId, type PruneRecord } from "../../core/records/prune-record.ts";
 import { isGraceOver } from "../../core/records/tombstone.ts";
 import type { EventLog, LogPosition } from "../../storage/event-log.ts";
+import { optional } from "../../util/optional.ts";
 import type { Context } from "./context.ts";
 
 /**
@@ -131,12 +132,21 @@ export interface LoggedGivenUp {
 export async function givenUpIn({ log, workspaceId }: Context): Promise<LoggedGivenUp> {
   const erasures = new Erasures();
   let last: LogEvent | undefined;
+  let privates: GivenUpPrivates | undefined;
   for await (const event of givenUpEvents(log, workspaceId)) {
     if (isErasure(event)) despiteDamage(() => erasures.add(event.recordId, event.seq, event.record));
-    else last = event;
+    else {
+      last = event;
+      // A pruning that an earlier version has recorded does not say it.
+      if (event.record["private"] !== undefined) privates = despiteDamage(() => asPruning(event))?.privates ?? privates;
+    }
   }
-  const pruning = last;
-  return { pruning: pruning === undefined ? undefined : despiteDamage(() => asPruning(pruning)), erasures };
+  const pruning = last === undefined ? undefined : asLast(last);
+  return { pruning: pruning && { ...pruning, ...optional({ privates: pruning.privates ?? privates }) }, erasures };
+}
+
+function asLast(event: LogEvent): LoggedPruning | undefined {
+  return despiteDamage(() => asPruning(event));
 }
 
 function despiteDamage<T>(work: () => T): T | undefined {

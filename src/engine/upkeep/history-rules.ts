@@ -29,9 +29,7 @@ export interface RulesStart {
   readonly isAnchored?: boolean;
 }
 
-type CheckedPruning = KeptStates & Pick<PruneRecord, "privates">;
-
-const NOTHING_PRUNED: CheckedPruning = { floorSeq: 0, kept: [] };
+const NOTHING_PRUNED: KeptStates = { floorSeq: 0, kept: [] };
 
 /** The kinds of records in the first commit, in order. */
 const FIRST_RECORDS = "workspace signer snapshot";
@@ -68,7 +66,9 @@ export class HistoryRules {
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
   /** The prunings so far. Of the prunings before a base, only the last is known. */
-  readonly #prunings: CheckedPruning[] = [NOTHING_PRUNED];
+  readonly #prunings: KeptStates[] = [NOTHING_PRUNED];
+  /** The private contents that were given up so far. */
+  #privates: GivenUpPrivates | undefined;
   #beginning: string | undefined;
   #isBeginning: boolean;
 
@@ -92,7 +92,7 @@ export class HistoryRules {
       else if (recordId.startsWith("action:")) this.#takeOldAction(recordId, record, seq);
       else if (recordId.startsWith("outside")) this.#outside.set(recordId, Number(record["iteration"]));
       else if (recordId.startsWith("replica:")) this.#takeReplica(one);
-      else if (recordId.startsWith("prune:")) this.#prunings.push(decodePrune(record));
+      else if (recordId.startsWith("prune:")) this.#takeOldPruning(decodePrune(record));
     }
   }
 
@@ -227,7 +227,7 @@ export class HistoryRules {
     this.#prunings.push(record);
     const { floorSeq, kept, cause } = record;
     if (floorSeq >= event.seq) this.#tell(event, `its floor_seq is ${floorSeq}, which is not before it`);
-    this.#checkPrivates(event, record.privates, before.privates);
+    this.#checkPrivates(event, record.privates);
     if (cause === "brought-back") {
       const why = this.#faultOfBringingBack(record);
       if (why !== undefined) this.#tell(event, why);
@@ -241,13 +241,24 @@ export class HistoryRules {
       this.#tell(event, `its floor_seq is ${floorSeq}, but an origin has answered up to event ${settled} only`);
   }
 
-  /** Private contents that were given up never come back, so that each later record repeats what was given up. */
-  #checkPrivates(event: LogEvent, now: GivenUpPrivates | undefined, before: GivenUpPrivates | undefined): void {
-    if (now !== undefined && now.floorSeq > event.seq)
+  #takeOldPruning(record: PruneRecord): void {
+    this.#prunings.push(record);
+    this.#privates = record.privates ?? this.#privates;
+  }
+
+  /**
+   * Private contents that were given up never come back. A record of an earlier version does not name them, which
+   * changes nothing.
+   */
+  #checkPrivates(event: LogEvent, now: GivenUpPrivates | undefined): void {
+    if (now === undefined) return;
+    const before = this.#privates;
+    this.#privates = now;
+    if (now.floorSeq > event.seq)
       this.#tell(event, `the floor_seq of its private contents is ${now.floorSeq}, which is not before it`);
     if (before === undefined) return;
-    const again = now?.kept.find((seq) => !keepsState(before, seq));
-    if (now === undefined || now.floorSeq < before.floorSeq || now.records < before.records || again !== undefined)
+    const again = now.kept.some((seq) => !keepsState(before, seq));
+    if (again || now.floorSeq < before.floorSeq || now.records < before.records)
       this.#tell(event, "it keeps private contents that were given up");
   }
 

@@ -2,7 +2,7 @@ import { encodePrune, pruneRecordId, type GivenUpPrivates } from "../../core/rec
 import { keepsState } from "../../core/tree/kept-states.ts";
 import { withCommit, type Commit } from "../commit/commit.ts";
 import { type PrivateItem, type PrivateUse, privateBound, privateUse } from "../facts/private-use.ts";
-import { pruningInForce } from "../facts/pruning.ts";
+import { privatesInForce, pruningInForce } from "../facts/pruning.ts";
 import type { Context } from "../log/context.ts";
 import { privateRoom, takeBudgetAsked } from "../log/private-room.ts";
 import { signingFault } from "../log/signing.ts";
@@ -100,7 +100,7 @@ async function append(context: Context, commit: Commit, giving: GivingUp): Promi
     snapshots: 0,
     cause: "limits",
     pendingBytes: (await pendingBytes(context)) + excess.bytes,
-    privates: givenUpNow(giving, before?.privates),
+    privates: givenUpNow(giving, await privatesInForce(context)),
     actor: context.caller.actor,
   });
   await commit.append([{ op: "upsert", recordId: pruneRecordId(context.workspaceId), record }]);

@@ -5,7 +5,7 @@ import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { HistoryNeeds } from "../log/history-needs.ts";
 import { baseOf } from "../log/project.ts";
-import { pruningInForce, loggedPrunings } from "../facts/pruning.ts";
+import { privatesInForce, pruningInForce, loggedPrunings } from "../facts/pruning.ts";
 import type { PruneOptions } from "../../api/action-api.ts";
 import type { PruneShape } from "../../api/action-shapes.ts";
 import { ChronicleError, withCode } from "../../core/values/errors.ts";
@@ -183,7 +183,7 @@ async function append(
         cause,
         now,
         pendingBytes: (await pendingBytes(context)) + (await bytesBetween(context, floorSeq, answer.floorSeq)),
-        ...optional({ privates: (await pruningInForce(context))?.privates }),
+        ...optional({ privates: await privatesInForce(context) }),
         actor: context.caller.actor,
       }),
     },

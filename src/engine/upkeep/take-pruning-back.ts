@@ -4,7 +4,7 @@ import { encodePrune, pruneRecordId, type PruneRecord } from "../../core/records
 import { isGraceOver } from "../../core/records/tombstone.ts";
 import { withCommit, type Commit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
-import { loggedPrunings } from "../facts/pruning.ts";
+import { loggedPrunings, privatesInForce } from "../facts/pruning.ts";
 import type { LoggedPruning } from "../log/recorded-prunings.ts";
 import { refuseUnsigned } from "../log/signing.ts";
 import { optional } from "../../util/optional.ts";
@@ -32,7 +32,7 @@ export async function takePruningBack(context: Context, event: number): Promise<
     const now = before(all.length);
     const wanted = keptByEither(before(at), now);
     // Private contents that were given up stay given up.
-    const privates = all.at(-1)?.privates;
+    const privates = await privatesInForce(context);
     if (!isSame(wanted, now)) await append(context, commit, { ...wanted, ...optional({ privates }) });
     return all.filter((_, i) => keepsAllOf(wanted, before(i))).map(({ seq }) => seq);
   });
