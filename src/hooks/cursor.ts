@@ -32,16 +32,34 @@ const TOOLS: Readonly<Record<string, ToolReader>> = {
   ),
 };
 
-/** Matches the tools of Chronicle's own MCP server. The name of a tool is not documented to name its server. */
+/**
+ * Matches the tools of Chronicle's own MCP server that change no files, and every tool that is named after Chronicle.
+ * The tools of other servers with these names change no files of the folder either.
+ */
 const OWN_TOOL = new RegExp(
   `^MCP:(?:.*chronicle.*|${[
     "begin_transaction blame commit_transaction diff file_history find_file grep list_actions list_conflicts",
-    "list_history list_transactions read_version redo resolve_conflict restore rollback rollback_transaction",
-    "show_action status take_snapshot undo verify what_changed",
+    "list_history list_transactions read_version resolve_conflict rollback_transaction show_action status",
+    "take_snapshot verify what_changed",
   ]
     .join(" ")
     .replaceAll(" ", "|")})$`,
 );
+
+/** The fields in which an input may name the server of an MCP tool. Cursor documents the last two for another hook. */
+const SERVER_FIELDS = ["server", "server_name", "command", "url"];
+
+/**
+ * True for a tool of Chronicle's own MCP server. The name of a tool is not documented to name its server. A tool with a
+ * name like `undo` may be that of another server, which changes files. So it is an action, unless the input names
+ * Chronicle's server. During an action, Chronicle's own `undo` does what it does otherwise.
+ */
+function isOwnTool(input: HookInput): boolean {
+  const name = textAt(input, "tool_name") ?? "";
+  if (!name.startsWith("MCP:")) return false;
+  const servers = SERVER_FIELDS.flatMap((field) => textAt(input, field) ?? []);
+  return servers.length === 0 ? OWN_TOOL.test(name) : servers.some((one) => /chronicle/i.test(one));
+}
 
 const KINDS: Readonly<Record<string, HookKind>> = {
   sessionStart: "session-start",
@@ -89,7 +107,7 @@ function read(value: unknown): HookCall {
     depth: 0,
   };
   if (kind === "turn-start") return { ...base, kind, ...promptIn(input, turn) };
-  if (OWN_TOOL.test(textAt(input, "tool_name") ?? "")) return { ...base, kind: "none" };
+  if (isOwnTool(input)) return { ...base, kind: "none" };
   const callId = (): string => safeId(neededText(input, "tool_use_id"));
   return readToolCall(base, kind, { input, style: { tools: TOOLS, callId, failure: () => failureOf(input) } });
 }

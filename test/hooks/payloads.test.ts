@@ -152,9 +152,14 @@ describe("a session of Cursor, from documented inputs", () => {
     const base = { conversation_id: "c", workspace_roots: ["/p"], hook_event_name: "preToolUse", tool_use_id: "t" };
     expect(cursor.read({ ...base, tool_input: { file_path: "a.txt" } }).action?.payload).toEqual({ path: "/p/a.txt" });
     expect(cursor.read({ ...base, tool_input: { other: 1 } }).action).toEqual({ type: "tool", payload: {} });
-    for (const tool_name of ["MCP:undo", "MCP:chronicle_undo", "Task"])
+    for (const tool_name of ["MCP:status", "MCP:chronicle_undo", "Task"])
       expect(cursor.read({ ...base, tool_name, tool_input: {} }).kind, tool_name).toBe("none");
-    expect(cursor.read({ ...base, tool_name: "MCP:deploy", tool_input: {} }).kind).toBe("before");
+    for (const tool_name of ["MCP:deploy", "MCP:undo", "MCP:restore", "MCP:redo", "MCP:rollback"])
+      expect(cursor.read({ ...base, tool_name, tool_input: {} }).kind, tool_name).toBe("before");
+    const kindOf = (more: object) => cursor.read({ ...base, tool_name: "MCP:undo", tool_input: {}, ...more }).kind;
+    expect([{ server: "chronicle" }, { command: "/opt/chronicle mcp" }, { server: "db" }].map(kindOf)).toEqual([
+      ...["none", "none", "before"],
+    ]);
     expect(() => cursor.read({ ...base, workspace_roots: [] })).toThrow("there is no workspace_roots");
   });
 
