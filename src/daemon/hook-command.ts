@@ -13,7 +13,7 @@ import { hookAdapter } from "../hooks/adapters.ts";
 import { OFF_RECORD_VARIABLE } from "../process/environment.ts";
 import { placesOf } from "../process/places.ts";
 import { agentProcess } from "./agent-process.ts";
-import { conversationText } from "./conversation-text.ts";
+import { promptReader } from "./prompt-reader.ts";
 import { addDiagnostic, diagnosticsFile } from "./diagnostics.ts";
 import { isOwnCall, rememberCall } from "./last-call.ts";
 import { launcherPath } from "./program-paths.ts";
@@ -103,8 +103,7 @@ function withoutStore(
 ): Promise<HookAnswer> {
   const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };
   const open = (): Promise<never> => Promise.reject(error);
-  const readConversation = (path: string): string | undefined => conversationText(disk, path);
-  const parts = { owner: null, notes, open, guarded: guardedOf(places), readConversation };
+  const parts = { owner: null, notes, open, guarded: guardedOf(places), lastPrompt: promptReader(disk) };
   return answerHook({ adapter, input, strict: words.strict, ...parts });
 }
 
@@ -188,8 +187,7 @@ async function answerDirectly(io: HookIo, hook: DirectHook): Promise<HookAnswer>
   };
   try {
     const notes = new FileNotes(disk, run.folder);
-    const readConversation = (path: string): string | undefined => conversationText(disk, path);
-    const parts = { owner, open, notes, onCall, guarded: guardedOf(hook.store), readConversation };
+    const parts = { owner, open, notes, onCall, guarded: guardedOf(hook.store), lastPrompt: promptReader(disk) };
     return await answerHook({ adapter, input, strict, ...parts });
   } finally {
     await close();

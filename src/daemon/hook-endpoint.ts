@@ -1,5 +1,5 @@
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { answerHook, type HookAnswer } from "../hooks/answer-hook.ts";
+import { answerHook, type HookAnswer, type PromptReader } from "../hooks/answer-hook.ts";
 import { hookAdapter } from "../hooks/adapters.ts";
 import type { HookParts } from "../hooks/perform-hook.ts";
 import type { Lease, OpenWorkspaces } from "../server/callers/open-workspaces.ts";
@@ -7,7 +7,7 @@ import type { ServerRoute } from "../server/answers/server-route.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { Guarded } from "../hooks/refuse-persons-commands.ts";
 import { agentProcess } from "./agent-process.ts";
-import { conversationText } from "./conversation-text.ts";
+import { promptReader } from "./prompt-reader.ts";
 import { FileNotes, KeptNotes } from "./file-notes.ts";
 import { isOwnCall, rememberCall } from "./last-call.ts";
 
@@ -44,7 +44,7 @@ export class HookEndpoint {
       notes: new KeptNotes(files),
       ...{ workspaces, guarded },
       ownerOf: (parent: number) => agentProcess(disk, parent),
-      readConversation: (path: string) => conversationText(disk, path),
+      lastPrompt: promptReader(disk),
     };
     this.route = hookRoute(parts, (agent, answer) => this.#onHook(agent, answer));
   }
@@ -70,7 +70,7 @@ type RouteParts = Omit<HookParts, "owner" | "open" | "strict"> & {
   readonly workspaces: OpenWorkspaces;
   /** Returns the id of the agent's process. `parent`: the id of the process that started the agent's hook. */
   readonly ownerOf: (parent: number) => number | null;
-  readonly readConversation: (path: string) => string | undefined;
+  readonly lastPrompt: PromptReader;
 };
 
 /**
@@ -86,7 +86,7 @@ function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnsw
       const adapter = hookAdapter(params["agent"] ?? "");
       const strict = query.get("strict") === "1";
       const owner = parts.ownerOf(Number(headers["x-chronicle-parent"]));
-      const { notes, workspaces, guarded, readConversation } = parts;
+      const { notes, workspaces, guarded, lastPrompt } = parts;
       const leases: Lease[] = [];
       const open = async (folder: string, create: boolean): Promise<WorkspaceApi> => {
         const lease = await workspaces.openFolder(folder, create);
@@ -95,7 +95,7 @@ function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnsw
       };
       try {
         const answer = await answerHook({
-          ...{ notes, open, owner, adapter, strict, guarded, readConversation },
+          ...{ notes, open, owner, adapter, strict, guarded, lastPrompt },
           input: body.toString("utf8"),
         });
         onAnswer(answer.agent ?? adapter.name, answer);

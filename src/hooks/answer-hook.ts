@@ -1,6 +1,6 @@
 import { ChronicleError } from "../core/values/errors.ts";
 import { writerOf } from "./adapters.ts";
-import type { HookAdapter, HookCall } from "./hook-call.ts";
+import type { ConversationForm, HookAdapter, HookCall, HookPrompt } from "./hook-call.ts";
 import { notUnderstood } from "./hook-input.ts";
 import { refusePersonsCommand } from "./refuse-persons-commands.ts";
 import { type HookParts, performHook, SnapshotRefused } from "./perform-hook.ts";
@@ -18,12 +18,14 @@ export interface HookAnswer {
   readonly agent?: string;
 }
 
+/** Returns the person's last message in a file with a conversation; `undefined` if it cannot be read. */
+export type PromptReader = (path: string, form: ConversationForm) => HookPrompt | undefined;
+
 export interface HookRequest extends HookParts {
   /** The adapter of the agent in whose settings the hook stands. */
   readonly adapter: HookAdapter;
   readonly input: string;
-  /** Returns the text of a file with a conversation; `undefined` if it cannot be read. */
-  readonly readConversation: (path: string) => string | undefined;
+  readonly lastPrompt: PromptReader;
   /** Called as soon as the input is understood, before any work. */
   readonly onCall?: (call: HookCall) => void;
 }
@@ -53,9 +55,11 @@ export async function answerHook(request: HookRequest): Promise<HookAnswer> {
   }
 }
 
-function read(adapter: HookAdapter, input: unknown, { readConversation }: HookRequest): HookCall {
-  const path = adapter.conversationPath?.(input);
-  return adapter.read(input, path === undefined ? undefined : readConversation(path));
+function read(adapter: HookAdapter, input: unknown, { lastPrompt }: HookRequest): HookCall {
+  const { conversation } = adapter;
+  const path = conversation?.pathFor(input);
+  if (conversation === undefined || path === undefined) return adapter.read(input);
+  return adapter.read(input, lastPrompt(path, conversation));
 }
 
 function blocked(adapter: HookAdapter, problem: string, known: Pick<HookAnswer, "call" | "agent">): HookAnswer {

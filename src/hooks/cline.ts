@@ -43,11 +43,10 @@ function kindOf(event: string, lane: string): HookKind {
   return kind === "session-end" && lane !== "" ? "turn-end" : kind;
 }
 
-function read(value: unknown, conversation?: string): HookCall {
+function read(value: unknown, prompt?: HookPrompt): HookCall {
   const input = asObject(value);
   const lane = textAt(input, "parent_agent_id") === undefined ? "" : neededText(input, "agent_id");
   const kind = kindOf(neededText(input, "hook_event_name"), lane);
-  const prompt = conversation === undefined ? undefined : lastPrompt(conversation);
   const base = {
     session: sessionIn(input),
     ...(prompt?.message === undefined ? {} : { turn: safeId(prompt.message) }),
@@ -187,7 +186,7 @@ export const cline: HookAdapter = {
   name: "cline",
   title: "Cline",
   sequential: false,
-  conversationPath,
+  conversation: { pathFor: conversationPath, lastPrompt },
   read,
   goOn: (message) => JSON.stringify({ cancel: false, ...optional({ contextModification: message }) }),
   block: (reason, call) => {

@@ -63,6 +63,14 @@ export interface HookAction {
   readonly unsaid?: true;
 }
 
+/** The file in which an agent keeps the conversation. */
+export interface ConversationForm {
+  /** Returns the path of the file, if `HookAdapter.read` needs the person's last message for this input. */
+  pathFor(input: unknown): string | undefined;
+  /** Returns the person's last message in the text of the file; `undefined` if there is none, or it is not understood. */
+  lastPrompt(text: string): HookPrompt | undefined;
+}
+
 /** The form of one agent's hooks. */
 export interface HookAdapter {
   /** The agent's name in commands, such as `claude`. It is also the actor of the agent's changes. */
@@ -74,16 +82,13 @@ export interface HookAdapter {
    * previous call.
    */
   readonly sequential: boolean;
+  /** Only for agents whose hooks do not tell the person's messages. */
+  readonly conversation?: ConversationForm;
   /**
-   * Returns the path of the file with the conversation, if `read` needs its text for this input. Only for agents whose
-   * hooks do not tell the person's messages.
+   * Throws `USAGE` if the value does not have the form of the agent's inputs. `prompt`: the person's last message, for
+   * agents with `conversation`.
    */
-  conversationPath?(input: unknown): string | undefined;
-  /**
-   * Throws `USAGE` if the value does not have the form of the agent's inputs. `conversation`: the text of the file that
-   * `conversationPath` names, if it could be read.
-   */
-  read(input: unknown, conversation?: string): HookCall;
+  read(input: unknown, prompt?: HookPrompt): HookCall;
   /** Returns the output that lets the agent continue, with a message for the user if one is given. */
   goOn(message?: string): string;
   /** Returns the output that keeps the tool from running. `call`: `undefined` if the input was not understood. */

@@ -367,8 +367,8 @@ describe("Cline's hooks", () => {
       tool_call: { id: "c", name: "editor", input: { path: "a" } },
     });
     const path = "/h/sessions/1795983915484_bl680/1795983915484_bl680.messages.json";
-    expect(cline.conversationPath?.(hook)).toBe(path);
-    expect(cline.conversationPath?.(input("PostToolUse", { sessions: "/h/sessions" }))).toBeUndefined();
+    expect(cline.conversation?.pathFor(hook)).toBe(path);
+    expect(cline.conversation?.pathFor(input("PostToolUse", { sessions: "/h/sessions" }))).toBeUndefined();
     const message = (id: string, role: string, text: string) => ({ id, role, content: [{ type: "text", text }] });
     const messages = [
       message("m1", "user", '<user_input mode="act">one</user_input>'),
@@ -381,11 +381,11 @@ describe("Cline's hooks", () => {
         content: [{ type: "tool_result", content: '<user_input mode="act">four</user_input>' }],
       },
     ];
-    expect(cline.read(hook, JSON.stringify({ messages }))).toMatchObject({
+    expect(cline.read(hook, cline.conversation?.lastPrompt(JSON.stringify({ messages })))).toMatchObject({
       ...{ turn: "m2", prompt: { text: "two\nlines", message: "m2", transcript: path } },
     });
     for (const text of ["", "[]", "{}", '{"messages":[null,{"role":"user"}]}'])
-      expect(cline.read(hook, text).prompt, text).toBeUndefined();
+      expect(cline.conversation?.lastPrompt(text), text).toBeUndefined();
   });
 
   it("stop one tool by an input that does nothing, or else the whole turn", () => {

@@ -317,7 +317,7 @@ describe("a hook that cannot do its work", () => {
       open,
       strict: false,
       guarded: { folders: [], variables: {} },
-      readConversation: () => undefined,
+      lastPrompt: () => undefined,
       input: "{",
     });
     expect(answer.problem).toMatch(/it is no JSON/);

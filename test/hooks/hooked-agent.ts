@@ -1,5 +1,5 @@
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
-import { answerHook, type HookAnswer } from "../../src/hooks/answer-hook.ts";
+import { answerHook, type HookAnswer, type PromptReader } from "../../src/hooks/answer-hook.ts";
 import type { HookAdapter } from "../../src/hooks/hook-call.ts";
 import type { SessionNote, SessionNotes } from "../../src/hooks/session-note.ts";
 import type { Project } from "../helpers/project.ts";
@@ -58,7 +58,11 @@ export class Agent {
   hears(event: string, more: object = {}) {
     const input = { session_id: "s1", cwd: this.#project.folder, hook_event_name: event, ...more };
     const base = { adapter: this.#adapter, notes: this.answering, owner: null, open: this.#open, strict: this.#strict };
-    const rest = { guarded: { folders: [], variables: {} }, readConversation: this.#conversation };
+    const lastPrompt: PromptReader = (_path, form) => {
+      const text = this.#conversation();
+      return text === undefined ? undefined : form.lastPrompt(text);
+    };
+    const rest = { guarded: { folders: [], variables: {} }, lastPrompt };
     return answerHook({ ...base, ...rest, input: JSON.stringify(input) });
   }
 

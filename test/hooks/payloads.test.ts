@@ -48,7 +48,7 @@ async function replay(project: Project, inputs: readonly Input[], adapter: HookA
   const answers: string[] = [];
   for (const input of inputs) {
     const request = { adapter, notes, owner: null, open: () => Promise.resolve(workspace), strict: true };
-    const more = { guarded: { folders: [], variables: {} }, readConversation: () => undefined };
+    const more = { guarded: { folders: [], variables: {} }, lastPrompt: () => undefined };
     const { stdout, problem } = await answerHook({ ...request, ...more, input: JSON.stringify(input) });
     expect(problem, JSON.stringify(input)).toBeUndefined();
     answers.push(stdout);
@@ -82,7 +82,7 @@ it("a command that only a person may give is refused, in the form of each agent"
       ...parts,
       adapter,
       guarded: { folders: [], variables: {} },
-      readConversation: () => undefined,
+      lastPrompt: () => undefined,
 
       input,
     });
