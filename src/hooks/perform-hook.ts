@@ -352,17 +352,45 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
   return [];
 }
 
-/** Ends the calls before a call that has ended while it waited for them: their ends were not reported. */
+/**
+ * Records a call that has ended while it waited for the call before it, whose end was not reported. What both have
+ * changed can no longer be told apart, and belongs to the earlier call. Calls that waited between the two are over.
+ */
 async function passOver(work: CallWork, { note, workspace }: Workplace): Promise<readonly string[]> {
   const { call, notes } = work;
-  note.waiting = note.waiting?.filter((one) => keyOf(one.call) !== keyOf(call)) ?? [];
+  const queued = note.waiting?.filter((one) => one.call.lane === call.lane) ?? [];
+  const passed = queued.slice(0, queued.findIndex((one) => keyOf(one.call) === keyOf(call)) + 1);
+  note.waiting = note.waiting?.filter((one) => !passed.includes(one)) ?? [];
   try {
-    const troubles = await endEarlier({ note, workspace }, call.lane);
+    const running = Object.keys(note.open).filter((key) => key.startsWith(`${call.lane} `));
+    for (const key of running) note.ends = { [key]: SHARED_END, ...note.ends };
+    const troubles = await endEarlier({ note, workspace });
+    for (const one of passed) {
+      const { outcome = "done", reason = SHARED_REASON } = call;
+      const end = keyOf(one.call) === keyOf(call) ? { outcome, reason } : PASSED_END;
+      await recordPassed({ ...work, call: one.call }, { note, workspace }, end);
+    }
     await beginWaiting(work, { note, workspace });
     return troubles;
   } finally {
     notes.put(call.session, note);
   }
+}
+
+const SHARED_END: ActionEnd = {
+  outcome: "failed",
+  reason: "its end was not reported: what changed until the end of the next call is recorded here",
+};
+
+const SHARED_REASON = "what it changed is recorded with the call before it, whose end was not reported";
+
+const PASSED_END: ActionEnd = { outcome: "denied", reason: "the agent went on without it" };
+
+/** Records the action of a call that is over. It is too late to refuse the tool. */
+async function recordPassed(work: CallWork, { note, workspace }: Workplace, end: ActionEnd): Promise<void> {
+  const turn = work.call.turn ?? (note.turn ??= await newTurn(workspace, work.call));
+  const snapshot = await workspace.snapshotAction({ ...requestOf(work, turn), onFailure: "warn" });
+  if (snapshot !== null) await endCall({ note, workspace }, { key: keyOf(work.call), id: snapshot.id, end });
 }
 
 /**
@@ -490,7 +518,7 @@ async function endOf(
   // The agent begins another call and has not reported the end of this call. Probably, this call was denied or never
   // ran. If the agent still reports its end later, both calls ran in parallel.
   if (lane !== undefined && key.startsWith(`${lane} `)) {
-    return { outcome: "denied", reason: "the agent went on without it" };
+    return PASSED_END;
   }
   // Codex never reports the end of a patch in a shell line. The call has ended once the files of the patch have
   // changed.

@@ -119,9 +119,9 @@ describe("what a person asks an agent", () => {
       project.write(call.name === "editor" ? "a.txt" : `${call.id}.txt`, `${call.id}\n`);
       await hears("PostToolUse", call);
     }
-    // The end of the first call of the next message is not reported.
-    for (const call of [run("d1"), run("d2"), run("d3")]) await hears("PreToolUse", call, 2);
-    for (const call of [run("d2"), run("d3")]) {
+    // The ends of the first call of the next message, and of a later one, are not reported.
+    for (const id of ["d1", "d2", "d3", "d4", "d5"]) await hears("PreToolUse", run(id), 2);
+    for (const call of [run("d2"), run("d5")]) {
       project.write(`${call.id}.txt`, "x\n");
       await hears("PostToolUse", call, 2);
     }
@@ -136,8 +136,11 @@ describe("what a person asks an agent", () => {
       ["c2", "done", ["c2.txt"]],
       ["c3", "done", ["c3.txt"]],
       ["c4", "done", ["a.txt"]],
-      ["d1", "denied", []],
-      ["d3", "done", ["d3.txt"]],
+      ["d1", "failed", ["d2.txt"]],
+      ["d2", "done", []],
+      ["d3", "failed", ["d5.txt"]],
+      ["d4", "denied", []],
+      ["d5", "done", []],
       ["e1", "open", []],
     ]);
     await workspace.undo({ action: actions[3]?.id ?? "" });
