@@ -153,7 +153,7 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   const { call, notes } = work;
   const { note, workspace } = await workplace(work);
   const troubles = await endEarlier({ note, workspace });
-  const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call, () => isTold(work)));
+  const turn = call.turn ?? (await newTurn(workspace, call, () => isTold(work)));
   // Store the note even if abandoning the open calls fails, because the turn has begun in any case.
   try {
     // If no hook reported the end of the previous turn, that turn and its sub-agents were interrupted. A call that is
@@ -226,18 +226,19 @@ async function abandon(
 }
 
 /**
- * Makes the id of a turn from the session's id and the seq of the newest event, for an agent without turn ids. If the
- * newest event is the beginning of a turn, and `isSame` returns true, the id is that of this turn.
+ * Makes the id of a turn for an agent without turn ids: that which the beginning of the turn gives (`startsTurn`), or one
+ * from the session's id and the seq of the newest event. If the newest event is the beginning of a turn, and `isSame`
+ * returns true, the id is that of this turn. Two installed hooks can tell one beginning with different times.
  */
 async function newTurn(
   workspace: WorkspaceApi,
-  { session }: HookCall,
+  { session, startsTurn }: HookCall,
   isSame: () => boolean = () => true,
 ): Promise<string> {
   const [last] = await workspace.log({ reverse: true, limit: 1 });
   const begun = `turn:${session}:`;
   if (last?.record_id.startsWith(begun) === true && isSame()) return last.record_id.slice(begun.length);
-  return `${session.slice(0, 8)}-${last?.seq ?? 0}`;
+  return startsTurn ?? `${session.slice(0, 8)}-${last?.seq ?? 0}`;
 }
 
 function keyOf({ lane, toolCall }: HookCall): string {

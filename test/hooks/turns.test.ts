@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { claude } from "../../src/hooks/claude.ts";
 import { exportArchive } from "../../src/open.ts";
 import { cline } from "../../src/hooks/cline.ts";
+import { copilot } from "../../src/hooks/copilot.ts";
 import { codex } from "../../src/hooks/codex.ts";
 import { gemini } from "../../src/hooks/gemini.ts";
 import { ClockedProject } from "../helpers/clocked-project.ts";
@@ -171,6 +172,27 @@ describe("what a person asks an agent", () => {
     }
     const turns = await (await project.open()).turns();
     expect(turns.map(({ prompt }) => prompt)).toEqual(["second", "first"]);
+  });
+
+  it("is one turn if Copilot CLI tells it to its own hooks and to those of Claude Code, at different times", async () => {
+    await using project = new Project();
+    const open = () => project.open({ create: true, role: "agent" });
+    const [own, other] = [new Agent(copilot, project, { open }), new Agent(claude, project, { open })];
+    other.answering = own.notes;
+    const tell = async (prompt: string, seconds: string): Promise<void> => {
+      quiet(await own.hears("UserPromptSubmit", { prompt, timestamp: `2030-01-01T00:00:${seconds}.001Z` }));
+      quiet(await other.hears("UserPromptSubmit", { prompt, timestamp: `2030-01-01T00:00:${seconds}.002Z` }));
+    };
+    await tell("go on", "01");
+    quiet(await own.hears("Stop", { timestamp: "2030-01-01T00:00:02.000Z" }));
+    await tell("go on", "03");
+    await tell("more", "04");
+    const turns = await (await project.open()).turns();
+    expect(turns.map(({ prompt, turn }) => [prompt, turn])).toEqual([
+      ["more", "s1-2030-01-01T00_00_04.001Z"],
+      ["go on", "s1-2030-01-01T00_00_03.001Z"],
+      ["go on", "s1-2030-01-01T00_00_01.001Z"],
+    ]);
   });
 
   it("begins a turn of its own without an id, also if nothing was recorded since the message before", async () => {
