@@ -254,6 +254,12 @@ function namedTransaction({ transactions }: Brackets, id: string): string {
   });
 }
 
+/** Says where the limits are raised that these reasons name. */
+function limitsAt(reasons: readonly string[]): string {
+  const isBudget = reasons.some((one) => one.includes("max_private_bytes"));
+  return isBudget ? "max_private_bytes in the config.yaml that `chronicle config` names" : "`chronicle config`";
+}
+
 function notProtected(exposed: readonly Omission[]): ChronicleError {
   const each = [...new Map(exposed.map((one) => [`${one.path}\0${one.reason}`, one])).values()];
   const shown = each.slice(0, 5).map((one) => `${shownPath(one.path)} (${one.detail ?? one.reason})`);
@@ -262,7 +268,7 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
     "REFUSED",
     `the action was stopped, because these paths cannot be kept: ${shown.join(", ")}${more}`,
     {
-      hint: 'make these paths readable, or raise the limit that is named (`chronicle config`); with onFailure "warn", the tool runs although their states are not kept',
+      hint: `make these paths readable, or raise the limit that is named (${limitsAt(shown)}); with onFailure "warn", the tool runs although their states are not kept`,
       data: { coverage: { complete: false, omitted: each.map(omissionShape) } },
     },
   );

@@ -73,7 +73,7 @@ async function givenUpNotes(context: Context, { keepers = [] }: Work): Promise<s
   return [...found];
 }
 
-const BACK_WITHOUT = "once `gc` has freed them, an undo brings back the recorded files alone";
+const BACK_WITHOUT = "an undo brings them back only if no `gc` has freed them yet, and else the recorded files alone";
 
 /** Returns what the work has changed in the state of git, all in all. */
 async function gitOf(

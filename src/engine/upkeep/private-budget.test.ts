@@ -225,6 +225,16 @@ describe("what alone exceeds the budget", () => {
     expect((await budgetOf(store)).given_up).toBeUndefined();
   });
 
+  it("stops an agent's tool, and the hint names the file in which the budget is raised", async () => {
+    await using at = await started(20 * KIB);
+    at.project.write("big.log", randomBytes(30 * KIB));
+    const request = { type: "run_command", payload: { command: "rm big.log" } };
+    await expect(at.workspace.snapshotAction(request)).rejects.toMatchObject({
+      code: "REFUSED",
+      hint: expect.stringContaining("(max_private_bytes in the config.yaml that `chronicle config` names)"),
+    });
+  });
+
   it("goes alone once the budget is smaller: nothing older is given up for it", async () => {
     await using at = await started(0);
     const ids = await removedAll(at, "ab");
