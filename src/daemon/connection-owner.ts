@@ -1,3 +1,4 @@
+import { isIPv4, isIPv6 } from "node:net";
 import type { Disk } from "../disk/disk.ts";
 import type { Connection } from "../server/answers/server-route.ts";
 import { ownUid } from "./run-folder.ts";
@@ -7,8 +8,8 @@ import { procText } from "./agent-process.ts";
 type Owner = number | "nobody" | "unknown";
 
 /**
- * Returns the owner of the other end of a connection to a loopback address of IPv4. Returns `unknown` for any other
- * connection, which may come from another machine, and if the system does not say (no `/proc/net`).
+ * Returns the owner of the other end of a connection to a loopback address. Returns `unknown` for any other connection,
+ * which may come from another machine, and if the system does not say (no `/proc/net`).
  */
 export function connectionOwner(disk: Disk, connection: Connection): Owner {
   const read = (): Owner => {
@@ -27,7 +28,7 @@ export function isForeign(owner: Owner): boolean {
 
 /** As `connectionOwner`, from the texts of `/proc/net/tcp` and `/proc/net/tcp6` (proc_net(5)). */
 export function ownerIn(text: string, { here, there }: Connection): Owner {
-  if (!here.address.startsWith("127.")) return "unknown";
+  if (!/^(127\.|::ffff:127\.|::1$)/i.test(here.address)) return "unknown";
   const [near, far] = [here, there].map(({ address, port }) => namesOf(address, port));
   if (near === undefined || far === undefined) return "unknown";
   const rows = text.split("\n").map((line) => line.trim().split(/\s+/));
@@ -40,14 +41,42 @@ export function ownerIn(text: string, { here, there }: Connection): Owner {
 }
 
 /**
- * Returns the forms of an IPv4 address with its port in the tables: its bytes in the order of the machine, in hex. A
- * socket of IPv6 has it behind a prefix. Returns `undefined` for another address.
+ * Returns the forms of an address with its port in the tables: words of four bytes in the order of the machine, in hex.
+ * A socket of IPv6 has an address of IPv4 behind a prefix. Returns `undefined` for a text that is no address.
  */
 function namesOf(address: string, port: number): readonly string[] | undefined {
-  const parts = address.replace(/^::ffff:/, "").split(".");
-  if (parts.length !== 4) return undefined;
-  const hex = (number: number, digits: number): string => number.toString(16).toUpperCase().padStart(digits, "0");
-  const bytes = parts.toReversed().map((part) => hex(Number(part), 2));
-  const name = `${bytes.join("")}:${hex(port, 4)}`;
-  return [name, `0000000000000000FFFF0000${name}`];
+  const name = (bytes: readonly number[]): string => `${wordsOf(bytes)}:${hex(port, 4)}`;
+  const plain = address.replace(/^::ffff:/i, "");
+  if (isIPv4(plain)) {
+    const short = name(plain.split(".").map(Number));
+    return [short, `0000000000000000FFFF0000${short}`];
+  }
+  return isIPv6(plain) ? [name(bytesOf(plain))] : undefined;
+}
+
+function hex(number: number, digits: number): string {
+  return number.toString(16).toUpperCase().padStart(digits, "0");
+}
+
+function wordsOf(bytes: readonly number[]): string {
+  const starts = bytes.flatMap((_, at) => (at % 4 === 0 ? [at] : []));
+  return starts
+    .map((at) =>
+      bytes
+        .slice(at, at + 4)
+        .toReversed()
+        .map((byte) => hex(byte, 2))
+        .join(""),
+    )
+    .join("");
+}
+
+/** Returns the 16 bytes of an address of IPv6, which Node writes in hex, perhaps with a zone. */
+function bytesOf(address: string): readonly number[] {
+  const [head = [], tail = []] = address
+    .replace(/%.*$/, "")
+    .split("::")
+    .map((part) => part.split(":").flatMap((group) => (group === "" ? [] : [Number.parseInt(group, 16)])));
+  const groups = [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
+  return groups.flatMap((group) => [Math.floor(group / 256), group % 256]);
 }

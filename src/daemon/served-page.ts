@@ -53,6 +53,7 @@ export class ServedPage {
     this.#ports.push(port);
   }
 
+  /** Returns a code that every listener of the page accepts. It must not be put on a command line. */
   newCode(): string {
     return this.#sessions.newCode();
   }
@@ -72,7 +73,8 @@ export class ServedPage {
     try {
       this.check();
       const number = await this.#offer(port);
-      const url = `http://127.0.0.1:${number}/#code=${this.newCode()}`;
+      const place = `127.0.0.1:${number}`;
+      const url = `http://${place}/#code=${this.#sessions.newCode(place)}`;
       return { status: 200, headers: { "content-type": "application/json" }, body: JSON.stringify({ url }) };
     } catch (error) {
       const setting = { hidden: [], commands: true, report: this.#options.report };

@@ -133,6 +133,20 @@ describe("a code", () => {
     expect(again.json()).toMatchObject({ code: "UNAUTHENTICATED", hint: expect.stringContaining("chronicle ui") });
   });
 
+  it("is for the address that was opened, and not for another port of the page", async () => {
+    const { url } = (await serving.send("/page/open", {}, { bySocket: true })).json<{ url: string }>();
+    await using free = await Serving.start();
+    const { port } = free;
+    await free[Symbol.asyncDispose]();
+    expect((await serving.send("/page/open", { port }, { bySocket: true })).status).toBe(200);
+    const code = new URL(url).hash.replace("#code=", "");
+    const { status, json } = await exchange(code, { port });
+    expect(status).toBe(403);
+    expect(json()).toMatchObject({ code: "FORBIDDEN", hint: expect.stringContaining("chronicle ui") });
+    expect((await exchange(code, { headers: { host: `localhost:${serving.pagePort}` } })).status).toBe(403);
+    expect((await exchange(code)).status).toBe(200);
+  });
+
   it("is given to the owner alone, and to no agent", async () => {
     for (const port of [serving.port, serving.pagePort]) {
       expect((await serving.send("/page/open", {}, { port })).status).toBe(404);

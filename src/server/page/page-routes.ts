@@ -31,7 +31,7 @@ export const INDEX = "index.html";
 const ADDRESSES = ["/", "/home", "/connect", "/w/:workspace", "/w/:workspace/:view", "/w/:workspace/:view/:item"];
 
 /** Matches the host of a request that comes from this machine itself, and not through a proxy. */
-const LOOPBACK = /^(127\.0\.0\.1|localhost)(:\d+)?$/i;
+const LOOPBACK = /^(127\.0\.0\.1|\[::1\]|localhost)(:\d+)?$/i;
 
 /** The maximum size of the body with a code, in bytes. */
 const MAX_BODY = 1_024;
@@ -66,8 +66,13 @@ function sessionRoute({ sessions, now, isForeign }: Omit<PageParts, "files">): S
     const code = codeIn(body);
     if (code === undefined) return problemReply(NO_CODE);
     // Opening a browser puts the code on a command line, which all users of the machine can read. Whoever reads it must
-    // not be faster than the browser. A proxy in front of the server may be another user's.
-    if (connection !== undefined && LOOPBACK.test(host ?? "") && isForeign(connection)) return problemReply(FOREIGN);
+    // not be faster than the browser. Such a code is therefore accepted at one address only, where the system says who
+    // has connected.
+    const place = sessions.placeOf(code);
+    if (place !== undefined && !isAt(place, connection, host)) return problemReply(ELSEWHERE);
+    // Any other code was printed to a terminal. A proxy, which may be another user's, may forward it.
+    const isChecked = place !== undefined || LOOPBACK.test(host ?? "");
+    if (connection !== undefined && isChecked && isForeign(connection)) return problemReply(FOREIGN);
     const token = sessions.exchange(code);
     if (token === undefined) return refusedCode(wrong.take(connection?.there.address ?? "", now()));
     const headers = { "content-type": "application/json" };
@@ -75,6 +80,11 @@ function sessionRoute({ sessions, now, isForeign }: Omit<PageParts, "files">): S
   };
   const rules = { maxBody: MAX_BODY, open: true, ofPage: true } as const;
   return { method: "POST", path: "/page/session", ...rules, handle: (request) => Promise.resolve(reply(request)) };
+}
+
+/** True if a request came to this address and port directly. A proxy mostly forwards the host that it was asked for. */
+function isAt(place: string, connection: Connection | undefined, host: string | undefined): boolean {
+  return connection !== undefined && place === `${connection.here.address}:${connection.here.port}` && place === host;
 }
 
 function fileRoute(path: string, reply: (request: ServerRequest) => ServerReply): ServerRoute {
@@ -158,6 +168,10 @@ const NO_CODE = makeProblem(400, "USAGE", 'the body is JSON with a code: { "code
 const FOREIGN = {
   ...makeProblem(403, "FORBIDDEN", "this code is for another user of this machine"),
   hint: "give the page a token: `chronicle token create` makes one",
+};
+const ELSEWHERE = {
+  ...makeProblem(403, "FORBIDDEN", "this code is for another address of this server"),
+  hint: "open the address that `chronicle ui` printed, as it is",
 };
 const NO_FILE = makeProblem(404, "NOT_FOUND", "the page has no such file");
 const NO_PAGE = {

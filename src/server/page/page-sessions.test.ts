@@ -38,6 +38,18 @@ describe("the codes of the page", () => {
     expect(made.find(hashToken(token))).toBeDefined();
   });
 
+  it("know the place for which they were made, until they are used", () => {
+    const { sessions: made } = sessions();
+    const [bound, free] = [made.newCode("127.0.0.1:7421"), made.newCode()];
+    expect([bound, free, "unknown"].map((code) => made.placeOf(code))).toEqual([
+      "127.0.0.1:7421",
+      undefined,
+      undefined,
+    ]);
+    made.exchange(bound);
+    expect(made.placeOf(bound)).toBeUndefined();
+  });
+
   it("are not guessed", () => {
     const { sessions: made } = sessions();
     const code = made.newCode();

@@ -10,13 +10,20 @@ const SECRET_BYTES = 32;
 /** It begins as every token does, so that the same rules keep it out of URLs. */
 const PREFIX = "chr_page_";
 
+interface Code {
+  /** The time at which the code ends. */
+  readonly ends: number;
+  /** The address and port that alone accept the code, as in `127.0.0.1:7421`. If absent, all page listeners do. */
+  readonly place: string | undefined;
+}
+
 /**
  * The codes and tokens of the page. A code is in the address that `chronicle ui` opens. The page exchanges it for a
  * token. Both are only in memory, so they end with the process.
  */
 export class PageSessions implements PageTokens {
-  /** The hashes of unused codes, with the times at which they end. */
-  readonly #codes = new Map<string, number>();
+  /** The unused codes, by their hashes. */
+  readonly #codes = new Map<string, Code>();
   readonly #tokens = new Map<string, TokenRecord>();
   readonly #now: () => number;
 
@@ -25,13 +32,21 @@ export class PageSessions implements PageTokens {
     this.#now = now;
   }
 
-  /** Returns a new code with 256 random bits. It can be exchanged once, within `CODE_MS`. */
-  newCode(): string {
+  /**
+   * Returns a new code with 256 random bits. It can be exchanged once, within `CODE_MS`. `place` is the address and port
+   * that alone accept the code.
+   */
+  newCode(place?: string): string {
     const now = this.#now();
-    for (const [hash, ends] of this.#codes) if (ends <= now) this.#codes.delete(hash);
+    for (const [hash, { ends }] of this.#codes) if (ends <= now) this.#codes.delete(hash);
     const code = randomBytes(SECRET_BYTES).toString("base64url");
-    this.#codes.set(hashToken(code), now + CODE_MS);
+    this.#codes.set(hashToken(code), { ends: now + CODE_MS, place });
     return code;
+  }
+
+  /** Returns the place for which an unused code was made. Returns `undefined` for any other code, too. */
+  placeOf(code: string): string | undefined {
+    return this.#codes.get(hashToken(code))?.place;
   }
 
   /**
@@ -41,9 +56,9 @@ export class PageSessions implements PageTokens {
   exchange(code: string): string | undefined {
     const now = this.#now();
     const hash = hashToken(code);
-    const ends = this.#codes.get(hash);
+    const known = this.#codes.get(hash);
     this.#codes.delete(hash);
-    if (ends === undefined || ends <= now) return undefined;
+    if (known === undefined || known.ends <= now) return undefined;
     const token = PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
     this.#add(hashToken(token), now);
     return token;
