@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hashToken } from "../callers/token.ts";
-import { CODE_MS, PageSessions } from "./page-sessions.ts";
+import { CODE_MS, IDLE_MS, MOST_TOKENS, PageSessions } from "./page-sessions.ts";
 
 function sessions(): { readonly sessions: PageSessions; readonly wait: (ms: number) => void } {
   let now = 1_000_000;
@@ -27,15 +27,13 @@ describe("the codes of the page", () => {
     }
   });
 
-  it("end after five minutes, and tokens do not", () => {
+  it("end after five minutes", () => {
     const { sessions: made, wait } = sessions();
     const [early, late] = [made.newCode(), made.newCode()];
     wait(CODE_MS - 1);
-    const token = made.exchange(early) ?? "";
+    expect(made.exchange(early)).toBeDefined();
     wait(1);
     expect(made.exchange(late)).toBeUndefined();
-    wait(1_000 * CODE_MS);
-    expect(made.find(hashToken(token))).toBeDefined();
   });
 
   it("know the place for which they were made, until they are used", () => {
@@ -57,5 +55,30 @@ describe("the codes of the page", () => {
       expect(made.exchange(wrong)).toBeUndefined();
     }
     expect(made.exchange(code)).toBeDefined();
+  });
+});
+
+describe("the tokens of the page", () => {
+  const newToken = (made: PageSessions): string => hashToken(made.exchange(made.newCode()) ?? "");
+
+  it("end when they are idle, and not while they are used", () => {
+    const { sessions: made, wait } = sessions();
+    const [idle, used] = [newToken(made), newToken(made)];
+    wait(IDLE_MS - 1);
+    expect(made.find(used)).toBeDefined();
+    wait(1);
+    expect(made.find(idle)).toBeUndefined();
+    wait(IDLE_MS - 2);
+    expect(made.find(used)).toBeDefined();
+  });
+
+  it("are bounded in number: those that were not used for longest end", () => {
+    const { sessions: made } = sessions();
+    const [first, second] = [newToken(made), newToken(made)];
+    for (let n = 2; n < MOST_TOKENS; n += 1) newToken(made);
+    expect(made.find(first)).toBeDefined();
+    newToken(made);
+    expect(made.find(second)).toBeUndefined();
+    expect(made.find(first)).toBeDefined();
   });
 });

@@ -5,6 +5,12 @@ import type { PageTokens } from "../callers/listener.ts";
 /** The time for which a code is valid, in milliseconds. A person opens the address within it. */
 export const CODE_MS = 5 * 60_000;
 
+/** The time after which a token ends if no request comes with it, in milliseconds. An open page asks all the time. */
+export const IDLE_MS = 12 * 60 * 60_000;
+
+/** The number of tokens that are valid at the same time. A further one ends the one that was not used for longest. */
+export const MOST_TOKENS = 256;
+
 const SECRET_BYTES = 32;
 
 /** It begins as every token does, so that the same rules keep it out of URLs. */
@@ -19,12 +25,13 @@ interface Code {
 
 /**
  * The codes and tokens of the page. A code is in the address that `chronicle ui` opens. The page exchanges it for a
- * token. Both are only in memory, so they end with the process.
+ * token. Both are only in memory, so they end with the process. A token also ends when it is idle.
  */
 export class PageSessions implements PageTokens {
   /** The unused codes, by their hashes. */
   readonly #codes = new Map<string, Code>();
-  readonly #tokens = new Map<string, TokenRecord>();
+  /** The tokens by their hashes, the one that was used last at the end. */
+  readonly #tokens = new Map<string, { readonly record: TokenRecord; readonly used: number }>();
   readonly #now: () => number;
 
   /** `now` is in epoch milliseconds, and never goes back. */
@@ -67,10 +74,24 @@ export class PageSessions implements PageTokens {
   #add(hash: string, now: number): void {
     const rights = { role: "operator", workspaces: null } as const;
     const created = new Date(now).toISOString();
-    this.#tokens.set(hash, { id: randomUUID(), name: "page", ...rights, hash, created, expires: null });
+    for (const [other, { used }] of this.#tokens) {
+      if (used + IDLE_MS > now && this.#tokens.size < MOST_TOKENS) break;
+      this.#tokens.delete(other);
+    }
+    this.#tokens.set(hash, {
+      record: { id: randomUUID(), name: "page", ...rights, hash, created, expires: null },
+      used: now,
+    });
   }
 
+  /** Returns the record of a token, and notes that the token was used. */
   find(hash: string): TokenRecord | undefined {
-    return this.#tokens.get(hash);
+    const known = this.#tokens.get(hash);
+    if (known === undefined) return undefined;
+    this.#tokens.delete(hash);
+    const now = this.#now();
+    if (known.used + IDLE_MS <= now) return undefined;
+    this.#tokens.set(hash, { ...known, used: now });
+    return known.record;
   }
 }
