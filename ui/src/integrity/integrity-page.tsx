@@ -2,12 +2,12 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { ShieldAlert, ShieldCheck } from "lucide-react";
 import { type FormEvent, useId, useState } from "react";
-import type { VerifyShape } from "../../../src/api/shapes.ts";
 import { useWorkspaceApi } from "../data/api.ts";
 import { Command } from "../parts/command.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { counted, digits, size, visible } from "../parts/words.ts";
+import { type Check, verdictOf } from "./verdict.ts";
 import "./integrity.css";
 
 /** Whether the history is whole and signed, and how to prove it elsewhere. */
@@ -27,7 +27,12 @@ function Verify({ workspace }: { readonly workspace: string }) {
   const [expect, setExpect] = useState("");
   const field = useId();
   const verify = useMutation({
-    mutationFn: (quick: boolean) => on.verify({ quick, ...(expect.trim() === "" ? {} : { expect: expect.trim() }) }),
+    mutationFn: async (quick: boolean): Promise<Check> => {
+      const result = await on.verify({ quick, ...(expect.trim() === "" ? {} : { expect: expect.trim() }) });
+      // A damaged log may not be readable, and the check itself says so.
+      const [newest] = result.ok ? await on.log({ reverse: true, limit: 1 }) : [];
+      return { result, isQuick: quick, last: newest?.seq ?? 0 };
+    },
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -55,29 +60,26 @@ function Verify({ workspace }: { readonly workspace: string }) {
           </button>
         </div>
       </form>
-      {verify.isPending ? <Loading what="Recomputing every hash" /> : null}
+      {verify.isPending ? <Loading what={verify.variables ? "Reading the log" : "Recomputing every hash"} /> : null}
       {verify.error === null ? null : <Problem error={verify.error} />}
-      {verify.data === undefined ? null : <Verified result={verify.data} />}
+      {verify.data === undefined ? null : <Verified check={verify.data} />}
     </section>
   );
 }
 
-function Verified({ result }: { readonly result: VerifyShape }) {
-  const { ok, events, blobs, bytes, problems, notes, anchored_to: anchor, expected, seconds } = result;
+function Verified({ check }: { readonly check: Check }) {
+  const { ok, events, blobs, bytes, problems, notes, expected, seconds } = check.result;
+  const { title, proof } = verdictOf(check);
+  const read = check.isQuick ? "the log read" : `${size(bytes)} read`;
   const Icon = ok ? ShieldCheck : ShieldAlert;
   return (
     <div className={ok ? "verified ok" : "verified bad"} role="status">
       <p className="verified-line">
         <Icon size={20} aria-hidden="true" />
-        <strong>
-          {ok ? "Whole: every event and content is what was recorded." : `${counted(problems.length, "problem")} found`}
-        </strong>
+        <strong>{title}</strong>
       </p>
       <p className="quiet">
-        {counted(events, "event")}, {counted(blobs, "content")}, {size(bytes)} read in {seconds.toFixed(1)} s.{" "}
-        {anchor === null
-          ? "No signed head was there to compare with."
-          : `Proved by a signed head up to event ${digits(anchor)}.`}
+        {counted(events, "event")}, {counted(blobs, "content")}, {read} in {seconds.toFixed(1)} s. {proof}
       </p>
       {expected === null ? null : (
         <p>
