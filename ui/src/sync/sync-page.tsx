@@ -1,6 +1,8 @@
+import { Dialog } from "@base-ui/react/dialog";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { ArrowLeft, ArrowLeftRight, Pause, Play, RefreshCw } from "lucide-react";
+import { useState } from "react";
 import type { SyncApi, SyncShape } from "../../../src/api/sync-api.ts";
 import { useApi, useMayChange } from "../data/api.ts";
 import { Command } from "../parts/command.tsx";
@@ -8,6 +10,7 @@ import { PathText } from "../parts/path-text.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { counted, digits, visible } from "../parts/words.ts";
+import { type Decision, decisionsOf } from "./decisions.ts";
 import "./sync.css";
 
 /** Whether this folder follows a workspace of another store, and how far it is. */
@@ -115,23 +118,8 @@ function Trouble({ sync: { trouble, reason, hint, degraded, retry_at: again } }:
   );
 }
 
-type Decision = NonNullable<NonNullable<Parameters<SyncApi["resume"]>[1]>["accept"]>;
-
-/** The decisions that fit the reason of a halt, in words. Only these are offered, because the others would be refused. */
-const DECISIONS: Readonly<Record<string, readonly (readonly [decision: Decision, words: string])[]>> = {
-  "mass-deletion": [
-    ["restore", "Put the deleted files back"],
-    ["deletions", "Delete them on the other side, too"],
-  ],
-  "root-emptied": [
-    ["restore", "Put the deleted files back"],
-    ["deletions", "Delete them on the other side, too"],
-  ],
-  forked: [["as-new", "Continue as another replica"]],
-  diverged: [["rejoin", "Keep this side's work, and propose it to the origin"]],
-};
-
-function Steer({ sync: { id, state, halted } }: { readonly sync: SyncShape }) {
+function Steer({ sync }: { readonly sync: SyncShape }) {
+  const { id, state } = sync;
   const { client } = useApi();
   const queries = useQueryClient();
   const mayChange = useMayChange();
@@ -171,19 +159,55 @@ function Steer({ sync: { id, state, halted } }: { readonly sync: SyncShape }) {
         >
           <RefreshCw size={14} aria-hidden="true" /> Wait until both sides are equal
         </button>
-        {(DECISIONS[halted ?? ""] ?? []).map(([accept, words]) => (
-          <button
-            key={accept}
-            type="button"
-            className="button"
-            disabled={act.isPending}
-            onClick={() => act.mutate((syncs) => syncs.resume(id, { accept }))}
-          >
-            {words}
-          </button>
+        {decisionsOf(sync).map((decision) => (
+          <Decide
+            key={decision.accept}
+            decision={decision}
+            isBusy={act.isPending}
+            onDecided={() => act.mutate((syncs) => syncs.resume(id, { accept: decision.accept }))}
+          />
         ))}
       </div>
       {act.error === null ? null : <Problem error={act.error} />}
+    </>
+  );
+}
+
+interface DecideProps {
+  readonly decision: Decision;
+  readonly isBusy: boolean;
+  readonly onDecided: () => void;
+}
+
+/** The button of a decision. It first says what would happen, on which side. */
+function Decide({ decision: { title, happens, isLoss }, isBusy, onDecided }: DecideProps) {
+  const [isOpen, setOpen] = useState(false);
+  const decide = (): void => {
+    setOpen(false);
+    onDecided();
+  };
+  return (
+    <>
+      <button type="button" className="button" disabled={isBusy} onClick={() => setOpen(true)}>
+        {title}…
+      </button>
+      <Dialog.Root open={isOpen} onOpenChange={setOpen}>
+        <Dialog.Portal>
+          <Dialog.Backdrop className="backdrop" />
+          <Dialog.Popup className="dialog sync-decision">
+            <Dialog.Title className="dialog-title">{title}</Dialog.Title>
+            {happens.map((one) => (
+              <p key={one}>{one}</p>
+            ))}
+            <div className="dialog-actions">
+              <Dialog.Close className="button">Cancel</Dialog.Close>
+              <button type="button" className={isLoss ? "button danger" : "button primary"} onClick={decide}>
+                {title}
+              </button>
+            </div>
+          </Dialog.Popup>
+        </Dialog.Portal>
+      </Dialog.Root>
     </>
   );
 }
