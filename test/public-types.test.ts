@@ -105,6 +105,7 @@ it("the options are pinned", () => {
       "ResolveOptions": [
         "readonly keep: "current" | "undo" | "merged"",
         "readonly content?: Uint8Array",
+        "readonly seen?: string | null",
       ],
       "RestoreOptions": [
         "readonly paths?: readonly string[]",

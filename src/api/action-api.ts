@@ -188,6 +188,11 @@ export interface ResolveOptions {
   readonly keep: "current" | "undo" | "merged";
   /** The merged content. Required for `merged`, and ignored otherwise. */
   readonly content?: Uint8Array;
+  /**
+   * The hash of the present content of the path, as it was shown to whoever decides; `null` if nothing is there, or if
+   * it is a folder. If the path has another content by now, nothing is changed. Default: no condition.
+   */
+  readonly seen?: string | null;
 }
 
 /**
@@ -431,7 +436,7 @@ export interface ActionApi {
    * Settles an open conflict. `conflict` is the path of the conflict, its id, or a prefix of the id. A path has
    * precedence over an id. Throws `NOT_FOUND` if no open conflict matches, and `AMBIGUOUS` if several match. Throws
    * `REFUSED` if the decision cannot be carried out, for example because the side of the undo does not merge with later
-   * edits of the path.
+   * edits of the path, or because the path was edited since it was `seen`.
    */
   resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;
 

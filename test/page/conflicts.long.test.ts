@@ -36,7 +36,10 @@ async function tabTo(page: Page, target: Locator): Promise<void> {
 describeWithBrowser("conflicts", () => {
   it("are settled by keeping, by taking, and by merging with the keyboard alone", async () => {
     await using box = await servedStore(history);
-    await using tab = await openTab(await box.address(`/w/${await box.workspace()}/conflicts`));
+    await using tab = await openTab(await box.address(`/w/${await box.workspace()}/conflicts`), {
+      // The refusal of what was not seen.
+      expected: /status of 409/,
+    });
     const { page } = tab;
     const list = page.getByRole("navigation", { name: "Open conflicts" });
     await expect.poll(() => list.getByRole("button").count(), SOON).toBe(3);
@@ -52,7 +55,17 @@ describeWithBrowser("conflicts", () => {
     await list.getByRole("button", { name: /take\.txt/ }).waitFor({ state: "detached" });
     expect(box.read("take.txt")).toBe("before\n");
 
+    // An edit since the conflict was met is a part of the present state, and is not overwritten unseen.
     const editor = page.getByRole("textbox", { name: "The result for merge.txt" });
+    await editor.getByText("by a person").waitFor();
+    box.write("merge.txt", "by another person\n");
+    await editor.focus();
+    await page.keyboard.type("lost ");
+    await page.getByRole("button", { name: "Settle with this result" }).click();
+    await page.getByText("merge.txt was edited since you have seen it").waitFor();
+    expect(box.read("merge.txt")).toBe("by another person\n");
+    await page.getByRole("button", { name: "Begin again with what is there now" }).click();
+    await editor.getByText("by another person").waitFor();
     await editor.waitFor();
     await tabTo(page, editor);
     await page.keyboard.press("Control+End");
@@ -61,6 +74,6 @@ describeWithBrowser("conflicts", () => {
     await tabTo(page, settle);
     await page.keyboard.press("Enter");
     await page.getByText("No open conflicts").waitFor();
-    expect(box.read("merge.txt")).toBe("by a person\nand by me");
+    expect(box.read("merge.txt")).toBe("by another person\nand by me");
   });
 });

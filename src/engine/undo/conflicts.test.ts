@@ -67,6 +67,34 @@ describe("a conflict of a sync, settled outside of the sync", () => {
     expect((await same.journal(before)).entries).toMatchObject([{ seen: 6, entry: { hash: await same.keep("mine") } }]);
   });
 
+  it("what was edited after it was seen is not overwritten", async () => {
+    await using replica = await disputed();
+    const { context } = replica;
+    const merged = { keep: "merged", content: Buffer.from("both") } as const;
+    const [seen, hash] = [await replica.keep("mine"), await replica.keep("mine, and more")];
+    replica.write("a", "mine, and more");
+    for (const old of [seen, null]) {
+      for (const options of [{ ...merged, seen: old }, { keep: "undo", seen: old } as const]) {
+        await expect(resolveConflict(context, "a", options)).rejects.toMatchObject({
+          code: "REFUSED",
+          message: "a was edited since you have seen it",
+          data: { hash },
+        });
+      }
+    }
+    expect(replica.files()).toEqual({ a: "mine, and more" });
+    expect(await listConflicts(context)).toMatchObject([{ id: ID, state: "open" }]);
+    await resolveConflict(context, "a", { ...merged, seen: hash });
+    expect(replica.files()).toEqual({ a: "both" });
+  });
+
+  it("that nothing is there can be seen, too", async () => {
+    await using replica = await disputed();
+    replica.disk.unlink("/proj/a");
+    await resolveConflict(replica.context, "a", { keep: "merged", content: Buffer.from("both"), seen: null });
+    expect(replica.files()).toEqual({ a: "both" });
+  });
+
   it("a conflict about a folder is refused, because only the sync settles it", async () => {
     await using replica = await disputed();
     const sync = { origin: ORIGIN, baseSeq: 0, upstreamSeq: 3, since: 2 };

@@ -113,6 +113,7 @@ async function planResolve(
 ): Promise<FilePlan<ResolveShape>> {
   const { path } = conflict.record;
   const present = (await context.index.iterationAt(path, seq))?.entry;
+  refuseUnseen(conflict, present, options);
   const { target, contents } = await targetOf(context, conflict, { options, present });
   const settled = settledAs(conflict, options.keep);
   const hint = `move that away and try again, or \`chronicle resolve ${conflict.id.slice(0, 8)} --keep-current\``;
@@ -134,6 +135,19 @@ async function planResolve(
       return { conflict: unmergedShape(settled), ...shape };
     },
   };
+}
+
+/** Throws `REFUSED` if the path has another content than the one that was shown to whoever decides. */
+function refuseUnseen(
+  { id, record: { path } }: IdentifiedConflict,
+  present: Entry | undefined,
+  { seen }: ResolveOptions,
+) {
+  if (seen === undefined || seen === (present?.hash ?? null)) return;
+  throw new ChronicleError("REFUSED", `${shownPath(path)} was edited since you have seen it`, {
+    hint: `look at its present content, and settle the conflict ${id.slice(0, 8)} with that in view`,
+    data: { path: shownPath(path), hash: present?.hash ?? "" },
+  });
 }
 
 function refuseWhole({ record }: IdentifiedConflict): void {

@@ -2,6 +2,8 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import type { ConflictShape } from "../../../src/api/conflict-shape.ts";
+import type { FileShape } from "../../../src/api/file-api.ts";
+import { ChronicleError } from "../../../src/client/index.ts";
 import { useMayChange, useWorkspaceApi } from "../data/api.ts";
 import { useText } from "../data/queries.ts";
 import { PathText } from "../parts/path-text.tsx";
@@ -71,7 +73,10 @@ function Conflict({ workspace, conflict }: { readonly workspace: string; readonl
     onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
   });
   const sideName = conflict.cause === "sync" ? "the origin's" : "the undo's";
-  const settleBy = (keep: "current" | "undo") => () => settle.mutate({ keep });
+  const { shown, error, again } = useShown(workspace, conflict);
+  const seen = shown === undefined ? {} : { seen: shown.hash };
+  const merge = (text: string): void =>
+    settle.mutate({ keep: "merged", content: new TextEncoder().encode(text), ...seen });
   return (
     <section className="conflict" aria-label={`Conflict at ${conflict.path}`}>
       <header className="conflict-head">
@@ -80,48 +85,109 @@ function Conflict({ workspace, conflict }: { readonly workspace: string; readonl
         </h1>
         {mayChange ? (
           <>
-            <button type="button" className="button" disabled={settle.isPending} onClick={settleBy("current")}>
+            <button
+              type="button"
+              className="button"
+              disabled={settle.isPending}
+              onClick={() => settle.mutate({ keep: "current" })}
+            >
               Keep the current state
             </button>
-            <button type="button" className="button" disabled={settle.isPending} onClick={settleBy("undo")}>
+            <button
+              type="button"
+              className="button"
+              disabled={settle.isPending || shown === undefined}
+              onClick={() => settle.mutate({ keep: "undo", ...seen })}
+            >
               Take {sideName} state
             </button>
           </>
         ) : null}
       </header>
       {settle.error === null ? null : <Problem error={settle.error} />}
-      <ConflictContents
-        workspace={workspace}
-        conflict={conflict}
-        sideName={sideName}
-        onMerged={
-          mayChange ? (text) => settle.mutate({ keep: "merged", content: new TextEncoder().encode(text) }) : undefined
-        }
-      />
+      {error === null ? null : <Problem error={error} />}
+      {again === undefined ? null : <ChangedSince onAgain={again} />}
+      {shown === undefined ? null : (
+        <ConflictContents
+          workspace={workspace}
+          conflict={conflict}
+          present={shown}
+          sideName={sideName}
+          onMerged={mayChange ? merge : undefined}
+        />
+      )}
     </section>
   );
+}
+
+function ChangedSince({ onAgain }: { readonly onAgain: () => void }) {
+  return (
+    <div className="note" role="status">
+      <p>This path has changed since it was opened here. What is below was not written.</p>
+      <button type="button" className="button" onClick={onAgain}>
+        Begin again with what is there now
+      </button>
+    </div>
+  );
+}
+
+/** What is at the path of a conflict now. It may have been edited since the conflict was met. */
+interface Present {
+  /** `null` if nothing is there, or if it is a folder. */
+  readonly hash: string | null;
+  readonly kind: FileShape["kind"] | null;
+  readonly size: number;
+}
+
+/**
+ * The present state, as it was when the conflict was opened here: it stays while somebody edits, even if the path
+ * changes meanwhile. `again` then takes what is there now.
+ */
+function useShown(workspace: string, conflict: ConflictShape) {
+  const { data, error } = usePresent(workspace, conflict);
+  const [kept, setKept] = useState<Present>();
+  const shown = kept ?? data;
+  if (kept === undefined && shown !== undefined) setKept(shown);
+  const hasChanged = data !== undefined && data.hash !== shown?.hash;
+  return { shown, error, again: hasChanged ? () => setKept(data) : undefined };
+}
+
+function usePresent(workspace: string, { id, path, path_b64: bytes }: ConflictShape) {
+  const on = useWorkspaceApi(workspace);
+  return useQuery({
+    queryKey: ["workspace", workspace, "present", id],
+    queryFn: async (): Promise<Present> => {
+      try {
+        const { hash, kind, size: length } = await on.file(bytes === undefined ? path : `base64:${bytes}`);
+        return { hash: hash === "" ? null : hash, kind, size: length };
+      } catch (error) {
+        if (error instanceof ChronicleError && error.code === "NOT_FOUND") return { hash: null, kind: null, size: 0 };
+        throw error;
+      }
+    },
+    retry: false,
+  });
 }
 
 interface ConflictContentsProps {
   readonly workspace: string;
   readonly conflict: ConflictShape;
+  readonly present: Present;
   readonly sideName: string;
   readonly onMerged: ((text: string) => void) | undefined;
 }
 
-function ConflictContents({ workspace, conflict, sideName, onMerged }: ConflictContentsProps) {
-  const { path, current_hash, current_size, undo_hash, undo_size, current_kind, undo_kind } = conflict;
-  const current = useText(workspace, current_hash, current_size);
+function ConflictContents({ workspace, conflict, present, sideName, onMerged }: ConflictContentsProps) {
+  const { path, undo_hash, undo_size, undo_kind } = conflict;
+  const current = useText(workspace, present.hash ?? "", present.size);
   const undo = useText(workspace, undo_hash, undo_size);
   const error = current.error ?? undo.error;
   if (error !== null) return <Problem error={error} />;
-  if (current_kind === null || undo_kind === null)
+  if (present.kind !== "file" || undo_kind !== "file")
     return (
       <p className="note">
-        {current_kind === null
-          ? "The path does not exist now."
-          : `Now it is a ${current_kind} of ${size(current_size)}.`}{" "}
-        {undo_kind === null ? "The other side removes it." : `The other side is a ${undo_kind} of ${size(undo_size)}.`}
+        {present.kind === null ? "The path does not exist now." : `Now it is ${kindWords(present.kind, present.size)}.`}{" "}
+        {undo_kind === null ? "The other side removes it." : `The other side is ${kindWords(undo_kind, undo_size)}.`}
       </p>
     );
   if (current.data === undefined || undo.data === undefined)
@@ -143,4 +209,9 @@ function ConflictContents({ workspace, conflict, sideName, onMerged }: ConflictC
       />
     </Suspense>
   );
+}
+
+function kindWords(kind: FileShape["kind"], bytes: number): string {
+  if (kind === "dir") return "a folder";
+  return kind === "symlink" ? "a link" : `a file of ${size(bytes)}`;
 }

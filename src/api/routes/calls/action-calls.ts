@@ -219,8 +219,8 @@ export const resolveConflict = defineCall({
   method: "POST",
   path: `${WORKSPACE}/resolve`,
   reply: { json: "ResolveShape" },
-  ask: (conflict: string, { keep, content }: ResolveOptions) => ({
-    query: { conflict, keep },
+  ask: (conflict: string, { keep, content, seen }: ResolveOptions) => ({
+    query: { conflict, keep, ...(seen === undefined ? {} : { seen: seen ?? "" }) },
     ...optional({ content }),
   }),
 });

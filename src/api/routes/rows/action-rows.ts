@@ -254,10 +254,22 @@ const resolve = workspaceRoute(calls.resolveConflict, {
   query: z.strictObject({
     conflict: path("the id of the conflict, the beginning of the id, or the path that the conflict is about"),
     keep: z.enum(["current", "undo", "merged"]),
+    seen: z
+      .string()
+      .regex(/^([0-9a-f]{64})?$/)
+      .optional()
+      .describe(
+        "the SHA-256 of the path's present content as it was shown, in hex; empty if nothing is there, or if it is a " +
+          "folder. If the path was edited since, the request is refused",
+      ),
   }),
   bytes: { most: MAX_MERGED },
-  answer: async (on, { query: { conflict, keep }, content }) =>
-    on.resolve(conflict, keep === "merged" ? { keep, content: await collectedBytes(content, MAX_MERGED) } : { keep }),
+  answer: async (on, { query: { conflict, keep, seen }, content }) =>
+    on.resolve(conflict, {
+      keep,
+      ...(keep === "merged" ? { content: await collectedBytes(content, MAX_MERGED) } : {}),
+      ...(seen === undefined ? {} : { seen: seen === "" ? null : seen }),
+    }),
 });
 
 const versions = workspaceRoute(calls.listVersions, {
