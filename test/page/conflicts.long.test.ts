@@ -58,12 +58,12 @@ describeWithBrowser("conflicts", () => {
     // An edit since the conflict was met is a part of the present state, and is not overwritten unseen.
     const editor = page.getByRole("textbox", { name: "The result for merge.txt" });
     await editor.getByText("by a person").waitFor();
-    box.write("merge.txt", "by another person\n");
+    box.write("merge.txt", "\uFEFFby another person\r\n");
     await editor.focus();
     await page.keyboard.type("lost ");
     await page.getByRole("button", { name: "Settle with this result" }).click();
     await page.getByText("merge.txt was edited since you have seen it").waitFor();
-    expect(box.read("merge.txt")).toBe("by another person\n");
+    expect(box.read("merge.txt")).toBe("\uFEFFby another person\r\n");
     await page.getByRole("button", { name: "Begin again with what is there now" }).click();
     await editor.getByText("by another person").waitFor();
     await editor.waitFor();
@@ -74,6 +74,6 @@ describeWithBrowser("conflicts", () => {
     await tabTo(page, settle);
     await page.keyboard.press("Enter");
     await page.getByText("No open conflicts").waitFor();
-    expect(box.read("merge.txt")).toBe("by another person\nand by me");
+    expect(box.read("merge.txt")).toBe("\uFEFFby another person\r\nand by me");
   });
 });

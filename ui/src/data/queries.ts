@@ -97,7 +97,7 @@ async function readText(on: WorkspaceApi, hash: string): Promise<FileText> {
     at += piece.length;
   }
   try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     return text.includes("\0") ? { text: "", isBinary: true, bytes } : { text, isBinary: false, bytes };
   } catch {
     return { text: "", isBinary: true, bytes };

@@ -3,6 +3,7 @@ import { MergeView } from "@codemirror/merge";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { history, historyKeymap, defaultKeymap } from "@codemirror/commands";
 import { useEffect, useRef, useState } from "react";
+import { keepingEnds } from "./line-ends.ts";
 import styles from "../changes/diff-view.css?inline";
 
 interface MergeEditorProps {
@@ -58,7 +59,7 @@ export function MergeEditor({ path, current, undo, undoName, onMerged }: MergeEd
           type="button"
           className="button primary"
           disabled={!isEdited}
-          onClick={() => onMerged(result.current?.state.doc.toString() ?? current)}
+          onClick={() => onMerged(result.current?.state.sliceDoc() ?? current)}
         >
           Settle with this result
         </button>
@@ -88,10 +89,13 @@ function mergeView({ parent, root, path, current, undo, undoName, onEdit }: Merg
     ...[EditorView.updateListener.of(({ docChanged }) => docChanged && onEdit?.())],
   ];
   return new MergeView({
-    a: { doc: undo, extensions: [...fixed, phrases, named(`${undoName} state of ${path}`)] },
+    a: { doc: undo, extensions: [...fixed, keepingEnds(undo), phrases, named(`${undoName} state of ${path}`)] },
     b: {
       doc: current,
-      extensions: onEdit === undefined ? [...fixed, named(`The current state of ${path}`)] : edited,
+      extensions: [
+        keepingEnds(current),
+        onEdit === undefined ? [...fixed, named(`The current state of ${path}`)] : edited,
+      ],
     },
     ...{ parent, root, highlightChanges: true, gutter: true },
     ...(onEdit === undefined ? {} : { revertControls: "a-to-b" as const }),
