@@ -54,6 +54,12 @@ describeWithBrowser("conflicts", () => {
     await page.getByRole("region", { name: "Conflict at take.txt" }).getByText("Take the undo's state").click();
     await list.getByRole("button", { name: /take\.txt/ }).waitFor({ state: "detached" });
     expect(box.read("take.txt")).toBe("before\n");
+    await page.getByRole("button", { name: "Take that back" }).click();
+    await list.getByRole("button", { name: /take\.txt.*both changed the same lines/ }).click();
+    expect(box.read("take.txt")).toBe("by a person\n");
+    await page.getByRole("region", { name: "Conflict at take.txt" }).getByText("Take the undo's state").click();
+    await list.getByRole("button", { name: /take\.txt/ }).waitFor({ state: "detached" });
+    expect(box.read("take.txt")).toBe("before\n");
 
     // An edit since the conflict was met is a part of the present state, and is not overwritten unseen.
     const editor = page.getByRole("textbox", { name: "The result for merge.txt" });

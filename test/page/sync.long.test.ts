@@ -40,4 +40,19 @@ describeWithBrowser("a sync", () => {
       .poll(() => decided.map((body) => JSON.parse(body) as unknown), SOON)
       .toEqual([{ accept: "deletions" }]);
   });
+
+  it("is not asked for again and again by a token that may not see it", async () => {
+    await using box = await servedStore((one) => one.must(["init"]));
+    const { token } = (await box.json(["token", "create", "--role", "operator"])).value as { readonly token: string };
+    await using tab = await openTab(`${box.url}/w/${await box.workspace()}/sync`, { expected: /status of 403/ });
+    const { page } = tab;
+    let asked = 0;
+    page.on("request", (request) => (asked += /\/v1\/syncs\b/.test(request.url()) ? 1 : 0));
+    await page.getByLabel("Token").fill(token);
+    await page.getByRole("button", { name: "Connect" }).click();
+    await page.getByText("The sync is shown to the owner of the store only").waitFor();
+    const before = asked;
+    await page.waitForTimeout(2_500);
+    expect(asked).toBe(before);
+  });
 });

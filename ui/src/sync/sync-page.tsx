@@ -4,6 +4,7 @@ import { Link, useParams } from "@tanstack/react-router";
 import { ArrowLeft, ArrowLeftRight, Pause, Play, RefreshCw } from "lucide-react";
 import { useState } from "react";
 import type { SyncApi, SyncShape } from "../../../src/api/sync-api.ts";
+import { ChronicleError } from "../../../src/client/index.ts";
 import { useApi, useMayChange } from "../data/api.ts";
 import { Command } from "../parts/command.tsx";
 import { PathText } from "../parts/path-text.tsx";
@@ -20,9 +21,10 @@ export function SyncPage() {
   const { data, error } = useQuery({
     queryKey: ["workspace", workspace, "syncs"],
     queryFn: () => client.syncs.list(),
-    refetchInterval: 2_000,
+    refetchInterval: ({ state }) => (isForbidden(state.error) ? false : 2_000),
     retry: false,
   });
+  if (isForbidden(error)) return <NotHere />;
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading />;
   const own = data.filter(({ id, workspace: upstream }) => id === workspace || upstream === workspace);
@@ -33,6 +35,20 @@ export function SyncPage() {
         <Sync key={one.id} sync={one} workspace={workspace} />
       ))}
     </div>
+  );
+}
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof ChronicleError && error.code === "FORBIDDEN";
+}
+
+/** For whoever came with a token: syncs are steered by the owner of the store alone. */
+function NotHere() {
+  return (
+    <Empty title="The sync is shown to the owner of the store only">
+      <p>Open the page by this command, on the machine of the store, instead of with a token:</p>
+      <Command text="chronicle ui" />
+    </Empty>
   );
 }
 

@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
+import type { ResolveShape } from "../../../src/api/action-shapes.ts";
 import type { ConflictShape } from "../../../src/api/conflict-shape.ts";
 import type { FileShape } from "../../../src/api/file-api.ts";
 import { ChronicleError } from "../../../src/client/index.ts";
@@ -10,6 +11,7 @@ import { PathText } from "../parts/path-text.tsx";
 import { Empty, Loading, Problem } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { digits, size } from "../parts/words.ts";
+import { reasonWords } from "./reason-words.ts";
 import "./undo.css";
 
 const MergeEditor = lazy(async () => ({ default: (await import("./merge-editor.tsx")).MergeEditor }));
@@ -17,61 +19,135 @@ const MergeEditor = lazy(async () => ({ default: (await import("./merge-editor.t
 /** The number of conflicts that are listed. */
 const MOST = 200;
 
+/** The time for which the buttons rest after a settlement, in milliseconds. The next conflict takes their place. */
+const REST_MS = 700;
+
 /** The open conflicts: paths at which an undo, or a sync, did not merge with later work. */
 export function ConflictsPage() {
   const { workspace } = useParams({ from: "/w/$workspace" });
   const on = useWorkspaceApi(workspace);
   const [chosen, setChosen] = useState<string>();
+  const [last, setLast] = useState<ResolveShape>();
+  const [isResting, setResting] = useState(false);
   const { data, error } = useQuery({
     queryKey: ["workspace", workspace, "conflicts", "open"],
     queryFn: () => on.conflicts(),
   });
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <Loading />;
-  if (data.length === 0)
-    return (
-      <Empty title="No open conflicts">
-        <p className="quiet">
-          If an undo does not merge with later edits, the path stays as it is, and is listed here.
-        </p>
-      </Empty>
-    );
+  const wayBack = last === undefined ? null : <Settled key={last.conflict.id} workspace={workspace} last={last} />;
+  if (data.length === 0) return <NoConflicts>{wayBack}</NoConflicts>;
+  const settling: Settling = {
+    isResting,
+    onDone: (result) => {
+      setLast(result);
+      setResting(true);
+    },
+    onRenewed: () => setTimeout(() => setResting(false), REST_MS),
+  };
   const current = data.find(({ id }) => id === chosen) ?? data[0];
   return (
     <div className="conflicts">
-      <nav className="conflict-list" aria-label="Open conflicts">
-        <ul>
-          {data.slice(0, MOST).map(({ id, path, reason, timestamp }) => (
-            <li key={id}>
-              <button
-                type="button"
-                className="conflict-line"
-                aria-current={id === current?.id}
-                onClick={() => setChosen(id)}
-              >
-                <PathText path={path} />
-                <span className="quiet">
-                  {reason} · <Ago at={timestamp} />
-                </span>
-              </button>
-            </li>
-          ))}
-        </ul>
-        {data.length > MOST ? <p className="quiet">and {digits(data.length - MOST)} more</p> : null}
-      </nav>
-      {current === undefined ? null : <Conflict key={current.id} workspace={workspace} conflict={current} />}
+      <div className="conflict-side">
+        {wayBack}
+        <ConflictList conflicts={data} current={current?.id} onChosen={setChosen} />
+      </div>
+      {current === undefined ? null : (
+        <Conflict key={current.id} workspace={workspace} conflict={current} settling={settling} />
+      )}
     </div>
   );
 }
 
-function Conflict({ workspace, conflict }: { readonly workspace: string; readonly conflict: ConflictShape }) {
+function NoConflicts({ children }: { readonly children: ReactNode }) {
+  return (
+    <Empty title="No open conflicts">
+      <p className="quiet">If an undo does not merge with later edits, the path stays as it is, and is listed here.</p>
+      {children}
+    </Empty>
+  );
+}
+
+interface ConflictListProps {
+  readonly conflicts: readonly ConflictShape[];
+  readonly current: string | undefined;
+  readonly onChosen: (id: string) => void;
+}
+
+function ConflictList({ conflicts, current, onChosen }: ConflictListProps) {
+  return (
+    <nav aria-label="Open conflicts">
+      <ul>
+        {conflicts.slice(0, MOST).map((one) => (
+          <li key={one.id}>
+            <button
+              type="button"
+              className="conflict-line"
+              aria-current={one.id === current}
+              onClick={() => onChosen(one.id)}
+            >
+              <PathText path={one.path} />
+              <span className="quiet">
+                {reasonWords(one)} · <Ago at={one.timestamp} />
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {conflicts.length > MOST ? <p className="quiet">and {digits(conflicts.length - MOST)} more</p> : null}
+    </nav>
+  );
+}
+
+/** What was settled last, and the way back if a file was changed. */
+function Settled({ workspace, last }: { readonly workspace: string; readonly last: ResolveShape }) {
+  const on = useWorkspaceApi(workspace);
+  const queries = useQueryClient();
+  const { undo_id: operation, conflict } = last;
+  const back = useMutation({
+    mutationFn: (id: string) => on.undo({ operation: id }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
+  });
+  if (back.error !== null) return <Problem error={back.error} />;
+  return (
+    <div className="note settled" role="status">
+      <p>
+        {back.data === undefined ? "Settled: " : "As it was before: "}
+        <PathText path={conflict.path} />
+      </p>
+      {operation === null || back.data !== undefined ? null : (
+        <button type="button" className="button" disabled={back.isPending} onClick={() => back.mutate(operation)}>
+          Take that back
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface Settling {
+  /** True just after a settlement, so that a double click does not settle the next conflict, too. */
+  readonly isResting: boolean;
+  readonly onDone: (result: ResolveShape) => void;
+  /** Called when the list of conflicts was read again. */
+  readonly onRenewed: () => void;
+}
+
+interface ConflictProps {
+  readonly workspace: string;
+  readonly conflict: ConflictShape;
+  readonly settling: Settling;
+}
+
+function Conflict({ workspace, conflict, settling }: ConflictProps) {
   const on = useWorkspaceApi(workspace);
   const queries = useQueryClient();
   const mayChange = useMayChange();
   const settle = useMutation({
     mutationFn: (options: Parameters<typeof on.resolve>[1]) => on.resolve(conflict.id, options),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }),
+    onSuccess: settling.onDone,
+    onSettled: () => queries.invalidateQueries({ queryKey: ["workspace", workspace] }).then(settling.onRenewed),
   });
+  const isBusy = settle.isPending || settling.isResting;
   const sideName = conflict.cause === "sync" ? "the origin's" : "the undo's";
   const { shown, error, again } = useShown(workspace, conflict);
   const seen = shown === undefined ? {} : { seen: shown.hash };
@@ -88,7 +164,7 @@ function Conflict({ workspace, conflict }: { readonly workspace: string; readonl
             <button
               type="button"
               className="button"
-              disabled={settle.isPending}
+              disabled={isBusy}
               onClick={() => settle.mutate({ keep: "current" })}
             >
               Keep the current state
@@ -96,7 +172,7 @@ function Conflict({ workspace, conflict }: { readonly workspace: string; readonl
             <button
               type="button"
               className="button"
-              disabled={settle.isPending || shown === undefined}
+              disabled={isBusy || shown === undefined}
               onClick={() => settle.mutate({ keep: "undo", ...seen })}
             >
               Take {sideName} state
@@ -165,6 +241,8 @@ function usePresent(workspace: string, { id, path, path_b64: bytes }: ConflictSh
         throw error;
       }
     },
+    // A conflict that is opened again begins with what is there then.
+    gcTime: 0,
     retry: false,
   });
 }
