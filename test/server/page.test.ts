@@ -47,7 +47,7 @@ describe("the files of the page", () => {
     expect(headers["content-security-policy"]).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; " +
         "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
-        "require-trusted-types-for 'script'",
+        "require-trusted-types-for 'script'; trusted-types 'none'",
     );
     expect(headers).toMatchObject({
       "content-type": "text/html; charset=utf-8",

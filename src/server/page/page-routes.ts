@@ -132,6 +132,7 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
 ];
 
 const PAGE_HEADERS: Readonly<Record<string, string>> = {
