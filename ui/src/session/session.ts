@@ -1,6 +1,6 @@
 /**
- * The token of this tab. It lives in `sessionStorage`, so that it ends with the tab, and no other tab and no other
- * server of this machine is sent it.
+ * The token of this tab. It lives in `sessionStorage`, so that it ends with the tab, and the servers on other ports of this
+ * machine are not sent it, as they would be sent a cookie.
  */
 const KEY = "chronicle.token";
 
