@@ -58,6 +58,45 @@ describe.skipIf(!hasGit)("a run whose script removes the git folder", () => {
     expect(faultsOfGit(project)).toBe("");
   });
 
+  it.each(["its turn ended", "a new turn began", "its session ended", "it ends late"])(
+    "is undone also if it is an agent's command whose end nobody saw: %s",
+    async (how) => {
+      await using project = repository();
+      const workspace = await project.init();
+      const before = all(project);
+      const of = { type: "execute_command", payload: { command: "make clean" }, session: "s" };
+      const action = await workspace.snapshotAction({ ...of, turn: "1", toolCall: "a" });
+      if (how === "it ends late") await workspace.abandonActions({ session: "s" });
+      rmSync(join(project.top, ".git"), { recursive: true });
+      if (how === "its turn ended") await workspace.abandonActions({ session: "s", turn: "1", unsure: true });
+      if (how === "its session ended") await workspace.abandonActions({ session: "s" });
+      if (how === "it ends late") await workspace.finishAction(action?.id ?? "");
+      // The next commands give up links that nobody needs.
+      for (const toolCall of ["b", "c"]) {
+        const next = await workspace.snapshotAction({ ...of, turn: "2", toolCall });
+        await workspace.finishAction(next?.id ?? "");
+      }
+      expect((await workspace.undo({ action: action?.id ?? "" })).skipped).toEqual([]);
+      expect(all(project)).toEqual(before);
+      expect(faultsOfGit(project)).toBe("");
+    },
+  );
+
+  it("is undone also if it is an agent's command whose process is gone", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    const before = all(project);
+    const of = { type: "execute_command", payload: { command: "make clean" } };
+    const action = await workspace.snapshotAction({ ...of, pid: 999_999_999 });
+    rmSync(join(project.top, ".git"), { recursive: true });
+    for (const toolCall of ["b", "c"]) {
+      const next = await workspace.snapshotAction({ ...of, toolCall });
+      await workspace.finishAction(next?.id ?? "");
+    }
+    expect((await workspace.undo({ action: action?.id ?? "" })).skipped).toEqual([]);
+    expect(all(project)).toEqual(before);
+  });
+
   it("is undone also if the process that recorded the run was gone", async () => {
     await using project = repository();
     const workspace = await project.init();

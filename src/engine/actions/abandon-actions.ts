@@ -2,8 +2,9 @@ import type { EventDraft } from "../../core/values/event.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { type LoggedAction, openActions } from "../facts/actions.ts";
 import { capture, type Capture, type CaptureOptions, type Found } from "../capture/capture.ts";
+import { lostUnseen } from "../capture/lost-git.ts";
 import type { Context } from "../log/context.ts";
-import { hiddenRules, type EndOfOmitted, endOfOmitted } from "../capture/omitted-of-action.ts";
+import { endOfLost, hiddenRules, type EndOfOmitted, endOfOmitted } from "../capture/omitted-of-action.ts";
 import type { ActionsOf } from "../../api/action-api.ts";
 import { actionRecordId, encodeAction, type ActionState } from "../../core/records/action-record.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
@@ -72,7 +73,11 @@ interface Abandoning {
   readonly ends?: ReadonlyMap<string, EndOfOmitted>;
 }
 
-/** Returns the events that abandon these actions. The default of `reason` says why nobody will finish the action. */
+/**
+ * Returns the events that abandon these actions. The default of `reason` says why nobody will finish the action. Stores
+ * what was kept of git folders that are gone now. The caller must hold a lease of the blob store until the events are
+ * durable.
+ */
 export async function abandoning(
   context: Context,
   actions: readonly LoggedAction[],
@@ -81,7 +86,7 @@ export async function abandoning(
   const drafts: EventDraft[] = [];
   for (const action of actions) {
     const closing = { state: "abandoned", reason: reason ?? whyGone(context, action) } as const;
-    const omitted = ends?.get(action.id);
+    const omitted = ends?.get(action.id) ?? (await endOfLost(context, action));
     drafts.push(await closingDraft(context, action, { found, ...closing, ...optional({ omitted }) }));
   }
   return drafts;
@@ -108,6 +113,7 @@ export async function closeDeadActions(context: Context): Promise<void> {
   const dead = await withoutOwner(context, open);
   for (const action of open) if (!dead.includes(action) && (await isSessionOver(context, action))) dead.push(action);
   if (dead.length === 0) return;
+  using _lease = await context.blobs.lease();
   await withCommit(context, async (commit) => {
     const head = await commit.head();
     const stillOpen = new Set((await openActions(context)).map((one) => one.id));
@@ -156,7 +162,11 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
         still.map((one) => one.id),
       );
       const ends = new Map<string, EndOfOmitted>();
-      for (const one of still) ends.set(one.id, await endOfOmitted(context, one, { ...found, isFinal: false }));
+      for (const one of still) {
+        const lost = await lostUnseen(context, one);
+        for (const note of lost.notes) context.tell?.(note);
+        ends.set(one.id, await endOfOmitted(context, one, { ...found, isFinal: false, lost }));
+      }
       return abandoning(context, still, { found, reason, ends });
     },
   });

@@ -103,6 +103,7 @@ export async function endAgentSession(context: Context, id: string): Promise<Ses
   const session = await sessionOf(context, id);
   if (session.state !== "running" && session.unclosed !== true) return sessionShape(session);
   const isOwn = (action: { readonly session?: string }): boolean => action.session === session.id;
+  using _lease = await context.blobs.lease();
   await capture(context, {
     cause: "capture",
     isReported: true,

@@ -16,7 +16,7 @@ import type { CaptureOptions, Found } from "../capture/capture.ts";
 import { withCommit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
 import { allOmitted, isNoRoomOrTrouble } from "../facts/recorded-coverage.ts";
-import { NOTHING_LOST } from "../capture/lost-git.ts";
+import { lostUnseen } from "../capture/lost-git.ts";
 import { endOfOmitted, lostOfAction } from "../capture/omitted-of-action.ts";
 import { gitChangesOf, gitNotesOfUnseenEnd, notesOfFound } from "../capture/git-work.ts";
 import { finishOutside } from "./outside.ts";
@@ -97,7 +97,7 @@ async function captureAndClose(
   // The action is finished late if it was closed already (as abandoned or denied), or if nobody was expected to finish
   // it (see `goingOn`). `late` makes the capture treat such an action as open.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
-  const lost = isOpen ? await lostOfAction(context, action) : NOTHING_LOST;
+  const lost = await (isOpen ? lostOfAction : lostUnseen)(context, action);
   const git = isOpen ? await gitChangesOf(context, action) : { drafts: [], notes: gitNotesOfUnseenEnd(action) };
   const nested = context.git.nested();
   const how: CaptureOptions = { cause: "capture", isReported: true, reserve, ...(isOpen ? {} : { late: action }) };

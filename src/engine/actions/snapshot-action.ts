@@ -117,7 +117,8 @@ async function beginExposed(context: Context, unkept: UnkeptAction, error: unkno
   const named = allOmitted(context, { paths, outside, scope: kind }, error);
   const leftOut = { ...NOTHING_LEFT_OUT, named };
   const asked: AskedAction = { ...unkept, outside: { drafts: [], omitted: [] }, leftOut, isExposed: true };
-  return withCommit(context, async (commit) => {
+  using _lease = await context.blobs.lease();
+  return await withCommit(context, async (commit) => {
     const head = await commit.head();
     return commit.append(
       await beginning(context, asked, { head, changes: [], omitted: [], changesTo: head.seq, upTo: head.seq }),

@@ -28,7 +28,8 @@ import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import type { KeepBudget, KeepContent } from "../../worktree/git-states.ts";
 import { addAll } from "../../util/long-lists.ts";
-import { openBrackets } from "../facts/brackets.ts";
+import { openActions } from "../facts/actions.ts";
+import { openSessions } from "../facts/brackets.ts";
 import { privatesGivenUp } from "../facts/pruning.ts";
 import type { Context } from "../log/context.ts";
 import { privateRoom, refuseBeyondPrivateRoom } from "../log/private-room.ts";
@@ -115,10 +116,13 @@ async function readStates(
   return git.read(noting, folders);
 }
 
-/** True if no run and no action is going on, so that nobody needs the state of git at an earlier time. */
+/**
+ * True if no run and no action is unfinished, so that nobody needs the state of git at an earlier time. Those that
+ * nobody will finish count, too: what they have removed is stored when they are closed.
+ */
 async function isIdle(context: Context): Promise<boolean> {
-  const { actions, runs } = await openBrackets(context);
-  return actions.length + runs.length === 0;
+  const sessions = await openSessions(context);
+  return (await openActions(context)).length === 0 && !sessions.some(({ record }) => record.kind === "run");
 }
 
 async function orNote<T>(work: () => Promise<T>, failed: (note: string) => T): Promise<T> {

@@ -6,7 +6,7 @@ import { decodePlan } from "../../core/tree/plan.ts";
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 import type { KeepLost } from "../../worktree/git-states.ts";
-import type { Session } from "../facts/actions.ts";
+import type { LoggedAction, Session } from "../facts/actions.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
 import type { Context } from "../log/context.ts";
 import { shownPath } from "../log/shape.ts";
@@ -49,12 +49,12 @@ export async function lostGit(
 }
 
 /**
- * Finds the git folders that are gone at the end of a session which nobody saw. A folder that was replaced is left alone,
+ * Finds the git folders that are gone at the end of a session or action which nobody saw. A folder that was replaced is left alone,
  * because a person may have made it since.
  */
 export async function lostUnseen(
   context: Context,
-  { git, aside }: Pick<Session, "git" | "aside">,
+  { git, aside }: Pick<Session | LoggedAction, "git" | "aside">,
 ): Promise<LostGitFolders> {
   if (git === undefined) return NOTHING_LOST;
   const plan = aside === undefined ? undefined : await context.blobs.get(aside.plan);

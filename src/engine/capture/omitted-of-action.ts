@@ -16,7 +16,7 @@ import { coverageAt } from "../facts/recorded-coverage.ts";
 import { readFilters } from "../log/filters.ts";
 import { GIT_STATE, gitByName, gitPathsAmong, isGitState, outermost } from "./git-state.ts";
 import { changesAside, isIgnoredByGit, stillKept } from "./keep-aside.ts";
-import { lostGit, type LostGitFolders, NOTHING_LOST } from "./lost-git.ts";
+import { lostGit, type LostGitFolders, lostUnseen, NOTHING_LOST } from "./lost-git.ts";
 import { personalRules } from "./kept-trees.ts";
 import { readEvent } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
@@ -220,6 +220,20 @@ export async function lostOfAction(context: Context, action: LoggedAction): Prom
   if (action.git === undefined) return NOTHING_LOST;
   const recorded = await recordedAside(context, action);
   return lostGit(context, action.git, (path) => recorded.some((one) => isWithin(one.path, path)));
+}
+
+/**
+ * Returns the end of an action that nobody saw and after which nothing was scanned, if git folders are gone since it
+ * began: what its record says, and these folders. Else returns `undefined`.
+ */
+export async function endOfLost(context: Context, action: LoggedAction): Promise<EndOfOmitted | undefined> {
+  const { id, omittedChanges } = action;
+  const { entries, trees, notes } = await lostUnseen(context, action);
+  for (const note of notes) context.tell?.(note);
+  if (trees.length === 0) return undefined;
+  const also = await recordedAside(context, action);
+  const { changes, aside } = await changesAside(context, { id, omitted: new Map(), entries, also }, [], trees);
+  return { changes: [...omittedChanges, ...changes], ...optional({ aside }) };
 }
 
 /** Returns those changes in the action's recorded plan whose earlier states are still kept. */
