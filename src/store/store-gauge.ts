@@ -1,4 +1,4 @@
-import type { Disk } from "../disk/disk.ts";
+import type { Disk, NodeKind } from "../disk/disk.ts";
 import { errnoOf } from "../core/values/errors.ts";
 
 /** The greatest age of a measurement, in ms. An older measurement is repeated. */
@@ -9,7 +9,8 @@ const LOOK_BYTES = 16 * 1024 * 1024;
 
 /**
  * Estimates the size of a store in bytes as the last measurement plus the bytes written since. Measurements are rare,
- * because each one looks at every file. Writes of other processes are included only from the next measurement on.
+ * because each one looks at every file. Writes of other processes are included only from the next measurement on. The
+ * objects that are kept of git folders do not count: nearly all of them are links, and take no space.
  */
 export class StoreGauge {
   readonly #disk: Disk;
@@ -31,7 +32,7 @@ export class StoreGauge {
     const now = this.#now();
     const isStale = fresh || this.#at === undefined || Math.abs(now - this.#at) > LOOK_MS || this.#grown > LOOK_BYTES;
     if (isStale) {
-      this.#found = treeSize(this.#disk, this.#home);
+      this.#found = sizeWithin(this.#disk, this.#home, () => 0);
       this.#grown = 0;
       this.#at = now;
     }
@@ -49,17 +50,37 @@ export class StoreGauge {
   }
 }
 
+/** A folder with objects of a git folder, most of which are links to the files of the repository (`keptGit`). */
+const IS_OF_GIT = /\/workspaces\/[^/]+\/git\/[^/]+\/files$/;
+
 /**
  * Returns the size of a folder's files in bytes; 0 if there is no such folder. Files that disappear meanwhile count as
- * empty.
+ * empty. Objects of a git folder count only if the repository does not have the same file.
  */
 export function treeSize(disk: Disk, folder: string): number {
+  return sizeWithin(disk, folder, (path) => unlinkedSize(disk, path));
+}
+
+function unlinkedSize(disk: Disk, folder: string): number {
+  return sumWithin(disk, folder, (path, kind) => {
+    if (kind === "dir") return unlinkedSize(disk, path);
+    const stat = disk.lstat(path);
+    return stat?.nlink === 1 ? stat.size : 0;
+  });
+}
+
+/** `sizeOfGit` returns what a folder with objects of a git folder counts. */
+function sizeWithin(disk: Disk, folder: string, sizeOfGit: (folder: string) => number): number {
   if (disk.lstat(folder) === undefined) return 0;
+  if (IS_OF_GIT.test(folder)) return sizeOfGit(folder);
+  return sumWithin(disk, folder, (path, kind) =>
+    kind === "dir" ? sizeWithin(disk, path, sizeOfGit) : (disk.lstat(path)?.size ?? 0),
+  );
+}
+
+function sumWithin(disk: Disk, folder: string, sizeOf: (path: string, kind: NodeKind) => number): number {
   let total = 0;
-  for (const { name, kind } of listed(disk, folder)) {
-    const path = `${folder}/${name.toString()}`;
-    total += kind === "dir" ? treeSize(disk, path) : (disk.lstat(path)?.size ?? 0);
-  }
+  for (const { name, kind } of listed(disk, folder)) total += sizeOf(`${folder}/${name.toString()}`, kind);
   return total;
 }
 
