@@ -98,6 +98,8 @@ export interface KeepFolders {
 
 /** Takes the contents of a lost git folder. */
 export interface KeepLost {
+  /** Returns the reason, for people, why so many bytes cannot be taken; `undefined` if they can. Asked before a file. */
+  readonly refusal: (bytes: number) => string | undefined;
   readonly contentOf: ContentOf;
   readonly content: KeepContent;
   /** Takes a file of any size. `path` and `size` are as before the file is read. */

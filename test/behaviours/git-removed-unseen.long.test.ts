@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -134,6 +135,21 @@ describe.skipIf(!hasGit)("a run whose script removes the git folder", () => {
     const ran = await hiddenRun(project, workspace, "rm -rf .git");
     expect(ran.session.omitted_changes).toMatchObject([{ path: ".git", change_type: "deleted", lost: true }]);
     expect(ran.session.notes.join()).toMatch(/\.git was removed, and cannot be brought back: .* is no regular file/);
+  });
+
+  it("is named if it is larger than the budget, and takes nothing from what is kept of other work", async () => {
+    await using project = repository();
+    const options = { retention: { max_private_bytes: 60_000 } };
+    const workspace = await project.init("", {}, options);
+    project.write(".gitignore", "*.log\n");
+    project.write("a.log", randomBytes(20_000));
+    const other = await workspace.run({ command: ["rm", "a.log"], cwd: project.top, env: project.env });
+    project.write(`.git/objects/pack/pack-${"b".repeat(40)}.pack`, randomBytes(60_000));
+    const ran = await hiddenRun(project, workspace, "rm -rf .git");
+    expect(ran.session.notes.join()).toContain(".git was removed, and cannot be brought back: it takes more than max_");
+    expect(ran.session.omitted_changes).toMatchObject([{ path: ".git", lost: true }]);
+    expect((await workspace.undo({ session: other.session.session_id })).skipped).toEqual([]);
+    expect(existsSync(join(project.top, "a.log"))).toBe(true);
   });
 });
 

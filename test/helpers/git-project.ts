@@ -9,6 +9,8 @@ import { openStore } from "../../src/open.ts";
 
 export const hasGit = spawnSync("git", ["--version"]).status === 0;
 
+type GivenOptions = Pick<StoreOptions, "onNote" | "retention">;
+
 /** A repository, a person's home with a configuration of git, and a store, on the real disk. The real git is used. */
 export class GitProject implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-git-")));
@@ -54,7 +56,7 @@ export class GitProject implements AsyncDisposable {
     writeFileSync(pathToBytes(full), typeof content === "string" ? pathToBytes(content) : content);
   }
 
-  async store(options: Pick<StoreOptions, "onNote"> = {}): Promise<StoreApi> {
+  async store(options: GivenOptions = {}): Promise<StoreApi> {
     const store = await openStore({
       ...options,
       home: join(this.base, "store"),
@@ -67,8 +69,8 @@ export class GitProject implements AsyncDisposable {
   }
 
   /** Starts a workspace on a folder of the repository. */
-  async init(folder = "", options: Partial<InitOptions> = {}): Promise<WorkspaceApi> {
-    const { workspace } = await (await this.store()).init({ roots: [join(this.top, folder)], ...options });
+  async init(folder = "", options: Partial<InitOptions> = {}, ofStore: GivenOptions = {}): Promise<WorkspaceApi> {
+    const { workspace } = await (await this.store(ofStore)).init({ roots: [join(this.top, folder)], ...options });
     this.#workspaces.push(workspace);
     return workspace;
   }

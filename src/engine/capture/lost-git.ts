@@ -9,6 +9,7 @@ import type { KeepLost } from "../../worktree/git-states.ts";
 import type { LoggedAction, Session } from "../facts/actions.ts";
 import { erasedContents } from "../facts/contents-of-history.ts";
 import type { Context } from "../log/context.ts";
+import { beyondPrivateRoom, privateRoom } from "../log/private-room.ts";
 import { shownPath } from "../log/shape.ts";
 import { GIT_STATE } from "./git-state.ts";
 import { gitTrouble } from "./git-work.ts";
@@ -70,7 +71,13 @@ async function storeLost(
 ): Promise<LostGitFolders> {
   const erased = await erasedContents(context);
   return withBatch(context.blobs, async (batch) => {
+    let room = privateRoom(context);
     const keep: KeepLost = {
+      refusal: (bytes) => {
+        if (bytes > room) return `it takes ${beyondPrivateRoom(context)}`;
+        room -= bytes;
+        return undefined;
+      },
       contentOf: (hash) => context.blobs.get(hash),
       content: (content) => batch.put(content),
       file: (pieces, { size }) => keepFile(context, batch, { pieces, size, erased, quota: {} }),

@@ -115,15 +115,19 @@ interface KeptObjectFiles {
   readonly at: (name: string) => WorkspacePath;
 }
 
-/** Adds the kept objects. Returns the reason if they are too many. */
+/** Adds the kept objects. Returns the reason if they are too many or, with the other files, cannot be taken. */
 async function takeObjects(
   { disk, kept, at }: KeptObjectFiles,
   entries: Map<WorkspacePath, Entry>,
   keep: KeepLost,
 ): Promise<string | undefined> {
   const found = [...filesIn(kept, "" as WorkspacePath)];
-  const bytes = found.reduce((sum, { stat }) => sum + stat.size, 0);
+  const bytes = found.reduce((sum, { stat }) => sum + (stat.kind === "file" ? stat.size : 0), 0);
   if (found.length > MOST_FILES || bytes > MOST_BYTES) return `it has more than ${MOST_FILES} files or 4 GiB`;
+  let all = bytes;
+  for (const { size } of entries.values()) all += size;
+  const refusal = keep.refusal(all);
+  if (refusal !== undefined) return refusal;
   for (const { name, stat } of found) {
     const path = at(name);
     if (stat.kind === "dir") {
