@@ -175,6 +175,10 @@ describe("git folders that are kept beforehand", () => {
       expect(statSync(join(git, PACK)).nlink).toBe(1);
       spawnSync("truncate", ["-s", "65M", join(git, PACK)]);
       expect((await keep({ into: join(shm, "b") })).problem).toContain("another file system");
+      spawnSync("truncate", ["-s", "40M", join(git, PACK)]);
+      put("lfs/objects/ab/file", "");
+      spawnSync("truncate", ["-s", "40M", join(git, "lfs/objects/ab/file")]);
+      expect((await keep({ into: join(shm, "c") })).problem).toContain("another file system");
     } finally {
       rmSync(shm, { recursive: true });
     }

@@ -10,6 +10,8 @@ import { dropFile } from "./new-file.ts";
 const MOST_FILES = 50_000;
 /** The most bytes that are copied of one repository if its objects cannot be linked. */
 const MOST_COPIED_BYTES = 64 * 1024 ** 2;
+/** The size of the pieces in which a file is copied. */
+const PIECE_BYTES = 1024 ** 2;
 
 /** The errors for which a file is copied: another file system, another owner, too many links, or no links at all. */
 const NO_LINK: ReadonlySet<string> = new Set(["EXDEV", "EPERM", "EMLINK", "ENOTSUP", "EOPNOTSUPP"]);
@@ -61,6 +63,7 @@ export class ObjectLinks {
   readonly #parts: LinkParts;
   readonly #seen: SeenFolders;
   readonly #now: Record<string, SeenFolder> = {};
+  #folders: readonly string[] = [];
   #files = 0;
   #leftToCopy: number | undefined;
   #isIdle: boolean | undefined;
@@ -72,6 +75,7 @@ export class ObjectLinks {
 
   /** Keeps everything in these folders of the git folder, and drops what they no longer have. */
   async keep(folders: readonly string[]): Promise<LinkedObjects> {
+    this.#folders = folders;
     try {
       for (const folder of folders) await this.#keepFolder(folder as WorkspacePath);
       return { seen: this.#now };
@@ -168,31 +172,36 @@ export class ObjectLinks {
 
   #copy(path: WorkspacePath, { size, mode }: FileStat): void {
     const { disk, from, into } = this.#parts;
-    this.#leftToCopy ??= MOST_COPIED_BYTES - this.#bytesIn("objects" as WorkspacePath);
-    if (this.#leftToCopy < 0) throw new UnkeptObjects(TOO_LARGE_TO_COPY);
+    this.#leftToCopy ??= this.#mayCopyAll() ? MOST_COPIED_BYTES : 0;
+    if (this.#leftToCopy < size) throw new UnkeptObjects(TOO_LARGE_TO_COPY);
     using file = from.openRead(path);
     if (from.fstat(file).kind !== "file") throw new UnkeptObjects(`${path} in its git folder is no regular file`);
-    const bytes = Buffer.alloc(size);
-    let filled = 0;
-    for (let count = 1; count > 0 && filled < size; filled += count) {
-      count = from.read(file, bytes.subarray(filled), filled);
-    }
     const fresh = childOf(parentOf(path), `tmp_${nameOf(path)}`);
     dropFile(into, fresh);
     using copy = into.create(fresh, mode);
-    writeFully(disk, copy.fd, bytes.subarray(0, filled), null);
+    const piece = Buffer.alloc(Math.min(size, PIECE_BYTES));
+    let done = 0;
+    for (let count = 1; count > 0 && done < size; done += count) {
+      count = from.read(file, piece.subarray(0, size - done), done);
+      writeFully(disk, copy.fd, piece.subarray(0, count), null);
+    }
+    this.#leftToCopy -= done;
     into.renameFile(fresh, path);
   }
 
-  /** Returns the size of all files in a folder of objects, to know whether they may be copied. */
-  #bytesIn(folder: WorkspacePath): number {
+  /** True if all files of objects are small enough together to be copied. Counts no further than to the limit. */
+  #mayCopyAll(): boolean {
     using fs = new ConfinedFs(this.#parts.disk, this.#parts.from.root);
-    let sum = 0;
-    for (const { name: bytes, kind } of fs.list(folder)) {
-      const path = childOf(folder, decodeName(bytes));
-      sum += kind === "dir" ? this.#bytesIn(path) : (fs.lstat(path)?.size ?? 0);
+    let left = MOST_COPIED_BYTES;
+    const waiting = this.#folders.map((folder) => folder as WorkspacePath);
+    for (let folder = waiting.pop(); folder !== undefined && left >= 0; folder = waiting.pop()) {
+      for (const { name: bytes, kind } of fs.list(folder)) {
+        const path = childOf(folder, decodeName(bytes));
+        if (kind === "dir") waiting.push(path);
+        else left -= fs.lstat(path)?.size ?? 0;
+      }
     }
-    return sum;
+    return left >= 0;
   }
 }
 
