@@ -18,12 +18,23 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GitFolder } from "../../core/records/git-record.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { childOf, ROOT } from "../../core/values/path.ts";
+import type { DiskPath } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { ConfinedFs } from "../files/confined-fs.ts";
 import { keptObjects, KeptFolders } from "./kept-folders.ts";
 import { isLost } from "./lost-folder.ts";
 
-const disk = new NodeDisk();
+/** A disk that counts the links that are made. */
+class LinkedDisk extends NodeDisk {
+  links = 0;
+
+  override link(from: DiskPath, to: DiskPath): void {
+    this.links += 1;
+    super.link(from, to);
+  }
+}
+
+const disk = new LinkedDisk();
 const path = childOf(ROOT, ".git");
 const PACK = `objects/pack/pack-${"a".repeat(40)}.pack`;
 const LOOSE = `objects/ab/${"c".repeat(38)}`;
@@ -165,6 +176,22 @@ describe("git folders that are kept beforehand", () => {
     expect((await keep()).problem).toContain(problem);
     expect(kept().filter((name) => name.includes("d".repeat(40)))).toEqual([]);
     for (const name of kept()) expect(statSync(join(git, name)).nlink).toBe(2);
+  });
+
+  it("are given up whole if a part cannot be kept, and tried again once the repository has changed", async () => {
+    await keep();
+    const spoiled = join(git, `objects/pack/pack-${"d".repeat(40)}.pack`);
+    symlinkSync("/etc/passwd", spoiled);
+    put("objects/ff/x", "new");
+    expect((await keep({ isIdle: false })).problem).toContain("no regular file");
+    expect(kept()).toEqual(expect.arrayContaining([LOOSE, PACK]));
+    const before = disk.links;
+    expect((await keep({ isIdle: false })).problem).toContain("no regular file");
+    expect((await keep()).problem).toContain("no regular file");
+    expect([kept(), disk.links]).toEqual([[], before]);
+    rmSync(spoiled);
+    expect((await keep()).problem).toBeUndefined();
+    expect(kept().toSorted()).toEqual([LOOSE, PACK, "objects/ff/x"].toSorted());
   });
 
   it.skipIf(!isOther("/dev/shm"))("are copied to another file system if they are small, and else named", async () => {

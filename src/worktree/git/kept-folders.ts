@@ -11,7 +11,7 @@ import { ConfinedFs } from "../files/confined-fs.ts";
 import { isRacy } from "../files/same-stat.ts";
 import type { KeepContent } from "../git-states.ts";
 import { gitPath } from "./git-folder-pair.ts";
-import { markOf, ObjectLinks, type SeenFolders } from "./object-links.ts";
+import { markOf, ObjectLinks, type SeenFailure, type SeenFolders } from "./object-links.ts";
 import { isInState, readBytes } from "./read-git-state.ts";
 
 /** The limits of one git folder, without its objects. */
@@ -32,6 +32,8 @@ const FILE_MODE = 0o644;
 /** What is known of a git folder from the last time, so that what has not changed is not read again. */
 interface Note {
   readonly objects: SeenFolders;
+  /** Set if the objects could not be kept. */
+  readonly failed?: SeenFailure;
   readonly files: Readonly<Record<string, SeenFile>>;
   readonly folders: Readonly<Record<string, SeenNames>>;
 }
@@ -94,8 +96,13 @@ export class KeptFolders {
       makePlace(disk, this.#parts.place, place);
       using into = new ConfinedFs(disk, `${place}/files`);
       const links = new ObjectLinks({ disk, from: own, into, nowNs: nowNs(), isIdle }, note.objects);
-      const { seen, problem = walk.problem } = await links.keep(walk.objects);
-      this.#write(place, text, { objects: seen, files: walk.seenFiles, folders: walk.seenFolders });
+      const { seen, failed, problem = walk.problem } = await links.keep(walk.objects, note.failed);
+      this.#write(place, text, {
+        objects: seen,
+        files: walk.seenFiles,
+        folders: walk.seenFolders,
+        ...optional({ failed }),
+      });
       const mode = own.lstat(gitPath("HEAD"))?.mode ?? FILE_MODE;
       return { objects: birthOf(disk, own.root), mode, items: walk.items, ...optional({ problem }) };
     } catch (error) {

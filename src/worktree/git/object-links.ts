@@ -29,6 +29,20 @@ export interface SeenFolder {
   readonly files: number;
 }
 
+/** Objects that could not be kept. They are not tried again while these folders stay the same, for a while. */
+export interface SeenFailure {
+  readonly problem: string;
+  /** By folder, `markOf` it, or "absent". Empty if the folder may change without another mark. */
+  readonly marks: Readonly<Record<string, string>>;
+  /** When it was found, in nanoseconds, as digits. */
+  readonly at: string;
+  /** True if links are left that earlier work may need. */
+  readonly isLeft: boolean;
+}
+
+/** The time after which objects that could not be kept are tried again, in nanoseconds. */
+const RETRY_NS = 3_600_000_000_000n;
+
 /** The folders of objects of a repository, by name in the git folder. */
 export type SeenFolders = Readonly<Record<string, SeenFolder>>;
 
@@ -36,6 +50,8 @@ export interface LinkedObjects {
   readonly seen: SeenFolders;
   /** The reason why objects are not kept, for people; absent if all are. */
   readonly problem?: string;
+  /** Set if the reason lies in the repository. Then no objects of it are kept. */
+  readonly failed?: SeenFailure;
 }
 
 interface LinkParts {
@@ -64,6 +80,8 @@ export class ObjectLinks {
   readonly #seen: SeenFolders;
   readonly #now: Record<string, SeenFolder> = {};
   #folders: readonly string[] = [];
+  /** The folder that was looked at last. */
+  #at = "";
   #files = 0;
   #leftToCopy: number | undefined;
   #isIdle: boolean | undefined;
@@ -73,22 +91,64 @@ export class ObjectLinks {
     this.#seen = seen;
   }
 
-  /** Keeps everything in these folders of the git folder, and drops what they no longer have. */
-  async keep(folders: readonly string[]): Promise<LinkedObjects> {
+  /**
+   * Keeps everything in these folders of the git folder, and drops what they no longer have. If not everything can be
+   * kept, keeps nothing. `failed`: the failure of the last time.
+   */
+  async keep(folders: readonly string[], failed?: SeenFailure): Promise<LinkedObjects> {
     this.#folders = folders;
     try {
+      if (failed !== undefined && this.#isStill(failed)) return await this.#without(failed);
       for (const folder of folders) await this.#keepFolder(folder as WorkspacePath);
       return { seen: this.#now };
     } catch (error) {
-      if (error instanceof UnkeptObjects) return { seen: {}, problem: error.message };
+      if (error instanceof UnkeptObjects) return this.#without(this.#failure(error.message));
       const errno = errnoOf(error);
       if (errno === undefined) throw error;
-      return { seen: {}, problem: `its objects cannot be kept (${errno})` };
+      return { seen: this.#now, problem: `its objects cannot be kept (${errno})` };
+    }
+  }
+
+  #failure(problem: string): SeenFailure {
+    const { nowNs } = this.#parts;
+    const names = this.#folders.flatMap((folder) => [folder, `${folder}/pack`]);
+    const marks = Object.fromEntries([...names, this.#at].map((name) => [name, this.#markNow(name)]));
+    return { problem, marks, at: `${nowNs}`, isLeft: true };
+  }
+
+  #isStill({ at, marks }: SeenFailure): boolean {
+    const age = this.#parts.nowNs - BigInt(at);
+    if (age < 0n || age > RETRY_NS) return false;
+    return Object.entries(marks).every(([name, mark]) => mark !== "" && mark === this.#markNow(name));
+  }
+
+  #markNow(folder: string): string {
+    const stat = this.#parts.from.lstat(folder as WorkspacePath);
+    if (stat === undefined) return "absent";
+    return isRacy(stat, this.#parts.nowNs) ? "" : markOf(stat);
+  }
+
+  /** Gives up all links, unless earlier work may need them. */
+  async #without(failed: SeenFailure): Promise<LinkedObjects> {
+    const isLeft = failed.isLeft && !((await this.#mayDrop()) && this.#dropAll());
+    return { seen: {}, problem: failed.problem, failed: { ...failed, isLeft } };
+  }
+
+  /** Returns false if links are left, because another process is at work in the same folder. */
+  #dropAll(): boolean {
+    const { into } = this.#parts;
+    try {
+      for (const { name, kind } of into.list(ROOT)) this.#drop(childOf(ROOT, decodeName(name)), kind === "dir");
+      return true;
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return false;
     }
   }
 
   async #keepFolder(folder: WorkspacePath): Promise<void> {
     const { from, nowNs } = this.#parts;
+    this.#at = folder;
     const known = this.#seen[folder];
     const seen = known === undefined ? undefined : from.peek(folder);
     // A known folder that has not changed is still a folder, and no link was put in its place.
