@@ -178,6 +178,22 @@ describe("git folders that are kept beforehand", () => {
     for (const name of kept()) expect(statSync(join(git, name)).nlink).toBe(2);
   });
 
+  it.each([
+    [
+      "are too large",
+      () => spawnSync("truncate", ["-s", "8M", ...[..."abcdefghi"].map((name) => join(git, `z${name}`))]),
+    ],
+    ["is too large", () => spawnSync("truncate", ["-s", "9M", join(git, "zz")])],
+  ])("are not kept at all with too much beside the objects: %s", async (problem, spoil) => {
+    await keep();
+    put("hooks/other", "new");
+    spoil();
+    const found = await keep();
+    expect(found.problem).toContain(problem);
+    expect(found).toMatchObject({ puts: 0, items: [] });
+    expect(kept()).toEqual([]);
+  });
+
   it("are given up whole if a part cannot be kept, and tried again once the repository has changed", async () => {
     await keep();
     const spoiled = join(git, `objects/pack/pack-${"d".repeat(40)}.pack`);

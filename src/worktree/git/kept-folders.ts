@@ -96,13 +96,14 @@ export class KeptFolders {
       makePlace(disk, this.#parts.place, place);
       using into = new ConfinedFs(disk, `${place}/files`);
       const links = new ObjectLinks({ disk, from: own, into, nowNs: nowNs(), isIdle }, note.objects);
-      const { seen, failed, problem = walk.problem } = await links.keep(walk.objects, note.failed);
-      this.#write(place, text, {
-        objects: seen,
-        files: walk.seenFiles,
-        folders: walk.seenFolders,
-        ...optional({ failed }),
-      });
+      if (walk.problem !== undefined) {
+        await links.none();
+        this.#write(place, text, NO_NOTE);
+        return { objects: birthOf(disk, own.root), mode: FILE_MODE, items: [], problem: walk.problem };
+      }
+      const { seen, failed, problem } = await links.keep(walk.objects, note.failed);
+      const now = { objects: seen, files: walk.seenFiles, folders: walk.seenFolders, ...optional({ failed }) };
+      this.#write(place, text, now);
       const mode = own.lstat(gitPath("HEAD"))?.mode ?? FILE_MODE;
       return { objects: birthOf(disk, own.root), mode, items: walk.items, ...optional({ problem }) };
     } catch (error) {
@@ -189,9 +190,17 @@ interface WalkParts {
   readonly nowNs: bigint;
 }
 
+/** A file that is read at the end, with its stat. */
+interface UnreadFile {
+  readonly path: WorkspacePath;
+  readonly kind: "file" | "symlink";
+  readonly stat: FileStat;
+}
+
 /**
  * Walks through a git folder. What has the same stat as the last time is neither listed nor read, so that the cost is one
- * stat for each file and folder.
+ * stat for each file and folder. Stops at the first problem. Reads files only at the end, so that nothing of a folder
+ * with a problem is kept.
  */
 class FolderWalk {
   readonly items: GitFolderItem[] = [];
@@ -201,6 +210,8 @@ class FolderWalk {
   readonly seenFolders: Record<string, SeenNames> = {};
   problem: string | undefined;
   readonly #parts: WalkParts;
+  readonly #unread: UnreadFile[] = [];
+  #counted = 0;
   #bytes = 0;
   #logs = 0;
 
@@ -211,16 +222,25 @@ class FolderWalk {
 
   async all(): Promise<void> {
     const stat = this.#parts.own.lstat(ROOT);
-    if (stat?.kind === "dir") await this.#within(ROOT, stat);
+    if (stat?.kind === "dir") this.#within(ROOT, stat);
     if (!this.objects.includes("objects")) this.#miss("its objects lie in another folder");
+    for (const one of this.#unread) if (this.problem === undefined) await this.#read(one);
+    // The order is the same whether a file was read or known, so that equal states are equal contents.
+    this.items.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  async #within(folder: WorkspacePath, stat: FileStat): Promise<void> {
+  #within(folder: WorkspacePath, stat: FileStat): void {
     const { files, folders } = this.#namesIn(folder, stat);
     const isSame =
       this.seenFolders[folder] !== undefined && this.seenFolders[folder] === this.#parts.known.folders[folder];
-    for (const name of files) await this.#file(childOf(folder, name), isSame && IS_SAMPLE.test(name));
-    for (const name of folders) await this.#folder(childOf(folder, name));
+    for (const name of files) {
+      if (this.problem !== undefined) return;
+      this.#file(childOf(folder, name), isSame && IS_SAMPLE.test(name));
+    }
+    for (const name of folders) {
+      if (this.problem !== undefined) return;
+      this.#folder(childOf(folder, name));
+    }
   }
 
   #namesIn(folder: WorkspacePath, stat: FileStat): SeenNames {
@@ -242,15 +262,16 @@ class FolderWalk {
     return names;
   }
 
-  async #folder(path: WorkspacePath): Promise<void> {
+  #folder(path: WorkspacePath): void {
     const { own, known } = this.#parts;
     const seen = known.folders[path] === undefined ? undefined : own.peek(path);
     // A known folder that has not changed is still a folder, and no link was put in its place.
     const stat = seen !== undefined && markOf(seen) === known.folders[path]?.mark ? seen : own.lstat(path);
     if (stat?.kind !== "dir") return;
-    this.#add(folderItem(path, stat.mode));
+    this.#count(0);
+    this.items.push(folderItem(path, stat.mode));
     if (/(?:^|\/)objects$/.test(path) && !/(?:^|\/)(?:refs|logs)\//.test(path)) this.objects.push(path);
-    else await this.#within(path, stat);
+    else this.#within(path, stat);
   }
 
   /** True for the reflog of a branch if there are too many. They are left out, as git works without them. */
@@ -259,8 +280,8 @@ class FolderWalk {
   }
 
   /** `isTrusted`: true if the file has not changed if it is known. */
-  async #file(path: WorkspacePath, isTrusted: boolean): Promise<void> {
-    const { own, keep, known, nowNs } = this.#parts;
+  #file(path: WorkspacePath, isTrusted: boolean): void {
+    const { own, known } = this.#parts;
     const before = known.files[path];
     const seen = before === undefined || isTrusted ? undefined : own.peek(path);
     if (before !== undefined && (isTrusted || (seen !== undefined && markOf(seen) === before.mark))) {
@@ -269,30 +290,42 @@ class FolderWalk {
     const stat = own.lstat(path);
     if (stat?.kind !== "file" && stat?.kind !== "symlink") return;
     if (stat.size > MOST_ITEM_BYTES) return this.#miss(`${path} in it is too large`);
-    const bytes = stat.kind === "symlink" ? own.readlink(path) : readBytes(own, path, MOST_ITEM_BYTES)?.bytes;
+    this.#count(stat.size);
+    this.#unread.push({ path, kind: stat.kind, stat });
+  }
+
+  async #read({ path, kind, stat }: UnreadFile): Promise<void> {
+    const { own, keep, nowNs } = this.#parts;
+    const bytes = kind === "symlink" ? own.readlink(path) : readBytes(own, path, MOST_ITEM_BYTES)?.bytes;
     if (bytes === undefined) return;
     const blob = await keep(bytes);
-    const { kind, mode, mtimeNs } = stat;
+    const { mode, mtimeNs } = stat;
     const mark = isRacy(stat, nowNs) ? "" : markOf(stat);
-    this.#addFile(path, { mark, blob, kind, mode, size: bytes.length, mtime: `${mtimeNs}` });
+    this.#keepFile(path, { mark, blob, kind, mode, size: bytes.length, mtime: `${mtimeNs}` });
   }
 
   #addFile(path: WorkspacePath, seen: SeenFile): void {
+    this.#count(seen.size);
+    this.#keepFile(path, seen);
+  }
+
+  #keepFile(path: WorkspacePath, seen: SeenFile): void {
     const { mark, blob, kind, mode, size, mtime } = seen;
     if (mark !== "") this.seenFiles[path] = seen;
-    this.#bytes += size;
+    this.items.push({ name: path, kind, mode, size, mtimeNs: BigInt(mtime), blob });
+  }
+
+  /** Counts one more item of so many bytes. */
+  #count(bytes: number): void {
+    this.#counted += 1;
+    this.#bytes += bytes;
+    if (this.#counted > MOST_ITEMS) this.#miss(`it has more than ${MOST_ITEMS} files beside its objects`);
     if (this.#bytes > MOST_BYTES) this.#miss("its files beside the objects are too large");
-    this.#add({ name: path, kind, mode, size, mtimeNs: BigInt(mtime), blob });
   }
 
   #isNamed(path: WorkspacePath): boolean {
     if (!isGitName(path)) this.#miss("a name in it is no plain text");
     return isGitName(path);
-  }
-
-  #add(item: GitFolderItem): void {
-    if (this.items.length >= MOST_ITEMS) this.#miss(`it has more than ${MOST_ITEMS} files beside its objects`);
-    else this.items.push(item);
   }
 
   #miss(problem: string): void {

@@ -109,6 +109,11 @@ export class ObjectLinks {
     }
   }
 
+  /** Keeps nothing, and drops what was kept, unless earlier work may need it. */
+  async none(): Promise<void> {
+    if (await this.#mayDrop()) this.#dropAll();
+  }
+
   #failure(problem: string): SeenFailure {
     const { nowNs } = this.#parts;
     const names = this.#folders.flatMap((folder) => [folder, `${folder}/pack`]);
