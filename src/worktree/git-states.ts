@@ -92,6 +92,8 @@ export interface KeepBudget {
 }
 
 export interface KeepFolders {
+  /** The contents that were erased. Files of the git folders with these contents are left out. */
+  readonly erased: ReadonlySet<Hash>;
   /** True if no work is going on that may need objects that a repository no longer has. */
   readonly isIdle: () => Promise<boolean>;
 }

@@ -29,6 +29,7 @@ import type { EventRow } from "../../storage/index-store.ts";
 import type { KeepBudget, KeepContent } from "../../worktree/git-states.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { openActions } from "../facts/actions.ts";
+import { erasedContents } from "../facts/contents-of-history.ts";
 import { openSessions } from "../facts/brackets.ts";
 import { privatesGivenUp } from "../facts/pruning.ts";
 import type { Context } from "../log/context.ts";
@@ -107,7 +108,7 @@ async function readStates(
     put.add(hash);
     return hash;
   };
-  const folders = withFolders ? { isIdle: () => isIdle(context) } : undefined;
+  const folders = withFolders ? { isIdle: () => isIdle(context), erased: await erasedContents(context) } : undefined;
   const first = await git.read(noting, folders);
   const wanted = blobsOfStates(first.states).filter((hash) => !put.has(hash));
   const there = await blobs.has(wanted);

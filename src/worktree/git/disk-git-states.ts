@@ -128,10 +128,10 @@ export class DiskGitStates implements GitStates {
     return { states, notes };
   }
 
-  #keptFolders({ isIdle }: KeepFolders): KeptFolders | undefined {
+  #keptFolders(how: KeepFolders): KeptFolders | undefined {
     const { disk, keptFolders: place } = this.#options;
     if (place === undefined) return undefined;
-    return new KeptFolders({ disk, place, nowNs: () => this.#nowNs(), isIdle, isForgotten: this.#isForgotten });
+    return new KeptFolders({ ...how, disk, place, nowNs: () => this.#nowNs(), isForgotten: this.#isForgotten });
   }
 
   async lost(state: GitState, keep: KeepLost): Promise<LostGit | undefined> {

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GitFolder } from "../../core/records/git-record.ts";
-import { sha256 } from "../../core/values/hash.ts";
+import { type Hash, sha256 } from "../../core/values/hash.ts";
 import { childOf, ROOT } from "../../core/values/path.ts";
 import type { DiskPath } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
@@ -67,14 +67,26 @@ function put(name: string, text: string): void {
 interface Wish {
   readonly into?: string;
   readonly isIdle?: boolean;
+  readonly erased?: string;
 }
 
+/** Everything but what the tests are about. */
+const COMMON = { disk, isForgotten: false, erased: new Set<Hash>() };
+
 /** Keeps the git folder. `puts` counts the contents that were read for it. */
-async function keep({ into = place, isIdle = true }: Wish = {}): Promise<GitFolder & { readonly puts: number }> {
+async function keep({ into = place, isIdle = true, erased = "" }: Wish = {}): Promise<
+  GitFolder & { readonly puts: number }
+> {
   let puts = 0;
   const later = BigInt(Date.now() + 10_000) * 1_000_000n;
   const idle = async (): Promise<boolean> => isIdle;
-  const folders = new KeptFolders({ disk, place: into, nowNs: () => later, isIdle: idle, isForgotten: false });
+  const folders = new KeptFolders({
+    ...COMMON,
+    place: into,
+    nowNs: () => later,
+    isIdle: idle,
+    erased: new Set([sha256(Buffer.from(erased))]),
+  });
   using own = new ConfinedFs(disk, git);
   const kept = await folders.keep(path, own, async (content) => {
     puts += 1;
@@ -118,7 +130,7 @@ describe("git folders that are kept beforehand", () => {
 
   it("are given up with their repository", async () => {
     await keep();
-    const folders = new KeptFolders({ disk, place, nowNs: () => 0n, isIdle: async () => true, isForgotten: false });
+    const folders = new KeptFolders({ ...COMMON, place, nowNs: () => 0n, isIdle: async () => true });
     await folders.drop();
     expect(readdirSync(place)).toEqual([]);
   });
@@ -192,6 +204,14 @@ describe("git folders that are kept beforehand", () => {
     expect(found.problem).toContain(problem);
     expect(found).toMatchObject({ puts: 0, items: [] });
     expect(kept()).toEqual([]);
+  });
+
+  it("are kept without files whose content was erased", async () => {
+    const names = async (wish: Wish): Promise<string[]> => (await keep(wish)).items.map(({ name }) => name);
+    expect(await names({ erased: "[core]\n" })).not.toContain("config");
+    expect(await names({})).toContain("config");
+    expect(await names({ erased: "[core]\n" })).not.toContain("config");
+    expect(await names({})).toContain("config");
   });
 
   it("are given up whole if a part cannot be kept, and tried again once the repository has changed", async () => {

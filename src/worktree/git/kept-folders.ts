@@ -67,6 +67,8 @@ export interface KeptFoldersParts {
   readonly isIdle: () => Promise<boolean>;
   /** True if contents may be missing in the store, so that all of them are passed to `keep` again. */
   readonly isForgotten: boolean;
+  /** The contents that were erased, which are left out. */
+  readonly erased: ReadonlySet<Hash>;
 }
 
 /**
@@ -85,12 +87,12 @@ export class KeptFolders {
 
   /** Keeps the git folder of one repository. */
   async keep(path: WorkspacePath, own: ConfinedFs, keep: KeepContent): Promise<GitFolder> {
-    const { disk, nowNs, isIdle, isForgotten } = this.#parts;
+    const { disk, nowNs, isIdle, isForgotten, erased } = this.#parts;
     const place = placeOf(this.#parts.place, path);
     this.#seen.add(place);
     const text = readDiskFile(disk, `${place}/note.json`)?.toString() ?? "";
     const note = parseNote(text);
-    const walk = new FolderWalk({ own, keep, known: isForgotten ? NO_NOTE : note, nowNs: nowNs() });
+    const walk = new FolderWalk({ own, keep, known: isForgotten ? NO_NOTE : note, nowNs: nowNs(), erased });
     try {
       await walk.all();
       makePlace(disk, this.#parts.place, place);
@@ -188,6 +190,7 @@ interface WalkParts {
   readonly keep: KeepContent;
   readonly known: Note;
   readonly nowNs: bigint;
+  readonly erased: ReadonlySet<Hash>;
 }
 
 /** A file that is read at the end, with its stat. */
@@ -268,9 +271,10 @@ class FolderWalk {
     // A known folder that has not changed is still a folder, and no link was put in its place.
     const stat = seen !== undefined && markOf(seen) === known.folders[path]?.mark ? seen : own.lstat(path);
     if (stat?.kind !== "dir") return;
+    const isOfObjects = /(?:^|\/)objects$/.test(path) && !/(?:^|\/)(?:refs|logs)\//.test(path);
     this.#count(0);
     this.items.push(folderItem(path, stat.mode));
-    if (/(?:^|\/)objects$/.test(path) && !/(?:^|\/)(?:refs|logs)\//.test(path)) this.objects.push(path);
+    if (isOfObjects) this.objects.push(path);
     else this.#within(path, stat);
   }
 
@@ -295,9 +299,9 @@ class FolderWalk {
   }
 
   async #read({ path, kind, stat }: UnreadFile): Promise<void> {
-    const { own, keep, nowNs } = this.#parts;
+    const { own, keep, nowNs, erased } = this.#parts;
     const bytes = kind === "symlink" ? own.readlink(path) : readBytes(own, path, MOST_ITEM_BYTES)?.bytes;
-    if (bytes === undefined) return;
+    if (bytes === undefined || (erased.size > 0 && erased.has(sha256(bytes)))) return;
     const blob = await keep(bytes);
     const { mode, mtimeNs } = stat;
     const mark = isRacy(stat, nowNs) ? "" : markOf(stat);
@@ -305,6 +309,7 @@ class FolderWalk {
   }
 
   #addFile(path: WorkspacePath, seen: SeenFile): void {
+    if (this.#parts.erased.has(seen.blob)) return;
     this.#count(seen.size);
     this.#keepFile(path, seen);
   }
