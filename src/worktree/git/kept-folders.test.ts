@@ -206,6 +206,20 @@ describe("git folders that are kept beforehand", () => {
     expect(kept()).toEqual([]);
   });
 
+  it("follow also an object whose file is another one now, but not while other work may need the first one", async () => {
+    await keep();
+    const ino = (folder = ""): bigint => statSync(join(folder, PACK), { bigint: true }).ino;
+    const root = keptObjects(disk, place, path)?.root ?? "";
+    const old = ino(git);
+    put(`${PACK}.copy`, "PACK");
+    renameSync(join(git, `${PACK}.copy`), join(git, PACK));
+    await keep({ isIdle: false });
+    expect([ino(root) === old, ino(git) === old]).toEqual([true, false]);
+    await keep();
+    expect(ino(root)).toBe(ino(git));
+    expect(kept().toSorted()).toEqual([LOOSE, PACK].toSorted());
+  });
+
   it("are kept without files whose content was erased", async () => {
     const names = async (wish: Wish): Promise<string[]> => (await keep(wish)).items.map(({ name }) => name);
     expect(await names({ erased: "[core]\n" })).not.toContain("config");

@@ -182,12 +182,14 @@ export class ObjectLinks {
     if (files.length > MOST_FILES) throw new UnkeptObjects(`it has more than ${MOST_FILES} files of objects`);
     makeFolders(into, folder);
     const kept = new Map(into.list(folder).map(({ name, kind }) => [decodeName(name), kind]));
+    let isOld = false;
     for (const name of files) {
-      if (!kept.has(name) || !IS_NAMED_BY_HASH.test(name)) this.#keepFile(childOf(folder, name), kept.has(name));
+      if (!kept.has(name)) this.#keepFile(childOf(folder, name));
+      else if (!(await this.#keepAgain(childOf(folder, name)))) isOld = true;
     }
     const there = new Set([...files, ...folders]);
     const gone = [...kept].filter(([name]) => !there.has(name));
-    const isWhole = gone.length === 0 || (await this.#mayDrop());
+    const isWhole = (gone.length === 0 && !isOld) || (await this.#mayDrop());
     if (isWhole) for (const [name, kind] of gone) this.#drop(childOf(folder, name), kind === "dir");
     return { mark, folders, files: files.length, isWhole };
   }
@@ -203,25 +205,44 @@ export class ObjectLinks {
     into.removeFolder(path);
   }
 
-  #keepFile(path: WorkspacePath, isKept: boolean): void {
-    const { from, into } = this.#parts;
-    const stat = from.lstat(path);
-    if (stat === undefined) return;
-    if (stat.kind !== "file") throw new UnkeptObjects(`${path} in its git folder is no regular file`);
-    if (isKept) {
-      const old = into.lstat(path);
-      if (old?.ino === stat.ino && old.dev === stat.dev) return;
-      dropFile(into, path);
-    }
-    if (!this.#link(path)) this.#copy(path, stat);
+  #keepFile(path: WorkspacePath): void {
+    const stat = this.#stat(path);
+    if (stat !== undefined && !this.#link(path, path)) this.#copy(path, stat);
+  }
+
+  /** Returns the stat of a file; `undefined` if it is gone. */
+  #stat(path: WorkspacePath): FileStat | undefined {
+    const stat = this.#parts.from.lstat(path);
+    if (stat === undefined || stat.kind === "file") return stat;
+    throw new UnkeptObjects(`${path} in its git folder is no regular file`);
+  }
+
+  /**
+   * Keeps a file of which a file is kept already, if it is another one. Returns false if the other one stays, because
+   * its name stands for its content, and earlier work may need it.
+   */
+  async #keepAgain(path: WorkspacePath): Promise<boolean> {
+    const { into } = this.#parts;
+    const [stat, old] = [this.#stat(path), into.lstat(path)];
+    if (stat === undefined || (old?.ino === stat.ino && old.dev === stat.dev)) return true;
+    const isNamedByHash = IS_NAMED_BY_HASH.test(nameOf(path));
+    const isCopy = isNamedByHash && old?.size === stat.size;
+    if (isCopy && old.dev !== stat.dev) return true;
+    if (isNamedByHash && old !== undefined && !(await this.#mayDrop())) return false;
+    const fresh = freshOf(path);
+    dropFile(into, fresh);
+    if (this.#link(path, fresh)) {
+      if (into.lstat(fresh) !== undefined) into.renameFile(fresh, path);
+    } else if (!isCopy) this.#copy(path, stat);
+    return true;
   }
 
   /** Returns false if no link can be made here. */
-  #link(path: WorkspacePath): boolean {
+  #link(path: WorkspacePath, to: WorkspacePath): boolean {
     const { from, into } = this.#parts;
     if (this.#leftToCopy !== undefined) return false;
     try {
-      from.link(path, path, into);
+      from.link(path, to, into);
     } catch (error) {
       const errno = errnoOf(error) ?? "";
       // Git has removed the file meanwhile, or another process has kept it.
@@ -230,8 +251,8 @@ export class ObjectLinks {
       return false;
     }
     // Something else may have come into this place since its stat was read. A link to a link does not follow it.
-    if (into.lstat(path)?.kind === "file") return true;
-    dropFile(into, path);
+    if (into.lstat(to)?.kind === "file") return true;
+    dropFile(into, to);
     throw new UnkeptObjects(`${path} in its git folder is no regular file`);
   }
 
@@ -241,7 +262,7 @@ export class ObjectLinks {
     if (this.#leftToCopy < size) throw new UnkeptObjects(TOO_LARGE_TO_COPY);
     using file = from.openRead(path);
     if (from.fstat(file).kind !== "file") throw new UnkeptObjects(`${path} in its git folder is no regular file`);
-    const fresh = childOf(parentOf(path), `tmp_${nameOf(path)}`);
+    const fresh = freshOf(path);
     dropFile(into, fresh);
     using copy = into.create(fresh, mode);
     const piece = Buffer.alloc(Math.min(size, PIECE_BYTES));
@@ -276,6 +297,11 @@ const TOO_LARGE_TO_COPY =
 /** Identifies the state of a file or folder: the text is another one after each change. */
 export function markOf({ ino, dev, size, mode, mtimeNs, ctimeNs }: FileStat): string {
   return [ino, dev, size, mode, mtimeNs, ctimeNs].map((one) => one.toString(36)).join(" ");
+}
+
+/** Returns the name of a file that is being kept, until it is whole. */
+function freshOf(path: WorkspacePath): WorkspacePath {
+  return childOf(parentOf(path), `tmp_${nameOf(path)}`);
 }
 
 function makeFolders(fs: ConfinedFs, folder: WorkspacePath): void {
