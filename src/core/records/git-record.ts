@@ -45,6 +45,8 @@ export interface GitState {
 export interface GitFolder {
   /** Identifies the folder of the objects: another text means that it was replaced. Empty if this is not known. */
   readonly objects: string;
+  /** The names of some packs and some loose objects; absent in older states. */
+  readonly sample?: readonly string[];
   /** The mode of the files that the values describe. */
   readonly mode: number;
   /** The names of the folders and small files, each folder before its contents. */
@@ -323,9 +325,15 @@ export function decodeGitStates(bytes: Uint8Array): GitState[] {
   });
 }
 
-function encodeFolder({ objects, mode, items, problem }: GitFolder): Json {
+function encodeFolder({ objects, sample, mode, items, problem }: GitFolder): Json {
   const all = items.map(({ mtimeNs, blob, ...item }) => ({ ...item, mtime_ns: `${mtimeNs}`, ...optional({ blob }) }));
-  return { objects, mode, items: all, ...optional({ problem }) };
+  return {
+    objects,
+    mode,
+    items: all,
+    ...(sample === undefined ? {} : { sample: [...sample] }),
+    ...optional({ problem }),
+  };
 }
 
 function folderIn(value: Json): GitFolder {
@@ -341,7 +349,8 @@ function folderIn(value: Json): GitFolder {
     return { name: nameIn(text(item, "name")), kind, mode, size, mtimeNs: BigInt(time), ...optional({ blob }) };
   });
   const problem = body["problem"] === undefined ? undefined : text(body, "problem");
-  return { objects: text(body, "objects"), mode: whole(body, "mode"), items, ...optional({ problem }) };
+  const sample = body["sample"] === undefined ? undefined : texts(body, "sample").map(nameIn);
+  return { objects: text(body, "objects"), mode: whole(body, "mode"), items, ...optional({ sample, problem }) };
 }
 
 /** Encodes changes of repositories as canonical JSON, for a blob. */

@@ -164,6 +164,20 @@ describe("git folders that are kept beforehand", () => {
     expect(lost({ ...folder, objects: "" })).toBe(true);
   });
 
+  it("are not lost if only their inodes are others, or if links of an earlier repository are left", async () => {
+    const lost = (of: GitFolder): boolean =>
+      isLost({ disk, gitDir: git, folder: of, kept: keptObjects(disk, place, path) });
+    expect(lost({ ...(await keep()), objects: "1 2 3" })).toBe(false);
+    rmSync(join(git, "objects"), { recursive: true });
+    put(LOOSE.replace(/c{38}/, "d".repeat(38)), "another");
+    const next = await keep({ isIdle: false });
+    expect(kept()).toContain(PACK);
+    expect(lost(next)).toBe(false);
+    rmSync(join(git, "objects"), { recursive: true });
+    mkdirSync(join(git, "objects"));
+    expect(lost(next)).toBe(true);
+  });
+
   it.each([
     [
       "a pack that is a link",

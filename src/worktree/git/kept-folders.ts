@@ -103,11 +103,11 @@ export class KeptFolders {
         this.#write(place, text, NO_NOTE);
         return { objects: birthOf(disk, own.root), mode: FILE_MODE, items: [], problem: walk.problem };
       }
-      const { seen, failed, problem } = await links.keep(walk.objects, note.failed);
+      const { seen, sample, failed, problem } = await links.keep(walk.objects, note.failed);
       const now = { objects: seen, files: walk.seenFiles, folders: walk.seenFolders, ...optional({ failed }) };
       this.#write(place, text, now);
       const mode = own.lstat(gitPath("HEAD"))?.mode ?? FILE_MODE;
-      return { objects: birthOf(disk, own.root), mode, items: walk.items, ...optional({ problem }) };
+      return { objects: birthOf(disk, own.root), mode, items: walk.items, ...optional({ sample, problem }) };
     } catch (error) {
       const errno = errnoOf(error);
       if (errno === undefined) throw error;

@@ -25,14 +25,34 @@ export interface FoundFolder {
 /**
  * True if a git folder is gone or was replaced, if nothing is left of its objects, or if no pack is left although there
  * were some. Such a folder cannot be changed back with what is left of it.
+ *
+ * A folder of objects with another inode alone is no sign, because a file system that was mounted anew may have given
+ * it. Some of its objects must be gone as well.
  */
-export function isLost({ disk, gitDir, folder, kept }: FoundFolder): boolean {
+export function isLost(found: FoundFolder): boolean {
+  const { disk, gitDir, folder } = found;
   const kindOf = (name: string): NodeKind | undefined => disk.lstat(`${gitDir}${name}`)?.kind;
   if (kindOf("") !== "dir" || kindOf("/HEAD") === undefined || kindOf("/refs") !== "dir") return true;
-  if (folder.objects !== "" && birthOf(disk, gitDir) !== folder.objects) return true;
-  if (kept === undefined || packsIn(disk, gitDir) > 0) return false;
-  if (packsIn(disk, kept.root) > 0) return true;
-  return looseIn(disk, kept.root) > 0 && looseIn(disk, gitDir) === 0;
+  const { objects, sample = [] } = folder;
+  const isThere = sample.length > 0 && sample.every((name) => kindOf(`/${name}`) === "file");
+  if (isThere) return false;
+  if (objects !== "" && birthOf(disk, gitDir) !== objects) return true;
+  if (packsIn(disk, gitDir) > 0) return false;
+  const had = hadObjects(found);
+  return had.packs || (had.loose && looseIn(disk, gitDir) === 0);
+}
+
+/** Says what there was when the folder was kept. Links may be those of an earlier repository in this place. */
+function hadObjects({ disk, folder: { sample }, kept }: FoundFolder): {
+  readonly packs: boolean;
+  readonly loose: boolean;
+} {
+  if (sample !== undefined) {
+    const packs = sample.some((name) => name.endsWith(".pack"));
+    return { packs, loose: sample.length > 0 };
+  }
+  if (kept === undefined) return { packs: false, loose: false };
+  return { packs: packsIn(disk, kept.root) > 0, loose: looseIn(disk, kept.root) > 0 };
 }
 
 function packsIn(disk: Disk, folder: string): number {

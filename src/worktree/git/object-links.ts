@@ -19,6 +19,12 @@ const NO_LINK: ReadonlySet<string> = new Set(["EXDEV", "EPERM", "EMLINK", "ENOTS
 /** The names of files whose content never changes, because the name is the hash of their content. */
 const IS_NAMED_BY_HASH = /^(?:[0-9a-f]{38}|[0-9a-f]{62}|pack-[0-9a-f]+\.(?:pack|idx|rev))$/;
 
+/** The most packs and the most loose objects of which the names are noted. */
+const SAMPLE = 4;
+/** The folders with the packs and loose objects of a repository itself, and the names of these files. */
+const HAS_OBJECTS = /^objects\/(?:pack|[0-9a-f]{2})$/;
+const IS_OBJECT = /^(?:[0-9a-f]{38}|[0-9a-f]{62}|pack-[0-9a-f]+\.pack)$/;
+
 /** A file that git is writing, or a lock. */
 const IS_PASSING = /^(?:tmp_|\.tmp-)|\.lock$/;
 
@@ -27,6 +33,8 @@ export interface SeenFolder {
   readonly mark: string;
   readonly folders: readonly string[];
   readonly files: number;
+  /** The names of some packs or loose objects. Notes of older versions lack them. */
+  readonly sample?: readonly string[];
 }
 
 /** Objects that could not be kept. They are not tried again while these folders stay the same, for a while. */
@@ -48,6 +56,8 @@ export type SeenFolders = Readonly<Record<string, SeenFolder>>;
 
 export interface LinkedObjects {
   readonly seen: SeenFolders;
+  /** The names of some packs and some loose objects in the git folder. */
+  readonly sample?: readonly string[];
   /** The reason why objects are not kept, for people; absent if all are. */
   readonly problem?: string;
   /** Set if the reason lies in the repository. Then no objects of it are kept. */
@@ -82,6 +92,7 @@ export class ObjectLinks {
   #folders: readonly string[] = [];
   /** The folder that was looked at last. */
   #at = "";
+  readonly #sample: string[] = [];
   #files = 0;
   #leftToCopy: number | undefined;
   #isIdle: boolean | undefined;
@@ -100,7 +111,7 @@ export class ObjectLinks {
     try {
       if (failed !== undefined && this.#isStill(failed)) return await this.#without(failed);
       for (const folder of folders) await this.#keepFolder(folder as WorkspacePath);
-      return { seen: this.#now };
+      return { seen: this.#now, sample: this.#sample };
     } catch (error) {
       if (error instanceof UnkeptObjects) return this.#without(this.#failure(error.message));
       const errno = errnoOf(error);
@@ -162,8 +173,11 @@ export class ObjectLinks {
     if (stat?.kind !== "dir") return;
     const mark = markOf(stat);
     const { isWhole, ...now } =
-      known?.mark === mark ? { ...known, isWhole: true } : await this.#keepFiles(folder, mark);
+      known?.mark === mark && known.sample !== undefined
+        ? { ...known, isWhole: true }
+        : await this.#keepFiles(folder, mark);
     this.#files += now.files;
+    if (HAS_OBJECTS.test(folder)) for (const name of now.sample ?? []) this.#addToSample(childOf(folder, name));
     if (this.#files > MOST_FILES) throw new UnkeptObjects(`it has more than ${MOST_FILES} files of objects`);
     if (isWhole && !isRacy(stat, nowNs)) this.#now[folder] = now;
     for (const name of now.folders) await this.#keepFolder(childOf(folder, name));
@@ -191,7 +205,13 @@ export class ObjectLinks {
     const gone = [...kept].filter(([name]) => !there.has(name));
     const isWhole = (gone.length === 0 && !isOld) || (await this.#mayDrop());
     if (isWhole) for (const [name, kind] of gone) this.#drop(childOf(folder, name), kind === "dir");
-    return { mark, folders, files: files.length, isWhole };
+    const sample = files.filter((name) => IS_OBJECT.test(name)).slice(0, SAMPLE);
+    return { mark, folders, files: files.length, sample, isWhole };
+  }
+
+  #addToSample(path: WorkspacePath): void {
+    const isPack = path.endsWith(".pack");
+    if (this.#sample.filter((one) => one.endsWith(".pack") === isPack).length < SAMPLE) this.#sample.push(path);
   }
 
   async #mayDrop(): Promise<boolean> {
