@@ -25,6 +25,8 @@ export interface GitStates {
    * With `folders`, also keeps the git folders, so that `lost` can return them.
    */
   read(keep: KeepContent, folders?: KeepFolders): Promise<GitReading>;
+  /** Gives up all git folders that `read` has kept, unless `isIdle` is false. */
+  giveUpFolders(isIdle: KeepFolders["isIdle"]): Promise<void>;
   /**
    * Returns the git folder of a repository as it was when `read` kept it with its state, if it is gone or replaced, or
    * if its objects are gone; else `undefined`. Passes the contents to `keep`.

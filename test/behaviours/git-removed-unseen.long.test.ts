@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { RunShape } from "../../src/api/shapes.ts";
@@ -116,6 +116,21 @@ describe.skipIf(!hasGit)("a run whose script removes the git folder", () => {
     await expect(stopped).rejects.toMatchObject({ code: "UNAVAILABLE" });
     await workspace.undo();
     expect(all(project)).toEqual(before);
+  });
+
+  it("gives up what is kept once keepAside is false", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    const links = (): number => {
+      const folder = join(project.base, "store/workspaces");
+      const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+      return names.filter((name) => name.includes("/git/") && name.includes("/objects/")).length;
+    };
+    await hiddenRun(project, workspace, "true");
+    expect(links()).toBeGreaterThan(0);
+    await workspace.configure({ keepAside: false });
+    await hiddenRun(project, workspace, "true");
+    expect(links()).toBe(0);
   });
 
   it("leaves a repository alone that was made since", async () => {

@@ -33,6 +33,7 @@ import { erasedContents } from "../facts/contents-of-history.ts";
 import { openSessions } from "../facts/brackets.ts";
 import { privatesGivenUp } from "../facts/pruning.ts";
 import type { Context } from "../log/context.ts";
+import { workspaceRecord } from "../log/own-record.ts";
 import { privateRoom, refuseBeyondPrivateRoom } from "../log/private-room.ts";
 import { readEvents } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
@@ -64,7 +65,10 @@ const NO_GIT: GitBefore = { states: [], git: undefined, notes: [], nested: [] };
 export async function keepGit(context: Context): Promise<GitBefore> {
   const nested = context.git.nested();
   const none = { ...NO_GIT, nested };
-  if (!(await mayKeep(context))) return none;
+  if (!(await mayKeep(context))) {
+    if ((await workspaceRecord(context)).keepsAside === false) await context.git.giveUpFolders(() => isIdle(context));
+    return none;
+  }
   return orNote(
     () =>
       withBatch(context.blobs, async (batch) => {

@@ -128,6 +128,10 @@ export class DiskGitStates implements GitStates {
     return { states, notes };
   }
 
+  async giveUpFolders(isIdle: KeepFolders["isIdle"]): Promise<void> {
+    await this.#keptFolders({ isIdle, erased: new Set() })?.drop();
+  }
+
   #keptFolders(how: KeepFolders): KeptFolders | undefined {
     const { disk, keptFolders: place } = this.#options;
     if (place === undefined) return undefined;

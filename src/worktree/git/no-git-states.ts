@@ -15,6 +15,10 @@ export class NoGitStates implements GitStates {
     return { states: [], notes: [] };
   }
 
+  async giveUpFolders(): Promise<void> {
+    // There are none.
+  }
+
   async lost(): Promise<undefined> {
     return undefined;
   }
