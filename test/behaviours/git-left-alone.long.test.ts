@@ -70,14 +70,17 @@ const UNKNOWN_END = expect.stringContaining("the state of git at its end is not 
 describe.skipIf(!hasGit)("git's state is left alone", () => {
   it("if the objects that were kept are damaged in the store; files come back, and later commands work", async () => {
     await using project = repository();
-    const workspace = await project.init();
-    await reset(project, workspace);
+    const before = await project.init();
+    await reset(project, before);
     const after = commitOf(project);
     // The repository itself must have lost them, or the undo needs no kept objects.
     project.git(["reflog", "expire", "--expire=now", "--all"]);
     project.git(["update-ref", "-d", "ORIG_HEAD"]);
     project.git(["gc", "-q", "--prune=now"]);
     rot(join(project.base, "store"), ONLY_IN_GIT);
+    // The store that has written the contents remembers some of them.
+    await before.close();
+    const workspace = await (await project.store()).openById(before.id);
     const undone = await workspace.undo();
     expect(undone.skipped).toMatchObject([{ path: ".git", detail: expect.stringContaining("damaged") }]);
     expect([read(project, "a"), commitOf(project)]).toEqual(["2\n", after]);
