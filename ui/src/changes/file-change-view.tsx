@@ -172,7 +172,20 @@ function Contents({ workspace, change, children }: ContentsProps) {
   if (before.data.isBinary || after.data.isBinary)
     return <Images path={path} before={before.data.bytes} after={after.data.bytes} />;
   if (change.before === change.after) return <p className="quiet note">The content is the same.</p>;
-  return children(before.data.text, after.data.text);
+  const [a, b] = [before.data.text, after.data.text];
+  return (
+    <>
+      {withoutMarks(a) === withoutMarks(b) ? (
+        <p className="quiet note">Only the ends of lines, or the mark at the beginning (BOM), changed.</p>
+      ) : null}
+      {children(a, b)}
+    </>
+  );
+}
+
+/** Returns a text with plain ends of lines and without a byte order mark: what the editor compares. */
+function withoutMarks(text: string): string {
+  return text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
 }
 
 /** The largest content that can be loaded into the page at all, in bytes. */
