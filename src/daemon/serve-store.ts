@@ -4,6 +4,7 @@ import { type OtherIssuer, Authenticator } from "../server/callers/authenticate.
 import type { OidcOptions } from "../server/callers/oidc.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
+import type { Disk } from "../disk/disk.ts";
 import { wasMoved } from "../core/tree/moved-folder.ts";
 import { retentionFiles } from "../core/records/retention.ts";
 import { Admission } from "../server/callers/admission.ts";
@@ -31,7 +32,7 @@ import { programMark } from "./hook-image.ts";
 import { connectionOwner, isForeign } from "./connection-owner.ts";
 import { DiskPageFiles } from "./page-files.ts";
 import { openApiPath, pageFolder } from "./program-paths.ts";
-import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
+import { ownFolder, ownUid, readSmall, writeSmall } from "./run-folder.ts";
 import type { PortPlan, ServeOptions } from "./serve-options.ts";
 import { ProcessLoad } from "./process-load.ts";
 import { StoreHealth, type StoreTrouble } from "./store-health.ts";
@@ -113,6 +114,7 @@ export class StoreServer {
       files: options.page ?? new DiskPageFiles(disk, pageFolder()),
       listen: (port) =>
         this.#listenOn({ place: { host: "127.0.0.1", port }, hosts: ["127.0.0.1"], sharedWith: [], page: true }),
+      lastPort: lastPagePort(disk, run.folder),
       isForeign: (connection) => isForeign(connectionOwner(disk, connection)),
       report: (line, error) => this.#report(line, error),
     });
@@ -533,4 +535,16 @@ function isLater(a: string, b: string): boolean {
 function lazyIssuer(options: OidcOptions): OtherIssuer {
   const issuer = lazily(async () => (await import("../server/callers/oidc.ts")).oidcIssuer(options));
   return async (token) => (await issuer())(token);
+}
+
+/** Keeps the port of the page in the run folder. */
+function lastPagePort(disk: Disk, folder: string): { read(): number | undefined; write(port: number): void } {
+  const path = join(folder, "page-port");
+  return {
+    read: () => {
+      const port = Number(readSmall(disk, path) ?? "");
+      return Number.isInteger(port) && port >= 1_024 && port <= 65_535 ? port : undefined;
+    },
+    write: (port) => writeSmall(disk, path, String(port)),
+  };
 }

@@ -1,5 +1,5 @@
 import { ACTING } from "../api/routes/content-headers.ts";
-import { ChronicleError } from "../core/values/errors.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import { makeProblem, problemOf, problemReply, type Report } from "../server/answers/problem.ts";
 import type { Connection, ServerReply, ServerRoute } from "../server/answers/server-route.ts";
 import type { PageTokens } from "../server/callers/listener.ts";
@@ -16,6 +16,8 @@ interface ServedPageOptions {
   readonly files: PageFiles;
   /** Offers the page on a port of 127.0.0.1 (0: any free port), and notes it. Resolves to the port's number. */
   readonly listen: (port: number) => Promise<number>;
+  /** The port of the last process, so that addresses and what a browser keeps of the page stay good. */
+  readonly lastPort: { read(): number | undefined; write(port: number): void };
   /** True if another user of this machine holds the other end of a connection. */
   readonly isForeign: (connection: Connection) => boolean;
   readonly report: Report;
@@ -86,12 +88,27 @@ export class ServedPage {
   #offer(wanted: number): Promise<number> {
     const offering = this.#opening.then(async () => {
       const known = this.#ports.find((port) => wanted === 0 || port === wanted);
-      if (known !== undefined) return known;
-      return this.#options.listen(wanted);
+      return known ?? this.#listen(wanted);
     });
     // The one who asked for the port gets the error. The next opening begins after it.
     this.#opening = offering.catch(() => undefined);
     return offering;
+  }
+
+  /** Listens on the wanted port. If any will do, it is that of the last process, unless another program has it. */
+  async #listen(wanted: number): Promise<number> {
+    const { listen, lastPort } = this.#options;
+    const last = wanted === 0 ? lastPort.read() : undefined;
+    if (last !== undefined) {
+      try {
+        return await listen(last);
+      } catch (error) {
+        if (errnoOf(error) !== "EADDRINUSE") throw error;
+      }
+    }
+    const port = await listen(wanted);
+    lastPort.write(port);
+    return port;
   }
 }
 

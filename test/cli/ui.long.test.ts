@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
+import { once } from "node:events";
+import { createServer, request } from "node:http";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { askServer, whoAnswers } from "../../src/daemon/ask-server.ts";
@@ -108,6 +109,16 @@ beforeEach(() => {
 afterEach(() => desk[Symbol.dispose]());
 
 describe("chronicle ui", () => {
+  it("has the same port again when its process is another one, unless somebody has taken the port", async () => {
+    const { port } = await desk.ui();
+    await desk.endProcess();
+    expect((await desk.ui()).port).toBe(port);
+    await desk.endProcess();
+    await using taken = createServer().listen(Number(port), "127.0.0.1");
+    await once(taken, "listening");
+    expect((await desk.ui()).port).not.toBe(port);
+  });
+
   it("starts the store's process, which gives the page, a token for the code, and compressed files", async () => {
     const url = await desk.ui();
     expect(url.pathname).toBe("/");
