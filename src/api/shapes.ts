@@ -788,7 +788,7 @@ export interface KeptBesideShape {
   unread?: number;
 }
 
-/** What a workspace keeps beside its history, and how much it may keep (`max_private_bytes`). */
+/** The space of a workspace for private contents beside its history, and its limit (`max_private_bytes`). */
 export interface PrivateBudgetShape {
   workspace: string;
   /** The bytes that it takes in the store. A content that two workspaces keep counts for both. */

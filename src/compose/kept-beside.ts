@@ -16,7 +16,7 @@ interface Found {
   readonly kinds: Map<Hash, PrivateKind>;
 }
 
-/** What one workspace keeps beside its history, and what it has given up of this. */
+/** The private contents that one workspace keeps beside its history, and those that it has given up. */
 interface OwnFound {
   readonly id: string;
   readonly contents: Set<Hash>;

@@ -97,7 +97,7 @@ export class ServedPage {
 
   /** Listens on the wanted port. If any will do, it is that of the last process, unless another program has it. */
   async #listen(wanted: number): Promise<number> {
-    const { listen, lastPort } = this.#options;
+    const { listen, lastPort, report } = this.#options;
     const last = wanted === 0 ? lastPort.read() : undefined;
     if (last !== undefined) {
       try {
@@ -107,7 +107,12 @@ export class ServedPage {
       }
     }
     const port = await listen(wanted);
-    lastPort.write(port);
+    try {
+      lastPort.write(port);
+    } catch (error) {
+      // The page is offered all the same, on a full disk for example.
+      report(`the port of the page could not be kept: ${error instanceof Error ? error.message : String(error)}`);
+    }
     return port;
   }
 }

@@ -10,7 +10,7 @@ interface PromptIds {
   readonly turn: string;
 }
 
-/** Where an agent's program runs. */
+/** The folder and environment in which an agent's program runs. */
 interface Place {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;

@@ -7,7 +7,7 @@ interface OwnFile {
   readonly foldersAbove: number;
   /** The first lines of the file, without the last line break. A file that begins otherwise is the user's. */
   readonly head: string;
-  /** What begins a comment in the file. */
+  /** The characters that begin a comment in the file. */
   readonly comment: string;
   /** Says what the file is not, if it begins otherwise: `Chronicle's plugin`. */
   readonly called: string;

@@ -177,7 +177,7 @@ async function whyFreed(context: Context, { plan, until }: Aside, seq: number): 
   if (store.leftOut().has(plan)) return "it was kept aside, and was left out when this history was exported";
   const givenUp = await privatesGivenUp(context, seq);
   if (givenUp !== undefined) return `it was kept aside, and was ${givenUp}`;
-  // Nothing else but switching off `keepAside` frees a copy before its time.
+  // A copy is freed before its time only if `keepAside` is switched off.
   return isKeptAt({ plan, until }, now())
     ? "it was kept aside, and was freed after `keepAside` was switched off"
     : `it was kept aside until ${until}, and was freed`;

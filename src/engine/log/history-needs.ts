@@ -229,7 +229,7 @@ export class HistoryNeeds {
    */
   readonly #givenUp = new Map<string, ReadonlySet<Hash>>();
   #givenUpPrivates: GivenUpPrivates | undefined;
-  /** What a pruning in a base has given up. The records of the base can come before and after it. */
+  /** The private contents that a pruning in a base has given up. The records of the base can come before and after it. */
   #givenUpInBase: KeptStates | undefined;
   #keepsAside = true;
   /** Contents that were kept aside before this event may have been freed since. */

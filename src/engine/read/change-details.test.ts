@@ -7,7 +7,7 @@ function text(name: string, length = 20): string {
   return Array.from({ length }, (_, i) => `${name} ${i}\n`).join("");
 }
 
-/** What people are shown of changes, without the deleted files that were renamed. */
+/** The lines that people are shown of changes, without the deleted files that were renamed. */
 function told(changes: readonly ChangeShape[]): string[] {
   return changes
     .filter((one) => one.renamed_to === undefined)

@@ -23,7 +23,7 @@ export interface EarlierPath {
   readonly rename: Rename;
 }
 
-/** What may be read in one answer to find earlier paths. */
+/** The limits of what one answer may read to find earlier paths. */
 export function renamedBudget(): RenameBudget {
   return new RenameBudget({ files: 100, bytes: 8 * 1024 ** 2, steps: 1_000_000 });
 }

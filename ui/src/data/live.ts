@@ -125,22 +125,29 @@ function gather(run: () => Promise<void>): { note(): void; cancel(): void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isRunning = false;
   let isNoted = false;
+  let isOver = false;
   const start = (ms: number): void => {
     timer ??= setTimeout(() => void once(), ms);
   };
   const once = async (): Promise<void> => {
     isRunning = true;
     isNoted = false;
-    await run();
-    isRunning = false;
-    timer = undefined;
-    if (isNoted) start(REST_MS);
+    try {
+      await run();
+    } finally {
+      isRunning = false;
+      timer = undefined;
+    }
+    if (isNoted && !isOver) start(REST_MS);
   };
   return {
     note: () => {
       isNoted = true;
       if (!isRunning) start(GATHER_MS);
     },
-    cancel: () => clearTimeout(timer),
+    cancel: () => {
+      isOver = true;
+      clearTimeout(timer);
+    },
   };
 }

@@ -86,7 +86,7 @@ function nameOf({ path, name, id }: WorkspaceShape): string {
 }
 
 function WorkspaceCard({ shape }: { readonly shape: WorkspaceShape }) {
-  const { id, last_event, created, present, archived, problem } = shape;
+  const { id, last_event, created, present, archived, problem, roots } = shape;
   return (
     <li className="card">
       <Link to="/w/$workspace" params={{ workspace: id }} className="card-title">
@@ -94,6 +94,7 @@ function WorkspaceCard({ shape }: { readonly shape: WorkspaceShape }) {
       </Link>
       <div className="card-facts">
         <Ago at={last_event ?? created} />
+        {roots.length > 1 ? <span className="tag">{counted(roots.length, "folder")}</span> : null}
         {archived === true ? <span className="tag">archived</span> : null}
         {present ? null : <span className="tag warn">the folder is gone</span>}
         {problem === undefined ? <RecordingSign workspace={id} /> : null}
