@@ -30,7 +30,7 @@ describe("Truth: files kept aside for a run that was killed before it recorded a
     await project(box);
     killed(box, "echo 2 > z; rm ig; echo more > ig2; echo n > nn");
     const status = await box.must(["status"]);
-    expect(status.stdout + status.stderr).toContain("kept aside before it: ig, ig2");
+    expect(status.stdout + status.stderr).toContain("kept aside before the session: ig, ig2");
     expect((await box.must(["list"])).stdout).toMatch(/command +run: .*kill -9/);
     const dry = await box.must(["undo", "--dry-run"]);
     const done = await box.must(["undo"]);

@@ -24,17 +24,21 @@ export interface Closing {
 
 interface ClosingBehind extends Closing {
   readonly found: Pick<Found, "head" | "changes" | "changesTo">;
-  /** The changes of omitted paths. Default: these paths were not scanned. */
+  /** The action's changes to omitted paths; `undefined` if these paths were not scanned. */
   readonly omitted?: EndOfOmitted;
 }
 
-/** True if an action in this state is over for good. A denied or abandoned action can still run and end. */
+/**
+ * True if an action in this state cannot be closed again. A denied or abandoned action can still be finished as `done`
+ * or `failed`, if it has run after all.
+ */
 function isFinal(state: ActionState): boolean {
   return state === "done" || state === "failed";
 }
 
 /**
- * Returns the event that closes an action. The caller appends it after the events of the capture that found `found`.
+ * Returns the event that closes an action. `found` is the result of a capture. The caller appends the returned event
+ * after the events of this capture.
  */
 export async function closingDraft(
   context: Context,
@@ -43,7 +47,8 @@ export async function closingDraft(
 ): Promise<EventDraft> {
   const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
   const { reason: _before, omittedBefore, aside: _aside, git, omittedChanges: _told, ...record } = action;
-  // If the omitted paths were not scanned, the changes that an earlier end of the action recorded stay recorded.
+  // If the omitted paths were not scanned, the closed record keeps the changes that an earlier end of the action has
+  // recorded.
   const { changes: omittedChanges = [], aside } =
     omitted.changes === undefined ? { changes: action.omittedChanges, aside: action.aside } : omitted;
   const ended = new Date(context.now()).toISOString();
@@ -69,14 +74,17 @@ export async function closingDraft(
 interface Abandoning {
   readonly found: Pick<Found, "head" | "changes" | "changesTo">;
   readonly reason?: string;
-  /** The actions' changes to omitted paths, by action id. Default: these paths were not scanned. */
+  /**
+   * Maps the id of an action to the action's changes to omitted paths. For an action without an entry, these paths were
+   * not scanned.
+   */
   readonly ends?: ReadonlyMap<string, EndOfOmitted>;
 }
 
 /**
- * Returns the events that abandon these actions. The default of `reason` says why nobody will finish the action. Stores
- * what was kept of git folders that are gone now. The caller must hold a lease of the blob store until the events are
- * durable.
+ * Returns the events that abandon these actions. Without `reason`, each event says why nobody will finish its action.
+ * For each action without an entry in `ends`, also stores what was kept of git folders that are gone now. The caller
+ * must hold a lease of the blob store until the events are durable.
  */
 export async function abandoning(
   context: Context,
@@ -99,8 +107,8 @@ function whyGone(context: Context, action: LoggedAction): string {
 }
 
 /**
- * Returns the actions that have no owner. An action has no owner if its process is gone. An action without a visible
- * process has no owner once it is a day old.
+ * Returns the actions that have no owner. An action has no owner if its process is gone or belongs to another PID
+ * namespace. An action for which no process is known has no owner once it is `UNOWNED_HOURS` old.
  */
 export async function withoutOwner(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   const owned = new Set(await goingOn(context, actions));
@@ -133,9 +141,9 @@ async function isSessionOver({ index }: Context, { session }: LoggedAction): Pro
 }
 
 /**
- * Abandons the open actions of a session or turn, and returns their ids. Changes up to now are attributed to these
- * actions. With `unsure`, the actions are recorded only as candidates for the changes, because they may never have run.
- * Throws `USAGE` if no session is given.
+ * Captures the changes on disk, and abandons the open actions of a session or turn. Returns the ids of these actions.
+ * The captured changes are attributed to the actions. With `unsure`, the actions are recorded only as candidates for
+ * the changes, because they may never have run. Throws `USAGE` if no session is given.
  */
 export async function abandonActions(context: Context, of: ActionsOf): Promise<string[]> {
   if (typeof of.session !== "string" || of.session === "") {
@@ -190,8 +198,9 @@ interface ClosingCapture extends CaptureOptions {
 }
 
 /**
- * Captures the changes on disk, and closes the actions in the same commit. Rule files that appeared during the actions
- * and that only new rules leave out are recorded first (see `hiddenRules`). A further capture then closes the actions.
+ * Captures the changes on disk, and closes the actions in the same commit. There is one exception: if only new rules
+ * leave out `.gitignore` files that appeared during the actions (see `hiddenRules`), these files are recorded first. A
+ * further capture then closes the actions.
  */
 export async function captureWithRules(
   context: Context,

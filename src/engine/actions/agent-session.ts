@@ -36,7 +36,7 @@ export async function startAgentSession(context: Context, start: SessionStart = 
   checkActorName(start.actor);
   if (!isOwnerId(start.pid)) {
     throw new ChronicleError("USAGE", "the session cannot be begun: pid is not a process id", {
-      hint: "leave it out, or give null",
+      hint: "leave pid out, or give null",
     });
   }
   const id = start.id === undefined ? context.newId() : checkSessionId(start.id);
@@ -56,8 +56,8 @@ export async function startAgentSession(context: Context, start: SessionStart = 
 
 /**
  * Returns the event that begins or resumes an agent's session; `undefined` if the session is open. `ahead` is the
- * number of events that will be appended before this one. Throws `USAGE` if the id belongs to anything that is not an
- * agent's session, such as a run.
+ * number of events that will be appended between `head` and this event. Throws `USAGE` if the id belongs to anything
+ * that is not an agent's session, such as a run.
  */
 export async function beginningOf(
   context: Context,
@@ -89,7 +89,7 @@ export async function beginningOf(
     omittedChanges: [],
     within: {},
   };
-  // A resumed session keeps the data of its first beginning.
+  // A resumed session keeps the fields of its earlier record, except for the state, the end and the process.
   const { pidMark: _earlier, pidSpace: _where, ...kept } = before ?? fresh;
   const record = { ...kept, state: fresh.state, ended: null, ...ownerOf(context, fresh.pid) };
   return { op: "upsert", recordId: `session:${id}`, record: encodeSession(record) };
@@ -132,8 +132,8 @@ export async function endAgentSession(context: Context, id: string): Promise<Ses
 }
 
 /**
- * Abandons the agents' sessions without a process for which nothing was recorded for a day. Some agents never report
- * the end of a session. If such a session continues, its next action resumes it.
+ * Abandons each agent's session that has no process and for which nothing was recorded for `UNOWNED_HOURS`. Some agents
+ * never report the end of a session. If an abandoned session continues, its next action resumes it.
  */
 export async function endIdleSessions(context: Context): Promise<void> {
   const idle = await idleSessions(context);
@@ -154,8 +154,8 @@ async function idleSessions(context: Context): Promise<Session[]> {
   if (unowned.length > 0) {
     const rows = (await context.index.records("action:")).filter((row) => !isLongAgo(row));
     const actions = (await readEvents(context, rows)).map(actionOfEvent);
-    // The event that abandons an action is no activity of the session, so the age of an abandoned action counts from
-    // its beginning.
+    // Abandoning an action is no activity of its session. Therefore, an abandoned action counts only with the time at
+    // which it began.
     const active = actions.filter((action) => action.state !== "abandoned" || !isLongAgo(action));
     for (const { session } of active) if (session !== undefined) busy.add(session);
     const going = await goingOn(context, await openActions(context));

@@ -39,12 +39,12 @@ type Named = (typeof NAMED)[number];
 
 type Denied = (typeof DENIED)[number];
 
-/** The maximum number of characters that are recorded of an attempt's arguments. */
+/** The maximum length, in UTF-16 code units, of the arguments in the record of a refused attempt. */
 const MAX_DETAIL = 500;
 
 /**
  * Returns the workspace with the methods that an agent may call. A call of a denied method throws `FORBIDDEN`, and is
- * recorded. `context` must be that of the agent.
+ * recorded. `context`: a context whose caller is the agent.
  */
 export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceApi {
   const refuse = async (what: string, args: readonly unknown[]): Promise<never> => {
@@ -93,8 +93,8 @@ export function forbidden(
 }
 
 /**
- * The methods that return the bytes of a file, and the method that could give a secret an ordinary name. `restore` with
- * `to` is missing, because it leaves out secrets itself.
+ * The methods that are guarded: those that return the bytes of a file, and `moveFile`, which could give a secret an
+ * ordinary name. `restore` with `to` needs no guard, because it leaves out secrets itself.
  */
 type SecretGuards = Pick<WorkspaceApi, "file" | "cat" | "blob" | "blame" | "moveFile">;
 
@@ -135,8 +135,8 @@ function withoutBytes<T extends Classed & { readonly size: number; pieces(): Asy
 }
 
 /**
- * Returns the workspace with methods that refuse names which look like those of a person or of Chronicle. An agent's
- * work must not be recorded under such a name.
+ * Returns the workspace with methods that refuse an actor's name that looks like the name of a person or of Chronicle.
+ * An agent's work must not be recorded under such a name.
  */
 function underOwnName(workspace: WorkspaceApi): WorkspaceApi {
   return new Proxy(workspace, {
@@ -158,8 +158,8 @@ function actorIn(given: unknown): string | undefined {
 }
 
 /**
- * Returns a view of the object in which each denied method calls `refuse`. The code that gets the view can replace any
- * other method by setting it.
+ * Returns a view of the object in which each denied method calls `refuse`. The holder of the view can replace any other
+ * method by assigning a new one.
  */
 function onlyAllowed<T extends object, K extends keyof T & string>(
   whole: T,

@@ -37,7 +37,7 @@ export interface AskedAction {
   readonly actor: string;
   readonly targets: TouchedTargets;
   readonly outside: OutsideDrafts;
-  /** The paths that the action touches and that no capture takes. */
+  /** The paths that the action touches and that captures leave out. */
   readonly leftOut: LeftOut;
   /** The state of the git repositories, for a command's action. Default: none. */
   readonly git?: Aside | undefined;
@@ -45,13 +45,17 @@ export interface AskedAction {
   readonly around: readonly string[];
   /** True if nothing could be kept, but the tool will run nevertheless. */
   readonly isExposed?: true;
-  /** Called with the open action of the same tool call, if there is one. No other action is begun in that case. */
+  /**
+   * Called with the open action of the same tool call, if such an action exists. In that case, no other action is
+   * begun.
+   */
   readonly onOpen: (same: LoggedAction) => void;
 }
 
 /**
- * Returns the open actions of the session's other turns. `endings` decides which of them the new turn ends. A
- * sub-agent's request begins no turn, because a sub-agent in the background continues the turn that started it.
+ * Returns those of `actions` that belong to other turns of the request's session. `endings` decides which of them the
+ * new turn ends. Returns none for the request of a sub-agent. Such a request begins no turn, because a sub-agent in the
+ * background continues the turn that started it.
  */
 export function ofEarlierTurns(
   actions: readonly LoggedAction[],
@@ -62,9 +66,9 @@ export function ofEarlierTurns(
 }
 
 /**
- * Returns the events that end actions which are over, and the events that begin this action. The caller appends them
- * after the events of the capture. No action is begun if its scope is `paths` and there is nothing to keep, or if an
- * action of the same call is open. An exposed action (`isExposed`) is begun even if nothing is kept.
+ * Returns the events that abandon other actions (see `endings`), and the events that begin this action. The caller
+ * appends all of them after the events of the capture. No action is begun if its scope is `paths` and there is nothing
+ * to keep, or if an action of the same call is open. An exposed action (`isExposed`) is begun even if nothing is kept.
  *
  * Throws `REFUSED` if something cannot be kept, unless `onFailure` is `warn`. Throws `NOT_FOUND` if the request names a
  * transaction that is not open.
@@ -154,10 +158,7 @@ function isExcluded({ reason }: Omission): boolean {
   return reason === "excluded";
 }
 
-/**
- * Returns the omissions without those of two kinds of excluded paths: paths that were kept aside, and folders above the
- * targets.
- */
+/** Returns the omissions, except for excluded paths that were kept aside and excluded folders above the targets. */
 function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAction): Omission[] {
   const kept = new Set(leftOut.kept.map(({ path }) => path));
   const isAbove = (path: WorkspacePath): boolean => targets.paths.some((one) => one !== path && isWithin(one, path));
@@ -166,7 +167,7 @@ function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAc
 
 /**
  * Returns the paths whose states are kept for the action. Absent paths are included unless the tool only deletes. A
- * tree that is kept aside is listed as one path, with iteration 0.
+ * folder that is kept aside with everything beneath it is listed as one path, with iteration 0.
  */
 async function keptFiles(context: Context, asked: AskedAction, found: Found): Promise<BackedUpFile[]> {
   const { request, targets, leftOut } = asked;
@@ -192,7 +193,7 @@ interface Kept {
   readonly fromSeq: number;
   readonly omitted: readonly Omission[];
   readonly place: Place;
-  /** The paths that the scan of the capture has omitted. */
+  /** The paths that the scan of the capture omitted. */
   readonly seen: readonly Omission[];
   readonly head: Head;
 }
@@ -254,7 +255,7 @@ function namedTransaction({ transactions }: Brackets, id: string): string {
   });
 }
 
-/** Says where the limits are raised that these reasons name. */
+/** Returns a text for a hint that says where to raise the limits that these reasons name. */
 function limitsAt(reasons: readonly string[]): string {
   const isBudget = reasons.some((one) => one.includes("max_private_bytes"));
   return isBudget ? "max_private_bytes in the config.yaml that `chronicle config` names" : "`chronicle config`";
@@ -282,8 +283,8 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
 const MOST_LISTED = 20_000;
 
 /**
- * Returns the states that these paths, and everything beneath the folders among them, have after the capture. If there
- * are more than `MOST_LISTED` states, returns only those of the paths themselves.
+ * Returns the states that these paths have after the capture, and those of everything beneath the folders among these
+ * paths. If there are more than `MOST_LISTED` states, returns only those of the paths themselves.
  */
 async function filesBefore(
   context: Context,
@@ -299,8 +300,8 @@ async function filesBefore(
   }
   for (const { path, after, iteration } of changes) {
     if (!paths.some((one) => isWithin(path, one))) continue;
-    // A path beneath a declared folder that the capture found deleted was deleted before the action. Only declared
-    // paths are listed as absent.
+    // A path that the capture found deleted was deleted before the action began. Such a path is listed as absent only
+    // if it is a declared path.
     if (after === undefined && !paths.includes(path)) files.delete(path);
     else files.set(path, { path, iteration, absent: after === undefined });
   }
@@ -322,19 +323,20 @@ async function listBeneath(
 const NOT_READ = reasonsWith("notRead");
 
 /**
- * Returns the files, except for two kinds: files that the capture could not read, and absent files in folders whose new
- * names the capture left out. An older state of such a file may be recorded, but is no backup of its present state.
+ * Returns the files, except for those that the capture did not read, and absent files in folders in which a limit left
+ * out new paths. The history may have an older state of a file that was not read, but this is no backup of its present
+ * state.
  */
 function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
   const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
-  // New names in these folders were left out, so a path can exist although it is not recorded.
+  // In these folders, a limit left out new paths. Therefore, a path can exist although it is not recorded.
   const full = new Set(omitted.filter(({ reason }) => reason === "over-limit").map(({ path }) => path));
   return files.filter(
     ({ path, absent }) => !left.some((one) => isWithin(path, one)) && !(absent && full.has(parentOf(path))),
   );
 }
 
-/** Returns those folders above absent files that are missing on disk as well, sorted by path. */
+/** Returns the folders above absent files that do not exist on disk either, sorted by path. */
 async function missingAbove(context: Context, files: readonly BackedUpFile[]): Promise<WorkspacePath[]> {
   const missing = new Set<WorkspacePath>();
   for (const { path, absent } of files) {

@@ -11,11 +11,11 @@ import { targetsFor } from "./outside.ts";
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const TYPE = /^[^\p{C}\s]{1,128}$/u;
 /**
- * The maximum length of turn ids, call ids and actors' names, in UTF-16 code units. Agents choose turn ids and call ids
- * freely.
+ * The maximum length, in UTF-16 code units, of turn ids, call ids and actors' names. Agents choose turn ids and call
+ * ids freely.
  */
 const MOST_ID = 512;
-/** The maximum length of a summary, in UTF-16 code units. A longer summary is cut, and ends in `…`. */
+/** The maximum length, in UTF-16 code units, of a summary. A longer summary is cut, and ends in `…`. */
 const MOST_SUMMARY = 300;
 
 /**
@@ -33,25 +33,29 @@ export function checkSessionId(id: unknown): string {
 export function checkRequest(request: ActionRequest): void {
   const { type, session, turn, toolCall, depth, actor, onFailure, pid } = request;
   if (typeof type !== "string" || !TYPE.test(type))
-    refuse("its type is missing", "say what it does in one word: write_file, run_command …");
+    refuse("its type is missing or is not one word", "say in one word what the action does: write_file, run_command …");
   if (session !== undefined) checkSessionId(session);
   for (const [name, value] of Object.entries({ turn, toolCall, actor })) {
     if (value !== undefined && (typeof value !== "string" || value === "" || value.length > MOST_ID))
-      refuse(`${name} is not a short text`, `give at most ${MOST_ID} characters, or leave it out`);
+      refuse(`${name} is not a short text`, `give at most ${MOST_ID} characters, or leave ${name} out`);
   }
   checkActorName(actor);
   if (depth !== undefined && !isCount(depth))
     refuse("depth is not a whole number from 0 up", "give 0 for the top agent, 1 for an agent that it starts …");
   if (onFailure !== undefined && onFailure !== "block" && onFailure !== "warn")
     refuse(`onFailure is ${JSON.stringify(onFailure)}`, "say block or warn");
-  if (!isOwnerId(pid)) refuse("pid is not a process id", "leave it out, or give null");
+  if (!isOwnerId(pid)) refuse("pid is not a process id", "leave pid out, or give null");
   checkTypes(request);
 }
 
-/** Checks the types of fields, because untyped programs make requests, too. Paths are checked where they are read. */
+/**
+ * Checks the types of fields, because a caller may be a program without type checks. Paths are checked where they are
+ * read.
+ */
 function checkTypes({ otr, summary, payload }: { readonly [Key in "otr" | "summary" | "payload"]?: unknown }): void {
   if (otr !== undefined && typeof otr !== "boolean") refuse("otr is neither true nor false", "say true or false");
-  if (summary !== undefined && typeof summary !== "string") refuse("its summary is not text", "leave it out");
+  if (summary !== undefined && typeof summary !== "string")
+    refuse("its summary is not text", "give a text, or leave the summary out");
   if (payload === undefined || payload === null) return;
   if (typeof payload !== "object")
     refuse("its payload is not an object", 'give the arguments of the tool, such as {"path": …}');

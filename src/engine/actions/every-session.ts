@@ -6,15 +6,15 @@ import { withCopiesThere } from "../facts/copies-there.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
 import { listSessions, sessionShape } from "./session.ts";
 
-/** Returns all sessions, oldest first: those here, and those that ran at replicas. */
+/** Returns all sessions, the oldest first: those that ran here, and those that ran at replicas. */
 export async function everySession(context: Context): Promise<SessionShape[]> {
   const here = (await withCopiesThere(context, await listSessions(context))).map(sessionShape);
   return [...here, ...(await replicaSessions(context))].sort((a, b) => a.from_seq - b.from_seq);
 }
 
 /**
- * Finds a session by its id or the beginning of its id. A session here is preferred to one at a replica with the same
- * id. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ * Finds a session by its id or the beginning of its id. If a session that ran here and a session of a replica have the
+ * same id, returns the one that ran here. Throws `NOT_FOUND` or `AMBIGUOUS`.
  */
 export async function findSessionAnywhere(context: Context, id: string): Promise<SessionShape> {
   const all = await everySession(context);
@@ -33,8 +33,9 @@ export async function findSessionAnywhere(context: Context, id: string): Promise
 }
 
 /**
- * Returns the sessions that ran at replicas of this workspace, oldest first. They are derived from the events that the
- * replicas wrote. Only the replica knows the command of a session, and whether the session is still running.
+ * Returns the sessions that ran at replicas of this workspace, the oldest first. These sessions are derived from the
+ * events that the replicas wrote. Only the replica knows the command of a session, and whether the session is still
+ * running.
  */
 export async function replicaSessions({ index }: Context): Promise<SessionShape[]> {
   const found = new Map<string, SessionShape>();

@@ -28,11 +28,12 @@ import { optional } from "../../util/optional.ts";
 const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
 
 /**
- * Ends an action: captures the changes that it left, and records its end. Finishing an action again changes nothing. An
- * abandoned action can still be finished. A denied action can still be finished as done or failed. With `onFailure`
- * `warn`, the action is closed without a capture if there is no room for the capture or the disk fails.
+ * Captures the changes that an action left, and records the end of the action. Finishing an action again changes
+ * nothing. An abandoned action can still be finished. A denied action can still be finished as done or failed. With
+ * `onFailure` `warn`, the action is closed without a capture if there is no room for the capture or the disk fails.
  *
- * Throws `USAGE` for an unknown outcome, and `NOT_FOUND` or `AMBIGUOUS` for the id.
+ * Throws `USAGE` for an unknown outcome, and `NOT_FOUND` or `AMBIGUOUS` for an id that does not stand for exactly one
+ * action.
  */
 export async function finishAction(
   context: Context,
@@ -50,7 +51,9 @@ export async function finishAction(
   } catch (error) {
     if (end.onFailure !== "warn" || !isNoRoomOrTrouble(error)) throw error;
     const detail = error instanceof Error ? error.message : String(error);
-    const reason = [closing.reason ?? [], `what it left could not be recorded: ${detail}`].flat().join("; ");
+    const reason = [closing.reason ?? [], `the changes that the action left could not be recorded: ${detail}`]
+      .flat()
+      .join("; ");
     const closed = await closeOnly(context, action, { ...closing, reason });
     return endShape(context, closed, allOmitted(context, closed, error));
   }
@@ -66,7 +69,7 @@ function closingOf({ outcome = "done", reason }: ActionEnd): Closing {
 }
 
 /**
- * Returns true if the action can still be closed in this way. An action that ends as done or failed has run, even if it
+ * True if the action can still be closed with this outcome. An action that ends as done or failed has run, even if it
  * was closed as denied before.
  */
 function isUnfinished({ state }: LoggedAction, closing: Closing): boolean {
@@ -74,7 +77,8 @@ function isUnfinished({ state }: LoggedAction, closing: Closing): boolean {
 }
 
 /**
- * Closes the action without a capture, unless it has been closed meanwhile. Returns the action as it is recorded now.
+ * Closes the action without a capture, unless the action was closed meanwhile. Returns the action as it is recorded
+ * now.
  */
 async function closeOnly(context: Context, action: LoggedAction, closing: Closing): Promise<LoggedAction> {
   await withCommit(context, async (commit) => {

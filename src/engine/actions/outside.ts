@@ -36,7 +36,7 @@ interface OutsideTargets {
   readonly outside: readonly string[];
   /** The paths among `outside` beneath which the action may touch everything. */
   readonly outsideDeep: readonly string[];
-  /** True if the action is stopped when one of these paths cannot be kept. */
+  /** True if one path that cannot be kept stops the action. */
   readonly whole: boolean;
   readonly quota?: QuotaOptions;
 }
@@ -46,7 +46,7 @@ interface OutsideOwner {
   readonly actor: string;
 }
 
-/** The records to append, and the paths that could not be kept (as `@outside:…`). */
+/** The records to append, and the paths that could not be kept, in the form `@outside:…`. */
 export interface OutsideDrafts {
   readonly drafts: readonly EventDraft[];
   readonly omitted: readonly Omission[];
@@ -73,9 +73,9 @@ export async function backUpOutside(
 }
 
 /**
- * Looks at the outside paths of an action after the action. If everything beneath a path was kept before the action,
- * also looks at everything that is beneath the path now. Returns a record for each path whose state differs from its
- * last record.
+ * Reads the outside paths of an action after the action. If everything beneath a path was kept before the action, also
+ * reads everything that is beneath the path now. Returns a record for each path whose state differs from its last
+ * record.
  */
 export async function finishOutside(
   context: Context,
@@ -191,7 +191,10 @@ async function lastOf(context: Context, path: WorkspacePath): Promise<OutsideRec
   return readOutside(row.recordId, (await readEvent(context, row)).record).record;
 }
 
-/** Returns the states that an action kept of a path and of everything beneath the path; empty if it kept none. */
+/**
+ * Returns the states that an action kept of a path and of everything beneath the path. The map is empty if the action
+ * kept none.
+ */
 export async function keptOutside(
   context: Context,
   action: string,
@@ -216,19 +219,19 @@ function marked(one: Omission): Omission {
 
 function refuseOwn({ outside }: Context, path: WorkspacePath): ChronicleError {
   const how = outside.isOwn(path, false) ? "lies in" : "holds";
-  return new ChronicleError("REFUSED", `/${path} ${how} Chronicle's own store: no tool may change that`, {
+  return new ChronicleError("REFUSED", `/${path} ${how} Chronicle's own store: no tool may change the store`, {
     hint: "use Chronicle's commands instead",
     data: { path: `/${path}` },
   });
 }
 
-const NOT_FROM_HERE = "whoever asks may touch nothing outside of the workspace";
+const NOT_FROM_HERE = "a remote caller may touch nothing outside of the workspace";
 
 /**
- * Returns the outside files for a remote caller. Such a caller may use the workspace, but not the machine. No outside
- * file is read, not even to follow a link, and none is replaced. Outside paths that an action names are reported as not
- * kept. Paths within the tracked roots (a repository's state, a link that stays inside) belong to the workspace, and
- * every caller may read them. If a root is a single file, only that file is inside.
+ * Returns a view of the outside files for a remote caller. Such a caller may use the workspace, but not the machine.
+ * The view reads no outside file, not even to follow a link, and replaces none. Outside paths that an action names are
+ * reported as not kept. Paths within the tracked roots (a repository's state, a link that stays inside) belong to the
+ * workspace, and every caller may read them. If a root is a single file, only that file is inside.
  */
 export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[]): OutsideFiles {
   const places = roots.map(placeOfRoot);
@@ -236,8 +239,8 @@ export function closedOutside(outside: OutsideFiles, roots: readonly TargetRoot[
   return {
     home: outside.home,
     isClosed: true,
-    // For an outside path, the answer is always false, because the true answer would reveal where the store lies. Such
-    // a path is never read anyway.
+    // For an outside path, the answer is always false, because the true answer would reveal the place of the store. The
+    // view never reads such a path anyway.
     isOwn: (path, deep) => isInside(`/${path}`) && outside.isOwn(path, deep),
     resolve(absolute) {
       const asGiven = { name: absolute, end: absolute };

@@ -116,7 +116,7 @@ interface SessionEnd {
 
 /**
  * Records the end of a session, whatever its present state is. Returns the ended session. `also`: other events of the
- * same commit, before that of the session.
+ * same commit, which precede the event of the session.
  */
 export async function endSession(
   context: Context,
@@ -157,8 +157,8 @@ function isGone(context: Context, session: SessionRecord): boolean {
 }
 
 /**
- * Returns the session as abandoned now, with its number of changed paths and its changes to kept-aside paths. Records
- * nothing.
+ * Returns the session in the state `abandoned`, with its number of changed paths and its changes to kept-aside paths.
+ * Records nothing.
  */
 async function asAbandoned(context: Context, session: Session): Promise<Session> {
   const { seq } = await context.index.head();
@@ -183,7 +183,7 @@ export async function findSession(context: Context, id: string): Promise<Session
 
 /**
  * Marks the open sessions whose processes are gone as abandoned, and closes the actions that nobody will finish. The
- * recorded changes stay, and can be undone. Returns a note on each session that it has ended.
+ * recorded changes stay, and can be undone. Returns a note on each session that was marked.
  */
 export async function closeAbandoned(context: Context): Promise<readonly string[]> {
   const notes: string[] = [];
@@ -225,7 +225,7 @@ function keptText({ omittedChanges }: Session): string {
   const kept = omittedChanges.filter(isRestored).map(({ path }) => shownPath(path));
   if (kept.length === 0) return "";
   const more = kept.length > MOST_NAMED ? ` and ${kept.length - MOST_NAMED} more` : "";
-  return `, except for these paths, which were kept aside before it: ${kept.slice(0, MOST_NAMED).join(", ")}${more} (undo restores them)`;
+  return `, except for these paths, which were kept aside before the session: ${kept.slice(0, MOST_NAMED).join(", ")}${more} (undo restores them)`;
 }
 
 export function abandonedNote(session: Session): string {
@@ -258,8 +258,8 @@ export function sessionShape(session: Session): SessionShape {
 }
 
 /**
- * The actions (of the library's `action(…)`) in whose callbacks the caller runs, outermost first. One process may serve
- * several agents at once, so its pid does not tell which of them calls.
+ * The ids of the actions (of the library's `action(…)`) in whose callbacks the caller runs, outermost first. One
+ * process may serve several agents at once, so the process id does not tell which agent calls.
  */
 const surrounding = new AsyncLocalStorage<readonly string[]>();
 

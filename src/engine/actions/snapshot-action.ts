@@ -39,7 +39,7 @@ interface UnkeptAction extends Omit<AskedAction, "outside" | "leftOut"> {
 /**
  * Keeps the states that an action is about to change. Captures the action's paths, or the whole workspace if the action
  * may touch anything, and begins the action in the same commit. Returns the action. If an action of the same tool call
- * is already open, returns that action, and begins no other.
+ * is already open, returns that action, and begins no second one.
  *
  * Returns `null`, and begins no action, in three cases:
  * - The request is off the record. In this case, nothing is scanned or stored.
@@ -87,7 +87,7 @@ async function keepAndBegin(context: Context, unkept: UnkeptAction): Promise<rea
     ...quota,
     ...(await whereToLook(context, begun)),
     also: async (found) => {
-      // The capture finds the repositories that were made since the last one.
+      // The capture finds the repositories that were made since the previous capture.
       const { git } = before === undefined ? {} : await withNewRepositories(context, before);
       return beginning(context, { ...begun, git }, found);
     },
@@ -96,7 +96,7 @@ async function keepAndBegin(context: Context, unkept: UnkeptAction): Promise<rea
 }
 
 /**
- * Returns the paths that the capture must scan; `{}` means all paths. They include the paths of actions that end
+ * Returns the paths that the capture must scan; `{}` means all paths. The paths include those of actions that end
  * because a new turn has begun.
  */
 async function whereToLook(
