@@ -100,7 +100,7 @@ describe.skipIf(!hasGit)("the `.git` file of a repository within the folder", ()
     const ran = await runScript(made, workspace, "git worktree remove --force in/ner");
     expect(ran.session.notes).toEqual([
       "the working tree ner of git was removed meanwhile, and no undo brings it back",
-      "in/ner/.git was removed together with its git folder. An undo puts it back only if that folder is there again",
+      "in/ner/.git was removed together with its git folder. An undo puts it back only if that folder exists again",
     ]);
     const detail = "the git folder to which it leads is gone";
     expect((await workspace.undo()).skipped).toMatchObject([{ path: "in/ner/.git", detail }]);

@@ -65,7 +65,7 @@ async function unseenEnd(project: GitProject, workspace: WorkspaceApi, pid: numb
   return id;
 }
 
-const UNKNOWN_END = expect.stringContaining("the state of git at its end is not known") as string;
+const UNKNOWN_END = expect.stringContaining("the state of git at the end of this work is not known") as string;
 
 describe.skipIf(!hasGit)("git's state is left alone", () => {
   it("if the objects that were kept are damaged in the store; files come back, and later commands work", async () => {

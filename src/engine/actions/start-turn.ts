@@ -26,18 +26,22 @@ import { readEvent } from "../log/read-events.ts";
 import { beginningOf } from "./agent-session.ts";
 import { checkSessionId } from "./check-action.ts";
 
-/** The maximum length of a prompt in which secrets are masked, in UTF-16 code units. The rest is not looked at. */
+/**
+ * The maximum length, in UTF-16 code units, of the part of a prompt in which secrets are masked. The rest of a longer
+ * prompt is dropped.
+ */
 const MOST_MASKED = 256 * 1024;
 
-/** The maximum length of a path or an id that is kept with a prompt, in UTF-16 code units. */
+/** The maximum length, in UTF-16 code units, of a path or an id that is kept with a prompt. */
 const MOST_WORDS = 4_096;
 
 /**
  * Records that an agent's turn begins, and keeps the person's message. First records the changes on disk, so that the
  * state before the turn is known. Begins or resumes the session if it is not open.
  *
- * Records nothing if the turn is recorded already, because a hook that is installed twice reports each turn twice. If
- * nothing was recorded since, another message of the same turn replaces the first one.
+ * A turn that is recorded already is not recorded again, because a hook that is installed twice reports each turn
+ * twice. There is one exception: if the record of the turn is still the last event and nothing has changed on disk, a
+ * different message replaces the recorded one.
  *
  * Throws `USAGE` if a field is malformed, and `LIMIT_EXCEEDED` if the store is full.
  */
@@ -68,7 +72,10 @@ export async function startTurn(context: Context, start: TurnStart): Promise<Tur
   return { turn, session, seq, prompt_kept: isPromptKept };
 }
 
-/** Agents choose the ids of turns freely. The characters are those of session ids, because a record id has both. */
+/**
+ * The pattern of turn ids, which agents choose freely. The characters are those of session ids, because the id of a
+ * turn's record contains both ids.
+ */
 const TURN_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 function checkTurnId(id: unknown): string {
@@ -79,8 +86,9 @@ function checkTurnId(id: unknown): string {
 }
 
 /**
- * Stores the message, and returns its place for the record. Returns `undefined` if there is no message, if the
- * workspace records no prompts, or if the message exceeds the whole budget for private contents.
+ * Stores the message, and returns the fields with which the turn's record names the stored message. Returns `undefined`
+ * if there is no message, if the workspace records no prompts, or if the message exceeds the whole budget for private
+ * contents.
  */
 async function keptPrompt(context: Context, start: TurnStart): Promise<KeptPrompt | undefined> {
   const prompt = promptIn(start);
@@ -102,7 +110,8 @@ function promptIn({ prompt, transcript, message }: TurnStart): Prompt | undefine
 }
 
 /**
- * True if the turn is recorded already, and either something was recorded since, or the recorded message is the same.
+ * True if the turn is recorded already, and nothing must be recorded now. That is so if anything was recorded or
+ * changed after the turn's record, if no message is given, or if the recorded message is the same.
  */
 async function isToldBefore(context: Context, start: TurnStart, found: Found): Promise<boolean> {
   const row = await context.index.record(turnRecordId(start));

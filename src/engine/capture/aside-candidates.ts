@@ -13,15 +13,15 @@ import { readEvent } from "../log/read-events.ts";
 import { isOwnerAlive } from "../log/owner-process.ts";
 
 /**
- * A run or action that ends compares the kept-aside paths with their states at its own beginning. If several runs or
- * actions are open at the same time, each of them finds the same change. A change that another run, action, undo or
+ * At the end of a run or action, the kept-aside paths are compared with their states at its beginning. If several runs
+ * or actions are open at the same time, each of them finds the same change. A change that another run, action, undo or
  * redo may have made is recorded with candidates, and is attributed to none of them alone.
  */
 
 interface Span {
   readonly id: string;
   readonly recordId: string;
-  /** The seq before the first event of the run or action. */
+  /** The seq at which the run or action began. */
   readonly fromSeq: number;
   /** The seq of the last event of the run or action; infinite while it is open. */
   readonly end: number;
@@ -43,8 +43,8 @@ interface Beside {
 }
 
 /**
- * Returns the changes of a run or action that is about to end, with candidates for each change that other work may have
- * made, too. `plan`: the changes to kept-aside paths.
+ * Returns the changes of a run or action that is about to end. Adds candidates to each change that other work may also
+ * have made. `plan`: the changes to kept-aside paths.
  */
 export async function withCandidates(
   context: Context,
@@ -68,8 +68,8 @@ export async function withCandidates(
 
 /**
  * Returns the run or action `id`, and the other runs and actions that were open at some time since `id` began. Leaves
- * out the others that are still open although their process is gone. Returns `undefined` if `id` is unknown or was
- * denied.
+ * out other work that is recorded as open although nobody will finish it. Returns `undefined` if `id` is unknown or
+ * names a denied action.
  */
 async function workBeside(context: Context, id: string): Promise<Beside | undefined> {
   const runs = (await loggedSessions(context)).filter((one) => one.kind === "run");
@@ -120,9 +120,9 @@ function spanOfAction({ id, fromSeq, lastSeq, state, aside, omittedChanges, path
 }
 
 /**
- * Returns the other runs and actions that may have changed a path. These are the ones that have declared the path, and
- * the ones that may change any path. The latter do not count if the ending work has declared the path, or if work
- * within it has declared and changed the path.
+ * Returns the other runs and actions that may have changed a path: those that have declared the path, and those that
+ * may change any path. Runs and actions of the second kind do not count if the ending work has declared the path, or if
+ * work within the ending work has declared and changed the path.
  */
 function rivalsAt({ own, others, inner }: Beside, path: WorkspacePath): Span[] {
   const hasDeclared = ({ declared }: Span): boolean => declared.some((one) => isWithin(path, one));
@@ -134,9 +134,9 @@ function rivalsAt({ own, others, inner }: Beside, path: WorkspacePath): Span[] {
 type Plan = ReadonlyMap<WorkspacePath, Change>;
 
 interface Plans {
-  /** The last plan of each of the `others`, by id. */
+  /** Maps the id of each of the `others` to its last plan. */
   readonly last: ReadonlyMap<string, Plan>;
-  /** The first plan of each of the `others` that began before the ending work and has ended, by id. */
+  /** Maps ids to first plans, for those of the `others` that began before the ending work and have ended. */
   readonly first: ReadonlyMap<string, Plan>;
 }
 
@@ -157,8 +157,8 @@ async function planOf(context: Context, aside: Aside | undefined): Promise<Plan 
 }
 
 /**
- * Returns the plan with the kept-aside states at the beginning of a run or action; `undefined` if there is none, or its
- * blob is gone.
+ * Returns the first plan of a run or action, which has the kept-aside states at its beginning. Returns `undefined` if
+ * there is no such plan, or if the plan's blob is gone.
  */
 async function planOfBeginning(context: Context, { recordId, end }: Span): Promise<Plan | undefined> {
   const [first] = await context.index.recordHistory(recordId);
@@ -171,9 +171,9 @@ function isEarlier(other: Span, own: Span): boolean {
 }
 
 /**
- * True if a path of `planned` may have changed while `own` and `other` were both open. The work that began later knows
- * the states at the beginning of this overlap. The work that ended earlier knows the states at the end of the overlap.
- * If `other` has ended, it ended earlier, because `own` ends now.
+ * True if a path of `planned` may have changed while `own` and `other` were both open. The plan of the work that began
+ * later has the states at the beginning of this overlap. The plan of the work that ended earlier has the states at the
+ * end of the overlap. If `other` has ended, it ended earlier, because `own` ends now.
  */
 function mayHaveMade(
   own: Span,
@@ -186,8 +186,8 @@ function mayHaveMade(
     return isFirst || planned.some(({ path, after }) => !sameEntry(plan?.get(path)?.before, after));
   return planned.some(({ path, before }) => {
     if (!other.omittedChanges.some((one) => isWithin(path, one.path))) {
-      // The path had the same state at the beginning and at the end of `other`, but perhaps another state when `own`
-      // began.
+      // The path had the same state at the beginning and at the end of `other`. It may nevertheless have had another
+      // state in between, when `own` began.
       const then = isFirst ? plans.first.get(other.id)?.get(path) : undefined;
       return then !== undefined && !sameEntry(then.before, before);
     }
@@ -196,7 +196,7 @@ function mayHaveMade(
   });
 }
 
-/** Returns the undos and redos that ended since the work began, each with the kept-aside paths that it changed. */
+/** Returns the undos and redos that ended after the work began, each with the kept-aside paths that it changed. */
 async function stepsSince(
   context: Context,
   { fromSeq }: Span,

@@ -29,7 +29,7 @@ import { noteWhereabouts } from "./unclean-end.ts";
 
 /**
  * Takes the first capture of a workspace, and begins its history (see `beginHistory`). The base of snapshot 0 is the
- * manifest of everything on disk. Each path in it has iteration 1. Records nothing if the history has already begun.
+ * manifest of everything on disk, with iteration 1 for each path. Records nothing if the history has already begun.
  * Throws `LIMIT_EXCEEDED` if the workspace exceeds a limit.
  */
 export async function takeBaseline(
@@ -43,7 +43,7 @@ export async function takeBaseline(
   if (excess !== undefined) throw overLimit(context, excess);
   await withCommit(context, async (commit) => {
     const head = await commit.head();
-    // Another process has recorded the baseline meanwhile.
+    // If the log has events, another process has recorded the baseline meanwhile.
     if (head.seq > 0) return;
     const base = await writeFirstBase(context, workspace, entriesOf(context, reading.present));
     await beginHistory(context, commit, { workspace, base, snapshot: await baselineRecord(context, reading) });
@@ -54,8 +54,8 @@ export async function takeBaseline(
 }
 
 /**
- * Returns the entries in path order. Each pass over the entries creates them anew, because keeping all of them would
- * need too much memory.
+ * Returns the entries in path order. Each iteration over the result creates the entries anew, because keeping all of
+ * them would need too much memory.
  */
 function entriesOf(context: Context, present: ReadTable): FirstEntries {
   const rows = present.sortedRows();
@@ -91,7 +91,7 @@ export function overLimit(context: Context, { limit, allowed, found, heaviest }:
     "LIMIT_EXCEEDED",
     `there are more than ${allowed} ${UNIT[limit]} to track (${found} so far); ${where}`,
     {
-      hint: `\`chronicle init --exclude NAME\` leaves a folder out, \`chronicle init ${FLAG[limit]} N\` raises the limit (0: none)`,
+      hint: `\`chronicle init --exclude NAME\` leaves a folder out, \`chronicle init ${FLAG[limit]} N\` raises the limit (0: no limit)`,
       data: { limit, allowed, found, heaviest: heaviest.map((one) => ({ ...one, path: displayPath(one.path) })) },
     },
   );
@@ -144,7 +144,7 @@ export async function beginHosted(context: Context, workspace: WorkspaceRecord, 
 /** The seq of the event that names the signer of a new history. Event 1 is the workspace's own record. */
 const SIGNER_SEQ = 2;
 
-/** The entries with which a history begins, in path order. They can be iterated several times. */
+/** The entries with which a history begins, in path order. A caller can iterate over them several times. */
 interface FirstEntries extends Iterable<Entry> {
   readonly size: number;
 }
@@ -176,7 +176,10 @@ class BaseEntries implements Iterable<BaseEntry> {
   }
 }
 
-/** Writes the base on which a history will begin; each path in it has iteration 1. The caller holds a lease. */
+/**
+ * Writes the base on which a history will begin, with iteration 1 for each path. The caller must hold a lease of the
+ * blob store.
+ */
 async function writeFirstBase(context: Context, workspace: WorkspaceRecord, first: FirstEntries): Promise<FirstBase> {
   const ids = context.worktree.roots.map(({ id }) => id);
   const further = ids.flatMap((id) => id ?? []);
@@ -206,8 +209,8 @@ interface Beginning {
 }
 
 /**
- * Appends the first events; the log must be empty. Their head is signed before they are written, so that the history is
- * signed even if the process is killed right after the write.
+ * Appends the first events to the log, which must be empty. Signs the head before the events are written, so that the
+ * history is signed even if the process is killed right after the write.
  */
 async function beginHistory(
   context: Context,

@@ -37,9 +37,12 @@ import { optional } from "../../util/optional.ts";
 export interface CaptureOptions extends LookOptions {
   /** The recorded cause of the changes that no open action, run, transaction or watch owns. */
   readonly cause: IterationCause;
-  /** True if an agent reports what it does, so that changes that nothing recorded owns are not the agent's. */
+  /**
+   * True if the caller, provided that it is an agent, reports its actions. A change that belongs to no recorded work
+   * then counts as a person's change, not as the agent's.
+   */
   readonly isReported?: true;
-  /** An action that is treated as open although it was already closed, or although nobody was expected to finish it. */
+  /** An action that is treated as open, although it was already closed or nobody was expected to finish it. */
   readonly late?: LoggedAction;
   /** A transaction to which changes may be attributed although its owner is gone. */
   readonly reopened?: string;
@@ -47,7 +50,7 @@ export interface CaptureOptions extends LookOptions {
   readonly unsure?: ReadonlySet<string>;
   /** True to return the Merkle root after the found changes. */
   readonly root?: true;
-  /** Returns further events for the same commit. Called with the lock held, even if nothing changed. */
+  /** Returns further events for the same commit. Called while the log is locked, even if nothing changed. */
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
 }
 
@@ -58,7 +61,7 @@ export interface Found {
   readonly omitted: readonly Omission[];
   /** The seq of the last change's event. */
   readonly changesTo: number;
-  /** The seq of the last event for changes and coverage. The events of `also` follow it. */
+  /** The seq of the last event for changes and coverage. The events of `also` come after this event. */
   readonly upTo: number;
 }
 
@@ -86,7 +89,8 @@ export async function capture(context: Context, options: CaptureOptions): Promis
     if (options.only === undefined) noteWhereabouts(context);
     return captured;
   } catch (error) {
-    // It is unknown how much was committed, so the next scan is a full one.
+    // A part of the changes may have been committed, and the rest must be found again. Therefore, the next scan is a
+    // full one.
     context.live.giveBack(undefined);
     throw error;
   }
@@ -139,13 +143,13 @@ interface Once {
 interface Earlier {
   readonly omitted: readonly Omission[];
   readonly unseen: readonly Omission[];
-  /** The filters of the first scan, if that was a full one. */
+  /** The filters of the first scan, if the first scan was a full one. */
   readonly filters?: readonly FilterSpec[];
 }
 
 /**
- * Returns the omissions of paths of which no state was read. An `unstable` path changed while it was read, but a state
- * of it may nevertheless have been read.
+ * Returns the omissions of paths of which no state was read. An `unstable` path changed while it was read. Its omission
+ * is left out if a state of the path was read nevertheless.
  */
 function unseenIn({ omitted, present }: Reading): Omission[] {
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !present.has(path));
@@ -166,17 +170,17 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
       tellLost(context, lost, startSeq);
       return once;
     }
-    // Changes that a crash left half done on disk belong to the interrupted operation. The operation is settled first,
-    // because these changes would otherwise be recorded as edits.
+    // If a crash interrupted an operation, its half-done changes on disk belong to this operation. The operation is
+    // settled first, because the changes would otherwise be recorded as edits.
     await settle(context);
     context.live.giveBack(undefined);
   }
 }
 
 /**
- * Returns a seq whose recorded states are all on disk, except at paths that were edited since. A scan that begins after
- * this call sees these states. The seq is at most the lowest `fromSeq` of the open intents, because their operations
- * may still write files during the scan or after it.
+ * Returns a seq as of which all recorded states are on disk, except at paths that were edited since. A scan that begins
+ * after this call sees these states. The seq is at most the lowest `fromSeq` of the open intents, because their
+ * operations may still write files during the scan or after it.
  */
 async function knownBefore(context: Context): Promise<number> {
   const { seq } = await context.index.head();
@@ -192,9 +196,9 @@ interface CommitReading {
 }
 
 /**
- * Commits a reading, except paths that another operation may have recorded or written since the scan began. Resolves to
- * `undefined` if the scan must be repeated: an operation was interrupted, or the off-record notes or the erased
- * contents have changed.
+ * Commits a reading, except for paths that another operation may have recorded or written since the scan began. Returns
+ * `undefined` if the scan must be repeated, because an operation was interrupted, or because the off-record notes or
+ * the erased contents have changed.
  */
 async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once | undefined> {
   const { options, startSeq, earlier } = given;
@@ -219,8 +223,8 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const contested = changes.filter(isContested).map((change) => change.path);
     const free = changes.filter((change) => !isContested(change));
     const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options, head });
-    // Coverage and the events of `also` are recorded with the last changes. These changes are the last ones if no path
-    // is contested.
+    // If no path is contested, these changes are the last ones of the capture. Coverage and the events of `also` are
+    // recorded together with the last changes.
     const isLast = contested.length === 0;
     const omitted = [...earlier.omitted, ...reading.omitted];
     const around = await aroundReturned(context, reading, { changes: ours, fromSeq: head.seq });
@@ -258,9 +262,10 @@ class TouchedPaths {
   }
 
   /**
-   * True if the change may contradict these recorded paths. That is so for a change of such a path, for a new state
-   * within one, whose folder may be gone since, and for the removal of a folder above one, in which something may be
-   * since.
+   * True if the change may contradict what the other operations recorded. There are three cases:
+   * - The change is at a touched path.
+   * - The change creates or modifies something beneath a touched path. The folder at the touched path may be gone.
+   * - The change removes or replaces a folder above a touched path. The folder may contain something new.
    */
   contests({ path, after }: Change): boolean {
     if (this.paths.has(path) || (after?.kind !== "dir" && this.#above.has(path))) return true;
@@ -329,8 +334,9 @@ async function attributed(
 }
 
 /**
- * Compares a reading with the index, and proves the index's last iterations of the changed paths. The next iterations
- * continue the numbers of these iterations, and a wrong number would stay in the log for ever.
+ * Compares a reading with the index, and proves the last iterations of the changed paths in the index against the log.
+ * The numbers of the next iterations follow the numbers of these iterations, and a wrong number would stay in the log
+ * for ever.
  */
 async function compareProved(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);
@@ -352,21 +358,21 @@ interface Unsettled extends Pick<Comparison, "lacked"> {
 }
 
 /**
- * Remembers the settled paths, and forgets gone paths. A gone path that is still recorded is not forgotten, because
- * later scans must report it as gone.
+ * Makes the worktree remember the paths that did not change while they were read, and forget gone paths. A gone path
+ * that is still recorded is not forgotten, because later scans must report it as gone.
  */
 function remember(context: Context, reading: Reading, { lacked, except }: Unsettled): void {
   context.worktree.remember(settledPaths(reading.present, except), reading.report.startedAtNs);
   context.worktree.forget(reading.gone.filter((path) => !except.has(path) && !lacked.has(path)));
 }
 
-/** The number of events that are looked up at once. */
+/** The number of events that are read from the index at once. */
 const PAGE = 2_000;
 
 /**
- * True if an operation that ended in (after, upTo] skipped or reverted some of its paths. Such an operation may have
- * changed a path, and then reverted the path because something was in the way. No event names such a path, but a scan
- * may have read its changed state.
+ * True if an operation that ended after the seq `after`, and at `upTo` at the latest, skipped or reverted some of its
+ * paths. Such an operation may have changed a path, and then reverted the path because something was in the way. No
+ * event names such a path, but a scan may have read its state in between.
  */
 async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
   for (let from = after + 1; from <= upTo; from += PAGE) {

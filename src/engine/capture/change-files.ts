@@ -34,14 +34,15 @@ import { optional } from "../../util/optional.ts";
  * 1. Prepare: the state on disk is captured, so that nothing is lost. A dry run only reads it.
  * 2. Plan: the operation returns the wanted state of each path, and the moment to which the path goes back.
  * 3. Complete: the files of a database are changed together or not at all. A path is deleted only if a record shows
- *   that the path was absent at the moment. A path gets a recorded state only if it had that state on disk at the
- *   moment. A path whose content was erased is left as it is. The folders that restored paths need are added.
+ *    that the path was absent at the moment to which it goes back. A path gets a recorded state only if it had this
+ *    state on disk at that moment. A path whose content was erased is left as it is. The folders that restored paths
+ *    need are added.
  * 4. Prove: the index must agree with the log about every path that changes, and about each claim of the plan.
- * 5. Preview: a dry run ends here. It also names missing contents and paths that are in the way, and refuses what the
- *   real run would refuse.
+ * 5. Preview: a dry run ends here. The dry run also names missing contents and paths that are in the way, and refuses
+ *    what the real run would refuse.
  * 6. Apply: the intent is made durable, then the files are changed, then one commit records the changes.
  * 7. Report: the answer lists the changed paths, and the skipped paths with the reasons. An operation that could do
- *   nothing throws `REFUSED`.
+ *    nothing throws `REFUSED`.
  */
 
 interface ChangingHow extends ForcedHow {
@@ -66,7 +67,7 @@ export interface Present {
 export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked" | "onProgress"> {
   /** The changes from the present to the wanted state. */
   readonly wanted: readonly Change[];
-  /** The states that the plan assumes for its paths, including paths that it does not change. Default: none. */
+  /** The states that the plan assumes, including those of paths that the plan does not change. Default: none. */
   readonly claims?: readonly PathClaim[];
   /**
    * True if the plan has proved its changes against the log. Otherwise, `provePlan` proves the histories of the changed
@@ -85,9 +86,10 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
    */
   readonly back: ((path: WorkspacePath) => BackTo) | "guarded" | "decided";
   /**
-   * The treatment of the folders above restored paths. `whole`: throws `REFUSED` if something else is in the place of
-   * such a folder, unless `force` is set. `part`: leaves out changes that do not fit. Default: no folder is added,
-   * because the plan contains all folders that it needs.
+   * The treatment of the folders above restored paths. `whole`: missing folders are added, and the operation throws
+   * `REFUSED` if something else is in the place of such a folder, unless `force` is set. `part`: missing folders are
+   * added, and changes that do not fit are left out. Default: no folder is added, because the plan contains all folders
+   * that it needs.
    */
   readonly folders?: "whole" | "part";
   /**
@@ -97,8 +99,8 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
    */
   readonly isWhole?: boolean;
   /**
-   * Paths of `wanted` that are restored without some mode bits, because these bits are never set. These paths are also
-   * reported as skipped.
+   * Paths of `wanted` that are restored without some mode bits, because Chronicle never sets these bits. These paths
+   * are also reported as skipped.
    */
   readonly without?: readonly SkippedPath[];
   /** True if there is nothing to do, and nothing to record. */
@@ -195,8 +197,8 @@ async function recordFolders<Shape>(
 
 /**
  * Returns the plan as it will be carried out: with whole databases, without changes to erased or unknown states (see
- * `leaveErased` and `leaveUnseen`), and with folders that fit. Its `wanted` has all changes that will be made, and its
- * `skipped` has all paths that are left alone.
+ * `leaveErased` and `leaveUnseen`), and with folders that fit. The returned `wanted` has all changes that will be made,
+ * and the returned `skipped` has all paths that are left alone.
  */
 async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<FilePlan<Shape>> {
   const { wanted, isMeant, back, skipped = [] } = plan;
@@ -222,8 +224,9 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present:
 }
 
 /**
- * Fits the changes beside the paths that are left alone (`skipped`), and into their folders, as `folders` of the plan
- * says. For `whole`, throws `REFUSED` if a path has no folder and none can be made, unless `force` is set.
+ * Leaves out changes that contradict the paths that are left alone (`skipped`). Then adds the folders that the changes
+ * need, as the plan's `folders` says. With `whole`, throws `REFUSED` if a path has no folder and none can be made,
+ * unless `force` is set.
  */
 async function fit<Shape>(
   context: Context,
@@ -248,7 +251,8 @@ async function provePlan<Shape>(
   const { seq } = await context.index.head();
   const paths = [...wanted, ...(units?.still ?? [])].map(({ path }) => path);
   if (isProved !== true) return proveHistories(context, [...claims, ...paths.map((path) => ({ path }))], seq);
-  // The plan has proved the states. The rows must be proved, too, because the new iterations continue their numbers.
+  // The plan has proved the states. The rows of the index must be proved, too, because the new iterations continue the
+  // numbers of these rows.
   const rows = await context.index.iterationsAt(paths, seq);
   return proveLast(
     context,
@@ -310,7 +314,7 @@ async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Pr
   if (inTheWay.length > 0) return { ...NOTHING, aside: { ...NOTHING_ASIDE, blocked: inTheWay } };
   const done = await operate(context, {
     ...plan,
-    // The `selective` fields of an undo by selection already name the paths that it leaves alone.
+    // The `selective` fields of an undo by selection already name the paths that the undo leaves alone.
     ...(kind === "undo" && selective === undefined ? { left: skipped.map(({ path }) => path) } : {}),
     changes: wanted,
     skipped: [...skipped, ...without],
@@ -321,8 +325,8 @@ async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Pr
 }
 
 /**
- * Returns the repositories that are left alone, if they are all that a step would change. Such a step is not recorded,
- * so that it can be tried again.
+ * Returns the repositories that are left alone, if an undo or redo would change nothing but them. Such an undo or redo
+ * is not recorded, so that it can be tried again. Otherwise returns an empty list.
  */
 async function onlyGitInTheWay<Shape>(context: Context, plan: FilePlan<Shape>): Promise<readonly SkippedPath[]> {
   const { kind, wanted, conflicts } = plan;
@@ -384,8 +388,9 @@ interface RecordedHolders {
 }
 
 /**
- * Records the unrecorded folders on disk that the changes create or fill, because a recorded path must lie in recorded
- * folders. Nothing else in these folders is recorded. `changes`: the changes that the operation is asked for.
+ * Records those folders on disk that the changes create or fill and that are not recorded yet, because a recorded path
+ * must lie in recorded folders. Nothing else in these folders is recorded. `changes`: the changes that the caller of
+ * the operation asked for.
  */
 async function recordHolders(context: Context, changes: readonly Change[]): Promise<RecordedHolders> {
   if (isHosted(context.worktree.roots)) return { changes, skipped: [] };
@@ -395,11 +400,11 @@ async function recordHolders(context: Context, changes: readonly Change[]): Prom
   const stats = await context.worktree.stats(before.map(({ path }) => path));
   // A path at which something already exists is not captured here.
   const free = before.filter((_, i) => stats[i] === undefined).map(({ path }) => path);
-  // Capturing an absent path in a folder records only the folders above that path. Capturing the folder would record
-  // all that is in it.
+  // If an absent path in a folder is captured, only the folders above that path are recorded. If the folder itself were
+  // captured, everything in it would be recorded.
   const only = [...free, ...there.map((folder) => childOf(folder, context.newId()))];
   await capture(context, { cause: "capture", reserve: true, only, named: true, holders: true });
-  const detail = "its folder is there, and is not recorded";
+  const detail = "its folder exists, but is not recorded";
   const rows = await context.index.iterationsAt(there, (await context.index.head()).seq);
   return {
     changes: withBefore(changes, new Map(there.map((folder, i) => [folder, rows[i]?.entry]))),
@@ -409,7 +414,7 @@ async function recordHolders(context: Context, changes: readonly Change[]): Prom
 
 /**
  * Returns the changes as the real run would make them. The real run first records the folders that the changes create
- * and that exist on disk already. A dry run records nothing, so it reads their states from the disk.
+ * and that exist on disk already. A dry run records nothing, so the states of these folders are read from the disk.
  */
 async function withHolders(context: Context, changes: readonly Change[]): Promise<readonly Change[]> {
   if (isHosted(context.worktree.roots)) return changes;

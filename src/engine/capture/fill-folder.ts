@@ -27,7 +27,10 @@ export interface Filling {
    */
   readonly look: () => Promise<void>;
   readonly missing?: readonly BlockedPath[];
-  /** Files whose contents the caller must not get. They are left out and listed as skipped, with or without `force`. */
+  /**
+   * Files whose contents the caller must not get. These files are left out and listed as skipped, with or without
+   * `force`.
+   */
   readonly withheld?: readonly WorkspacePath[];
   readonly target: () => Promise<Worktree>;
   readonly contents: ApplyRequest["contents"];
@@ -39,8 +42,8 @@ export interface Filling {
 }
 
 /**
- * Writes entries into a folder that is not the workspace's. Entries of a further root go into the folder `@<root id>`
- * within that folder. Throws `FORBIDDEN` if every file is withheld.
+ * Writes entries into a folder that does not belong to the workspace. Entries of a further root go into the folder
+ * `@<root id>` within that folder. Throws `FORBIDDEN` if every file is withheld.
  */
 export async function fillFolder(entries: readonly Entry[], filling: Filling): Promise<RestoreShape> {
   const { options, withheld = [] } = filling;
@@ -92,7 +95,7 @@ async function filled(changes: readonly Change[], filling: Filling): Promise<App
   }
 }
 
-/** Removes the staging files, because the next attempt needs an empty folder as well. Then closes the folder. */
+/** Removes the staging files, because a further attempt also needs an empty folder. Then closes the folder. */
 async function cleanUpAndClose(folder: Worktree, token: string): Promise<void> {
   try {
     await folder.cleanUp(token);
@@ -123,9 +126,9 @@ export interface WithoutGit {
 }
 
 /**
- * Leaves out paths that would be a git repository's own state, including names that a file system may equate with
- * `.git`. A git hook from the history would otherwise run when a person commits in that folder. Keeps paths that a
- * person has named (`asked`), and paths that the rules make part of the workspace (`isTaken`).
+ * Leaves out paths that would become a git repository's own state in the filled folder, including names that a file
+ * system may equate with `.git`. A git hook from the history could otherwise run when a person commits in that folder.
+ * Keeps paths that a person has named (`asked`), and paths that the rules make part of the workspace (`isTaken`).
  */
 export async function withoutGit(
   entries: readonly Entry[],
@@ -145,7 +148,7 @@ export async function withoutGit(
 }
 
 function leftOut(path: WorkspacePath): SkippedShape {
-  const detail = `it would become a git repository's own state there; to restore it nevertheless, name it: ${shownPath(path)}`;
+  const detail = `this path would become a git repository's own state; to restore it nevertheless, name this path: ${shownPath(path)}`;
   return skippedShape({ path, reason: "git", detail });
 }
 

@@ -26,7 +26,7 @@ export interface Target {
   target: Entry | undefined;
 }
 
-/** The plan so far; it is changed in place. */
+/** The plan so far. `fitFolders` changes it in place. */
 export interface FolderPlan {
   readonly targets: Map<WorkspacePath, Target>;
   readonly unmerged: Map<WorkspacePath, Unmerged>;
@@ -35,9 +35,9 @@ export interface FolderPlan {
 }
 
 /**
- * Changes a plan so that each path gets a folder to lie in. The folders above restored paths are restored, too. A
- * folder that the plan removes or replaces is kept if something in it stays. Returns the folders that are kept although
- * the plan would remove them.
+ * Changes a plan so that each path has a folder. The folders above restored paths are restored, too. A folder that the
+ * plan removes or replaces is kept if something in it stays. Returns the folders that are kept although the plan would
+ * remove them.
  */
 export async function fitFolders(context: Context, plan: FolderPlan): Promise<BlockedPath[]> {
   const folders = new Folders(context, plan, (await context.index.head()).seq);
@@ -60,8 +60,8 @@ export interface FittedChanges {
 
 /**
  * Adds the folders above restored paths to the changes, if these folders were removed. Leaves out a path if something
- * else is in the place of its folder. Does not leave out the removal of a folder in which a path stays, because `apply`
- * blocks that removal.
+ * else is in the place of its folder. The removal of a folder in which a path stays is not left out, because `apply`
+ * blocks this removal.
  */
 export async function withFolders(
   context: Context,
@@ -108,8 +108,9 @@ export async function amongFolders(
 }
 
 /**
- * Leaves out the changes that contradict the recorded states of the paths that are left alone (`left`): nothing can be
- * made in such a path unless it is a folder, and a folder cannot go while such a path in it stays.
+ * Leaves out the changes that contradict the recorded states of the paths that are left alone (`left`). Nothing can be
+ * made beneath such a path, unless the path is a folder. No folder above such a path can be removed while the path
+ * exists.
  */
 export async function besideLeft(
   context: Context,
@@ -140,10 +141,10 @@ function folderPlan(changes: readonly Change[], unrecorded: readonly Change[]): 
   };
 }
 
-/** The mode of a folder without a recorded state. */
+/** The mode of a restored folder of which the history has no state. */
 const USUAL_MODE = 0o755;
 const FOLDER_REPLACED = "something else is in the place of its folder";
-const HELD = "it contains files or folders of others";
+const HELD = "it contains files or folders that stay";
 
 class Folders {
   readonly #context: Context;

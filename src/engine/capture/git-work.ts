@@ -40,27 +40,27 @@ import { shownPath } from "../log/shape.ts";
 import { mayKeep } from "./keep-aside.ts";
 
 /**
- * The state of git repositories is recorded beside the files, because it is no part of them: a run or an action that
- * changes it gets a record `git:<id>` with what it has changed. Git never stands in the way: what cannot be read is told
- * in a note, and the work goes on.
+ * The state of git repositories (HEAD, refs, index and so on) is no part of the recorded files. A run or an action that
+ * changes this state gets a record `git:<id>` with the changes. Trouble with git never stops the work: a note says what
+ * could not be read, and the work continues.
  */
 
 /** The state of the repositories when some work begins. */
 export interface GitBefore {
   readonly states: readonly GitState[];
-  /** The blob with the states, for the record of the work. `undefined`: there is no repository. */
+  /** The blob with the states, which the record of the work names. `undefined` if no state was kept. */
   readonly git: Aside | undefined;
   readonly notes: readonly string[];
-  /** The folders within the tracked folders that were looked at. */
+  /** The folders within the tracked folders in which captures had already found repositories. */
   readonly nested: readonly WorkspacePath[];
 }
 
 const NO_GIT: GitBefore = { states: [], git: undefined, notes: [], nested: [] };
 
 /**
- * Reads and keeps the state of the repositories. Keeps nothing in the cases in which `keepAside` keeps nothing. The
- * contents are durable when the promise resolves. The caller must hold a lease of the blob store until the record that
- * names the states is durable.
+ * Reads and keeps the state of the repositories. Keeps nothing if the workspace keeps no files aside, or while work off
+ * the record is running. The contents are durable when the promise resolves. The caller must hold a lease of the blob
+ * store until the record that names the states is durable.
  */
 export async function keepGit(context: Context): Promise<GitBefore> {
   const nested = context.git.nested();
@@ -88,8 +88,9 @@ export async function keepGit(context: Context): Promise<GitBefore> {
 }
 
 /**
- * Returns the state that was kept, or the present state of all repositories if a capture has found further ones since.
- * The caller may hold the lock of the log, so the states are read again only in the second case.
+ * Returns `kept`. If captures have found further repositories since then, reads and keeps the state of all repositories
+ * again, and returns the new state. The state is read again only in this case, because the caller may hold the lock of
+ * the log.
  */
 export async function withNewRepositories(context: Context, kept: GitBefore): Promise<GitBefore> {
   const known = new Set(kept.nested);
@@ -97,8 +98,8 @@ export async function withNewRepositories(context: Context, kept: GitBefore): Pr
 }
 
 /**
- * Reads the states. Contents that were read before count only if the store still has them. `withFolders`: true to keep
- * the git folders, too, so that they can be made anew.
+ * Reads the states of all repositories. Reads everything again if the store no longer has a content that an earlier
+ * reading stored. `withFolders`: true if the git folders are kept, too, so that an undo can restore them.
  */
 async function readStates(
   context: Context,
@@ -122,8 +123,8 @@ async function readStates(
 }
 
 /**
- * True if no run and no action is unfinished, so that nobody needs the state of git at an earlier time. Those that
- * nobody will finish count, too: what they have removed is stored when they are closed.
+ * True if no run and no action is open, so that no work needs an earlier state of git. Work that nobody will finish
+ * counts as open, because the git folders that it removed are stored when it is closed.
  */
 async function isIdle(context: Context): Promise<boolean> {
   const sessions = await openSessions(context);
@@ -139,8 +140,8 @@ async function orNote<T>(work: () => Promise<T>, failed: (note: string) => T): P
 }
 
 /**
- * Returns the message of an error for which git's state is left as it is, for people. Throws every error that is neither
- * a `ChronicleError` nor one of the disk.
+ * Returns the message of an error because of which the state of git is left alone. Throws the error again if it is
+ * neither a `ChronicleError` nor an error of the disk.
  */
 export function gitTrouble(error: unknown): string {
   const isTrouble = error instanceof ChronicleError || (error instanceof Error && errnoOf(error) !== undefined);
@@ -148,10 +149,16 @@ export function gitTrouble(error: unknown): string {
   return error.message.toWellFormed();
 }
 
-/** The note of work whose end nobody saw: later changes of git would count as its own. */
-const END_UNKNOWN = "the state of git at its end is not known, so an undo leaves git alone";
+/**
+ * The note on work whose end was not observed. No changes of git are recorded for such work, because changes after its
+ * end would count as its own.
+ */
+const END_UNKNOWN = "the state of git at the end of this work is not known, so an undo leaves git alone";
 
-/** Returns the notes on git of work whose end nobody saw, so that no changes of git are recorded for it. */
+/**
+ * Returns the notes on git for work whose end was not observed; an empty list if no state of git was kept for this
+ * work.
+ */
 export function gitNotesOfUnseenEnd({ git }: { readonly git?: Aside }): readonly string[] {
   return git === undefined ? [] : [END_UNKNOWN];
 }
@@ -163,26 +170,29 @@ function untilOf(context: Context): string {
 /** The changes that some work has made to the state of the repositories. */
 export interface GitWork {
   readonly changes: readonly GitChange[];
-  /** The record of the changes, to append with the end of the work; none if nothing changed. */
+  /**
+   * The event that records the changes. The caller appends it together with the end of the work. Empty if nothing
+   * changed.
+   */
   readonly drafts: readonly EventDraft[];
   readonly notes: readonly string[];
 }
 
 const NOTHING: GitWork = { changes: [], drafts: [], notes: [] };
 
-/** The work of which the changes are recorded. */
+/** The run or action whose changes of git are recorded. */
 export interface GitOwner {
   readonly id: string;
-  /** The event before the work. */
+  /** The seq at which the work began. */
   readonly fromSeq: number;
-  /** The states when the work began, as its record names them. */
+  /** The blob with the states at the beginning of the work. `undefined` if no state was kept. */
   readonly git?: Aside;
 }
 
 /**
- * Compares the repositories with their states when some work began, and keeps the objects that only the earlier states
- * need. Changes that other records `git:…` have since then are left out. See `keepGit` for the durability and the
- * caller's lease.
+ * Compares the repositories with their states at the beginning of some work. Leaves out changes that records `git:…` of
+ * other work have listed since then. Keeps the git objects that only the earlier states need. `keepGit` describes the
+ * durability and the caller's lease.
  */
 export async function gitChangesOf(context: Context, owner: GitOwner): Promise<GitWork> {
   const { git } = owner;
@@ -217,7 +227,8 @@ export async function gitChangesOf(context: Context, owner: GitOwner): Promise<G
           found.push(safe.change);
           addAll(told, safe.notes);
         }
-        // The other working tree may lie in the workspace, too, and so have recorded the change itself.
+        // The other working tree may belong to the workspace, too. Its own repository then has the change in `found`,
+        // and no note is needed.
         const recorded = new Set(found.flatMap(({ items }) => items.map(({ name }) => name)));
         addAll(told, [...new Set(branches.filter(({ name }) => !recorded.has(name)).map(({ note }) => note))]);
         return { changes: found, drafts: await draftsOf(context, batch, owner.id, found), notes: [...new Set(told)] };
@@ -226,7 +237,9 @@ export async function gitChangesOf(context: Context, owner: GitOwner): Promise<G
   );
 }
 
-/** The contents of states: those that are being stored, and those that are stored. */
+/**
+ * Stores the contents of states in a batch. Returns contents of this batch, and contents that the store has already.
+ */
 class Contents {
   readonly #context: Context;
   readonly #batch: BlobBatch;
@@ -250,7 +263,7 @@ class Contents {
 interface FoundChange {
   readonly change: GitChange | undefined;
   readonly notes: readonly string[];
-  /** Branches that have changed and belong to another working tree. */
+  /** The changed branches that another working tree has checked out. An undo leaves these branches alone. */
   readonly left?: readonly LeftBranch[];
 }
 
@@ -261,7 +274,7 @@ interface LeftBranch {
 
 const NO_CHANGE: FoundChange = { change: undefined, notes: [] };
 
-/** Says which repositories were made, because an undo leaves them. */
+/** Returns a note on each repository that was made during the work. An undo leaves such a repository alone. */
 function notesOfNew(before: readonly GitState[], after: readonly GitState[]): string[] {
   const known = new Set(before.map(({ path }) => path));
   const made = after.filter(({ path }) => !known.has(path));
@@ -273,8 +286,8 @@ function noteOfNew(path: WorkspacePath): string {
 }
 
 /**
- * Returns notes on the repositories within the tracked folders that a capture has found since `known` was read: the
- * folders in which repositories begin.
+ * Returns a note on each repository within the tracked folders that captures have found since `known` was read.
+ * `known`: the folders with the repositories that were found before.
  */
 export function notesOfFound({ git }: Context, known: readonly WorkspacePath[]): readonly string[] {
   const before = new Set(known);
@@ -282,9 +295,9 @@ export function notesOfFound({ git }: Context, known: readonly WorkspacePath[]):
 }
 
 /**
- * Returns the change of a repository that is no longer found. If a file has led to its git folder, the undo can put that
- * file back. If the git folder itself was in this place and is gone, its loss is listed among the paths that were left
- * out.
+ * Returns the change of a repository that is no longer found. If its `.git` was a file that names the git folder, an
+ * undo can put this file back. If its `.git` was the git folder itself, returns no change, because the removal of the
+ * folder is reported among the changes of omitted paths.
  */
 async function changeOfGone(
   { git }: Context,
@@ -313,8 +326,11 @@ async function changeOfGone(
   };
 }
 
-/** A git folder that is kept aside may come back with the same undo. */
-const TOGETHER = " together with its git folder. An undo puts it back only if that folder is there again";
+/**
+ * The end of the note on a removed `.git` file whose git folder is gone, too. If the git folder was kept aside, the
+ * same undo may restore it.
+ */
+const TOGETHER = " together with its git folder. An undo puts it back only if that folder exists again";
 
 async function changeOf(
   contents: Contents,
@@ -337,7 +353,10 @@ async function changeOf(
   return { change: { path: before.path, before: was, after: is, items, packs: [] }, notes: ofTrees, left };
 }
 
-/** Says which working trees were added or removed, because an undo does neither. */
+/**
+ * Returns a note on each working tree of git that was added or removed. An undo neither removes nor restores a working
+ * tree.
+ */
 function notesOfWorktrees(before: GitState, after: GitState): string[] {
   const [was, is] = [before, after].map(({ worktrees }) => new Set(worktrees.map(({ name }) => name)));
   const of = (names: ReadonlySet<string> = new Set(), without: ReadonlySet<string> = new Set()): string[] =>
@@ -348,7 +367,10 @@ function notesOfWorktrees(before: GitState, after: GitState): string[] {
   ];
 }
 
-/** Says that a branch which another working tree uses has changed. */
+/**
+ * Returns the branch with a note, if another working tree has the branch checked out. Otherwise returns an empty list.
+ * `worktree`: the name of that working tree; empty for the main working tree.
+ */
 function leftBranch(name: string, worktree: string | undefined): LeftBranch[] {
   if (worktree === undefined) return [];
   const where = worktree === "" ? "the main working tree" : `the working tree ${worktree}`;
@@ -363,15 +385,22 @@ function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string
   return true;
 }
 
-/** Throws `BLOB_MISSING` if the store no longer has the packed refs: without them, each of these refs would look new. */
+/**
+ * Returns the packed refs of a state, by name. Throws `BLOB_MISSING` if the store no longer has them, because each of
+ * these refs would then look new.
+ */
 async function packedIn(contents: Contents, { packed }: GitState): Promise<ReadonlyMap<string, string>> {
   if (packed === undefined) return new Map();
   const bytes = await contents.get(packed);
-  if (bytes === undefined) throw new ChronicleError("BLOB_MISSING", "its packed refs are no longer in the store");
+  if (bytes === undefined)
+    throw new ChronicleError("BLOB_MISSING", "the packed refs of a repository are no longer in the store");
   return parsePackedRefs(bytes.toString("utf8"));
 }
 
-/** Leaves out what others have recorded since the work began: each item begins with the value that they have left. */
+/**
+ * Leaves out the changes that other work has recorded since this work began. The `before` value of an item that other
+ * work changed becomes the value that the other work left.
+ */
 function withoutOthers(
   all: readonly GitItem[],
   recorded: readonly GitItem[],
@@ -383,14 +412,19 @@ function withoutOthers(
   return [...found.values()].filter(({ name, before, after }) => !sameGitValue(name, before, after));
 }
 
-/** Returns the budget for the objects of one command: at most that of all private contents. */
+/**
+ * Returns the budget for the git objects that are kept for one command. This budget is at most the budget for all
+ * private contents.
+ */
 function keepBudgetOf(context: Context): KeepBudget {
   const budget = context.git.keepBudget();
   budget.leftBytes = Math.min(budget.leftBytes, privateRoom(context));
   return budget;
 }
 
-/** Keeps the objects that only the state before a change needs. */
+/**
+ * Keeps the git objects that only the state before a change needs. Returns the change with the packs of these objects.
+ */
 async function withObjects(
   { git }: Context,
   { contents, budget }: { readonly contents: Contents; readonly budget: KeepBudget },
@@ -416,7 +450,7 @@ async function draftsOf(
   return [{ op: "upsert", recordId: `${GIT}${id}`, record }];
 }
 
-/** Returns what records of other work say about changes after the beginning of the work, as one list. */
+/** Returns the changes of git that other work has recorded since this work began, combined into one list. */
 async function recordedSince(context: Context, { id, fromSeq }: GitOwner): Promise<readonly GitChange[]> {
   const all = await loggedGit(context, (row) => row.seq > fromSeq && row.recordId !== `${GIT}${id}`);
   return all.reduce<readonly GitChange[]>((sum, { changes }) => composeGit(sum, changes), []);
@@ -428,11 +462,11 @@ export interface LoggedGit {
   readonly id: string;
   readonly seq: number;
   readonly changes: readonly GitChange[];
-  /** The reason why the changes are not known, for people; absent if they are. */
+  /** A text for people that says why the changes are not known. Absent if the changes are known. */
   readonly problem?: string;
 }
 
-/** Returns the recorded changes of git, in the order of the log. Reads only the records that are meant. */
+/** Returns the recorded changes of git, in the order of the log. Reads only the records that `isMeant` accepts. */
 export async function loggedGit(context: Context, isMeant: (row: EventRow) => boolean): Promise<readonly LoggedGit[]> {
   const rows = (await context.index.records(GIT)).filter(isMeant);
   const found: LoggedGit[] = [];
@@ -462,7 +496,10 @@ async function storedChanges(
   }
 }
 
-/** Keeps the objects that a change has made unreachable, and returns the record of the changes. */
+/**
+ * Keeps the git objects that the changes have made unreachable, and returns the changes with the event that records
+ * them.
+ */
 export async function recordGit(context: Context, id: string, changes: readonly GitChange[]): Promise<GitWork> {
   return orNote(
     () =>

@@ -5,19 +5,19 @@ import type { DirtyPaths } from "../log/dirty-paths.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
 /**
- * The delay of the next hinted scan after a hinted scan. The delay is `times` multiplied by the duration of the earlier
- * scan, but at most `mostMs` milliseconds. The delay keeps a busy folder from being read all the time. The first scan
- * after a change of the tracked folders causes no delay. Folders that were skipped until then are watched only after
- * that scan, so the next scan must come soon.
+ * The delay between the end of a hinted scan and the next hinted scan. The delay is `times` multiplied by the duration
+ * of the earlier scan, but at most `mostMs` milliseconds. The delay keeps a busy folder from being read all the time.
+ * The first scan after a change of the tracked folders causes no delay. Folders that were skipped until then are
+ * watched only after that scan, so the next scan must come soon.
  */
 const REST = { times: 3, mostMs: 10_000 };
 
 interface HintedCaptureOptions {
   /** Emits the hints, and knows the paths that are to be scanned. */
   readonly dirty: DirtyPaths;
-  /** The time for which a path must have been quiet before it is scanned, in milliseconds. */
+  /** The time, in milliseconds, for which a path must have been quiet before it is scanned. */
   readonly quietMs: number;
-  /** The longest wait for a path that never becomes quiet, in milliseconds. Default: `longestWaitMs`. */
+  /** The longest wait, in milliseconds, for a path that never becomes quiet. Default: `longestWaitMs`. */
   readonly mostMs?: number;
   readonly timers: Timers;
   /** Runs a scan when no other change of the workspace is under way. */
@@ -42,8 +42,8 @@ interface HintedCaptureOptions {
  * - A file that is being written is scanned only after the longest wait, or when everything is scanned.
  * - After a scan that failed, the next scan is a full one, because it is unknown which paths were recorded.
  * - Files that Chronicle itself has just written are not read again.
- * - One scan runs at a time. Paths that become quiet meanwhile are scanned after it.
- * - After the tracked folders have changed, they are watched anew before they are scanned.
+ * - One scan runs at a time. Paths that become quiet during a scan are scanned after that scan.
+ * - If the tracked folders change, the changed folders are first watched, and then scanned.
  */
 export class HintedCapture {
   readonly #options: HintedCaptureOptions;
@@ -61,7 +61,7 @@ export class HintedCapture {
    */
   #asked = 0;
   #answered = 0;
-  /** True from a change of the tracked folders until the new ones are watched. */
+  /** True from a change of the tracked folders until the changed folders are watched. */
   #isWatchStale = false;
 
   constructor(options: HintedCaptureOptions) {
@@ -177,7 +177,8 @@ export class HintedCapture {
 
   async #scan(): Promise<void> {
     const { dirty, capture } = this.#options;
-    // Waits for the hints about earlier changes, so that files that are being written now are known to be busy.
+    // This call waits for the hints about earlier changes, so that files that are being written now are known to be
+    // busy.
     await dirty.settle();
     const asked = this.#asked;
     const only = asked > this.#answered ? undefined : this.#takeRipe();
