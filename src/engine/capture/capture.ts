@@ -38,8 +38,8 @@ export interface CaptureOptions extends LookOptions {
   /** The recorded cause of the changes that no open action, run, transaction or watch owns. */
   readonly cause: IterationCause;
   /**
-   * True if the caller, provided that it is an agent, reports its actions. A change that belongs to no recorded work
-   * then counts as a person's change, not as the agent's.
+   * True if the capture belongs to an agent's report of its work. If the caller is an agent, changes that belong to no
+   * recorded work then count as a person's, because the agent has not reported them.
    */
   readonly isReported?: true;
   /** An action that is treated as open, although it was already closed or nobody was expected to finish it. */

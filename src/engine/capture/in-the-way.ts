@@ -7,8 +7,8 @@ import { shownPath } from "../log/shape.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
 /**
- * While an operation is running, somebody else can change paths, for example a program that keeps writing a log. An
- * operation that need not be done whole leaves such a path alone, names it, and does everything else.
+ * While an operation is running, somebody else can change paths. For example, a program may keep writing a log. If the
+ * operation may be done in part, it leaves such a path alone, reports the path, and does everything else.
  */
 
 /** Something that no capture takes, at a path or in the place of a folder above it. */
@@ -61,7 +61,7 @@ async function obstaclesAt(
   return obstacles;
 }
 
-/** Returns the paths that are on disk and not recorded, because a rule or a limit leaves them out. */
+/** Returns the paths that exist on disk, but are not recorded because a rule or a limit leaves them out. */
 async function leftOutAmong(
   context: Context,
   paths: readonly WorkspacePath[],
@@ -91,24 +91,24 @@ function behind(path: WorkspacePath, { at, reason, what }: Obstacle): SkippedPat
 }
 
 /**
- * Returns a path as skipped because it was changed meanwhile. `cause`: the changed file, if that is another file of the
- * same SQLite database (such as its `-wal`).
+ * Returns a skipped path that was changed meanwhile. `cause`: the changed file, if that is another file of the same
+ * SQLite database (such as its `-wal`).
  */
 export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
   const detail = "it is not as it was recorded when this operation began";
   return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
 }
 
-/** A file that has not changed for this time, in ms, counts as not being written. */
+/** The time, in milliseconds, after which an unchanged file counts as not being written. */
 const RECENT_MS = 2_000;
 
-/** The wait between two checks, in ms. */
+/** The wait between two checks, in milliseconds. */
 const BETWEEN_MS = 20;
 
 /**
- * Returns the paths that somebody is still writing: those that change during the check. Resolves at once if all paths
- * are present and none has changed in the last two seconds. Otherwise resolves after at most about two seconds. Without
- * `context.pause` there is no check, and no path is returned.
+ * Returns the paths that change during a check, because somebody is still writing them. Resolves at once if all paths
+ * are present and none has changed in the last two seconds. Otherwise resolves after about two seconds at most. Without
+ * `context.pause`, nothing is checked and no path is returned.
  */
 export async function beingWritten(
   context: Context,

@@ -21,19 +21,19 @@ import type { QuotaOptions } from "../log/quota.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 
 /**
- * Small files that git ignores are kept aside before a run, so that undo can restore them. No capture takes them, and
- * there may be no other copy. Files in ignored folders are not kept, because tools can make them again. Before an
- * action that names or sweeps away ignored paths or git's own state, these paths are kept aside with everything beneath
- * them. Paths that a person excluded are never stored.
+ * Small files that git ignores are kept aside before a run, so that undo can restore them. No capture takes these
+ * files, and there may be no other copy. Files in ignored folders are not kept, because tools can make them again. Some
+ * actions name or sweep away ignored paths or git's own state. Before such an action, these paths are kept aside with
+ * everything beneath them. Paths that a person excluded are never stored.
  */
 
 /**
- * The maximum size of a file that is kept aside, in bytes. Files in kept trees may be larger. The present state of a
+ * The maximum size, in bytes, of a file that is kept aside. Files in kept trees may be larger. The present state of a
  * path whose earlier state is kept aside may be larger, too (see `changesAside`).
  */
 const MOST_FILE_BYTES = 1024 * 1024;
 /**
- * The maximum total size of the files that are kept aside for one run or action, in bytes. Files in kept trees do not
+ * The maximum total size, in bytes, of the files that are kept aside for one run or action. Files in kept trees do not
  * count. The limit applies to the earlier states and to the present states separately.
  */
 const MOST_BYTES = 64 * 1024 * 1024;
@@ -50,16 +50,16 @@ export interface KeptAside extends Kept {
 
 /** What is kept aside before a run. */
 interface KeptForRun extends KeptAside {
-  /** The trees that are kept. */
+  /** The trees (paths with everything beneath them) that are kept. */
   readonly trees: readonly Omission[];
   /** The trees that cannot be kept. */
   readonly exposed: readonly Omission[];
 }
 
 /**
- * Keeps aside the small files that git ignores, and these trees whole. Keeps nothing if the workspace keeps no files
- * aside, or while work off the record is running. The contents are durable when the promise resolves. The caller must
- * hold a lease of the blob store until the record that names the plan is durable.
+ * Keeps aside the small files that git ignores, and the given trees with everything in them. Keeps nothing if the
+ * workspace keeps no files aside, or while work off the record is running. The contents are durable when the promise
+ * resolves. The caller must hold a lease of the blob store until the record that names the plan is durable.
  */
 export async function keepAside(
   context: Context,
@@ -105,8 +105,8 @@ interface KeptTrees extends Kept {
 }
 
 /**
- * Keeps these trees aside whole. No path in `tops` may lie in another one. Keeps nothing in the cases in which
- * `keepAside` keeps nothing. See there for the durability and the caller's lease.
+ * Keeps aside the paths in `tops`, with everything beneath them. No path in `tops` may lie beneath another one.
+ * `keepAside` describes the cases in which nothing is kept, the durability, and the caller's lease.
  */
 export async function keepTrees(
   context: Context,
@@ -141,8 +141,8 @@ interface EndedWork extends Pick<KeptAside, "omitted" | "entries"> {
 
 /**
  * Returns the changes of a run or action to omitted paths, and the plan with the kept-aside states of these paths.
- * `hidden`: changes that the caller has found, such as paths that appeared during the work and that only rules from
- * that time leave out. `trees`: the trees that were kept when the work began, and those that have appeared since.
+ * `hidden`: changes that the caller has found, such as new paths that are left out only by rules which also appeared
+ * during the work. `trees`: the trees that were kept when the work began, and those that have appeared since.
  *
  * Also keeps aside the present states of changed kept-aside paths, because an undo overwrites them. Small new files in
  * `hidden` are kept aside, because an undo removes them.
@@ -160,7 +160,7 @@ export async function changesAside(
   return withBatch(context.blobs, async (batch) => {
     const plan: Change[] = [];
     const told: OmittedChange[] = [];
-    // The earlier states have their part of the budget already.
+    // The earlier states already take up a part of the budget.
     const left = Math.max(0, privateRoom(context) - sizeOf(entries.values()));
     let room = Math.min(MOST_BYTES, left);
     let treeRoom = left;
@@ -172,7 +172,8 @@ export async function changesAside(
       // overwrites it.
       const most = before === undefined ? Math.min(room, MOST_FILE_BYTES) : room;
       const found = isMeant ? await entryNow(context, batch, { path, most }) : "other";
-      // If the present state cannot be kept, the plan says that the path is gone, so that its earlier state stays kept.
+      // If the present state cannot be kept, the plan says that the path is gone. The plan then still names the earlier
+      // state.
       const after = found === "other" && before !== undefined ? undefined : found;
       if (after === "other" || (before === undefined && (after === undefined || after.kind === "dir")))
         told.push(change);
@@ -251,7 +252,7 @@ function sizeOf(entries: Iterable<Entry | undefined>): number {
   return bytes;
 }
 
-/** Returns the paths to keep aside: the smallest first, as many as there is room for. */
+/** Returns the paths to keep aside, the smallest first, as long as their total size is at most `room` bytes. */
 function wantedOf(omitted: OmittedPaths, room: number): Wanted[] {
   const small = [...privateOf(omitted)].map(([path, { stat }]): Wanted => ({ path, stat }));
   let bytes = 0;
@@ -280,9 +281,8 @@ async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted):
 }
 
 /**
- * Returns the content of a file or link. Returns `undefined` if it is gone, unreadable, or too large for
- * `Worktree.read`. Such a file is not kept aside. If a run or action removes such a file, the end of that work reports
- * the removal.
+ * Returns the content of a file or link; `undefined` if the path is gone, unreadable, or too large for `Worktree.read`.
+ * Such a path is not kept aside. If a run or action removes such a path, the end of that work reports the removal.
  */
 async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | undefined> {
   const before = await context.worktree.stats([path]);
@@ -290,8 +290,8 @@ async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | 
 }
 
 /**
- * Returns the present entry of a path, after storing its content. `undefined`: nothing is there. `other`: the entry
- * exceeds `most` bytes, or cannot be kept, or no plan can restore it.
+ * Returns the present entry of a path, after storing its content. `undefined`: the path does not exist. `other`: the
+ * path is larger than `most` bytes, or cannot be kept, or no plan can restore it.
  */
 async function entryNow(
   context: Context,
@@ -325,8 +325,8 @@ async function asideOf(context: Context, batch: BlobBatch, changes: readonly Cha
 }
 
 /**
- * Returns the present entry of a path. `undefined`: nothing is there. `other`: no plan can name it, or it cannot be
- * read.
+ * Returns the present entry of a path. `undefined`: the path does not exist. `other`: the path cannot be read, or no
+ * plan can name its kind.
  */
 export async function entryOnDisk(context: Context, path: WorkspacePath): Promise<Entry | undefined | "other"> {
   const [stat] = await context.worktree.stats([path]);
@@ -342,9 +342,9 @@ export async function entryOnDisk(context: Context, path: WorkspacePath): Promis
 }
 
 /**
- * Returns the changes of kept-aside paths of a session that is open, or whose process died before it recorded the end.
- * Compares the paths with the disk, because the plan in the session's record says that all of them were removed. Stores
- * nothing.
+ * Returns the changes of kept-aside paths of a session that is open, or whose process died before the session's end was
+ * recorded. Compares the paths with the disk, because the plan in the session's record says that all of these paths
+ * were removed. Stores nothing.
  */
 export async function changedAside(context: Context, { plan }: Aside): Promise<readonly Change[]> {
   const bytes = await context.blobs.get(plan);
@@ -369,8 +369,9 @@ export function changedAsOmitted(changes: readonly Change[]): OmittedChange[] {
 }
 
 /**
- * Returns the changes of kept-aside paths for the end of a session, and of the git folders that it has removed (`lost`).
- * Keeps their present states as well, because an undo overwrites them. The caller must hold a lease of the blob store until the record that names the plan is durable.
+ * For the end of a session, returns the changes of kept-aside paths, and those of the git folders that the session has
+ * removed (`lost`). Also keeps the present states of the changed paths, because an undo overwrites them. The caller
+ * must hold a lease of the blob store until the record that names the plan is durable.
  */
 export async function endOfAside(
   context: Context,

@@ -14,11 +14,14 @@ import { beyondPrivateRoom, privateRoom } from "../log/private-room.ts";
 
 /**
  * A tree is a path that no capture takes, with everything beneath it. The path is ignored by git, or is git's own
- * state. Before an action that names or sweeps away the tree, the whole tree is kept aside. Only the undo of that
- * action restores it.
+ * state. Before an action that names the tree or sweeps it away, the whole tree is kept aside. Only the undo of that
+ * action restores the tree.
  */
 
-/** Contents of up to this many bytes are hashed in memory before they are stored, to see whether they were erased. */
+/**
+ * The maximum size, in bytes, of a content that is hashed in memory before it is stored. The hash shows whether the
+ * content was erased.
+ */
 const MOST_HELD = 64 * 1024 * 1024;
 
 /** The entries of a tree, and the paths in it that a person excluded. Excluded paths are never stored. */
@@ -90,7 +93,10 @@ interface FileToKeep {
   readonly erased: ReadonlySet<Hash>;
 }
 
-/** Stores the content of a file in a tree. Throws if it exceeds the quota. */
+/**
+ * Stores the content of a file that lies in a tree. An erased content is hashed, but not stored. Throws
+ * `LIMIT_EXCEEDED` if the store has no room for the file.
+ */
 export async function keepFile(
   context: Context,
   batch: BlobBatch,
@@ -106,8 +112,8 @@ export async function keepFile(
 }
 
 /**
- * Stores a content of any size in a batch of its own. Abandons the batch if the content was erased. The caller holds a
- * lease of the blob store.
+ * Stores a content of any size in a batch of its own. Abandons the batch if the content was erased. The caller must
+ * hold a lease of the blob store.
  */
 async function putUnlessErased(
   { blobs }: Context,
@@ -129,8 +135,8 @@ async function putUnlessErased(
 const NOTHING = sha256(Buffer.of());
 
 /**
- * Returns a function that returns the rule with which a person excluded a path; `undefined` if there is none. Rules of
- * git are not considered.
+ * Returns a function that returns the rule with which a person excluded a path; `undefined` if there is no such rule.
+ * Git's own rules do not count.
  */
 export function personalRules({ worktree }: Context): (path: WorkspacePath, isFolder: boolean) => string | undefined {
   const specs = new Map(

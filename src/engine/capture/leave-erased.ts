@@ -9,8 +9,8 @@ import { shownPath } from "../log/shape.ts";
 type ErasedPath = SkippedPath & { readonly reason: "erased" };
 
 /**
- * Separates the changes that need an erased content (`erased`) from all others. A content that was stored again since
- * its erasure can be used.
+ * Separates the changes that need an erased content (`erased`) from all others. If an erased content was stored again
+ * since its erasure, changes that need it are possible.
  */
 export async function leaveErased(
   context: HistoryContext,
@@ -39,7 +39,7 @@ export function refuseAllErased(changes: readonly Change[], skipped: readonly Sk
   const shown = skipped.slice(0, 5).map((one) => one.detail);
   const more = skipped.length > shown.length ? `, and ${skipped.length - shown.length} more` : "";
   throw new ChronicleError("ERASED", `nothing was changed, because ${shown.join(", ")}${more}`, {
-    hint: "`chronicle unerase` lists what can still be brought back; `--force` skips these",
+    hint: "`chronicle unerase` lists what can still be brought back; `--force` skips these paths",
     data: { erased: skipped.map((one) => shownPath(one.path)) },
   });
 }

@@ -29,10 +29,10 @@ export interface LeftOut {
 export const NOTHING_LEFT_OUT: LeftOut = { named: [], kept: [], exposed: [], aside: undefined };
 
 /**
- * Keeps aside the paths that a tool is about to touch and that no capture takes. Naming such a path does not make
- * Chronicle record it, because a caller could then get any file recorded and served. Ignored paths are kept privately.
- * Paths that a person excluded are not kept, but only listed in `named`. Contents are durable when the promise
- * resolves. The caller must hold a lease of the blob store.
+ * Keeps aside the paths that a tool is about to touch and that no capture takes. Chronicle does not record such a path,
+ * even if a tool names it. Otherwise, a caller could get any file recorded and served. Ignored paths are kept
+ * privately. Paths that a person excluded are not kept, but only listed in `named`. Contents are durable when the
+ * promise resolves. The caller must hold a lease of the blob store.
  */
 export async function keepLeftOut(
   context: Context,
@@ -50,8 +50,9 @@ export async function keepLeftOut(
 }
 
 /**
- * Returns git's own state that a command is about to touch, as far as its line tells: a whole `.git`, or the paths in it
- * that the line names. `there`: the omissions of a capture that has just been made.
+ * Returns the parts of git's own state that a command is about to touch, as far as its command line shows: a whole
+ * `.git`, or the paths in `.git` that the command line names. `there`: the omissions of a capture that has just been
+ * made.
  */
 export function gitTouchedBy({ paths, swept = [] }: Touching, there: readonly Omission[]): readonly Omission[] {
   return there.filter(isGitState).flatMap((one) => {
@@ -88,7 +89,7 @@ async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Pro
         found.set(path, { ...one, path });
     }
   }
-  // A rule of git for a folder hides a person's rule for a path in it.
+  // If a rule of git leaves out a folder, the scan does not report a person's rule for a path in that folder.
   const byPerson = personalRules(context);
   const all = [...found.values()].map((one) => {
     const rule = isIgnoredByGit(one) ? byPerson(one.path, false) : undefined;

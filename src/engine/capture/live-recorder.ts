@@ -10,9 +10,12 @@ import { applySettings } from "../log/follow-settings.ts";
 import { HintedCapture } from "./hinted-capture.ts";
 import type { OperationQueue } from "./operation-queue.ts";
 
-/** Editors and tools write in bursts, so a file is scanned once it has been quiet for this time, in milliseconds. */
+/**
+ * The time, in milliseconds, for which a file must have been quiet before it is scanned. Editors and tools write in
+ * bursts.
+ */
 const SETTLE_MS = 50;
-/** The first and the longest delay before a failed capture is retried, in milliseconds. */
+/** The first and the longest delay, in milliseconds, before a failed capture is retried. */
 const RETRY_MS = 2_000;
 const LONGEST_RETRY_MS = 30_000;
 
@@ -21,7 +24,8 @@ type Trouble = "disk" | "read-only" | "other";
 
 /**
  * Records the changes in a followed folder as they happen, while the workspace is open. The recorder is no session and
- * owns no changes. Changes are attributed as in every capture, so those of an agent belong to its actions.
+ * owns no changes. Changes are attributed as in every capture. For example, changes that an agent makes in an action
+ * belong to the action.
  */
 export class LiveRecorder {
   readonly #context: Context;
@@ -39,7 +43,7 @@ export class LiveRecorder {
     this.#hinted = new HintedCapture({
       dirty: context.live,
       quietMs: SETTLE_MS,
-      // The captures keep the process alive, and so do the timers that begin them.
+      // These timers begin the captures. The timers keep the process alive, and so do the captures.
       timers: LASTING_TIMERS,
       inTurn: (scan) => queue.change(scan),
       prepare: () => this.#prepare(),
@@ -61,7 +65,10 @@ export class LiveRecorder {
     this.#hinted.want();
   }
 
-  /** The start and the last failure of this recorder; `undefined` if it does not record. */
+  /**
+   * The time at which this recorder started, and the message of its last error if no scan has succeeded since.
+   * `undefined` if the recorder does not record.
+   */
   get state(): { readonly since: number; readonly trouble?: string } | undefined {
     return this.#hinted.isStarted ? { since: this.#since, ...optional({ trouble: this.#told }) } : undefined;
   }

@@ -16,13 +16,15 @@ import { gitTrouble } from "./git-work.ts";
 import { keepFile } from "./kept-trees.ts";
 
 /**
- * A git folder that was removed by some work whose command line did not tell so. `keepGit` has linked its objects
- * beforehand. They become contents of the store only now, because nearly no work removes a git folder.
+ * A command can remove a git folder although its command line does not show this. Therefore, `keepGit` links or copies
+ * the git objects into a private folder of the store when the work begins. If the git folder is gone at the end of the
+ * work, these objects become contents of the store. This is not done earlier, because hardly any work removes a git
+ * folder.
  */
 
 /** The git folders that some work has removed or replaced. */
 export interface LostGitFolders {
-  /** The folders of which everything is there, as trees that were kept aside. */
+  /** The folders whose contents are all available, in the form of trees that were kept aside. */
   readonly trees: readonly Omission[];
   readonly entries: ReadonlyMap<WorkspacePath, Entry>;
   readonly notes: readonly string[];
@@ -31,9 +33,9 @@ export interface LostGitFolders {
 export const NOTHING_LOST: LostGitFolders = { trees: [], entries: new Map(), notes: [] };
 
 /**
- * Finds the git folders that work has removed or replaced since it began, and stores what was kept of them. `git`: the
- * states when the work began. `isKept`: true for the path of a folder that is not looked at: it was kept aside anyway. See `keepAside` for
- * the durability and the caller's lease.
+ * Finds the git folders that some work has removed or replaced, and stores what was kept of them. `git`: the blob with
+ * the states at the beginning of the work. `isKept`: returns true for a folder that is skipped, for example because all
+ * of it was kept aside before the work. `keepAside` describes the durability and the caller's lease.
  */
 export async function lostGit(
   context: Context,
@@ -50,8 +52,8 @@ export async function lostGit(
 }
 
 /**
- * Finds the git folders that are gone at the end of a session or action which nobody saw. A folder that was replaced is left alone,
- * because a person may have made it since.
+ * Finds the git folders that are gone after a session or action whose end was not observed. A replaced folder is left
+ * alone, because a person may have made the new folder since.
  */
 export async function lostUnseen(
   context: Context,

@@ -3,14 +3,14 @@ import { changeBetween } from "../../core/tree/plan.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
 /**
- * Setuid, setgid and sticky bits. They are recorded, but never set on a file. If the state comes from another copy of
- * the history, they are not set on a folder either.
+ * The setuid, setgid and sticky bits. These bits are recorded, but never set on a file. If a state comes from another
+ * copy of the history, these bits are not set on a folder either.
  */
 export const NEVER_SET = 0o7000;
 
 /**
- * The setuid bit, the only one of these bits that a restore never sets on folders. Setgid and sticky are set on
- * folders, because they give nobody any rights and a shared folder needs them.
+ * The setuid bit, which a restore never sets on folders. A restore sets setgid and sticky on folders, because these
+ * bits give nobody any rights and a shared folder needs them.
  */
 const NEVER_SET_ON_FOLDERS = 0o4000;
 

@@ -13,9 +13,9 @@ import { compare, readDisk, type Reading } from "./read-disk.ts";
 import { shownPath } from "../log/shape.ts";
 
 /**
- * Contents that are written off the record exist only on disk. A scan before the work and a scan after it tell which
- * paths the work has changed. These scans store nothing. The changed paths are noted, and no capture takes them until
- * somebody else changes them.
+ * Contents that are written off the record exist only on disk. A scan before the work and another scan after the work
+ * show which paths the work has changed. These scans store nothing. The changed paths are noted, and no capture takes
+ * them until somebody else changes them.
  */
 
 /** Work off the record that has begun, with the scan before it. */
@@ -32,8 +32,8 @@ interface Seen {
 }
 
 /**
- * Begins work off the record. Until the work ends, only changes that tools declare are recorded. Throws `REFUSED` for a
- * hosted workspace, and `READ_ONLY` if the workspace was opened for reading only.
+ * Begins work off the record. Until the work ends, changes are recorded only at paths that tools declare. Throws
+ * `REFUSED` for a hosted workspace, and `READ_ONLY` if the workspace was opened for reading only.
  */
 export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
   refuseHosted(context, "work off the record");
@@ -57,12 +57,12 @@ export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
 /** The ids of this process's work that is over, but whose end could not be noted. */
 const unnoted = new Set<string>();
 
-/** Stands for the process of work that is over. */
+/** The value that replaces the process of work that is over. */
 const OVER = { pid: 0 } as const;
 
 /**
- * Ends the work, and notes the paths that it has changed. Throws if the paths cannot be noted. A later capture then
- * notes them, as it does for work whose process is gone.
+ * Ends the work, and notes the paths that it has changed. Throws if the paths cannot be noted. In that case, a later
+ * capture notes the paths, as for work whose process is gone.
  */
 export async function endOffRecord(context: Context, work: OffRecordWork): Promise<void> {
   const { id } = work;
@@ -101,8 +101,8 @@ function isOver(context: Context, one: OffRecord["going"][number]): boolean {
 }
 
 /**
- * Ends work whose process is gone, or whose end could not be noted. All unrecorded changes are noted, because each may
- * belong to that work. Changes at paths that open actions have declared are not noted.
+ * Ends work whose process is gone, or whose end could not be noted. All unrecorded changes are noted, because each of
+ * them may belong to that work. Only changes at paths that open actions have declared are not noted.
  */
 export async function endDeadOffRecord(context: Context): Promise<void> {
   const dead = context.offRecord.read()?.going.filter((one) => isOver(context, one)) ?? [];
@@ -124,8 +124,8 @@ export async function dropNotes(context: Context, recorded: ReadonlySet<Workspac
 }
 
 /**
- * Returns the paths that still have the state that was written off the record, each with the reason why it is left
- * alone.
+ * Returns those of `paths` that still have the state that was written off the record. The map has the reason why each
+ * path is left alone.
  */
 export async function offRecordAmong(
   context: Context,
@@ -136,8 +136,8 @@ export async function offRecordAmong(
 }
 
 /**
- * Returns all paths that still have the state that was written off the record, each with the reason why it is left
- * alone.
+ * Returns all paths that still have the state that was written off the record. The map has the reason why each path is
+ * left alone.
  */
 export async function allOffRecord(context: Context): Promise<ReadonlyMap<WorkspacePath, string>> {
   const found = await OffRecordLook.of(context, { pastCommands: true });
@@ -199,16 +199,16 @@ async function look(context: Context): Promise<Seen> {
 
 interface Looks {
   /**
-   * The scan before the work. `undefined` if a later capture notes the end, because the scan is no longer known by that
-   * time.
+   * The scan before the work. `undefined` if a later capture notes the end, because the result of the earlier scan is
+   * lost by then.
    */
   readonly before?: Seen;
   readonly after: Seen;
 }
 
 /**
- * Returns the notes of the paths that the work has changed. Paths that open actions have declared are left out, because
- * captures record their changes.
+ * Returns the notes of the paths that the work has changed. Leaves out paths that open actions have declared, because
+ * captures record the changes at these paths.
  */
 async function notesOf(context: Context, state: OffRecord, { before, after }: Looks): Promise<OffRecordNote[]> {
   const { seq, changes, reading } = after;
@@ -229,7 +229,8 @@ async function notesOf(context: Context, state: OffRecord, { before, after }: Lo
 
 /**
  * Returns the notes of files that the rules leave out. Without a note, runs and actions would keep such a file aside.
- * Returns none if the state before the work is unknown, because nothing else tells which files the work has changed.
+ * Returns no notes if there was no scan before the work, because only a comparison with that scan shows which files the
+ * work has changed.
  */
 async function notesOfIgnored(
   context: Context,

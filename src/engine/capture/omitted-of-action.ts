@@ -22,9 +22,9 @@ import { readEvent } from "../log/read-events.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * At the end of an action, the paths that no capture takes are compared with their states at its beginning. The
- * comparison finds the paths that the action has changed, and the new paths that only rules from the same session leave
- * out.
+ * At the end of an action, the paths that no capture takes are compared with their states at the beginning of the
+ * action. The comparison finds the paths that the action has changed. It also finds new paths that are left out only by
+ * rules from the same session.
  */
 
 /** The changes of omitted paths that the end of an action reports, and the contents that stay kept aside. */
@@ -40,7 +40,7 @@ interface Looked {
 interface EndLook extends Looked {
   /** True if the action cannot end again, so that unchanged paths need not be kept any longer. */
   readonly isFinal: boolean;
-  /** The git folders that the action has removed. Default: none is known. */
+  /** The git folders that the action has removed. Default: none. */
   readonly lost?: LostGitFolders;
 }
 
@@ -66,7 +66,7 @@ export async function endOfOmitted(
   const unrecorded = await unrecordedSince(context, before, omitted.filter(isIts));
   if (action.scope !== "workspace" && before.size + made.length + trees.length + unrecorded.length === 0) return {};
   const isInTree = ({ path }: Pick<Omission, "path">): boolean => trees.some((one) => isWithin(path, one.path));
-  // A tree was kept without the paths in it that a person excluded, so these paths are compared on their own.
+  // A kept tree lacks the paths in it that a person excluded. Therefore, these paths are compared on their own.
   const known = new Map([...before].filter(([, { omission }]) => !isInTree(omission) || isByPerson(omission)));
   const looked = action.scope === "workspace" ? await hiddenBy(context, action, { before, omitted }) : [];
   const named = made.filter(isByPerson).map((one) => ({ ...one, type: "created", kept: false, lost: false }) as const);
@@ -96,7 +96,7 @@ function isByPerson(one: Omission): boolean {
 
 /**
  * Returns the declared paths that were absent when the action began, exist now, and are left out by a rule or as git's
- * own state. New paths in a tree that was kept for the action are found by comparing that tree.
+ * own state. New paths in a tree that was kept for the action are not found here, but by a comparison of the tree.
  */
 async function madeBy(context: Context, { files }: LoggedAction, omitted: readonly Omission[]): Promise<Omission[]> {
   const absent = files.filter((one) => one.absent).map(({ path }) => path);
@@ -135,7 +135,7 @@ async function foldersAround(
 
 /**
  * Returns the changes that an earlier end of the action has reported and that are not found now. Leaves out created
- * paths, which a scan finds again, and git's own state.
+ * paths, because a scan finds them again. Also leaves out git's own state.
  */
 function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange[]): OmittedChange[] {
   const known = new Set(now.map(({ path }) => path));
@@ -143,8 +143,9 @@ function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange
 }
 
 /**
- * Returns the rule files that appeared during these actions and that only new rules leave out, such as the rules in
- * these files themselves. The caller records these files as changes of the actions, and closes the actions after that.
+ * Returns the `.gitignore` files that appeared during these actions and that only new rules leave out. A new
+ * `.gitignore` file may even exclude itself. The caller records these files as changes of the actions, and closes the
+ * actions after that.
  */
 export async function hiddenRules(
   context: Context,
@@ -174,7 +175,7 @@ async function hiddenBy(
   return hiddenBySession(context, { omitted: before, filters }, { coverage: { complete: true, omitted: fresh } });
 }
 
-/** Returns the seq before the first event of the action's session, or of the action if it has no session. */
+/** Returns the seq at which the action's session began, or at which the action began if the action has no session. */
 async function beginningOf(context: Context, { session, fromSeq }: LoggedAction): Promise<number> {
   const row = session === undefined ? undefined : await context.index.record(`session:${session}`);
   if (row === undefined) return fromSeq;
@@ -182,8 +183,8 @@ async function beginningOf(context: Context, { session, fromSeq }: LoggedAction)
 }
 
 /**
- * Returns the paths that were omitted when the action began; `undefined` if the action has no list, or its list was
- * freed.
+ * Returns the paths that were omitted when the action began. Returns `undefined` if the action has no list of them, or
+ * if the list was freed.
  */
 async function omittedBefore(
   context: Context,
@@ -215,7 +216,7 @@ async function treesOf(
   });
 }
 
-/** Returns the git folders that an action has removed or replaced, and of which nothing else was kept aside. */
+/** Returns the git folders that an action has removed or replaced and that were not kept aside before the action. */
 export async function lostOfAction(context: Context, action: LoggedAction): Promise<LostGitFolders> {
   if (action.git === undefined) return NOTHING_LOST;
   const recorded = await recordedAside(context, action);
@@ -223,8 +224,9 @@ export async function lostOfAction(context: Context, action: LoggedAction): Prom
 }
 
 /**
- * Returns the end of an action that nobody saw and after which nothing was scanned, if git folders are gone since it
- * began: what its record says, and these folders. Else returns `undefined`.
+ * Returns the end of an action whose end was not observed and after which omitted paths were not scanned. If git
+ * folders have disappeared since the action began, this end has the changes in the action's record and the removal of
+ * these folders. Otherwise returns `undefined`.
  */
 export async function endOfLost(context: Context, action: LoggedAction): Promise<EndOfOmitted | undefined> {
   const { id, omittedChanges } = action;
@@ -236,7 +238,7 @@ export async function endOfLost(context: Context, action: LoggedAction): Promise
   return { changes: [...omittedChanges, ...changes], ...optional({ aside }) };
 }
 
-/** Returns those changes in the action's recorded plan whose earlier states are still kept. */
+/** Returns the changes in the action's recorded plan whose earlier states are still kept. */
 async function recordedAside(context: Context, { aside }: LoggedAction): Promise<Change[]> {
   const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
   const changes: Change[] = bytes === undefined ? [] : decodePlan(bytes);
@@ -252,8 +254,8 @@ export interface BeforeSession {
 }
 
 /**
- * Returns the paths that appeared during a session and that only rules from the same session leave out. By the rules
- * before the session, they would have been recorded.
+ * Returns the paths that appeared during a session and that only rules from the same session leave out. The rules
+ * before the session would have let a capture record these paths.
  */
 export async function hiddenBySession(
   context: Context,
