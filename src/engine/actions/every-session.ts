@@ -24,7 +24,7 @@ export async function findSessionAnywhere(context: Context, id: string): Promise
   if (here !== undefined) return here;
   if (only === undefined)
     throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(id)}`, {
-      hint: "`chronicle sessions` lists them",
+      hint: "`chronicle sessions` lists the sessions",
     });
   if (second === undefined) return only;
   throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} sessions`, {

@@ -176,7 +176,7 @@ export async function findSession(context: Context, id: string): Promise<Session
   const only = (await listSessions(context)).find((one) => one.id === id);
   if (only === undefined)
     throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(id)}`, {
-      hint: "`chronicle sessions` lists them; of a session that ran at a replica, `chronicle changes --session ID` shows the changes",
+      hint: "`chronicle sessions` lists the sessions; `chronicle changes --session ID` shows the changes of a session that ran at a replica",
     });
   return only;
 }

@@ -109,7 +109,7 @@ export class LiveRecorder {
    * gone or full, or if the lock is held.
    *
    * - `disk`: no hinted capture runs before the repetition.
-   * - `other`: an edit before the repetition starts a capture at once, because the trouble may be over.
+   * - `other`: an edit starts a capture at once, and does not wait for the repetition, because the trouble may be over.
    * - `read-only`: nothing is planned, because the first change after the workspace is unarchived leads to a full scan.
    */
   #planAgain(trouble: Trouble): void {
