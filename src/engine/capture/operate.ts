@@ -42,27 +42,31 @@ import { withBatch } from "../../storage/blob-store.ts";
 import { answer } from "../log/answer.ts";
 
 /**
- * Every write of the engine to the worktree has this order: a durable intent, then the files, then one commit that
- * records what was done and closes the intent. After a crash, `settle` finishes an open intent before anything else is
- * changed.
+ * Every write of the engine to the worktree has three steps:
+ *
+ * 1. The engine records a durable intent in the log.
+ * 2. The engine changes the files.
+ * 3. One commit records what was done, and closes the intent.
+ *
+ * After a crash, `settle` finishes an open intent before anything else is changed.
  */
 
-/** The plan of an operation that changes files, and the fields for its record. */
+/** An operation that changes files: its plan, and the fields of its intent record. */
 export interface Operation {
   readonly kind: IntentRecord["kind"];
   readonly summary: string;
   readonly changes: readonly Change[];
-  /** The databases among the changes. Their files change together or not at all. */
+  /** The SQLite databases among the changes. The files of a database change together or not at all. */
   readonly units?: DatabaseUnits;
-  /** The operation that an undo or redo concerns. */
+  /** Only for undo and redo: the id of the operation that is undone or redone. */
   readonly target?: string;
-  /** The selection of an undo by selection, and the work that it undoes. */
+  /** Only for an undo by selection: the selection, and the work that the undo inverts. */
   readonly selective?: Pick<IntentRecord, "selection" | "takes" | "passes" | "took" | "met" | "left" | "parts">;
   /** The paths that the undo of a whole operation leaves alone. */
   readonly left?: readonly WorkspacePath[];
   /** The paths that the plan leaves alone, with reasons. */
   readonly skipped?: readonly SkippedPath[];
-  /** The action that a rollback undoes. Its changes to kept-aside paths are undone as well. */
+  /** Only for a rollback: the id of the action that is undone. Its changes to kept-aside paths are undone as well. */
   readonly brings?: string;
   /** Hashes of stored contents that the changes need and that no record refers to yet. */
   readonly contents?: readonly Hash[];
@@ -80,15 +84,18 @@ export interface OperationReport extends ApplyReport {
   /** The intent's id, which `undo` accepts. `undefined` if nothing was recorded, or nothing could be changed. */
   readonly id: string | undefined;
   /**
-   * The changes to kept-aside paths that were made, and the kept-aside paths that were left alone. Repositories whose
-   * state was left alone count as such paths.
+   * The changes that the operation made to kept-aside paths, and the kept-aside paths that it left alone. A repository
+   * whose git state was left alone is one of the paths left alone.
    */
   readonly aside: AsideReport;
-  /** The changes of git repositories that were made. */
+  /** The changes that the operation made to the git state of repositories. */
   readonly git: readonly GitChange[];
 }
 
-/** Carries out an operation. The caller must have captured the `before` states and proved them against the log. */
+/**
+ * Carries out an operation. The caller must have captured the `before` states of the changes, and must have checked
+ * them against the log.
+ */
 export async function operate(context: Context, operation: Operation): Promise<OperationReport> {
   const { request } = context.caller;
   const id = request === undefined ? context.newId() : intentOfRequest(request.id);
@@ -144,13 +151,19 @@ async function isBegun(context: Context, id: string): Promise<boolean> {
   return row !== undefined && decodeIntent((await readEvent(context, row)).record).state !== "abandoned";
 }
 
-/** Returns the mark of this process. Returns none for a step of a replica, because no process asks for it. */
+/**
+ * Returns the field `process` of an intent record: the mark of this process (see `pidMark`). Returns no field for a
+ * step of a replica, because no process asks for such a step.
+ */
 function processOf({ processes }: Context, { kind }: Operation): Pick<IntentRecord, "process"> {
   const process = kind === "replica" ? undefined : processes.markOf(processes.pid);
   return process === undefined ? {} : { process };
 }
 
-/** A rollback undoes the changes of its action (`brings`) to kept-aside paths, as an undo of that action does. */
+/**
+ * Returns the fields of an operation that decide which kept-aside paths it changes. A rollback counts as an undo of its
+ * action (`brings`), and so undoes the changes that the action made to kept-aside paths.
+ */
 export function asideStepOf({
   kind,
   target,
@@ -162,8 +175,9 @@ export function asideStepOf({
 }
 
 /**
- * Returns the changes of git that an operation makes. If all its files are left in conflict, git is left as well, so
- * that HEAD and the index do not move away from the files. `changes`: the changes of files.
+ * Returns the changes that an operation makes to the git state of repositories. If the operation leaves all its files
+ * alone because of conflicts, it also leaves git alone. HEAD and the index then still fit the files. `changes`: the
+ * changes of files.
  */
 export async function gitOfOperation(
   context: Context,
@@ -178,7 +192,7 @@ export async function gitOfOperation(
 }
 
 /**
- * Stores the plan of the operation's changes to kept-aside paths, which is carried out with the intent. `blocked`: the
+ * Returns the operation's changes to kept-aside paths as a stored plan, which the intent names. `blocked`: the
  * kept-aside paths that are left alone.
  */
 async function asideOf(
@@ -286,8 +300,9 @@ export async function perform(
 }
 
 /**
- * Returns the mask of permission bits that are never set. Returns none for restore, undo and redo, because their states
- * are from this history. The default mask of `apply` then lets folders get setgid and sticky bits.
+ * Returns the permission bits that `apply` must never set. Returns no mask for restore, undo and redo, because their
+ * states come from this history. Without a mask, `apply` uses its default, with which folders can get the setgid and
+ * sticky bits.
  */
 function maskOf({ kind }: Pick<IntentRecord, "kind">): Pick<ApplyRequest, "maskMode"> {
   return kind === "restore" || kind === "undo" || kind === "redo" ? {} : { maskMode: NEVER_SET };
@@ -375,8 +390,8 @@ export async function keepPlan(context: Context, changes: readonly UpstreamChang
 }
 
 /**
- * The most states that an intent lists in its own record. For so few states, a stored plan would only add a blob and an
- * fsync.
+ * The maximum number of states that an intent lists in its own record. A longer list is stored as a plan, which costs a
+ * blob and an fsync.
  */
 export const MOST_INLINE = 32;
 
@@ -445,10 +460,14 @@ export async function restOf(context: Context, { id, intent }: OpenIntent): Prom
 }
 
 /**
- * Finishes the operations that a crash has interrupted. A path that still has its state `before` gets its state
- * `after`. A path that the interrupted operation may have left absent or half changed gets the state `after`, too. A
- * path that already has its state `after` is done. Every other path was edited meanwhile. Such a path is left alone,
- * and the next capture records it. An incomplete write to a hosted workspace is undone instead (see `tornWrite`).
+ * Finishes the operations that a crash has interrupted:
+ *
+ * - A path that still has its state `before` gets its state `after`. So does a path that the interrupted operation may
+ *   have left absent or half changed.
+ * - A path that already has its state `after` is done.
+ * - Every other path was edited meanwhile. Such a path is left alone, and the next capture records it.
+ *
+ * An incomplete write to a hosted workspace is undone instead (see `tornWrite`).
  */
 export async function settle(context: Context): Promise<FinishedIntent[]> {
   const finished: FinishedIntent[] = [];
@@ -502,8 +521,8 @@ async function settleOne(context: Context, commit: Commit, { id, intent }: OpenI
 }
 
 /**
- * Finishes writes that shared one apply (see `roundsOf`), and closes them in one commit. Also finishes the applies of
- * the single writes, because one of these may have been interrupted, too.
+ * Finishes writes that shared one apply (see `roundsOf`), and closes them in one commit. Also finishes the separate
+ * apply of each write, because a crash may have interrupted that apply instead.
  */
 async function settleRound(context: Context, commit: Commit, round: readonly OpenIntent[]): Promise<FinishedIntent[]> {
   const token = roundToken(round.map(({ id }) => id));
@@ -563,9 +582,10 @@ interface TornWrite {
 }
 
 /**
- * Returns the changes and the state that close an interrupted write to a hosted workspace. All events of such a write
- * are one append, so its intent is open only if the last events are missing. The intent has no plan from which the
- * write could be finished. Nobody was told that the write was done, so an incomplete write is undone.
+ * Returns the changes and the state that close an interrupted write to a hosted workspace. All events of such a write,
+ * up to the one that closes its intent, are one append. The intent is therefore open only if the end of this append is
+ * missing. The intent has no plan from which the write could be finished. Nobody was told that the write was done, so
+ * an incomplete write is undone.
  */
 async function tornWrite(
   context: Context,
@@ -579,8 +599,8 @@ async function tornWrite(
 
 /**
  * Returns the token under which an intent stages its files. All intents of a replica share one id, so their tokens
- * contain the seq too. Otherwise a step could mistake files of an earlier step for its own, because removed files can
- * reappear after a power loss.
+ * contain the seq too. With the id alone, a step could mistake staged files of an earlier step for its own, because
+ * removed files can reappear after a power loss.
  */
 function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentRecord }): string {
   return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
@@ -589,9 +609,9 @@ function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentR
 const lastToken = memoKey<string>("token of the last step");
 
 /**
- * Notes the token of a replica's step that is closed and whose set-aside files must still be removed. The next step
- * removes them before it opens its intent. A crash therefore leaves only the set-aside files of the last step in the
- * log.
+ * Notes the token of a closed step of a replica whose set-aside files must still be removed. The next step removes
+ * these files before it opens its intent. So a crash leaves set-aside files of only one step, and the log names this
+ * step.
  */
 function deferCleanup(context: Context, token: string): void {
   context.memo.set(lastToken, token);
@@ -613,9 +633,9 @@ async function tokenInLog(context: Context, id: string): Promise<string | undefi
 }
 
 /**
- * Finishes an interrupted write to a hosted workspace, before anything is read. Half of a move would otherwise show
- * files as deleted. Does nothing for a read-only workspace. A failure, such as a lock that another process holds, is
- * reported and not thrown.
+ * Settles an interrupted write to a hosted workspace, before anything is read. If only half of a move were in the log,
+ * a read would show files as deleted. Does nothing for a read-only workspace. A failure, such as a lock that another
+ * process holds, is reported and not thrown.
  */
 export async function finishTorn(context: Context): Promise<void> {
   if (context.readOnly || !isHosted(context.worktree.roots)) return;

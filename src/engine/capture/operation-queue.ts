@@ -22,16 +22,22 @@ export interface BeforeChange {
 
 export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
 
-/** These operations are passed in, because they use operations that are built on this queue. */
+/**
+ * The operations that the queue runs before and after a change. They are passed in and not imported, because they are
+ * built on this queue.
+ */
 interface Settling {
   /** Finishes interrupted operations, and closes sessions and actions whose process is gone. */
   readonly endBefore: (context: Context) => Promise<BeforeChange>;
   /** Returns what `endBefore` would do now. Changes nothing. */
   readonly wouldEndBefore: (context: Context) => Promise<BeforeChange>;
   readonly notesOf: (before: BeforeChange) => readonly string[];
-  /** Ends the transactions whose owner is gone, each by its own rule. */
+  /** Ends the transactions whose owner is gone. Each transaction says whether it is then committed or rolled back. */
   readonly endOrphans: (context: Context, before: BeforeChange) => Promise<void>;
-  /** Called after each change. Gives up the oldest private contents if the change has recorded too many. */
+  /**
+   * Called after each change. If the change has recorded private contents, and all of them now exceed their budget,
+   * gives up the oldest ones.
+   */
   readonly keepToBudget: (context: Context) => Promise<void>;
 }
 
@@ -74,7 +80,7 @@ export class OperationQueue {
     );
   }
 
-  /** Reads the history and the files, after the operations that were queued before. */
+  /** Runs a read of the history and the files once all operations that were queued earlier have ended. */
   readInTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.inTurn(() => this.#upToDate(work));
   }
@@ -85,8 +91,8 @@ export class OperationQueue {
   }
 
   /**
-   * Like `changeAfter`, but `work` gets no report. Notes (`Context.tell`) say what was finished and ended before the
-   * work. A dry run tells nothing.
+   * Like `changeAfter`, but without a report for `work`. Instead, notes (`Context.tell`) say what was finished and
+   * ended before the work. A dry run gives no notes.
    */
   change<T>(work: () => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
@@ -97,10 +103,11 @@ export class OperationQueue {
   }
 
   /**
-   * Queues work that changes something, or a dry run of it. The work sees the present history, including events that a
-   * process wrote but could not add to the index before it died. Before the work, interrupted operations are finished,
-   * and the open work of dead processes is ended. `work` gets a report of both, and must not do either itself. In a dry
-   * run, neither is done, and the report says what would be done.
+   * Queues work that changes something, or a dry run of such work. The work sees the present history, including events
+   * that another process wrote but could not add to the index before it died. Before the work, interrupted operations
+   * are finished, and the open work of dead processes is ended. `work` gets a report of this, and must not finish or
+   * end anything of the kind itself. A dry run finishes and ends nothing. Its report says what would be finished and
+   * ended.
    */
   changeAfter<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
@@ -128,8 +135,8 @@ export class OperationQueue {
         await this.#settling.keepToBudget(context);
         return done;
       } catch (error) {
-        // The log may lack events that the index knows. The damage that catching up has found says more than this
-        // error.
+        // The log may lack events that the index knows. If catching up with the log has found damage, that damage
+        // explains more than this error.
         const isGone = error instanceof ChronicleError && error.code === "LOG_DAMAGED";
         if (isGone && damage === undefined) await findDamage(context);
         throw isGone && damage !== undefined ? damage : error;
@@ -153,7 +160,10 @@ export class OperationQueue {
     });
   }
 
-  /** Like the end of a change, for work that takes turns by itself. */
+  /**
+   * Does after some work what is done after each change: keeps private contents within their budget. For work that
+   * queues its own operations. Returns `done`.
+   */
   async endOfChanges<T>(done: T): Promise<T> {
     await this.inTurn(() => this.#settling.keepToBudget(this.#context));
     return done;
@@ -228,8 +238,8 @@ export class OperationQueue {
 }
 
 /**
- * Runs work, and runs it once more after `INTEGRITY_VIOLATION`. The run that finds a damaged index of contents discards
- * that index, so the next run may succeed.
+ * Runs work, and runs it a second time if it throws `INTEGRITY_VIOLATION`. Work that finds a damaged index of contents
+ * discards this index, so the second attempt may succeed.
  */
 export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
@@ -249,7 +259,7 @@ export async function refuseAtOnce(context: Context, head?: Head): Promise<void>
   if (open === undefined) return;
   const { workspaceId: id } = context;
   throw new ChronicleError("REFUSED", `${open} is at work in ${id}, so its history cannot be given up at once`, {
-    hint: "end it first (`chronicle sessions` lists them), or leave out --now",
+    hint: "end this work first (`chronicle sessions` lists it), or leave out --now",
     data: { workspace: id },
   });
 }

@@ -9,8 +9,8 @@ import type { SkippedPath } from "./seen-absent.ts";
 import { shownPath } from "../log/shape.ts";
 
 /**
- * Collects the paths of a plan that cannot be undone because a content that the undo needs was pruned or erased. These
- * paths are left as they are.
+ * Collects the paths that an undo leaves as they are, because it needs contents of these paths that were pruned or
+ * erased.
  */
 export class PathsGone {
   readonly #context: Context;
@@ -41,8 +41,8 @@ export class PathsGone {
   }
 
   /**
-   * Leaves alone each path whose next state or conflict needs a content that was erased, or that was pruned and freed.
-   * `made`: contents that will be stored later.
+   * Leaves alone each path whose planned state or conflict needs a content that was erased, or that was pruned and
+   * freed. `made`: the hashes of contents that the plan itself will store later.
    */
   async leaveMissing(made: ReadonlySet<Hash>): Promise<void> {
     const isWhole = (await pruningInForce(this.#context)) === undefined;

@@ -14,7 +14,7 @@ import { conflictShape, pathArgument, shownPath } from "../log/shape.ts";
 
 /** Finds the files that an unclean end (a power failure, a disk pulled out) has damaged, and restores them. */
 
-/** The most paths that are named; the others are counted. */
+/** The maximum number of paths that a message names. Further paths are only counted. */
 const MOST_NAMED = 10;
 
 /** Returns the changes that an unclean end caused. Leaves out edits. Returns none if no unclean end is known. */
@@ -87,8 +87,8 @@ function tellPutBack(context: Context, paths: readonly WorkspacePath[]): void {
 }
 
 /**
- * Tells of lost bytes in a workspace that follows no origin. Its files are recorded as they are. `seq`: the moment that
- * the command in the note restores.
+ * Reports files that lost bytes in a workspace that follows no origin. Such files are recorded as they are now. `seq`:
+ * the moment that the suggested command restores.
  */
 export function tellLost(context: Context, lost: readonly Change[], seq: number): void {
   if (lost.length === 0) return;
@@ -127,7 +127,7 @@ function notPutBack(blocked: readonly BlockedPath[]): ChronicleError {
   const [first] = blocked;
   const what = `${namesOf(blocked.map(({ path }) => path))} lost bytes when the machine or the disk went down`;
   return new ChronicleError("REFUSED", `${what}, and could not be put back: ${first?.detail ?? ""}`, {
-    hint: "clear what is in the way; or, to keep a file as it is now, give it a new time with `touch`. Nothing was sent to the origin",
+    hint: "remove what blocks these paths; or, to keep a file as it is now, give the file a new time with `touch`. Nothing was sent to the origin",
     data: { paths: blocked.map(({ path }) => shownPath(path)) },
   });
 }

@@ -2,25 +2,28 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { Timers } from "../../util/timers.ts";
 
 interface QuietPathsOptions {
-  /** The time without a hint after which a path is quiet, in milliseconds. */
+  /** The time, in milliseconds, after which a path without a further hint of the watcher counts as quiet. */
   readonly quietMs: number;
-  /** The longest wait after the first hint at a path that never becomes quiet, in milliseconds. */
+  /**
+   * The longest wait, in milliseconds, after the first hint for a path. It ends the wait for a path that never becomes
+   * quiet.
+   */
   readonly mostMs: number;
   readonly timers: Timers;
   /**
    * Called with paths that are now quiet. If `isLate` is true, the paths are not quiet, but their longest wait is over.
-   * `paths` is `undefined` for all paths.
+   * If `paths` is `undefined`, all paths are meant.
    */
   readonly onQuiet: (paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean) => void;
 }
 
 /**
- * The least value of the longest wait, in milliseconds. Most files are written in less time. A log that grows for ever
- * is still captured each time its longest wait is over.
+ * The minimum of the longest wait, in milliseconds. Most files are written in less time. A log file that grows for ever
+ * is captured each time its longest wait is over.
  */
 const LEAST_MOST_MS = 5_000;
 
-/** The longest wait as a multiple of the time for which a path must have been quiet. */
+/** The longest wait, as a multiple of the time after which a path counts as quiet. */
 const MOST_DELAYS = 20;
 
 export function longestWaitMs(quietMs: number): number {
@@ -38,13 +41,16 @@ interface GroupKind {
   readonly isLate: boolean;
 }
 
-/** The two groups of a waiting path: one until it is quiet, one for the longest wait. */
+/**
+ * The two groups that a waiting path belongs to. The timer of `quiet` runs until the path is quiet, and the timer of
+ * `most` runs until the longest wait is over.
+ */
 interface Waiting {
   quiet: Group;
   readonly most: Group;
 }
 
-/** Stands for all paths if the changed ones are unknown. */
+/** Stands for all paths, if it is unknown which paths have changed. */
 const EVERYTHING = "" as WorkspacePath;
 
 /**
@@ -60,7 +66,7 @@ export class QuietPaths {
     this.#options = options;
   }
 
-  /** Notes that something was changed at these paths; `undefined`: anywhere. */
+  /** Notes that these paths have changed. If `paths` is `undefined`, any path may have changed. */
   hint(paths: readonly WorkspacePath[] | undefined): void {
     const { quietMs, mostMs } = this.#options;
     const named = new Set(paths ?? [EVERYTHING]);
@@ -84,7 +90,7 @@ export class QuietPaths {
     return this.#waiting.has(path);
   }
 
-  /** Stops waiting. Returns the paths that it waited for. `isAll`: true if it also waited for all paths together. */
+  /** Stops waiting. Returns the paths that were waiting. `isAll`: true if all paths together were waiting as well. */
   clear(): { readonly paths: readonly WorkspacePath[]; readonly isAll: boolean } {
     const held = { paths: [...this.#waiting.keys()], isAll: this.#everything !== undefined };
     for (const [path, waiting] of this.#waiting) forget(waiting, path);

@@ -43,25 +43,25 @@ export interface LookOptions extends OffRecordOptions {
   /** True if the folders above an absent path of `only` are taken as well. Only with `named`. */
   readonly holders?: boolean;
   /**
-   * True if missing paths are recorded as deleted even in a tracked folder that lies elsewhere now and has none of its
-   * remembered paths (see `elsewhere` of `ScanRequest`).
+   * True if missing paths are recorded as deleted even in a tracked folder that is now on another device or mount, and
+   * that contains none of its remembered paths (see `elsewhere` of `ScanRequest`).
    */
   readonly acceptsDeletions?: boolean;
   /** The meaning of a missing tracked folder (see `ScanRequest`). */
   readonly absentRoot?: ScanRequest["absentRoot"];
   /** True if contents are hashed and nothing is stored. */
   readonly hashOnly?: boolean;
-  /** True if the capture may use the quota's reserve, because it makes restoring an earlier state possible. */
+  /** True if the capture may use the quota's reserve, because a restore needs this capture. */
   readonly reserve?: boolean;
   /**
-   * The scan is given up (`LookTooLong`) if it takes longer than `ms` for more than a few thousand paths, or if more than
-   * `bytes` must be read.
+   * The limits of the scan. The scan throws `LookTooLong` once it has looked at `FEW_PATHS` paths and has taken longer
+   * than `ms` milliseconds. It also throws if more than `bytes` bytes must be read.
    */
   readonly atMost?: { readonly ms: number; readonly bytes: number };
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** A scan was given up, because it would have taken too long. */
+/** The error of a scan that was given up, because it would have taken too long. */
 export class LookTooLong extends Error {}
 
 export interface Reading {
@@ -70,20 +70,20 @@ export interface Reading {
   readonly present: ReadTable;
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
-  /** The paths off the record, if there are any. They are among the omissions. */
+  /** The paths off the record, if there are any. These paths are also in `omitted`. */
   readonly offRecord: OffRecordLook | undefined;
   /** The unclean end since the last full capture, if one is known. */
   readonly unclean: UncleanEnd | undefined;
   /** Set for a scan of a watched workspace that records nothing (see `DirtyPaths.seen`). */
   readonly upTo?: number | undefined;
-  /** The contents that were erased when the scan began. The paths that have such contents are among the omissions. */
+  /** The contents that had been erased before the scan began. The paths with such contents are in `omitted`. */
   readonly erased: ErasedLook;
 }
 
 /**
- * Scans and reads the disk. Without `only`, scans the dirty paths if a watcher runs, and otherwise everything.
- * Everything is also scanned with `paranoid`, after a change of the rules, and if the watcher may have missed changes.
- * Throws `NOT_FOUND` if the folder was moved since the workspace was opened.
+ * Scans and reads the disk. Without `only`, scans everything. If a watcher runs, scans only the dirty paths (those that
+ * may have changed) instead. Even then, scans everything with `paranoid`, after a change of the rules, and if the
+ * watcher may have missed changes. Throws `NOT_FOUND` if the folder was moved since the workspace was opened.
  */
 export async function readDisk(context: Context, options: LookOptions): Promise<Reading> {
   await refuseMoved(context);
@@ -138,10 +138,10 @@ async function followRules(live: DirtyPaths, { filters }: ScanReport, haveMoved:
   if (haveMoved && areOthers) await live.restart();
 }
 
-/** The number of paths from which on the time of a scan is limited. Fewer paths never take long. */
+/** The number of paths from which the duration of a scan is limited. A scan of fewer paths never takes long. */
 const FEW_PATHS = 4_096;
 
-/** Gives a scan up once it has taken too long, or too much must be read. */
+/** Throws `LookTooLong` once a scan has taken too long, or once too many bytes must be read. */
 class LookLimit {
   readonly #atMost: LookOptions["atMost"];
   readonly #onProgress: LookOptions["onProgress"];
@@ -153,14 +153,17 @@ class LookLimit {
     this.#onProgress = onProgress;
   }
 
-  /** Tells the progress. Throws `LookTooLong`. `paths`: the number of paths that were looked at. */
+  /**
+   * Reports the progress. Throws `LookTooLong` if the scan has taken too long. `paths`: the number of paths that were
+   * looked at.
+   */
   looked(paths: number): void {
     this.#onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" });
     if (this.#atMost === undefined || paths < FEW_PATHS) return;
     if (NODE_TIMERS.now - this.#began > this.#atMost.ms) throw new LookTooLong();
   }
 
-  /** Throws `LookTooLong`. `batch`: the next paths to read. */
+  /** Throws `LookTooLong` if too many bytes must be read. `batch`: the next paths to read. */
   checkBytes(batch: readonly ScannedPath[]): void {
     if (this.#atMost === undefined) return;
     for (const { stat } of batch) if (stat.kind === "file") this.#bytes += stat.size;
@@ -175,8 +178,8 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];
   const omitted: Omission[] = [];
-  // For these paths, the omissions from reading their contents count, and not those from the scan. A database and the
-  // files beside it are read as a whole.
+  // The paths whose omissions come from reading their contents, and not from the scan. The files of a database unit are
+  // among them, because a database and the files beside it are read as a whole.
   const decided = new Set<WorkspacePath>();
   const offRecord = await OffRecordLook.of(context, options);
   const erased = await ErasedLook.of(context);
@@ -319,9 +322,9 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
 }
 
 /**
- * Compares a reading that has only hashed contents. Remembers the files that are as recorded, so that the next scan
- * need not read them again. If a file was written just before it was recorded, its times alone do not show that it is
- * unchanged. Such a file would otherwise be read each time.
+ * Compares a reading for which contents were only hashed, and not stored. Remembers the files that are as recorded, so
+ * that the next scan need not read them again. The times of a file that was written just before it was recorded do not
+ * show that the file is unchanged. If such a file were not remembered, every scan would read it.
  */
 export async function compareHashed(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);
@@ -334,7 +337,7 @@ export async function compareHashed(context: Context, reading: Reading): Promise
   return compared;
 }
 
-/** True if the next scan may trust all that was read: no path was unstable. */
+/** True if no path changed while it was read, so that the next scan may trust all of this reading. */
 export function isAllSettled({ omitted, present }: Reading): boolean {
   return present.isSettled && omitted.every((one) => one.reason !== "unstable");
 }
@@ -346,7 +349,10 @@ export function* settledPaths(present: ReadTable, except: ReadonlySet<WorkspaceP
   for (const one of present.sortedValues()) if (!one.unstable && !except.has(one.entry.path)) yield one;
 }
 
-/** Compares states on disk with recorded states. The lack of a trait that the folder cannot hold is no change. */
+/**
+ * Compares states on disk with recorded states. A difference does not count as a change if it exists only because the
+ * folder cannot hold a trait, such as permissions.
+ */
 export class HeldStates {
   readonly #worktree: Pick<Worktree, "traitsOf">;
   readonly #gone: ReadonlySet<WorkspacePath>;
@@ -364,14 +370,17 @@ export class HeldStates {
     return changeBetween(path, recorded, heldEntry(traits, found, recorded));
   }
 
-  /** Returns an entry that is not recorded yet, in the form in which it is recorded. */
+  /**
+   * Returns the entry that is recorded for the first state of a path. It differs from `found` if the disk stores no
+   * modes.
+   */
   foundFirst(found: Entry): Entry {
     return heldEntry(this.#traitsOf(found.path), found) ?? found;
   }
 
   /**
-   * True if a recorded link is absent because the folder cannot hold links. If the link's own folder is gone as well,
-   * the link was removed.
+   * True if a recorded link is absent because the folder cannot hold links. If the folder that contained the link is
+   * gone as well, the link counts as removed.
    */
   #isLackedOnly(path: WorkspacePath, recorded: Entry | undefined, { symlinks }: FolderTraits): boolean {
     if (symlinks || recorded?.kind !== "symlink") return false;

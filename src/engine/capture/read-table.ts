@@ -13,8 +13,8 @@ const KINDS: readonly EntryKind[] = ["file", "symlink", "dir"];
 const FIRST_ROWS = 256;
 
 /**
- * The entries that a capture has read, in columns. As objects, the entries of a baseline of 200,000 paths would take
- * five times the memory. A row becomes an object when it is asked for.
+ * The entries that a capture has read, stored in columns. As objects, the entries of a baseline of 200,000 paths would
+ * take five times the memory. A row becomes an object only when a caller asks for it.
  */
 export class ReadTable {
   readonly #paths: WorkspacePath[] = [];
@@ -44,7 +44,7 @@ export class ReadTable {
     return this.#paths;
   }
 
-  /** Adds a row. The caller adds each path only once. */
+  /** Adds a row. The caller must add each path only once. */
   push({ entry, stat, unstable }: ReadPath): void {
     const row = this.#paths.length;
     if (row * 3 === this.#flags.length) this.#grow();

@@ -13,13 +13,16 @@ import { LASTING_TIMERS, NODE_TIMERS } from "../../util/timers.ts";
 import { HintedCapture } from "./hinted-capture.ts";
 
 /**
- * The delay between a hint and its capture, in milliseconds. A delay is needed because editors and tools write in
- * bursts. A file that is written continuously is captured at this interval, because its intermediate states are wanted.
- * The final capture reads it whole.
+ * The delay, in milliseconds, between a hint of the watcher and the capture of the hinted paths. A delay is needed
+ * because editors and tools write in bursts. A file that is written continuously is captured at this interval, because
+ * its intermediate states are wanted. The final capture records its last state.
  */
 const SETTLE_MS = 60;
 
-/** The last scan is a full one if the recording took at least this many times as long as a full scan. */
+/**
+ * The ratio that decides how `stop` scans. If the recording took at least this many times as long as a full scan,
+ * `stop` scans everything.
+ */
 const MANY_LOOKS = 4;
 
 /** The longest interval that a timer of Node.js accepts, in milliseconds. */
@@ -31,7 +34,7 @@ interface RecorderOptions {
   readonly inTurn?: (scan: () => Promise<void>) => Promise<void>;
   readonly onCapture?: (changes: number) => void;
   readonly ends?: Pick<CaptureOptions, "absentRoot">;
-  /** Called after the first full capture that applies another process's change of the tracked folders. */
+  /** Called once a full capture has applied a change that another process made to the tracked folders. */
   readonly onSettings?: () => void;
 }
 
@@ -42,14 +45,17 @@ interface Recorded {
 }
 
 /**
- * Captures changes as they happen: a watcher's hints say where to scan. At the end, everything that may have changed is
- * scanned once more.
+ * Captures changes as they happen. The hints of a watcher say where to scan. At the end, everything that may have
+ * changed is scanned once more.
  */
 export class Recorder {
   readonly #context: Context;
   readonly #options: RecorderOptions;
   readonly #roots: Hash[] = [];
-  /** The recorder's own dirty paths. It does not take those of the context, because the last scan needs them. */
+  /**
+   * The dirty paths (those that may have changed) of this recorder. The dirty paths of the context are left to the last
+   * scan.
+   */
   readonly #dirty: DirtyPaths;
   readonly #hinted: HintedCapture;
   /** The paths that were hinted at. */
@@ -58,7 +64,7 @@ export class Recorder {
   readonly #timers = NODE_TIMERS;
   #startedAt = 0;
   #failure: unknown;
-  /** Keeps the process alive. A watcher does not keep it alive, and the first hint may come only after days. */
+  /** The timer that keeps the process alive. A watcher does not, and its first hint may come only after days. */
   #alive: NodeJS.Timeout | undefined;
   /** True from a change of the settings until a full capture has applied it. */
   #areSettingsNew = false;
@@ -115,7 +121,7 @@ export class Recorder {
     await this.#dirty.stop();
   }
 
-  /** Records these paths whatever the rules say. Call it after `stop`. */
+  /** Records these paths, even those that the rules leave out. Must be called after `stop`. */
   take(paths: readonly WorkspacePath[]): Promise<Capture> {
     return this.#capture(paths, { named: true });
   }

@@ -28,14 +28,14 @@ export function refused(
   { kind, brings, force = false }: Refused = { kind: "restore" },
 ): ChronicleError {
   const others = kind === "restore" && brings === undefined ? ", name other paths," : "";
-  const way = force ? "" : `${others} or use --force to leave them alone and do the rest`;
+  const way = force ? "" : `${others} or use --force to leave these paths alone and do the rest`;
   return new ChronicleError("REFUSED", namesOf(paths), {
-    hint: `settle these and try again${way}`,
+    hint: `remove the cause and try again${way}`,
     data: { blocked: paths.map(skippedShape) },
   });
 }
 
-/** Returns `BLOB_MISSING` if contents are missing that the store should have, else `REFUSED`. */
+/** Returns the error `BLOB_MISSING` if the store lacks contents that it should have. Returns `REFUSED` if not. */
 export async function whyRefused(
   context: Context,
   operation: Refused & { readonly wanted: readonly Change[] },
@@ -65,7 +65,7 @@ async function damagedAmong(
     if (reason !== "content-missing" || hash === undefined) continue;
     const what = `the earlier content of ${shownPath(path)}`;
     const { code, message } = await missingContent(context, { path, hash, what });
-    // If a path was blocked on disk, its detail can be only the hash.
+    // For a path that was blocked on disk, `detail` can be the hash alone. `message` then says more.
     if (code === "BLOB_MISSING") lost.push({ path, reason, detail: one.detail === hash ? message : one.detail });
   }
   return lost;

@@ -8,7 +8,7 @@ import { memoKey } from "../log/memo.ts";
 import { readEvent } from "../log/read-events.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 
-/** A stat that no file has. A path that is remembered with it is read again at the next scan. */
+/** The stat that no file has. If a path is remembered with this stat, the next scan reads the path again. */
 const UNKNOWN: Omit<FileStat, "kind"> = {
   mode: 0,
   size: -1,
@@ -24,10 +24,10 @@ const UNKNOWN: Omit<FileStat, "kind"> = {
 const knownTo = memoKey<number>("seq known to the worktree");
 
 /**
- * Tells the worktree about paths that other processes have recorded, or that the worktree no longer remembers. A scan
- * then notices the deletion of these paths, and keeps tracking them whatever the rules say now. If the recorded state
- * differs from the remembered one, the remembered stat is dropped. A file that still has that stat would otherwise
- * count as being in the recorded state.
+ * Tells the worktree about paths that other processes have recorded, or that the worktree no longer remembers. The next
+ * scan then notices if these paths are gone, and keeps tracking them even if the rules leave them out now. If the
+ * recorded state of a path differs from the remembered one, the remembered stat is dropped. Otherwise a file that still
+ * has this stat would wrongly count as being in the recorded state.
  */
 export async function rememberRecorded(context: Context): Promise<void> {
   const { worktree, index, memo } = context;
@@ -38,7 +38,10 @@ export async function rememberRecorded(context: Context): Promise<void> {
   memo.set(knownTo, seq);
 }
 
-/** The seq of the event that names the signer, as last seen. It changes when a person accepts another log. */
+/**
+ * The seq, as this process last saw it, of the event that names the signer. The seq changes when a person accepts
+ * another log.
+ */
 const signer = memoKey<number>("last seen signer");
 
 /**
@@ -57,11 +60,15 @@ async function forgetOtherHistory(context: Context, seq: number): Promise<void> 
   memo.delete(knownTo);
 }
 
-/** True if a person has accepted another log since the signer was last seen. False if it was never seen. */
+/**
+ * True if a person has accepted another log since this process last saw the signer. False if this process has not seen
+ * the signer yet.
+ */
 async function isOtherLog(context: Context, row: EventRow | undefined): Promise<boolean> {
   const before = context.memo.get(signer);
   if (before === undefined || before === (row?.seq ?? 0)) return false;
-  // A new history gets its signer with its first commit.
+  // A new history has no signer before its first commit. The signer that this commit names (`begun`) is not a sign of
+  // another log.
   return before !== 0 || row === undefined || decodeSigner((await readEvent(context, row)).record).why !== "begun";
 }
 
