@@ -18,49 +18,59 @@ import { pathArgument, shownPath } from "../log/shape.ts";
 
 /**
  * An operation that goes back to a moment deletes a path only if a capture shows that the path was absent at that
- * moment. A path that was excluded then, or that could not be captured, may have existed unseen.
+ * moment. A path that was excluded then, or that could not be captured, may have existed without a record.
  *
- * For a path that a sync brought later, its absence in the folder is not enough, because the origin may have had the
- * path already. Such a path is deleted only if, at that moment, the folder had been synced with this origin, but had
- * not yet applied the origin's event that brought the path.
+ * For a path that a sync brought to the folder later, the absence in the folder is not enough, because the origin may
+ * have had the path already. Such a path is deleted only under two conditions: at that moment, the folder had already
+ * been synced with this origin, and it had not yet applied the origin's event that brought the path.
  *
- * An operation that goes back to a moment restores a recorded state only if that was the state on disk at that moment.
- * If the path could not be captured at that moment, only an older state is recorded, and the state on disk at that
- * moment is not known.
+ * An operation that goes back to a moment restores a recorded state only if the path had this state on disk at that
+ * moment. If the path could not be captured at that moment, the log has only an older state, and the state on disk at
+ * that moment is not known.
  */
 
-/** The states to which an operation takes a path back, and the facts that make a check of them unnecessary. */
+/** The states to which an operation takes a path back, and facts that make it unnecessary to check these states. */
 export interface BackTo {
-  /** The seqs of the states to go back to. Each of these states must show that the path was absent. */
+  /**
+   * The seqs of the states to go back to. If the path is to be deleted, captures must show for each of these states
+   * that the path was absent.
+   */
   readonly seqs: readonly number[];
-  /** The action whose change is undone. Its scan covered its declared paths, whatever the rules say. */
+  /**
+   * The id of the action whose change is undone. The scan before this action covered the paths that the action
+   * declared, whatever the rules say.
+   */
   readonly action?: string | undefined;
-  /** True if Chronicle itself has written the path, right after it had captured the earlier state. */
+  /** True if Chronicle itself wrote the path, right after it had captured the earlier state of the path. */
   readonly isWritten?: boolean | undefined;
-  /** True if the caller accepts the last recorded state of the path in place of an unknown state at that moment. */
+  /**
+   * True if the caller accepts the last recorded state of the path where the state at the moment to go back to is
+   * unknown.
+   */
   readonly takesStale?: boolean | undefined;
 }
 
 /**
- * Returns the states to go back to: the one before the first undone event, and the one before the undone work (`back`).
+ * Returns the states to go back to: the state before the first undone event, and the state after event `back`, which is
+ * the state before the undone work.
  */
 export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): BackTo {
   return { seqs: back === undefined || back === seq - 1 ? [seq - 1] : [back, seq - 1], action, isWritten };
 }
 
 /**
- * A path that an operation leaves as it is, with the reason. These are the reasons of `BlockedPath`, and:
+ * A path that an operation leaves as it is, with the reason. The reasons are those of `BlockedPath`, and:
  * - `unseen`: one of these:
- *   - nothing shows that it was absent at the moment to go back to;
- *   - its state at that moment could not be recorded;
- *   - its present state could not be recorded.
- * - `changed-meanwhile`: somebody changed it during the operation.
- * - `special`: a pipe, a socket or a device is in its place.
- * - `left-out`: something else that no capture takes is in its place.
- * - `erased`: the content that it would get was erased.
- * - `special-bits`: its mode lacks a setuid, setgid or sticky bit of the wanted state, because this bit is recorded but
- *   never set (`never-set.ts`). Everything else of it is as wanted.
- * - `ambiguous`: no capture takes the path, and work that is not undone may have changed it.
+ *   - no capture shows that the path was absent at the moment to go back to;
+ *   - the state of the path at that moment could not be recorded;
+ *   - the present state of the path could not be recorded.
+ * - `changed-meanwhile`: somebody changed the path during the operation.
+ * - `special`: there is a pipe, a socket or a device at the path.
+ * - `left-out`: there is something else at the path that no capture takes.
+ * - `erased`: the content that the path would get was erased.
+ * - `special-bits`: the mode of the path lacks a setuid, setgid or sticky bit of the wanted state, because this bit is
+ *   recorded but never set (`never-set.ts`). Everything else at the path is as wanted.
+ * - `ambiguous`: no capture takes the path, and work that is not undone may have changed the path.
  */
 export interface SkippedPath extends Omit<BlockedPath, "reason"> {
   readonly reason:
@@ -80,10 +90,10 @@ export interface Guarded {
 }
 
 /**
- * Separates the changes that may be made from those that are left out (`unseen`):
+ * Separates the changes that may be made (`changes`) from those that are left out (`unseen`). Left out are:
  *
  * - deletions of paths that no capture shows to have been absent at the moment to go back to;
- * - restorations of states that were not, or may not have been, on disk at that moment;
+ * - restorations of states that may not have been on disk at that moment;
  * - changes of paths off the record, because there is no copy of their present contents;
  * - deletions of folders that contain paths off the record.
  */
@@ -109,8 +119,8 @@ export async function leaveUnseen(
 }
 
 /**
- * Returns why a folder must not be removed: it contains a path off the record. Returns `undefined` for all other
- * changes.
+ * Returns the reason why a change must not remove a folder: the folder contains a path off the record. Returns
+ * `undefined` if the folder contains no such path, and for all changes that remove no folder.
  */
 function holding({ path, before, after }: Change, offRecord: readonly WorkspacePath[]): string | undefined {
   if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
@@ -133,8 +143,8 @@ export interface Asked {
  *
  * - paths that could not be captured at that moment, so that only an older state is recorded. They are returned even if
  *   the operation would not change them;
- * - named paths without an older recorded state that could not be captured at that moment, except those that a capture
- *   shows to have been absent.
+ * - named paths that could not be captured at that moment and that have no older recorded state. Paths that a capture
+ *   shows to have been absent are left out.
  */
 export async function unknownThen(
   context: Context,
@@ -159,8 +169,8 @@ export async function unknownThen(
 }
 
 /**
- * Says whether captures show that paths were absent at a moment, or had their recorded states. `changes`: the planned
- * changes.
+ * Finds out, for a moment to go back to, whether captures show that paths were absent, or had their recorded states.
+ * `changes`: the planned changes.
  */
 export class SeenAbsent {
   readonly #context: Context;
@@ -187,13 +197,16 @@ export class SeenAbsent {
     return [{ path, before: undefined, after: undefined }, ...(change === undefined ? [] : [change])];
   }
 
-  /** Returns why a change cannot take a path back to a moment; `undefined` if it can. */
+  /** Returns the reason why a change cannot take a path back to a moment; `undefined` if there is no such reason. */
   async doubtOf({ path, before, after }: Change, back: BackTo): Promise<string | undefined> {
     if (before !== undefined && after === undefined) return this.doubt(path, before.kind === "dir", back);
     return this.#wasNotRecorded(path, back);
   }
 
-  /** Returns why the recorded state may not be the one that was on disk at that moment; `undefined` if it is. */
+  /**
+   * Returns the reason why the recorded state of a path may not have been on disk at the moment to go back to;
+   * `undefined` if there is no such reason.
+   */
   async #wasNotRecorded(path: WorkspacePath, back: BackTo): Promise<string | undefined> {
     if (isHosted(this.#context.worktree.roots)) return undefined;
     const action = back.action === undefined ? undefined : await this.#action(back.action);
@@ -208,12 +221,15 @@ export class SeenAbsent {
     return this.wasStale(path, back);
   }
 
-  /** Returns why the recorded state of a path is stale at that moment; `undefined` if it is not. */
+  /**
+   * Returns the reason why the recorded state of a path is stale (older than the state that was on disk at that
+   * moment); `undefined` if the state is not stale.
+   */
   async wasStale(path: WorkspacePath, back: BackTo): Promise<string | undefined> {
-    // Chronicle writes only over the state that it has just captured.
+    // Chronicle overwrites a path only right after it has captured the state of the path.
     if (back.isWritten === true || back.takesStale === true) return undefined;
     const action = back.action === undefined ? undefined : await this.#action(back.action);
-    // The action's own scan is later than the last full capture.
+    // The scan right before the action is newer than the last full capture.
     if (action !== undefined && lookOfAction(action, path) === "absent") return undefined;
     const told = action?.coverage.omitted.find((one) => STALE.has(one.reason) && isWithin(path, one.path));
     if (told !== undefined) return staleDetail(this.#context, { path, reason: told.reason }, back.seqs[0] ?? 0);
@@ -224,9 +240,12 @@ export class SeenAbsent {
     return undefined;
   }
 
-  /** Returns why a path may have been present. Returns `undefined` if captures show that it was absent. */
+  /**
+   * Returns the reason why a path may have existed at the moment to go back to; `undefined` if captures show that the
+   * path was absent.
+   */
   async doubt(path: WorkspacePath, isFolder: boolean, back: BackTo): Promise<string | undefined> {
-    // A hosted workspace has no other files than the recorded ones.
+    // In a hosted workspace, all files are recorded.
     if (isHosted(this.#context.worktree.roots)) return undefined;
     for (const seq of back.seqs) {
       const doubt = await this.#brought.doubt(path, seq);
@@ -236,7 +255,7 @@ export class SeenAbsent {
     const action = back.action === undefined ? undefined : await this.#action(back.action);
     const told = action === undefined ? undefined : lookOfAction(action, path);
     if (told !== undefined) return told === "absent" ? undefined : notCaptured();
-    // The files of a database's unit are scanned whatever the filter says.
+    // The files beside a database are scanned together with the database, whatever the filter says.
     const isBeside = (await besideDatabases(this.#context, this.#changesAt(path))).has(path);
     for (const seq of lookedAt(back, action)) {
       for (const look of (await this.#looksAt(seq)).all) {
@@ -256,7 +275,7 @@ export class SeenAbsent {
     const at = this.#context.worktree.roots.findIndex((one) => one.id === root);
     const filter = filters?.[at];
     if (filters === undefined) return "it is no longer known what was captured then, so it may have been there";
-    if (filter === undefined) return "that root was not tracked then";
+    if (filter === undefined) return "its root was not tracked then, so it may have been there";
     if (!explainPath(filter, inner, isFolder).tracked && !isBeside)
       return "it was excluded then, so it may have been there";
     const reason = reasonAbove(omitted, path);
@@ -291,8 +310,8 @@ function earlierThan(reason: OmittedPath["reason"] | undefined): string | undefi
 }
 
 /**
- * Returns the reason why a stale path is left alone, with the command that restores the path to its stale state all the
- * same.
+ * Returns the reason why a stale path is left alone. The text includes the command that still restores the last
+ * recorded state of the path.
  */
 async function staleDetail(context: Context, { path, reason }: OmittedPath, seq: number): Promise<string> {
   // In a command, a seq in the middle of a commit means the end of that commit. Therefore the command gets the seq
@@ -300,7 +319,7 @@ async function staleDetail(context: Context, { path, reason }: OmittedPath, seq:
   const commit = await context.index.commitFrom(seq);
   const moment = commit === undefined || commit.first > seq || commit.last === seq ? seq : commit.first - 1;
   const how = `\`chronicle restore seq:${moment} ${pathArgument(path)} --force\``;
-  return `it could not be recorded then (${reason.replaceAll("-", " ")}): ${how} brings the state that it was last recorded in`;
+  return `it could not be recorded then (${reason.replaceAll("-", " ")}): ${how} restores the state in which it was last recorded`;
 }
 
 function notCaptured(reason?: OmittedPath["reason"]): string {
@@ -313,7 +332,7 @@ interface Look {
   /** One filter for each root. `undefined` if the filters are not known. */
   readonly filters: readonly FilterSpec[] | undefined;
   readonly omitted: ReadonlyMap<WorkspacePath, OmittedPath["reason"]>;
-  /** True if more was omitted than is listed. */
+  /** True if more paths were omitted than `omitted` lists. */
   readonly isPartial: boolean;
 }
 
@@ -361,9 +380,9 @@ function lookOfAction(
 }
 
 /**
- * Returns the seqs whose coverage must show the absence. For an action that can touch anything, none of these seqs is
- * later than the action's beginning, when everything was scanned. Rules that appeared during the action say nothing
- * about what existed before.
+ * Returns the seqs whose coverage must show that a path was absent. For an action that can change any path, returns no
+ * seq after the beginning of the action, because everything was scanned at that time. Rules that were added during the
+ * action say nothing about the paths that existed before it.
  */
 function lookedAt({ seqs }: BackTo, action: LoggedAction | undefined): readonly number[] {
   if (action?.scope !== "workspace") return seqs;

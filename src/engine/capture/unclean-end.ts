@@ -14,7 +14,7 @@ import { memoKey } from "../log/memo.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import { doubtRecorded } from "./remember-recorded.ts";
 
-/** The changes of disks and mounts under the workspace's folders that are known before a scan. */
+/** The changes of the disks and mounts that hold the folders of the workspace, as known before a scan. */
 export interface Surroundings {
   /** The roots that lie on another device, or behind another mount, than when they were last captured. */
   readonly elsewhere: ReadonlySet<string | undefined>;
@@ -30,8 +30,8 @@ interface Known extends Surroundings {
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
 /**
- * The longest time, in milliseconds, for which the bytes of a recorded file may not have reached the disk. Laptops
- * delay writes by up to ten minutes.
+ * The longest time, in milliseconds, that the bytes of a recorded file may take to reach the disk. Laptops delay writes
+ * by up to ten minutes.
  */
 const UNWRITTEN_MS = 10 * 60_000;
 /** The number of events that are looked up at once. */
@@ -40,9 +40,10 @@ const WINDOW = 2_000;
 const known = memoKey<Known>("whereabouts");
 
 /**
- * Returns the surroundings; called before each scan. Determines them at the first scan, and anew at each full scan
- * (`isWhole`). After an unclean end, makes the scan read the files again that were recorded shortly before that end.
- * Even with an unchanged stat, such a file may have old bytes where it was overwritten in place.
+ * Returns the surroundings of the next scan. Determines them before the first scan and before each full scan
+ * (`isWhole`). For other scans, returns the last result. After an unclean end, makes the scan read the files again that
+ * were recorded shortly before that end. If such a file was overwritten in place, parts of it can have their old bytes,
+ * although its stat is unchanged.
  */
 export async function surroundings(context: Context, isWhole: boolean): Promise<Surroundings> {
   const { whereabouts, worktree, memo } = context;
@@ -77,14 +78,14 @@ async function compareWith(
 
 function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefined {
   const stat = worktree.recall(path)?.stat;
-  // An entry that is known from the record alone has neither a size nor a time.
+  // The stat of a path that is known from its record alone has neither a size nor a time.
   return stat === undefined || (stat.size < 0 && stat.mtimeNs === 0n) ? undefined : Number(stat.mtimeNs / 1_000_000n);
 }
 
 /**
  * Returns the paths that were recorded within `UNWRITTEN_MS` before the last event. Some of the paths may have been
- * recorded earlier, because a compaction does not keep the times of file events. A compaction keeps only their place
- * among the events of other records.
+ * recorded earlier, because a compaction does not keep the times of file events. It keeps only the places of file
+ * events among the events of other records.
  */
 async function recentPaths(context: Context): Promise<readonly WorkspacePath[]> {
   const { index } = context;
@@ -95,7 +96,8 @@ async function recentPaths(context: Context): Promise<readonly WorkspacePath[]> 
   // The clock may be behind after the restart.
   const now = Math.max(context.now(), Date.parse(newest.ts));
   const since = plausibleTime(newest, jumps, now) - UNWRITTEN_MS;
-  // An event whose own time is wrong may be later than its plausible time.
+  // Only an event with a plausible time ends the search. An event with a wrong time may have been recorded later than
+  // its corrected time says.
   const isEarlier = (row: EventRow): boolean =>
     Date.parse(row.ts) < since && Date.parse(row.ts) === plausibleTime(row, jumps, now);
   for (let to = head; to > 0;) {
@@ -108,7 +110,7 @@ async function recentPaths(context: Context): Promise<readonly WorkspacePath[]> 
   return index.touched(0, head);
 }
 
-/** Notes where the folders are, after a full capture. The note is written only if it has changed. */
+/** Notes, after a full capture, on which devices and mounts the folders are. Writes the note only if it has changed. */
 export function noteWhereabouts(context: Context): void {
   const { whereabouts, worktree, memo } = context;
   const found = memo.get(known);
@@ -123,7 +125,7 @@ export function noteWhereabouts(context: Context): void {
     whereabouts.write(now);
     memo.set(known, { ...CALM, last: now, now });
   } catch (error) {
-    // A failed note is harmless: the next capture tries again.
+    // If the note cannot be written, no harm is done: the next capture tries again.
     if (errnoOf(error) === undefined) throw error;
   }
 }
@@ -143,8 +145,8 @@ export function noteUnfollowed(context: Context): void {
 }
 
 /**
- * True if the note on disk need not be written again. If the boot and the places are the same, a process that follows
- * no origin keeps the note that another process follows one.
+ * True if the note on disk need not be written again. If the boot and the places are the same, the note is written only
+ * to add `followed`. So a process that follows no origin does not remove the `followed` that another process has noted.
  */
 function isSame(last: Whereabouts, now: Whereabouts): boolean {
   const text = ({ boot, roots }: Whereabouts): string => JSON.stringify([boot, roots]);

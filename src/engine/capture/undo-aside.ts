@@ -26,7 +26,7 @@ import { allTransactions } from "../facts/transactions.ts";
 
 /**
  * An undo or redo also changes paths that were kept aside. These changes are not recorded as states of the paths,
- * unless a capture has recorded the paths since.
+ * unless a capture has meanwhile recorded the paths.
  */
 
 /** The changes that an operation made to kept-aside paths, and the kept-aside paths that it left alone. */
@@ -44,7 +44,10 @@ export interface AsideStep {
   readonly blocked: readonly SkippedPath[];
 }
 
-/** The changes of some work to kept-aside paths, and the repositories whose own state they may change. */
+/**
+ * The changes that some work made to kept-aside paths, and the repositories (`git`) whose own state is among these
+ * paths.
+ */
 interface FoundAside {
   readonly changes: readonly Change[];
   readonly blocked: readonly BlockedPath[];
@@ -52,8 +55,8 @@ interface FoundAside {
 }
 
 /**
- * Returns the changes to kept-aside paths that an undo or redo makes. A path is left alone if it was edited since, if
- * work that is not undone may have changed it, or if its copy was freed or erased.
+ * Returns the changes to kept-aside paths that an undo or redo makes. A path is left alone in three cases: it was
+ * edited since, work that is not undone may have changed it, or its copy was freed or erased.
  */
 export async function asideOfStep(context: Context, step: Step): Promise<AsideStep> {
   if (step.kind !== "undo" && step.kind !== "redo") return { changes: [], blocked: [] };
@@ -68,7 +71,7 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
     const { changes, blocked, git } = await asideOfWork(context, work);
     found.push({ changes: changes.filter(isOwn), blocked: blocked.filter(isOwn), git });
   }
-  // Several of these works can have changed the same path, one after another.
+  // Several of these works may have changed the same path, one after another.
   const changes = found.reduce<readonly Change[]>((all, one) => composeChanges(all, one.changes), []);
   const git = outermost(found.flatMap((one) => one.git));
   const isOthers = ({ path }: Pick<Change, "path">): boolean => rivals.some((one) => isWithin(path, one.path));
@@ -83,7 +86,7 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
 
 interface RivalPath {
   readonly path: WorkspacePath;
-  /** The seq before all work that may have changed the path. */
+  /** The seq before the earliest work that may have changed the path. */
   readonly fromSeq: number;
 }
 
@@ -94,8 +97,9 @@ interface UndoneWorks {
 }
 
 /**
- * Returns the paths that may have been changed by work that this undo does not undo. Returns none for an undo of
- * everything since a moment. Leaves out a path if this undo undoes the work of all its candidates.
+ * Returns the paths that may have been changed by work that this undo does not undo. Leaves out a path if this undo
+ * undoes all work that may have changed the path (its candidates). Returns no path for an undo of everything since a
+ * moment.
  */
 async function rivalsIn(context: Context, { step, works, owners }: UndoneWorks): Promise<RivalPath[]> {
   const { target, takes = [], passes = [], selection = "" } = step;
@@ -109,7 +113,7 @@ async function rivalsIn(context: Context, { step, works, owners }: UndoneWorks):
   );
 }
 
-/** Returns the rival paths at which the undo would have changed something. */
+/** Returns the rival paths that the undo would have changed. */
 async function stillOthers(
   context: Context,
   changes: readonly Change[],
@@ -120,16 +124,16 @@ async function stillOthers(
     const now = await entryOnDisk(context, path);
     const rival = rivals.find((one) => isWithin(path, one.path));
     if (rival === undefined || (now !== "other" && sameEntry(now, before))) continue;
-    const back = `\`chronicle undo --since seq:${rival.fromSeq}\` takes back everything since before them`;
-    const detail = `others were at work beside this, and may have changed it; ${back}`;
+    const back = `\`chronicle undo --since seq:${rival.fromSeq}\` undoes everything since the beginning of that work`;
+    const detail = `other work was going on at the same time, and may have changed this path; ${back}`;
     found.set(rival.path, { path: rival.path, reason: "ambiguous", detail });
   }
   return [...found.values()];
 }
 
 /**
- * Returns the changes that a redo makes to kept-aside paths: the inverse of the changes that the undone undos made (see
- * `undosOf`).
+ * Returns the changes that a redo makes to kept-aside paths. They invert the changes of the undos that the redo
+ * reverses (see `undosOf`).
  */
 async function asideOfRedo(
   context: Context,
@@ -155,7 +159,7 @@ async function asideOfRedo(
 
 /**
  * Returns the undos that the redo of `target` reverses. If `target` is an undo by selection, returns that undo. If
- * `target` is an operation, returns its last undos that have no redo between them.
+ * `target` is an operation, returns the latest undos of the operation, back to the last redo between them.
  */
 export async function undosOf(context: Context, target: string | undefined): Promise<readonly LoggedIntent[]> {
   const done = await doneIntents(context);
@@ -171,7 +175,7 @@ function freedAside(detail: string, told: readonly OmittedChange[]): BlockedPath
   return told.flatMap(({ path, kept }) => (kept ? [{ path, reason: "content-missing", detail }] : []));
 }
 
-/** `seq`: the last event of the record that has named the copy. */
+/** Returns the reason why a kept-aside copy was freed. `seq`: the last event of the record that named the copy. */
 async function whyFreed(context: Context, { plan, until }: Aside, seq: number): Promise<string> {
   const { now, store } = context;
   if (store.leftOut().has(plan)) return "it was kept aside, and was left out when this history was exported";
@@ -184,9 +188,9 @@ async function whyFreed(context: Context, { plan, until }: Aside, seq: number): 
 }
 
 /**
- * Returns the runs and actions whose kept-aside paths the step changes. For the redo of an undo by selection, these are
- * the runs and actions that the undo has undone. Work that an undo skips (`passes`) is included, because a conflict
- * over a recorded file says nothing about kept-aside paths.
+ * Returns the ids of the runs and actions whose kept-aside paths the step changes. For the redo of an undo by
+ * selection, these are the runs and actions that the undo has undone. Work that an undo undoes only in part (`passes`)
+ * is included. Its conflicts concern recorded files only, and not kept-aside paths.
  */
 async function worksOf(context: Context, { target, takes = [], passes = [] }: Step): Promise<ReadonlySet<string>> {
   if (target === undefined) return withInner(context, [...takes, ...passes]);
@@ -197,7 +201,10 @@ async function worksOf(context: Context, { target, takes = [], passes = [] }: St
   return withInner(context, [...(about.takes ?? []), ...(about.passes ?? [])]);
 }
 
-/** Returns these ids except transactions, and the ids of actions and runs within them that kept something aside. */
+/**
+ * Returns these ids without those of transactions, and the ids of the actions and runs within them that kept something
+ * aside.
+ */
 async function withInner(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const transactions = new Set((await allTransactions(context)).map(({ id }) => id));
   const inner = keepersOf(await keepersWithin(context, new Set(ids)));
@@ -205,7 +212,7 @@ async function withInner(context: Context, ids: readonly string[]): Promise<Read
 }
 
 interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
-  /** The last event of its record. */
+  /** The seq of the last event of the record of the work. */
   readonly seq: number;
   readonly aside?: Aside;
   readonly state?: string;
@@ -214,15 +221,15 @@ interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
 }
 
 /**
- * Returns what is known of the kept-aside paths of a run or action; `undefined` for an unknown id. For a rollback,
- * returns its changes to the paths that were kept aside for the action that it rolled back.
+ * Returns the facts about the kept-aside paths of a run or action; `undefined` for an unknown id. For a rollback,
+ * returns the changes that it made to the paths that were kept aside for the rolled-back action.
  */
 async function workOf(context: Context, id: string): Promise<AsideWork | undefined> {
   const run = await context.index.record(`session:${id}`);
   if (run !== undefined) {
     const session = decodeSession((await readEvent(context, run)).record);
-    // A run that was killed has compared nothing. The process that closes its record compares only the kept-aside
-    // paths.
+    // A run that was killed has compared no path. The process that closes the record of such a run compares only the
+    // kept-aside paths.
     return { ...session, seq: run.seq, comparesAll: session.kind !== "agent" && session.state === "ended" };
   }
   const rollback = await context.index.record(`intent:${id}`);
@@ -248,12 +255,13 @@ async function readWorks(context: Context, ids: Iterable<string>): Promise<Reado
 }
 
 /**
- * True if a run or action itself decides what its undo does to a path. If so, the copies that work within it has kept
- * are ignored.
+ * True if the record of a run or action decides what an undo does to a path. Copies that work within the run or action
+ * has kept are then ignored.
  *
- * - If it reports the path as kept or created, it decides.
- * - If it reports the path otherwise, it has no copy. Only work within it may have one.
- * - If it does not report the path but has compared all paths, it decides: the path did not change.
+ * - If the record lists the path as kept or created, the record decides.
+ * - If the record lists the path in another way, it has no copy of the path. Only work within the run or action may
+ *   have one, so the record does not decide.
+ * - If the record does not list the path, it decides if all paths were compared: the path did not change.
  */
 function answersFor({ omittedChanges, comparesAll }: AsideWork, path: WorkspacePath): boolean {
   const told = omittedChanges.find((one) => isWithin(path, one.path));
@@ -286,7 +294,7 @@ async function erasedAside(context: Context, plan: Hash): Promise<BlockedPath[]>
   const erasures = await erasuresInForce(context);
   return (bytes === undefined ? [] : decodePlan(bytes)).flatMap(({ path }) => {
     const by = erasures.ofAside(plan, path);
-    const detail = `what was kept aside of it was erased by event ${by?.seq ?? 0}`;
+    const detail = `its kept-aside copy was erased by event ${by?.seq ?? 0}`;
     return by === undefined ? [] : [{ path, reason: "content-missing", detail } as const];
   });
 }
@@ -314,8 +322,8 @@ interface SplitAside {
 }
 
 /**
- * Takes the kept-aside paths out of the report of an operation. Paths that were put back are not remembered as tracked,
- * so that the rules leave them out as before.
+ * Separates the kept-aside paths from the report of an operation. Makes the worktree forget paths that were put back,
+ * so that the rules leave these paths out as before.
  */
 export async function splitAside(
   context: Context,
@@ -354,7 +362,7 @@ function wholeRepositories({ changes, blocked }: FittingChanges, tops: readonly 
   if (broken.size === 0) return { changes, blocked };
   const isLeft = (one: { readonly path: WorkspacePath }): boolean => broken.has(topOf(one));
   const left = [...broken].flatMap((path) => path ?? []);
-  const detail = "it was changed since: git's own state comes back whole, or not at all";
+  const detail = "a part of it was changed since: git's own state comes back as a whole or not at all";
   return {
     changes: changes.filter((change) => !isLeft(change)),
     blocked: [
@@ -370,7 +378,9 @@ type Why = Pick<BlockedPath, "reason" | "detail">;
 
 const MOVE_AWAY = "what was kept aside comes back once that is moved away";
 
-/** Returns why the state on disk is not the `before` state of a change; `undefined` if it is. */
+/**
+ * Returns the reason why the state on disk differs from the `before` state of a change; `undefined` if both are equal.
+ */
 function whyChanged({ before }: Change, now: Entry | undefined | "other"): Why | undefined {
   if (now !== "other" && sameEntry(now, before)) return undefined;
   const isInPlace = now === "other" || now?.kind === "dir" || before === undefined;
@@ -381,8 +391,8 @@ function whyChanged({ before }: Change, now: Entry | undefined | "other"): Why |
 }
 
 /**
- * Returns why a folder in a file's place cannot be removed; `undefined` if it can. It cannot be removed if the changes
- * do not remove everything in it.
+ * Returns the reason why a folder at the path of a file cannot be removed; `undefined` if it can be removed. A folder
+ * can be removed only if the changes remove everything in it.
  */
 async function heldInFolder(
   context: Context,
@@ -399,8 +409,8 @@ async function heldInFolder(
 }
 
 /**
- * Returns the changes that can be made on disk, and the paths at which something is in the way or whose copy was freed.
- * Paths that are already as `after` are in neither list.
+ * Returns the changes that can be made on disk. Also returns the paths at which something is in the way, or whose copy
+ * was freed (`blocked`). Paths that already have their `after` state are in neither list.
  */
 async function fitting(
   context: Context,
@@ -421,7 +431,7 @@ async function fitting(
     const { path, after } = change;
     if (why !== undefined) blocked.push({ path, ...why });
     else if (after?.hash !== undefined && !there.has(after.hash))
-      blocked.push({ path, reason: "content-missing", detail: "what was kept aside of it was freed" });
+      blocked.push({ path, reason: "content-missing", detail: "its kept-aside copy was freed" });
     else fit.push(change);
   }
   return { changes: fit, blocked };
@@ -456,8 +466,8 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
 }
 
 /**
- * Returns a function that tells whether other work within this work has kept a path. If this work has lost no path, the
- * function is not needed and always returns false.
+ * Returns a function that tells, for a path, whether other work within this work has kept a copy. If this work has lost
+ * no path, the function always returns false, because nobody needs the answer.
  */
 async function keptWithin(
   context: Context,

@@ -25,11 +25,14 @@ import type { CheckReport } from "../../worktree/worktree.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { undosOf } from "./undo-aside.ts";
 
-/** An undo or redo also changes the state of the git repositories that its work has changed. */
+/** An undo or redo also changes the state of the git repositories that the undone or redone work has changed. */
 
 type Step = Pick<IntentRecord, "kind" | "target" | "takes" | "passes" | "selection">;
 
-/** The changes of git that a step makes, and the repositories that it leaves alone. */
+/**
+ * The changes that a step (an undo or a redo) makes to the git state of repositories, and the repositories that it
+ * leaves alone.
+ */
 export interface GitStep {
   readonly changes: readonly GitChange[];
   readonly blocked: readonly SkippedPath[];
@@ -39,7 +42,7 @@ const NO_STEP: GitStep = { changes: [], blocked: [] };
 
 /**
  * Returns the changes of git that an undo or redo makes. Each repository is changed as a whole or not at all. A
- * repository is left alone if one of the values was changed since.
+ * repository is left alone if one of the values to change, such as a ref, was changed since.
  */
 export async function gitOfStep(context: Context, step: Step): Promise<GitStep> {
   if ((step.kind !== "undo" && step.kind !== "redo") || (await context.index.records(GIT)).length === 0) return NO_STEP;
@@ -68,14 +71,15 @@ async function stepOf(context: Context, step: Step): Promise<GitStep> {
   };
 }
 
-/** Git's state as a path that is left alone because something that was kept of it cannot be used. */
+/** Returns `.git` as a path that is left alone, because the kept copy of git's state cannot be used. */
 function unusable(detail: string): SkippedPath {
   return { path: ".git" as SkippedPath["path"], reason: "content-missing", detail };
 }
 
 /**
- * Returns the changes of git that an undo takes back. If the undone work includes an earlier undo, as with the second
- * undo of a turn, also returns those of the redos of that undo. The sum is then the state that the last redo left.
+ * Returns the changes of git that an undo inverts. The undone work may include an earlier undo, for example at the
+ * second undo of a turn. In that case, also returns the changes that the redos of the earlier undo made. The sum of the
+ * changes then ends with the state that the last redo left.
  */
 async function worksOfUndo(context: Context, { target, takes = [], passes = [] }: Step): Promise<readonly LoggedGit[]> {
   const owners = await ownersIn(context);
@@ -88,7 +92,9 @@ async function worksOfUndo(context: Context, { target, takes = [], passes = [] }
   return loggedGit(context, (row) => [...owners.around([idOfGit(row)])].some((one) => undone.has(one)));
 }
 
-/** True if one of these ids is that of an operation, such as an undo. To read all operations takes time. */
+/**
+ * True if one of these ids is that of an operation, such as an undo. This check saves the time to read all operations.
+ */
 async function isAnyIntent({ index }: Context, ids: Iterable<string>): Promise<boolean> {
   for (const id of ids) if ((await index.record(`intent:${id}`)) !== undefined) return true;
   return false;
@@ -99,14 +105,17 @@ async function worksOfRedo(context: Context, { target }: Step): Promise<readonly
   return loggedGit(context, (row) => undos.has(idOfGit(row)));
 }
 
-/** Others have changed a value after the work that left it, and before the work that found it. */
+/**
+ * A value that others have changed between two works. `left`: the change by the first of the works. `item`: the change
+ * by the second, which found another state than the first had left.
+ */
 interface Broken {
   readonly path: GitChange["path"];
   readonly left: GitItem;
   readonly item: GitItem;
 }
 
-/** Returns the values that others have changed between two of these works, one for each repository. */
+/** Returns the values that others have changed between two of these works; at most one value for each repository. */
 function brokenIn(works: readonly LoggedGit[]): readonly Broken[] {
   const last = new Map<string, GitItem>();
   const broken = new Map<GitChange["path"], Broken>();
@@ -128,7 +137,7 @@ function leftAlone(path: GitChange["path"], detail: string): SkippedPath {
   return { path, reason: "changed", detail };
 }
 
-/** Compares the changes with the present states. Leaves out what is already as it should be. */
+/** Compares the changes with the present states. Leaves out values that already have their new states. */
 async function fitting(context: Context, changes: readonly GitChange[]): Promise<GitStep> {
   const fit: GitChange[] = [];
   const blocked: SkippedPath[] = [];
@@ -141,8 +150,9 @@ async function fitting(context: Context, changes: readonly GitChange[]): Promise
 }
 
 /**
- * Returns what must be changed in one repository, or the reason why it is left alone. A part that follows the return of
- * the `.git` file cannot be compared before the file is back. It is compared when the change is made.
+ * Returns the changes to make in one repository, or the reason, as a text, why the repository is left alone. A part
+ * that follows the one that restores the `.git` file cannot be compared before this file exists. Such a part is
+ * compared when it is applied.
  */
 async function fitOf(context: Context, parts: readonly GitChange[]): Promise<readonly GitChange[] | string> {
   const fit: GitChange[] = [];
@@ -167,9 +177,13 @@ function putsGitFile({ items }: GitChange): boolean {
   return items.some(({ name, after }) => name === GIT_FILE && after !== undefined);
 }
 
-const NO_FILES = "none of the files came back, because they were edited since, so git's state is left with them";
+const NO_FILES =
+  "none of the files came back, because they were edited since; therefore git's state stays as it is, too";
 
-/** Leaves all repositories alone. The reason: the files of the step were left in conflict, and none came back. */
+/**
+ * Returns the step with all repositories left alone, because all files of the step were edited since, so that none came
+ * back.
+ */
 export function withoutFiles({ changes, blocked }: GitStep): GitStep {
   return { changes: [], blocked: [...blocked, ...changes.map(({ path }) => leftAlone(path, NO_FILES))] };
 }
@@ -194,9 +208,9 @@ export interface GitDone extends GitWork {
 export const NO_GIT_DONE: GitDone = { changes: [], drafts: [], notes: [], blocked: [] };
 
 /**
- * Makes the changes of git that an intent names. Called once its files are changed; a second call does no harm. A
- * repository whose change fails is left as it was: the files are changed already, and the intent must be closed.
- * `files`: what was done to the files.
+ * Makes the changes of git that an intent names. Must be called after the files of the intent were changed. A second
+ * call, after a crash, does no harm. A repository whose change fails is left as it was, and no error is thrown, because
+ * the files are changed already and the intent must be closed. `files`: the report on the changes of files.
  */
 export async function applyGitOf(
   context: Context,
@@ -222,8 +236,8 @@ interface Applied {
 }
 
 /**
- * Makes the changes of git. A change that was refused is tried again after another one was made: a working tree may have
- * to leave a branch before another one can take it.
+ * Makes the changes of git. A refused change is tried again once another change was made. For example, a working tree
+ * must leave a branch before another working tree can check out this branch.
  */
 async function applyAll(context: Context, planned: readonly GitChange[], message: string): Promise<Applied> {
   const how = { contentOf: (hash: Hash) => context.blobs.get(hash), message };
@@ -232,7 +246,8 @@ async function applyAll(context: Context, planned: readonly GitChange[], message
     const refused = new Map<GitChange, string>();
     const paths = new Map<GitChange["path"], string>();
     for (const change of left) {
-      // Without its `.git` file, the rest of a repository cannot be changed, and the other way round.
+      // If one part of a repository was refused, its next part is not tried. The `.git` file and the rest of the
+      // repository depend on each other.
       const problem = paths.get(change.path) ?? (await orProblem(() => context.git.apply(change, how)));
       if (problem === undefined) done.push(change);
       else {
@@ -247,7 +262,7 @@ async function applyAll(context: Context, planned: readonly GitChange[], message
   }
 }
 
-/** Returns the result of some work, or why it failed, for people. */
+/** Returns the result of `work`. If `work` fails, returns the reason as a text for people. */
 async function orProblem<T>(work: () => Promise<T>): Promise<T | string> {
   try {
     return await work();

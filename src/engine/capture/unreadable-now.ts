@@ -10,9 +10,9 @@ import { type Asked, type SkippedPath, unseenPath } from "./seen-absent.ts";
 const KEEPS_EARLIER = reasonsWith("keepsEarlier");
 
 /**
- * Returns the paths that are to be restored to the state after event `seq` and whose present content a scan could not
- * take. These paths are left alone, because their present state could not be recorded before the restore. A path
- * without a recorded state at `seq` is returned only if it was named.
+ * Returns the paths that should be restored to their states after event `seq`, but whose present contents a scan could
+ * not capture. These paths are left alone, because a restore would destroy a state that is not recorded. A path without
+ * a recorded state at `seq` is returned only if the caller named it.
  */
 export async function unreadableNow(
   context: Context,
@@ -42,8 +42,8 @@ interface OnDisk {
 }
 
 /**
- * Returns the paths that have a recorded state, and whose new state after these operations could not be recorded.
- * Leaves out paths that are as they were before the work. An undo leaves the returned paths alone, because their
+ * Returns the paths that have a recorded state, and that these works changed to a state that could not be recorded.
+ * Leaves out paths that are again as they were before the work. An undo leaves the returned paths alone, because their
  * present states have no copy, or may be the result of other work.
  */
 export async function unrecordedBy(

@@ -3,11 +3,11 @@ import type { IntentRecord } from "../../core/records/records.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { ApplyReport } from "../../worktree/worktree.ts";
 
-// A round is a group of writes that change one path each and share a commit. They are put into the folder with one
-// apply. The staging folder of this apply has the token of the round, and the staged files are numbered over all
-// changes of the round. After a crash, the same apply is resumed, so the round must be found again from the intents in
-// the log. If the apply could change nothing, each write of the round is applied separately, with its own id as the
-// token.
+// A round is a group of writes that change one path each and share a commit. One call of `apply` writes all of them to
+// the folder. The staging folder of this call is named by the token of the round, and the staged files are numbered
+// through all changes of the round. After a crash, the same call is repeated, so the round must be found again from the
+// intents in the log. If the call for the round could change no file, each write is applied separately, with its own id
+// as the token.
 
 interface OpenIntent {
   readonly id: string;
@@ -20,8 +20,8 @@ export function sharesApply(changes: readonly Change[]): boolean {
 }
 
 /**
- * The maximum number of writes in a round. It is limited because all new files of a round are open while they are
- * synced.
+ * The maximum number of writes in a round. The number is limited because all new files of a round are open while they
+ * are synced.
  */
 const MOST_IN_ROUND = 64;
 

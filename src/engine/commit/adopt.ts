@@ -17,7 +17,7 @@ export interface Place {
   readonly born?: string;
 }
 
-/** Records that the first root was moved to `place`, and returns the new record. Touches nothing on disk. */
+/** Records that the first root was moved to `place`, and returns the new record. Changes nothing on disk. */
 export async function adoptFolder(context: Context, place: Place): Promise<WorkspaceRecord> {
   return withCommit(context, async (commit) => {
     const { born: _former, ...record } = await workspaceRecord(context);
@@ -32,9 +32,9 @@ export async function adoptFolder(context: Context, place: Place): Promise<Works
 }
 
 /**
- * Records that an imported history has no folder on this machine, and its name if `name` is given. The folders in the
- * record belong to the machine from which the history comes. A sync of the former folder is recorded as stopped. Does
- * nothing if the record says all of that already.
+ * Records that an imported history has no folder on this machine, because the recorded folders are those of the machine
+ * from which the history comes. Also records that a sync of the former folder has stopped, and gives the workspace the
+ * name `name`, if any. Does nothing if the record says all of this already.
  */
 export async function detachFolders(context: Context, { name }: { readonly name?: string | undefined }): Promise<void> {
   await withCommit(
@@ -54,7 +54,10 @@ export async function detachFolders(context: Context, { name }: { readonly name?
   );
 }
 
-/** Returns the event that stops the sync of the workspace's folder, if the last record of a sync does not say so. */
+/**
+ * Returns the event that records that the sync of the workspace's folder has stopped. Returns no event if there was no
+ * sync, or if it is already recorded as stopped.
+ */
 async function stoppedSync(context: Context): Promise<readonly EventDraft[]> {
   const row = (await context.index.records(replicaRecordId(""))).at(-1);
   if (row === undefined) return [];

@@ -25,7 +25,7 @@ import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
  *
  * 1. The caller makes the contents durable.
  * 2. The lines of the log are made durable.
- * 3. The index gets the events. It gets those of `begin` and `decide` with the next `append` or `head`.
+ * 3. The index gets the events. Events of `begin` and `decide` reach the index only with the next `append` or `head`.
  * 4. The promise that the caller waits for resolves.
  *
  * If the index cannot be updated, it is rebuilt from the log.
@@ -71,8 +71,8 @@ export function refuseReadOnly(context: Context): void {
 }
 
 /**
- * `archivedToo`: true if the change is allowed in an archived workspace. Only unarchiving and accepting the head are
- * allowed there. Default: false.
+ * `archivedToo`: true if the change is allowed in an archived workspace. Only three changes are: unarchiving, accepting
+ * the head, and recording that an imported history has no folder. Default: false.
  */
 interface CommitOptions {
   readonly archivedToo?: boolean;
@@ -103,8 +103,8 @@ export async function withCommit<T>(
     if (events.length > 0) await context.headFollower.committed();
     return result;
   } finally {
-    // The events are emitted last, because listeners may read them. Acknowledged events are emitted even if a later
-    // step failed.
+    // The events are emitted at the very end, because listeners may then read them. Durable events are emitted even if
+    // a later step failed.
     if (events.length > 0) context.recorded.emit({ events });
   }
 }
@@ -209,8 +209,8 @@ class Appender implements AsyncDisposable {
 
   /**
    * Returns the mark of the commit: its first seq, and the Merkle root if the commit must state one. If the last draft
-   * has the root already, this root is taken. Otherwise the root is computed from the index and the changes of the
-   * commit's events, because the index does not have these events yet.
+   * states the root, the mark gets this root. If not, the root is computed from the index and from the changes of
+   * events that the index does not have yet.
    */
   async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
     const context = this.#context;
@@ -311,7 +311,7 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
 }
 
 /**
- * Returns the present time in ISO 8601 UTC. It can be earlier than the time of the last event, because only the seqs
+ * Returns the present time in ISO 8601 UTC. This time can be earlier than that of the last event, because only the seqs
  * order the events.
  */
 function timestamp({ now }: Context): string {

@@ -64,9 +64,9 @@ export function changedRoot(root: RootRecord, change: Partial<RootConfig>): Root
 }
 
 /**
- * Changes the given options of the workspace and of every root, and returns all options. Omitted options stay as they
- * are. The new options take effect at the next open, and at the next scan of a run, a watch or a followed folder.
- * Throws `USAGE` for an invalid option.
+ * Changes the given options of the workspace and of every root, and returns all options. An option that is not given
+ * keeps its value. The new options take effect at the next open, and at the next scan of a run, a watch or a followed
+ * folder. Throws `USAGE` for an invalid option.
  */
 export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
   return withCommit(context, async (commit) => {
@@ -89,8 +89,8 @@ export async function configure(context: Context, change: Partial<ConfigShape>):
 }
 
 /**
- * The maximum number of patterns in `protectedNames`. It is limited because each recorded name is matched against all
- * of them.
+ * The maximum number of patterns in `protectedNames`. The number is limited because each recorded name is matched
+ * against every pattern.
  */
 const MOST_NAMES = 100;
 

@@ -7,19 +7,22 @@ import { keepHead } from "./head.ts";
 import type { SigningFault } from "../log/signing-fault.ts";
 
 /**
- * The shortest interval, in ms, at which commits keep the head of a busy workspace. Also the delay of the timer that
- * keeps the head after the last commit.
+ * The shortest interval, in ms, at which commits keep (sign and store) the head of a busy workspace. Also the delay of
+ * the timer that keeps the head after the last commit.
  */
 const FOLLOW_MS = 1_000;
 /** The least time in ms between two kept heads while many workspaces are busy. Each kept head costs an fsync. */
 const KEEP_ONE_EVERY_MS = 100;
-/** After a head is kept, busy workspaces wait this many times as long as the keeping took, at most `PUT_OFF_MS`. */
+/**
+ * The wait of busy workspaces after a head was kept, as a multiple of the time that keeping the head took. The wait is
+ * at most `PUT_OFF_MS`.
+ */
 const KEEPING_SHARE = 40;
 /** The longest wait of busy workspaces after a head is kept, in ms. */
 const PUT_OFF_MS = 1_000;
 /**
- * The longest time, in ms, that a timer's work waits for the workspace's lock. Without the lock, the work is tried
- * again a second later.
+ * The longest time, in ms, that a timer's work waits for the workspace's lock. If the lock is not free by then, the
+ * work is tried again a second later.
  */
 const LOCK_MS = 500;
 
@@ -76,10 +79,10 @@ export class HeadPace {
  * Keeps the head of one open workspace at these times:
  *
  * - A commit keeps the head if the first event without a kept head is more than a second old, and the pace of the
- *   process allows it.
- * - A timer keeps the head a second after the first event without a kept head. If the pace does not allow it and the
+ *   process allows this.
+ * - A timer keeps the head a second after the first event without a kept head. If the pace does not allow this and the
  *   last commit is less than a second old, the timer waits until a second after that commit. If no further commit came
- *   by that time, the workspace is no longer busy, and the pace does not apply.
+ *   by then, the workspace is no longer busy, and the timer keeps the head whatever the pace says.
  * - The close keeps the head, so that a short-lived process signs when it ends.
  */
 export class PacedHeadFollower implements HeadFollower {
@@ -149,7 +152,7 @@ export class PacedHeadFollower implements HeadFollower {
   #fire(): void {
     if (this.#behindSince === undefined || this.#ended) return;
     const now = this.#pace.now();
-    // The next commit of a busy workspace keeps its head, as the pace allows.
+    // While the workspace is busy, a later commit or firing of the timer keeps the head, as the pace allows.
     if (isWithin(FOLLOW_MS, this.#lastCommit, now) && !this.#pace.isFree) {
       return this.#arm(this.#lastCommit + FOLLOW_MS - now);
     }
@@ -163,14 +166,15 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   /**
-   * Reports that a head could not be kept. Does not report further faults until a head was kept again. A fault fails no
-   * commit, and nobody waits for a timer's work. The next commit, the timer or the close tries again.
+   * Reports that a head could not be kept. Does not report further faults until a head was kept again. Such a fault
+   * does not make a commit fail, and no caller waits for the work of the timer. The next commit, the timer or the close
+   * tries again.
    */
   #tell(error: unknown): void {
     if (this.#hasTold) return;
     this.#hasTold = true;
     this.#contextOf().tell?.(
-      `the signed head does not follow: ${error instanceof Error ? error.message : String(error)}`,
+      `the head could not be signed and kept: ${error instanceof Error ? error.message : String(error)}`,
     );
   }
 
@@ -204,8 +208,8 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   /**
-   * Reports that the recorded events stay unsigned. Does not report further faults until a head was signed again. The
-   * fault fails no commit.
+   * Reports that the recorded events stay unsigned. Does not report further faults until a head was signed again. Such
+   * a fault does not make a commit fail.
    */
   #tellUnsigned(context: Context, fault: SigningFault): void {
     if (this.#hasTold) return;
