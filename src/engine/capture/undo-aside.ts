@@ -159,7 +159,7 @@ async function asideOfRedo(
 
 /**
  * Returns the undos that the redo of `target` reverses. If `target` is an undo by selection, returns that undo. If
- * `target` is an operation, returns the latest undos of the operation, back to the last redo between them.
+ * `target` is an operation, returns its latest undos, without those before an earlier redo of the operation.
  */
 export async function undosOf(context: Context, target: string | undefined): Promise<readonly LoggedIntent[]> {
   const done = await doneIntents(context);

@@ -151,8 +151,8 @@ async function fitting(context: Context, changes: readonly GitChange[]): Promise
 
 /**
  * Returns the changes to make in one repository, or the reason, as a text, why the repository is left alone. A part
- * that follows the one that restores the `.git` file cannot be compared before this file exists. Such a part is
- * compared when it is applied.
+ * that comes after the return of the `.git` file cannot be compared before this file exists. Such a part is compared
+ * when it is applied.
  */
 async function fitOf(context: Context, parts: readonly GitChange[]): Promise<readonly GitChange[] | string> {
   const fit: GitChange[] = [];

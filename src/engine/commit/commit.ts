@@ -71,8 +71,8 @@ export function refuseReadOnly(context: Context): void {
 }
 
 /**
- * `archivedToo`: true if the change is allowed in an archived workspace. Only three changes are: unarchiving, accepting
- * the head, and recording that an imported history has no folder. Default: false.
+ * `archivedToo`: true for the few changes that are allowed in an archived workspace: unarchiving, accepting the head,
+ * and recording that an imported history has no folder. Default: false.
  */
 interface CommitOptions {
   readonly archivedToo?: boolean;

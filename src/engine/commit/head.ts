@@ -27,9 +27,9 @@ async function headNow(context: Context, root: typeof rootToState): Promise<Head
 }
 
 /**
- * Signs the head and keeps it apart from the store, unless the history is empty or this head is kept already. If the
- * history must not be signed, keeps nothing and returns the reason. Otherwise returns `undefined`. The caller holds the
- * lock.
+ * Signs the head and keeps it apart from the store. Does nothing if the history is empty or if this head is kept
+ * already. If the history must not be signed, keeps nothing and returns the reason; otherwise returns `undefined`. The
+ * caller must hold the lock.
  */
 export async function keepHead(context: Context): Promise<SigningFault | undefined> {
   const { heads, workspaceId } = context;
@@ -38,16 +38,16 @@ export async function keepHead(context: Context): Promise<SigningFault | undefin
   if (seq === 0) return undefined;
   const fault = await signingFault(context);
   if (fault !== undefined || (last?.valid === true && last.seq === seq && last.hash === hash)) return fault;
-  // The kept head is signed with the former key, and covers the event that names the present key. It is retired and not
-  // overwritten, because it proves that event.
+  // The kept head is signed with the former key, and covers the event that names the present key. This head is retired
+  // (kept for ever), because it proves that event.
   if (last?.valid === false) heads.retire(workspaceId);
   heads.keep(await headNow(context, rootToState));
   return undefined;
 }
 
 /**
- * Signs the present head anew and returns it. Does not keep it. Throws `REFUSED` if the history must not be signed, and
- * `NOT_FOUND` if the history is empty. If the log is damaged, throws the error of the damage.
+ * Signs the present head anew and returns it, without keeping it. Throws `REFUSED` if the history must not be signed,
+ * and `NOT_FOUND` if the history is empty. If the log is damaged, throws the error of the damage.
  */
 export async function showHead(context: Context): Promise<HeadShape> {
   const { damage } = await catchUp(context, { recover: false });
@@ -68,12 +68,15 @@ export async function showHead(context: Context): Promise<HeadShape> {
 
 /**
  * Accepts the present history although it is not signed or contradicts its kept head. Leaves a signed history as it is,
- * and returns it with `accepted: false`. The event gives `why` as the reason. Default: what is wrong with the history.
+ * and returns `accepted: false` for it.
  *
- * - An event names the end of the log, the head that was kept, and the new signer. A missing key is created.
- * - The note of the old head is kept beside that of the new head.
- * - If the log is damaged, or contradicts its index or the kept head, the index is rebuilt. The rebuild checks the log
+ * - Records an event that names the end of the log, the head that was kept, the new signer and the reason. Creates the
+ *   key if it is missing.
+ * - Keeps the note of the old head beside that of the new head.
+ * - If the log is damaged, or contradicts its index or the kept head, rebuilds the index. The rebuild checks the log
  *   line by line.
+ *
+ * `why`: the reason. Default: the message of the fault that is accepted.
  *
  * Throws `READ_ONLY` if the workspace was opened for reading only, `LOG_DAMAGED` if lines in the middle of the log are
  * damaged, and `IO` if the key's file holds no key.
@@ -88,8 +91,8 @@ export async function acceptHead(
   const reason = fault === undefined ? undefined : (why ?? fault);
   if (reason === undefined) return { accepted: false, ...NOTHING, seq: head.seq };
   const amid = damage?.code === "LOG_DAMAGED" ? await damageAmid(context) : undefined;
-  // Damage in the middle cannot be accepted. The index is kept, because it knows events after the damage that a rebuilt
-  // index would lack.
+  // Damage in the middle of the log cannot be accepted. The index is not discarded, because it knows the events after
+  // the damage, which a rebuilt index would lack.
   if (amid !== undefined) throw amid;
   if (damage !== undefined) await discardIndex(context);
   const { heads, workspaceId, caller } = context;
@@ -142,7 +145,10 @@ function withoutHead(heads: HeadKeeper): HeadKeeper {
   };
 }
 
-/** Keeps no heads, because `acceptHead` itself keeps the new head right after the event that names the signer. */
+/**
+ * The follower that keeps no heads, because `acceptHead` itself keeps the new head right after the event that names the
+ * signer.
+ */
 const NO_FOLLOWER: HeadFollower = {
   committed: () => Promise.resolve(),
   seen: () => undefined,

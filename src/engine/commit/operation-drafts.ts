@@ -40,13 +40,13 @@ interface Done {
   readonly intent: IntentRecord;
   readonly changes: readonly UpstreamChange[];
   readonly applied: readonly WorkspacePath[];
-  /** The record of the operation's changes of git. Default: none. */
+  /** The events that record the operation's changes of git. Default: none. */
   readonly git?: readonly EventDraft[];
 }
 
 /**
- * Returns the events of an intent that was carried out, for one commit. The replica's position comes first, because
- * other events depend on it. The event that closes the intent comes last.
+ * Returns the events that record an intent as carried out, all for one commit. The position of the replica comes first,
+ * because other events depend on it. The event that closes the intent comes last.
  */
 export async function doneDrafts(
   context: Context,
@@ -84,7 +84,7 @@ async function proposalDrafts(context: Context, paths: readonly WorkspacePath[])
  * Returns the events of the changes whose paths are in `applied`, in path order:
  *
  * - A change without `written` gives one event, or none if the index already has its `after` state.
- * - A change with `written` gives one event for each of these states that the index does not have yet.
+ * - A change with `written` gives one event for each state in `written` that the index does not have yet.
  */
 export async function fileDrafts(context: Context, { id, intent, changes, applied }: Done): Promise<EventDraft[]> {
   const wanted = new Set(applied);
@@ -101,8 +101,8 @@ export async function fileDrafts(context: Context, { id, intent, changes, applie
       const rest = change.written.slice(now - first);
       return rest.map((one, at) => writtenDraft(change.path, one, now + at + 1));
     }
-    // A decided write records its events before its files change. If a crash followed, the index already has the state,
-    // and the change is not recorded twice.
+    // A decided write records its events before its files change. After a crash, the index may therefore have the state
+    // already. The change is not recorded twice.
     if (row !== undefined && sameEntry(row.entry, change.after)) return [];
     return [fileDraft({ id, intent }, change, (row?.iteration ?? 0) + 1)];
   });
@@ -136,8 +136,8 @@ export function fileDraft(
 
 /**
  * Returns the event of a change that a replica's step made. The event names the author of the change at the origin
- * (`by`), or else the actor of the step. Its cause is `merge` for a merge of both sides, and otherwise `replica`. The
- * event names no intent, so it belongs to no operation of this history.
+ * (`by`). Without a known author, it names the actor of the step. Its cause is `merge` for a merge of both sides, and
+ * `replica` for every other change. The event names no intent, so it belongs to no operation of this history.
  */
 function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteration: number): EventDraft {
   const { path, after, cause = "replica", by, upstream } = change;
@@ -152,8 +152,8 @@ function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteratio
   return { op: "upsert", recordId: fileRecordId(path), record };
 }
 
-// A path is held if the origin's state of it cannot be written to the folder now. A held path must not count as
-// reconciled. Otherwise, an edit of its present content would count as an edit of the origin's state, and would
+// A path is held if the origin's state of the path cannot be written to the folder now. A held path must not count as
+// reconciled: a later edit of the file in the folder would then look like an edit of the origin's state, and would
 // overwrite that state.
 
 /**
@@ -187,7 +187,7 @@ function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
     if (change === undefined) return [];
     const { before, after, base, upstream } = change;
     const earlier = known.get(path);
-    // `since` applies only while nothing beneath the path is reconciled. It is dropped if the step settles the
+    // `since` applies only while nothing beneath the path is reconciled. `since` is dropped if the step settles the
     // conflict, because such a step also reconciles everything beneath the path.
     const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
     const sync = {

@@ -24,7 +24,8 @@ interface ActionOperation {
 /**
  * Returns the operations that are actions or transactions:
  *
- * - a closed action that changed a recorded or kept-aside path or the state of git, and began in no run and no committed transaction;
+ * - a closed action that began in no run and no committed transaction, and that changed a recorded path, a kept-aside
+ *   path or the state of git;
  * - the changes that an action made after the end of its run or transaction;
  * - a committed transaction with its actions, if it changed something, is no savepoint, and belongs to no run.
  */
@@ -44,7 +45,8 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
     const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
     addAll(actions, isAlone ? ofAction(action, git.has(action.id)) : await lateOf(context, action, ends));
   }
-  // A savepoint comes after its parent. In reverse order, each savepoint marks its parent before the parent is visited.
+  // In the list, each savepoint comes after its parent. The loop visits the list in reverse order, so that each
+  // savepoint marks its parent before the parent is visited.
   for (const { id, parent } of transactions.toReversed())
     if (parent !== undefined && keeping.has(id)) keeping.add(parent);
   const outermost = transactions.filter((one) => one.parent === undefined);
@@ -52,8 +54,9 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
 }
 
 /**
- * Returns, by the id of a transaction, the seq of the commit of the outermost transaction around it (which can be the
- * transaction itself). Leaves out transactions whose outermost transaction was not committed.
+ * Maps the id of a transaction to the seq at which the outermost transaction around it was committed. A transaction
+ * without a parent is its own outermost transaction. Leaves out transactions whose outermost transaction was not
+ * committed.
  */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
@@ -65,8 +68,8 @@ export function endsOfWhole(transactions: readonly LoggedTransaction[]): Readonl
 }
 
 /**
- * Returns the changes that an action made after the end of its run or transaction, as an operation. Returns none if
- * there are no such changes.
+ * Returns, as an operation, the changes that an action made after the end of its run or transaction. Returns no
+ * operation if there are no such changes.
  */
 async function lateOf(
   context: Context,
@@ -90,7 +93,10 @@ function ofAction(action: LoggedAction, changedGit = false): ActionOperation[] {
   return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
 }
 
-/** `isKeeping`: an action or a run in the transaction changed a kept-aside path. */
+/**
+ * Returns a committed transaction as an operation, if it changed something and belongs to no run. `isKeeping`: true if
+ * an action or a run in the transaction changed a kept-aside path or the state of git.
+ */
 function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): ActionOperation[] {
   const { id, status, name, run, holds, startedAt, finishedAt, fromSeq, lastSeq, changed = 0 } = transaction;
   if (status !== "committed" || (run ?? holds) !== undefined) return [];
@@ -102,8 +108,8 @@ function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): Acti
 }
 
 /**
- * Returns the net changes of the transaction whose id is `id`, or begins with `id`. Throws `NOT_FOUND` or `AMBIGUOUS`.
- * `without` returns true for events to leave out.
+ * Returns the net changes of the transaction whose id is `id`, or begins with `id`. Leaves out the events for which
+ * `without` returns true. Throws `NOT_FOUND` or `AMBIGUOUS`.
  */
 export async function changesOfTransaction(
   context: Context,

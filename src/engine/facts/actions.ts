@@ -51,8 +51,8 @@ const open = memoKey<Map<string, LoggedAction>>("open actions");
 const rowsAt = memoKey<{ readonly hash: string; readonly rows: readonly EventRow[] }>("open rows");
 
 /**
- * Returns the rows of the last events of all unfinished records whose ids begin with `prefix`. `at` is the head, if the
- * caller holds the lock and knows the head.
+ * Returns, for all unfinished records whose ids begin with `prefix`, the rows of their last events. `at`: the head, if
+ * the caller holds the lock and knows the head.
  */
 export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
   const { index, memo } = context;
@@ -92,12 +92,15 @@ export async function actionById(context: Context, id: string): Promise<LoggedAc
 
 const decoded = memoKey<Map<number, LoggedAction>>("decoded actions");
 
-/** Makes the context keep every action that is read in it. Only for a context that lives as long as one request. */
+/**
+ * Makes the context remember each action that `actionsOfRows` decodes. Only for a context that lives as long as one
+ * request.
+ */
 export function keepActions({ memo }: Pick<Context, "memo">): void {
   memo.set(decoded, new Map());
 }
 
-/** Returns the actions in the state that these events record, in their order. */
+/** Returns the actions in the states that the events of these rows record, in the order of the rows. */
 export async function actionsOfRows(context: Context, rows: readonly EventRow[]): Promise<LoggedAction[]> {
   const known = context.memo.get(decoded);
   if (known === undefined) return (await readEvents(context, rows)).map(actionOfEvent);
@@ -116,8 +119,8 @@ export async function listActions(context: Context): Promise<LoggedAction[]> {
 }
 
 /**
- * Returns the rows of all actions that are not pruned, and perhaps of others, without reading their events. If the
- * state before an action is kept, the event right after this state is the first event of the action.
+ * Returns the rows of all actions that are not pruned, without reading their events. The result may also contain rows
+ * of pruned actions. The event right after a state in `keptActions` is the first event of an action that is not pruned.
  */
 async function unprunedRows(
   { index }: Context,
@@ -134,7 +137,7 @@ export async function changersOfGit({ index }: Pick<Context, "index">): Promise<
   return new Set((await index.records(GIT)).map(({ recordId }) => recordId.slice(GIT.length)));
 }
 
-/** Returns at most `most` closed actions: those whose last events are the latest, in the order of these events. */
+/** Returns the `most` closed actions whose last events are the latest, in the order of these events. */
 export async function latestActions(context: Context, most: number): Promise<LoggedAction[]> {
   const rows = (await context.index.records(PREFIX)).filter((row) => !row.open);
   const latest = rows.toSorted((a, b) => a.seq - b.seq).slice(-most);
@@ -167,7 +170,7 @@ async function lookUp(context: Context, id: string): Promise<LoggedAction> {
   return actionOfEvent(await readEvent(context, only(rows, id)));
 }
 
-/** At this length, the beginning of a UUID v4 does not equal another name by chance. */
+/** The number of characters from which the beginning of a UUID v4 does not equal another id by chance. */
 const CERTAIN = 8;
 
 async function actionsOfCall(context: Context, id: string): Promise<LoggedAction[]> {
@@ -204,13 +207,19 @@ interface LastBegun {
 
 const lastBegun = memoKey<LastBegun>("last begun action");
 
-/** If more events than this were appended since the last search, the next search starts anew. */
+/**
+ * The maximum number of new events with which a search continues the previous search. After more new events, the search
+ * starts anew.
+ */
 const MOST_NEW = 2_000;
 
 /** The number of latest events that a new search reads first. */
 const RECENT = 32;
 
-/** Returns the hash of the first event of the action that began last, up to the head; empty if there is none. */
+/**
+ * Returns the hash of the first event of the action that began last, up to event `headSeq`; empty if there is no
+ * action.
+ */
 export async function lastBegunHash(context: Context, headSeq: number): Promise<Hash | ""> {
   const known = context.memo.get(lastBegun);
   const isNear = known !== undefined && known.upTo <= headSeq && headSeq - known.upTo <= MOST_NEW;
@@ -222,11 +231,15 @@ export async function lastBegunHash(context: Context, headSeq: number): Promise<
   return at?.hash ?? "";
 }
 
-/** Looks first at the latest events of the log, and then at the last event of each action. */
+/**
+ * Finds the first event of the action that began last. Reads the latest events of the log, and then, if they do not
+ * show it, the last event of each action.
+ */
 async function lookUpBegun(context: Context, headSeq: number): Promise<LastBegun["at"]> {
   const from = Math.max(1, headSeq - RECENT + 1);
   const at = await latestBegun(context, await eventsUpTo(context, from, headSeq));
-  // An action without an event in this range began before the range, so it began earlier than the action found.
+  // An action without an event in this range began before the range, and so before the action that was found in the
+  // range.
   if (at !== undefined && at.seq >= from) return at;
   return latestBegun(context, await context.index.records(PREFIX));
 }
@@ -260,8 +273,8 @@ function isOfAction(row: EventRow): boolean {
 }
 
 /**
- * The maximum number of remembered actions. If it is reached, all are forgotten, because most of them were closed long
- * ago.
+ * The maximum number of actions in `seen`. If this number is reached, all of them are forgotten, because most of them
+ * were closed long ago.
  */
 const MOST_SEEN = 1_000;
 
@@ -306,16 +319,16 @@ export function actionShape(action: LoggedAction): ActionShape {
 export interface Session extends SessionRecord {
   readonly id: string;
   readonly seq: number;
-  /** The number of runs and actions around it. */
+  /** The number of runs and actions around the session. */
   readonly depth: number;
   /**
-   * Set if the process is gone and the end is not recorded yet. The other fields are as `closeAbandoned` would record
-   * them.
+   * Set if the process of the session is gone and the end of the session is not recorded yet. The other fields are as
+   * `closeAbandoned` would record them.
    */
   readonly unclosed?: true;
 }
 
-/** Returns all sessions, in the order in which they began. `seq` is that of the session's last event. */
+/** Returns all sessions, in the order in which they began. Their field `seq` is the seq of the session's last event. */
 export async function loggedSessions(context: Context): Promise<Session[]> {
   const sessions: Session[] = [];
   for (const row of await context.index.records("session:")) {

@@ -16,12 +16,12 @@ export interface Attribution {
   readonly actor: string;
   readonly session?: string;
   readonly action?: string;
-  /** The innermost transaction around the change, if the record of `action` does not already name it. */
+  /** The innermost transaction around the change, if the record of `action` does not already name this transaction. */
   readonly transaction?: string;
   /**
-   * The ids of the brackets that may have made the change, if it is not known which of them has made it. A
-   * single candidate is an action that may never have run, or a transaction of actions. In both cases, a person may
-   * have made the change instead.
+   * Set if it is not known which bracket made the change: the ids of the brackets that may have made it. A single
+   * candidate is an action that may never have run, or a transaction of actions. In both cases, a person may have made
+   * the change instead.
    */
   readonly candidates?: readonly string[];
   /** The number of runs and actions around the innermost bracket. */
@@ -38,7 +38,10 @@ export type Attribute = (change: Change) => Attribution;
 export interface AttributeOptions {
   /** The cause of changes that no bracket and no watch owns. */
   readonly cause: IterationCause;
-  /** True if an agent reports what it does. Changes that no bracket owns are then not the agent's, but a person's. */
+  /**
+   * True if a caller that is an agent reports all its actions. A change that no bracket owns is then attributed to a
+   * person, and not to the agent.
+   */
   readonly isReported?: true;
   /** An action that is treated as open, although it was closed or counted as abandoned. */
   readonly late?: LoggedAction;
@@ -50,24 +53,27 @@ export interface AttributeOptions {
 }
 
 /**
- * Returns the function that finds the owner of a change.
+ * Returns a function that finds the owner of a change.
  *
- * A change belongs to the innermost bracket that can have made it, and to everything around this bracket. If actions
- * declared the path, only these actions and the runs within them can have made the change. Otherwise every bracket that
- * may change anything can have made it: actions of the whole workspace, runs, transactions. If there is no such
- * bracket, the change belongs to the only open watch.
+ * A change belongs to the innermost bracket that may have made it, and to everything around this bracket. If actions
+ * declared the path, only these actions and the runs within them may have made the change. If no action declared the
+ * path, every bracket that may change any path may have made the change: actions of the whole workspace, runs,
+ * transactions.
  *
- * If several brackets are innermost, any of them may have made the change. In that case, the change belongs to what is
- * around all of them, and names them as candidates. If nothing is around all of them, the actor is `ambiguous`. The
- * same rules apply if there is only one innermost bracket, but it is an action that may never have run: a person may
- * have made the change instead.
+ * If several brackets are innermost, any of them may have made the change. In that case, the change belongs to the
+ * brackets that are around all of them, and names the innermost brackets as candidates. If no bracket is around all of
+ * them, the actor is `ambiguous`. The same rules apply to a single innermost bracket that is an action that may never
+ * have run, because a person may have made the change instead.
  *
- * If several watches are open, the change belongs to the session of the earliest. They record the same changes of the
- * same unknown author, so that nothing is ambiguous about it.
+ * If no bracket may have made the change, but a watch is open, the change belongs to the session of the watch. If
+ * several watches are open, it belongs to the earliest of them. The change is not ambiguous then, because all watches
+ * record the changes of the same unknown author.
  *
- * If neither such a bracket nor a watch is open, the change belongs to the caller; if the caller is an agent that
- * reports its actions (`isReported`), to a person, because the agent has not reported the change. There is one exception: if a
- * transaction of actions is open, the actor is `ambiguous`.
+ * If no watch is open either, the change belongs to the caller. Two cases are different:
+ *
+ * - If a transaction of actions is open, the actor is `ambiguous`.
+ * - If the caller is an agent that reports its actions (`isReported`), the change belongs to a person, because the
+ *   agent has not reported it.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
   const found = await openBrackets(context, options.head, options.reopened);
@@ -76,7 +82,7 @@ export async function attributor(context: Context, options: AttributeOptions): P
   const nesting = await Nesting.of(context, brackets);
   const declared = nesting.all.filter(({ action }) => action !== undefined && action.paths.length > 0);
   const wide = nesting.all.filter(({ action, transaction }) => {
-    // A transaction of one session, or of actions alone, does not own changes that no action made.
+    // A change that no action made does not belong to a transaction that is limited to one session or to actions.
     if (transaction !== undefined) return holdsFolder(transaction.record);
     return action === undefined || action.scope === "workspace";
   });
@@ -88,8 +94,8 @@ export async function attributor(context: Context, options: AttributeOptions): P
 }
 
 /**
- * Returns unrecorded changes as a capture would attribute them. Only a dry run has unrecorded changes, because it
- * captures nothing.
+ * Returns unrecorded changes with the attribution that a capture would give them. Only a dry run has unrecorded
+ * changes, because it captures nothing.
  */
 export async function attributePending(context: Context, unrecorded: readonly Change[]): Promise<AttributedChange[]> {
   if (unrecorded.length === 0) return [];
@@ -97,7 +103,7 @@ export async function attributePending(context: Context, unrecorded: readonly Ch
   return unrecorded.map((change) => ({ ...change, by: attribute(change), iteration: 0 }));
 }
 
-/** True if the path of the change was declared, or if the change makes a folder around a declared path. */
+/** True if the action declared the path of the change, or if the change makes a folder around a declared path. */
 function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after }: Change): boolean {
   const isMade = before === undefined && after?.kind === "dir";
   return action.paths.some((named) => isWithin(path, named) || (isMade && isWithin(named, path)));
@@ -126,8 +132,9 @@ function ofBrackets(
 }
 
 /**
- * Names the innermost action, and the innermost run and transaction among the brackets that are not around this action
- * already. Undoing any of these undoes the change.
+ * Returns an attribution that names the innermost action in `around`. It also names the innermost run and the innermost
+ * transaction among those brackets that are not around this action. An undo of any of the named brackets undoes the
+ * change.
  */
 function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
   const { action } = latest(nesting, around, "action") ?? {};
@@ -163,8 +170,8 @@ function ofWatch(context: Context, { watches, transactions }: Brackets, options:
   // Watches are sorted by the events that began them.
   const [earliest] = watches;
   if (earliest === undefined) {
-    // A person, or the client of a transaction of actions, may have made the change without an action. The owner is
-    // unknown.
+    // If a transaction of actions is open, a person or the client of the transaction may have made the change without
+    // an action. The owner is then unknown.
     const mayBe = innermost(transactions.filter((one) => one.record.scope === "actions")).map((one) => one.id);
     if (mayBe.length > 0) return { cause, actor: "ambiguous", candidates: mayBe, depth: 0 };
     return { cause, actor, depth: 0 };

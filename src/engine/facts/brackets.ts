@@ -27,12 +27,15 @@ export interface Brackets {
   readonly actions: readonly LoggedAction[];
   readonly runs: readonly OpenSession[];
   readonly watches: readonly OpenSession[];
-  /** Agents' own sessions, which are never brackets. */
+  /** The sessions of agents, which are never brackets. */
   readonly agents: readonly OpenSession[];
   readonly transactions: readonly OpenTransaction[];
 }
 
-/** Decoded values of the last events of records, by record id. They let a capture decode each event only once. */
+/**
+ * Maps the id of a record to the decoded value of its last event, and to the seq of this event. With this map, captures
+ * decode each event only once.
+ */
 type Seen<T> = Map<string, { readonly seq: number; readonly value: T }>;
 
 const sessions = memoKey<Seen<Pick<OpenSession, "depth" | "record">>>("sessions");
@@ -80,8 +83,9 @@ export async function ownersOfWork(context: Context, at: Head): Promise<readonly
 }
 
 /**
- * Returns a function that is true for an event that is at least `UNOWNED_HOURS` old. Open work that began with such an
- * event, and that no process owns, counts as abandoned. An implausible time is corrected by the events around it.
+ * Returns a function that is true for an event that is at least `UNOWNED_HOURS` old. Open work counts as abandoned if
+ * it began with such an event and no process owns it. The function corrects an implausible time of an event by the
+ * events around it.
  */
 export async function ageLimit({ now, index }: Context): Promise<(event: TimedEvent) => boolean> {
   const [jumps, at] = [await index.clockJumps(), now()];
@@ -89,8 +93,8 @@ export async function ageLimit({ now, index }: Context): Promise<(event: TimedEv
 }
 
 /**
- * Returns the open actions that may still be finished: those whose process is alive, and those that no process owns and
- * that are less than `UNOWNED_HOURS` old.
+ * Returns the open actions that may still be finished. Such an action has a process that is alive, or is owned by no
+ * process and less than `UNOWNED_HOURS` old.
  */
 export async function goingOn(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   if (actions.length === 0) return [];

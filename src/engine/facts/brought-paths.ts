@@ -8,8 +8,8 @@ import { readEvent } from "../log/read-events.ts";
 
 /**
  * A sync can bring a path into the folder of a replica. If the folder lacked the path at an earlier moment, the origin
- * may already have had the path at that moment. The absence in the folder proves the absence at the origin only if two
- * conditions are fulfilled:
+ * may already have had the path at that moment. The absence in the folder proves the absence at the origin only under
+ * two conditions:
  * - At that moment, the folder had already been synced with this origin.
  * - At that moment, the folder had not yet applied the origin's event that brought the path.
  */
@@ -50,8 +50,9 @@ export class BroughtPaths {
   }
 
   /**
-   * Returns why the origin may have had the path at the time of event `seq`, although the folder lacked it. Returns
-   * `undefined` if the folder had the path, if no sync brought the path next, or if the origin provably lacked it.
+   * Returns the reason why the origin may have had the path at the time of event `seq`, although the folder lacked it.
+   * Returns `undefined` in three cases: the folder had the path, the path did not come to the folder by a sync after
+   * that time, or the origin provably lacked the path.
    */
   async doubt(path: WorkspacePath, seq: number): Promise<string | undefined> {
     this.#progressEvents ??= progressEvents(this.#context);

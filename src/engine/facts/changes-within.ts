@@ -11,13 +11,13 @@ import { ownersIn } from "./owners.ts";
 import { undoneBy, type UndoneEvents } from "./undone-events.ts";
 
 interface FoundWork extends OwnWork {
-  /** The paths with a change for which the work is only a candidate. */
+  /** The paths with a change that may belong to the work: the work is only one of its candidates. */
   readonly ambiguous: readonly WorkspacePath[];
 }
 
 /**
- * A run, an action or a session, and everything within it. Inner work begins later than the work around it, so reading
- * the events of a span in order finds all inner work.
+ * The ids of a run, an action or a session and of everything within it. Inner work begins later than the work around
+ * it. Therefore, reading the events of a span in order finds all inner work.
  */
 class Lineage {
   readonly #ids: Set<string>;
@@ -37,7 +37,7 @@ class Lineage {
     return this.#has(session) || this.#has(action);
   }
 
-  /** True if a change is not known to belong to this work, but the work is a candidate for it. */
+  /** True if the work is a candidate for a change, but the change is not known to belong to the work. */
   mayHold(record: Pick<FileRecord, "session" | "action" | "candidates">): boolean {
     return !this.holds(record) && record.candidates?.some((one) => this.#ids.has(one)) === true;
   }
@@ -47,20 +47,23 @@ class Lineage {
   }
 }
 
-/** Returns the changes of a session and of everything within it, without those that were undone within the span. */
+/**
+ * Returns the changes of a session and of everything within it. Leaves out changes that were undone by the end of the
+ * span.
+ */
 export async function changesOfSession(context: Context, id: string, span: SeqSpan): Promise<FoundWork> {
   return changesWithin(context, new Lineage(id), span);
 }
 
-/** Returns the paths that a session and everything within it changed, including those whose changes were undone. */
+/** Returns the paths that a session and everything within it changed, including paths whose changes were undone. */
 export async function pathsOfSession(context: Context, id: string, span: SeqSpan): Promise<WorkspacePath[]> {
   const { changes } = await changesWithin(context, new Lineage(id), span, { withUndone: true });
   return changes.map((change) => change.path);
 }
 
 /**
- * Returns the changes of an action and of everything within it: those up to event `toSeq`, composed with those in
- * `next`. The changes in `next` are not recorded yet, and need not all belong to the action.
+ * Returns the changes of an action and of everything within it: those up to event `toSeq`, combined with those in
+ * `next`. `next`: changes that are not recorded yet. Changes in `next` that do not belong to the action are left out.
  */
 export async function changesOfAction(
   context: Context,
@@ -96,8 +99,8 @@ async function changesWithin(
       isAnyUndo ||= isUndo(event);
     },
     isOut: async () => {
-      // All operations must be read to find out what an undo undid. They are read only if the span contains an undo,
-      // which few spans do.
+      // Only reading all operations shows what an undo undid. They are read only if the span contains an undo, and few
+      // spans contain one.
       if (!isAnyUndo || withUndone) return () => false;
       const { holds } = await undoneUpTo(context, span.toSeq);
       return ({ seq, record }, path) => holds(seq, record, path);
