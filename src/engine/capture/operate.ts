@@ -290,8 +290,8 @@ export async function perform(
         changes: asMade([...changes, ...recorded], report),
         git: git.drafts,
       });
-  // The files that were set aside are removed in the background. They must be gone before the intent is closed, because
-  // only an open intent tells the next process to remove them after a crash.
+  // `apply` removes the set-aside files in the background, and `cleanUp` waits until they are gone. They must be gone
+  // before the intent is closed, because only an open intent tells the next process to remove them after a crash.
   if (!isStep) await context.worktree.cleanUp(token);
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
   if (isStep) deferCleanup(context, token);

@@ -13,7 +13,7 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * The work that was done before a change. `finished`: the interrupted operations that were finished. `closed`: notes
- * for people about the open work of dead processes that was closed.
+ * for people about open work that was closed because its process is gone.
  */
 export interface BeforeChange {
   readonly finished: readonly FinishedIntent[];
@@ -161,8 +161,8 @@ export class OperationQueue {
   }
 
   /**
-   * Does after some work what is done after each change: keeps private contents within their budget. For work that
-   * queues its own operations. Returns `done`.
+   * Keeps private contents within their budget after work that queues its operations itself. Returns `done`, the result
+   * of that work.
    */
   async endOfChanges<T>(done: T): Promise<T> {
     await this.inTurn(() => this.#settling.keepToBudget(this.#context));

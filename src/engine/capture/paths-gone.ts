@@ -9,8 +9,8 @@ import type { SkippedPath } from "./seen-absent.ts";
 import { shownPath } from "../log/shape.ts";
 
 /**
- * Collects the paths that an undo leaves as they are, because it needs contents of these paths that were pruned or
- * erased.
+ * Collects the paths that an undo leaves as they are, because the undo needs contents of these paths that were pruned
+ * or erased.
  */
 export class PathsGone {
   readonly #context: Context;

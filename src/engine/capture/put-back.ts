@@ -28,7 +28,7 @@ export async function lostInCrash(context: Context, reading: Reading): Promise<r
 /**
  * Restores the recorded states of these paths in a folder that follows an origin. The damage is not recorded, because
  * it is not an edit and must not be sent to the origin. Returns false if an interrupted operation must be settled
- * first. Throws `REFUSED` if some paths cannot be restored, after it has restored the others.
+ * first. If some paths cannot be restored, restores the others and then throws `REFUSED`.
  */
 export async function putBackLost(context: Context, lost: readonly Change[]): Promise<boolean> {
   const record = await followedOrigin(context);

@@ -25,7 +25,7 @@ const knownTo = memoKey<number>("seq known to the worktree");
 
 /**
  * Tells the worktree about paths that other processes have recorded, or that the worktree no longer remembers. The next
- * scan then notices if these paths are gone, and keeps tracking them even if the rules leave them out now. If the
+ * scan then notices if such a path is gone. It also keeps tracking these paths if the rules leave them out now. If the
  * recorded state of a path differs from the remembered one, the remembered stat is dropped. Otherwise a file that still
  * has this stat would wrongly count as being in the recorded state.
  */

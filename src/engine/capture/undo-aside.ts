@@ -181,7 +181,7 @@ async function whyFreed(context: Context, { plan, until }: Aside, seq: number): 
   if (store.leftOut().has(plan)) return "it was kept aside, and was left out when this history was exported";
   const givenUp = await privatesGivenUp(context, seq);
   if (givenUp !== undefined) return `it was kept aside, and was ${givenUp}`;
-  // A copy is freed before its time only if `keepAside` is switched off.
+  // Apart from these cases, a copy is freed before its time only if `keepAside` is switched off.
   return isKeptAt({ plan, until }, now())
     ? "it was kept aside, and was freed after `keepAside` was switched off"
     : `it was kept aside until ${until}, and was freed`;
@@ -353,7 +353,7 @@ export async function splitAside(
 
 /**
  * Leaves out all changes to a repository's own state if one of them is blocked, because a mixture of two states would
- * be a broken repository. `tops`: the folders that contain such a state.
+ * be a broken repository. `tops`: the outermost paths of such states.
  */
 function wholeRepositories({ changes, blocked }: FittingChanges, tops: readonly WorkspacePath[]): FittingChanges {
   const topOf = ({ path }: { readonly path: WorkspacePath }) => tops.find((top) => isWithin(path, top));
