@@ -21,20 +21,20 @@ export interface ContentUse {
   readonly paths: Set<WorkspacePath>;
   /** Paths that have the content as of the last event that was read. */
   readonly now: Set<WorkspacePath>;
-  /** True if the history itself depends on the content, because it is a base or a filter. */
+  /** True if the history itself depends on the content, because the content is a base or a filter. */
   isHistorys: boolean;
 }
 
-/** A state of a path, or the contents that another record names. */
+/** A mention of contents in the log: a state of a path, or the contents that a record of another kind names. */
 type Mention =
   | { readonly path: WorkspacePath; readonly hash: Hash | undefined; readonly size: number }
   | { readonly hashes: readonly Hash[]; readonly isHistorys: boolean };
 
 /**
- * Returns the uses, up to event `upTo`, of the contents for which `isMeant` is true. `isMeant` gets each content with
- * the path that has it, or with `undefined` if another record names the content. If `isMeant` is true once for a
- * content, all uses of that content are returned. Reads the log twice and does not use the index, because a wrong index
- * could make a person erase the wrong content.
+ * Returns the contents for which `isMeant` returns true, with their uses up to event `upTo`. `isMeant` gets a content
+ * and the path that has it, or `undefined` instead of the path if the mention has no path. If `isMeant` returns true
+ * for one mention of a content, all uses of that content are returned. Reads the log twice. The index is not used,
+ * because a wrong index could make a person erase the wrong content.
  */
 export async function contentUses(
   context: HistoryContext,
@@ -119,7 +119,7 @@ function hashIn(value: unknown): Hash[] {
   return typeof value === "string" && isHash(value) ? [value] : [];
 }
 
-/** The contents that are kept aside for a path, in the plan `plan`. No line of the log names these contents. */
+/** The contents that are kept aside for a path. The blob `plan` names these contents; no line of the log does. */
 export interface AsideUse {
   readonly plan: Hash;
   readonly path: WorkspacePath;
@@ -132,7 +132,7 @@ export interface AsideUse {
 const KEEPERS = ["session:", "action:", "intent:"];
 
 /**
- * Returns the kept-aside uses of the contents for which `isMeant` is true. If `isMeant` is true for a content at one
+ * Returns the kept-aside uses of the contents for which `isMeant` returns true. If it returns true for a content at one
  * path, the uses of that content at all paths are returned.
  */
 export async function asideUses(

@@ -6,19 +6,21 @@ import { readEvents } from "../log/read-events.ts";
 import { memoKey } from "../log/memo.ts";
 
 /**
- * The contents of the store as one history has them. A content that the history erased is absent, even while its bytes
- * are kept. A content that was stored or recorded again since the erasure is present.
+ * A view of the store's contents, as one history sees them. A content that this history has erased counts as absent,
+ * even while the store still keeps its bytes. If the content is stored or recorded again after the erasure, it counts
+ * as present.
  */
 export class ContentsOfHistory implements BlobStore {
   readonly #history: HistoryContext;
   readonly #blobs: BlobStore;
   /**
-   * By content, the seq of the head when the content was last stored through this object. With this seq, a content that
-   * is stored again after its erasure can be read before an event names it. Noted only if the history has erasures.
+   * Maps a content to the seq that the head had when the content was last stored through this object. A content that is
+   * stored again after its erasure can thus be read before an event names the content. Filled only if the history has
+   * erasures.
    */
   readonly #put = new Map<Hash, number>();
 
-  /** `history.blobs` must be the whole store. */
+  /** `history.blobs` must be the blob store itself, not such a view. */
   constructor(history: HistoryContext) {
     this.#history = history;
     this.#blobs = history.blobs;
@@ -57,7 +59,7 @@ export class ContentsOfHistory implements BlobStore {
     return (await this.#isErased(hash)) ? undefined : this.#blobs.open(hash);
   }
 
-  /** Does not check whether contents were erased, because the callers have left out erased contents already. */
+  /** Does not leave out erased contents. The callers have left them out already. */
   readMany(hashes: Iterable<Hash>): ReturnType<BlobStore["readMany"]> {
     return this.#blobs.readMany(hashes);
   }
@@ -106,8 +108,8 @@ export class ContentsOfHistory implements BlobStore {
 }
 
 /**
- * Returns the erased contents among the given ones. A content that an event after the erasure names is no longer
- * erased.
+ * Returns those of the given contents that are erased. A content is no longer erased once an event after the erasure
+ * names the content.
  */
 export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash>): Promise<ReadonlySet<Hash>> {
   const erasures = await erasuresInForce(history);
@@ -127,9 +129,10 @@ interface Found {
 
 const found = memoKey<Found>("erased contents");
 
-/** Returns all contents that this history has erased, without those that were recorded again since. */
+/** Returns all contents that this history has erased, except those that were recorded again after their erasure. */
 export async function erasedContents(history: HistoryContext): Promise<ReadonlySet<Hash>> {
-  // The head is read first: an erasure between the two reads belongs to a later head, for which nothing is remembered.
+  // The head is read before the erasures. An erasure that is recorded between these two reads belongs to a later head,
+  // and the result is remembered only for the head that was read.
   const { seq } = await history.index.head();
   const { all } = await erasuresInForce(history);
   if (all.length === 0) return NONE;
@@ -145,7 +148,10 @@ export async function erasedContents(history: HistoryContext): Promise<ReadonlyS
 
 const NONE: ReadonlySet<Hash> = new Set();
 
-/** True if something after event `seq` names the content: a path, an open conflict, a version, or a path outside. */
+/**
+ * True if an event after event `seq` names the content as a state of a path, or in the record of an open conflict, a
+ * version, or a path outside of the workspace.
+ */
 async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): Promise<boolean> {
   const { index } = history;
   if (((await index.withContent(hash))?.seq ?? 0) > seq) return true;
@@ -157,7 +163,10 @@ async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): P
   return (await readEvents(history, rows)).some(({ record }) => JSON.stringify(record).includes(hash));
 }
 
-/** A batch that reports, once it is committed, the contents of `put` and `putStream`, but not those of `putBlock`. */
+/**
+ * A batch that calls `onPut` once it is committed, with the contents that `put` and `putStream` stored. Contents that
+ * `putBlock` stored are not reported.
+ */
 class NotingBatch implements BlobBatch {
   readonly #batch: BlobBatch;
   readonly #onPut: (hashes: readonly Hash[]) => Promise<void>;

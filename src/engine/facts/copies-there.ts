@@ -13,9 +13,9 @@ interface Keeping {
 }
 
 /**
- * Returns the runs or actions with the present values of `kept` and `lost` in their omitted changes. The recorded
- * values are those of the time at which the copies were kept aside. Once such a copy is erased, or freed after some
- * days, no undo can bring its path back.
+ * Returns the runs or actions, with `kept` and `lost` of their omitted changes brought up to date. The recorded values
+ * date from the time at which copies of the files were kept aside. Once such a copy is erased, or freed after some
+ * days, no undo can bring back the file.
  */
 export async function withCopiesThere<T extends Keeping>(context: Context, works: readonly T[]): Promise<T[]> {
   const plans = works.flatMap(({ aside, omittedChanges }) =>
@@ -34,7 +34,7 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
       continue;
     }
     isUndone ??= await undoneWork(context);
-    // If the work was undone, the undo has put the earlier content back. This content is then not lost.
+    // If the work was undone, the undo has put the earlier content back, so this content is not lost.
     const isBack = isUndone(work.id);
     const isLost = ({ type }: OmittedChange): boolean => type !== "created" && !isBack;
     const omittedChanges = work.omittedChanges.map((change) =>
@@ -45,24 +45,25 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
   return found;
 }
 
-/** Returns a test for the ids of undone work, and of work within undone work. */
+/** Returns a function that returns true for the id of undone work, and for the id of work within undone work. */
 async function undoneWork(context: Context): Promise<(id: string) => boolean> {
   const undone = undoneIds((await doneIntents(context)).map(({ id, intent }) => ({ id, ...intent })));
   const owners = await ownersIn(context);
   return (id) => [...owners.around([id])].some((one) => undone.has(one));
 }
 
-/** The fields of an operation that say what it undoes. */
+/** The fields of an intent that say what the operation undoes, and the id of the operation. */
 type Undoing = Pick<IntentRecord, "kind" | "target" | "takes" | "brings" | "aside"> & { readonly id: string };
 
 /**
- * Returns the ids of the work that these operations (in log order) have undone. The kept-aside paths of such work are
- * as they were before the work.
+ * Returns the ids of the work that these operations, which are in log order, have undone. The paths that were kept
+ * aside for such work are again as they were before the work.
  *
- * - An undo of selected work undoes the work in `takes`. A redo of that undo does all of this work again.
+ * - An undo of selected work undoes the work in `takes`. A redo of that undo brings back all of this work.
  * - The rollback of an action (`brings`) undoes the action, until the rollback itself is undone.
- * - A redo, or the undo of a rollback, does work again. The id of this work is removed from the result only if the redo
- *   or undo changed kept-aside paths. For instance, a redo changes no kept-aside path if the copies were freed before.
+ * - A redo brings back undone work, and so does the undo of a rollback. The id of this work leaves the result only if
+ *   the redo or undo has changed paths that were kept aside (`aside`). A redo changes no such path if, for instance,
+ *   the copies were freed before the redo.
  */
 function undoneIds(operations: readonly Undoing[]): ReadonlySet<string> {
   const undone = new Set<string>();

@@ -21,7 +21,8 @@ export class ErasedLook {
   }
 
   static async of(context: Context): Promise<ErasedLook> {
-    // `erasures` is read first, so that an erasure that is recorded between the two reads makes `isCurrent` false.
+    // `erasures` is read before `contents`. An erasure that is recorded between these two reads therefore makes
+    // `isCurrent` return false.
     const erasures = await erasuresInForce(context);
     return new ErasedLook(erasures, await erasedContents(context));
   }
@@ -33,17 +34,17 @@ export class ErasedLook {
     return { path: result.path, reason: "erased", detail: `its content was erased by event ${by}` };
   }
 
-  /** True if the erasures have not changed since the scan began. Call it with the lock held. */
+  /** True if the erasures have not changed since the scan began. The caller must hold the lock. */
   async isCurrent(context: Context): Promise<boolean> {
     return (await erasuresInForce(context)) === this.erasures;
   }
 }
 
-/** Throws `ERASED` if the content of one of these files was erased, and was not stored again since. */
+/** Throws `ERASED` if the content of one of these files was erased, and was not stored again after the erasure. */
 export async function refuseErased(context: Context, entries: readonly Entry[]): Promise<void> {
   const erased = await erasedAmong(context, new Set(entries.flatMap(({ hash }) => hash ?? [])));
   if (erased.size === 0) return;
-  // A write of the same batch may have stored the content again, while no event names it yet.
+  // A write of the same batch may have stored the content again, although no event names the content yet.
   const given = await context.blobs.has([...erased]);
   for (const { path, hash } of entries) {
     if (hash === undefined || !erased.has(hash) || given.has(hash)) continue;

@@ -8,13 +8,16 @@ import type { FileRecord } from "../../core/values/file-record.ts";
 export interface FirstEvent {
   readonly seq: number;
   readonly action?: string | undefined;
-  /** True if Chronicle wrote the state. If so, the state before the event is what Chronicle found on disk. */
+  /**
+   * True if Chronicle wrote the state that the event records. If so, the state before the event is what Chronicle found
+   * on disk.
+   */
   readonly isWritten: boolean;
   /** True if the cause of the event is `run`. Default: false. */
   readonly isRun?: boolean;
 }
 
-/** The net change of a path by the events that an operation or selection owns, and the first of these events. */
+/** The net change that the events of an operation or selection make to a path, and the first of these events. */
 export interface OwnChange extends Change {
   readonly first: FirstEvent;
 }

@@ -21,18 +21,18 @@ export async function followedOrigin(context: HistoryContext): Promise<ReplicaRe
 }
 
 /**
- * Returns the seq of the last event of this history that the followed origin has answered (`ReplicaRecord.settled`).
- * Returns `undefined` if the folder follows no origin. The state right after this event and all later states must be
- * kept until the origin has answered the later events.
+ * Returns the seq of the last event of this history to which the followed origin is known to have replied
+ * (`ReplicaRecord.settled`). Returns `undefined` if the folder follows no origin. The state right after this event and
+ * all later states must be kept until the origin has replied to the later events.
  */
 export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
   return (await followedOrigin(context))?.settled;
 }
 
 /**
- * Throws `REFUSED` if the followed origin has not yet answered a change of this folder. Call it before events are
- * removed from the log: a change without its event could not be sent to the origin any more. Does nothing if the folder
- * follows no origin.
+ * Throws `REFUSED` if the followed origin has not yet answered a change of this folder. Does nothing if the folder
+ * follows no origin. Must be called before events are removed from the log, because a change without its event could no
+ * longer be sent to the origin.
  */
 export async function refuseUnsent(context: HistoryContext): Promise<void> {
   const followed = await followedOrigin(context);
@@ -44,15 +44,15 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
     if (!isJournaled(event)) continue;
     const { seq } = event;
     throw new ChronicleError("REFUSED", `event ${seq} is a change that ${url} has not answered yet`, {
-      hint: "wait until the sync is quiet (`chronicle sync flush`), or stop it, and try again",
+      hint: "wait until the origin has answered (`chronicle sync flush`), or stop the sync (`chronicle sync stop`), and try again",
       data: { seq, upstream: url },
     });
   }
 }
 
 /**
- * Returns the hashes of the contents of this folder's own changes after event `settled`. The origin has not answered
- * these changes yet. The contents of proposals are not included, because the event of a proposal names no content.
+ * Returns the hashes of the contents of this folder's own changes after event `settled`, which the origin has not
+ * answered yet. The contents of proposals are not included, because the event of a proposal names no content.
  */
 export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
   const { seq: head } = await context.index.head();

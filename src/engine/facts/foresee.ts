@@ -16,8 +16,8 @@ export interface Foreseeing extends Pick<ApplyRequest, "changes" | "onBlocked"> 
 }
 
 /**
- * Returns the result that the changes would have now, without changing anything. A path is blocked if its content is
- * missing or damaged, or if present files are in the way. If a content is missing or damaged, and `onBlocked` is not
+ * Returns the result that applying the changes would have now. Changes nothing itself. A path is blocked if its content
+ * is missing or damaged, or if present files are in the way. If a content is missing or damaged, and `onBlocked` is not
  * `skip`, no path counts as applied.
  */
 export async function foresee(
@@ -39,7 +39,7 @@ export async function foresee(
 
 /**
  * Returns the paths whose content is not in the store or cannot be read. Contents in `made` are stored later and count
- * as present. Every other content is read as a whole, because only its bytes show that it is sound.
+ * as present. Every other content is read as a whole, because only its bytes show whether the content is sound.
  */
 export async function withoutSoundContent(
   context: Context,

@@ -6,8 +6,9 @@ import { ownersIn } from "./owners.ts";
 import { actionsEver } from "./transactions.ts";
 
 /**
- * Keepers are the two kinds of work before which files and the state of git are kept: runs and actions. A keeper belongs to an
- * operation if it is this operation or is within it.
+ * A keeper is a run or an action. Before such work, files can be kept aside and the state of git can be recorded, so
+ * that an undo can bring both back. A keeper belongs to an operation if the keeper is that operation, or is within that
+ * operation.
  */
 
 /** Returns all sessions and actions, in the order in which they began. */
@@ -25,7 +26,7 @@ export async function keepersWithin(context: Context, ids: ReadonlySet<string>):
   return (await allKeepers(context)).filter(({ id }) => [...owners.around([id])].some((one) => ids.has(one)));
 }
 
-/** Returns the last run or action for which the path, a path beneath it, or a folder around it was kept aside. */
+/** Returns the last run or action for which the path was kept aside, or a path beneath it, or a folder above it. */
 export async function lastKeeperOf(context: Context, path: WorkspacePath): Promise<Keeper | undefined> {
   const isOf = ({ omittedChanges }: Keeper): boolean =>
     omittedChanges.some((one) => one.kept && (isWithin(one.path, path) || isWithin(path, one.path)));

@@ -25,11 +25,14 @@ export interface LoggedOperation {
   /** The operation that this run or action is a part of. An undo of that operation undoes the part, too. */
   readonly partOf?: string;
   readonly selective?: Selective;
-  /** Set for an undo of a whole operation: paths that were left alone. Their events are not undone. */
+  /**
+   * Set for an undo of a whole operation: the paths that the undo left alone. The events of these paths are not undone.
+   */
   readonly left?: readonly WorkspacePath[];
   /**
-   * Set for a redo that met conflicts: the paths of these conflicts, except those that were settled in favour of the
-   * redo or by a merge. The redo has no effect at these paths, except where it brought back a part of the content.
+   * Set for a redo that met conflicts: the paths of those conflicts that are open, or were settled neither in favour of
+   * the redo nor by a merge. The redo has no effect at such a path, unless it brought back a part of the path's
+   * content.
    */
   readonly unmerged?: readonly WorkspacePath[];
   /**
@@ -38,33 +41,31 @@ export interface LoggedOperation {
    */
   readonly reversed?: Reversed;
   /**
-   * True if nothing of the operation is left. Not set if the undos and redos of the operation already show whether it
-   * is undone (see `undoneTold`).
+   * True if nothing of the operation is left. Not set if the undos and redos of the operation already show whether the
+   * operation is undone (see `undoneTold`).
    */
   readonly isUndone?: boolean;
 }
 
 /**
- * The paths at which an undo or redo has no effect. There are two reasons. At a path, a later undo may have undone the
- * undo or redo. A redo also has no effect at the path of a conflict that was not settled in favour of the redo
- * (`unmerged`).
+ * The paths at which an undo or redo has no effect, for one of two reasons. A later undo may have undone the undo or
+ * redo at the path. Or the path has a conflict that was not settled in favour of the redo (`unmerged`).
  */
 export interface Reversed {
   /**
-   * The keys are the paths. The value is the seq of the last event of the latest undo that undid the operation at the
-   * path. For a path in `unmerged` at which no later undo undid the redo, the value is the seq of the last event of the
-   * redo itself.
+   * Maps a path to the seq of the last event of the latest undo that undid the operation at the path. If no later undo
+   * undid the redo at a path in `unmerged`, the value is the seq of the last event of the redo itself.
    */
   readonly paths: ReadonlyMap<WorkspacePath, number>;
-  /** True if these are all paths that the operation changed. */
+  /** True if `paths` has all paths that the operation changed. */
   readonly isAll: boolean;
 }
 
-/** The selection of an undo, and the events that it undid (see `IntentRecord`). */
+/** The selection of an undo, and the events that the undo undid. The fields are described in `IntentRecord`. */
 export interface Selective {
   readonly selection: string;
   readonly takes: readonly string[];
-  /** The operations that are undone except for parts that did not merge, or were left alone. */
+  /** The operations that are undone only in part, because the other parts did not merge, or were left alone. */
   readonly passes: readonly string[];
   readonly took: SeqRanges;
   /** The events of paths that did not merge. These events are not undone, except at the paths in `settled`. */
