@@ -27,9 +27,9 @@ function selectiveOf(
   const settled = new Set(conflicts.filter(isForUndo).map((one) => one.path));
   const isNamed = (one: ConflictRecord): boolean => one.state === "open" || one.settled === "current";
   const named = new Set(conflicts.filter(isNamed).map((one) => one.path));
-  // If all conflicts were settled in favour of the undo, the operations in `passes` count as taken. Paths of these
-  // operations may also have been left alone, so `undoneTold` decides by their events whether these operations are
-  // undone.
+  // If all conflicts were settled in favour of the undo or by a merge, the operations in `passes` move to `takes`. The
+  // undo may still have left some of their paths alone. `undoneTold` therefore decides by the events of these
+  // operations whether they are undone.
   const ids =
     conflicts.length > 0 && conflicts.every(isForUndo)
       ? { takes: [...takes, ...passes], passes: [] }
@@ -45,8 +45,8 @@ function selectiveOf(
 }
 
 /**
- * Returns the paths of a redo's conflicts that were not settled in favour of the redo, or by a merge; `undefined` if
- * the redo met no conflict.
+ * Returns the paths of a redo's conflicts, except those that were settled in favour of the redo or by a merge. Returns
+ * `undefined` for a redo without conflicts, and for any other operation.
  */
 function unmergedOf(
   { kind }: IntentRecord,
@@ -126,7 +126,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
 }
 
 /**
- * For each undo of selected work, moves operations from `takes` to `passes` if the undo left some of their events
+ * For each undo of selected work, moves an operation from `takes` to `passes` if the undo left some of its events
  * alone. The undo did not undo such an operation as a whole.
  */
 async function leftTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
@@ -154,7 +154,7 @@ async function leftTold(context: Context, all: readonly LoggedOperation[]): Prom
   return told;
 }
 
-/** Returns the events that an undo was meant to undo, but whose paths it left alone. Events of folders are left out. */
+/** Returns the events that an undo selected at paths that the undo then left alone. Leaves out events of folders. */
 async function eventsLeft(
   context: Context,
   { took, left }: Selective,
@@ -182,8 +182,9 @@ function isWithinSomething({ within }: Session): boolean {
 }
 
 /**
- * Marks runs and actions that ended within another operation as parts of it. If a run or an action ended after the
- * outer operation, only the changes after the end of the outer operation are an operation of its own.
+ * Marks a run or action as a part of an operation around it, unless the run or action ended last. If it ended last, its
+ * span is cut to begin where the last operation around it ended: the earlier changes belong to the operations around
+ * it.
  */
 async function partsTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const owners = await ownersIn(context);
@@ -197,9 +198,12 @@ async function partsTold(context: Context, all: readonly LoggedOperation[]): Pro
   });
 }
 
-/** Returns a test for writes that are a part of an action, of an ended run, or of a committed transaction. */
+/**
+ * Returns a function that returns true for a write that is a part of an action, of an ended run, or of a committed
+ * transaction.
+ */
 async function partsOfMore(context: Context, sessions: readonly Session[]): Promise<(intent: IntentRecord) => boolean> {
-  // While a run is open, a write within it can be undone by itself.
+  // While a run is open, a write within the run can be undone by itself.
   const isEnded = ({ kind, state }: Session): boolean => kind === "run" && state !== "running";
   const runs = new Set(sessions.filter(isEnded).map((one) => one.id));
   const ends = endsOfWhole(await allTransactions(context));

@@ -9,8 +9,8 @@ import { isElsewhere, numberHere, type OwnerProcess } from "../log/owner-process
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * Finds out which open runs, actions and transactions are within other ones. Work that began within other work is a
- * part of it. The changes of the inner work also belong to everything around it. Two brackets are rivals if neither is
+ * Finds out which open runs, actions and transactions are within others. Work that began within other work is a part of
+ * that work: the changes of the inner work also belong to all work around it. Two brackets are rivals if neither is
  * within the other.
  */
 
@@ -45,7 +45,7 @@ export class Nesting {
     return new Nesting(all, parents);
   }
 
-  /** Returns the ids of everything around a bracket, and the bracket's own id. */
+  /** Returns the ids of all brackets around a bracket, and the bracket's own id. */
   around(id: string): ReadonlySet<string> {
     const found = new Set([id]);
     for (const one of found) for (const parent of this.#parents.get(one) ?? []) found.add(parent);
@@ -62,8 +62,8 @@ export class Nesting {
   }
 
   /**
-   * Returns the open brackets that are certainly around all of these. A bracket counts as around itself, so the result
-   * for a single bracket contains that bracket.
+   * Returns the open brackets that are certainly around each of the given brackets. A bracket counts as around itself,
+   * so the result for a single bracket contains that bracket.
    */
   common(some: readonly Bracket[]): Bracket[] {
     const around = some.map((one) => this.#surelyAround(one.id));
@@ -71,8 +71,8 @@ export class Nesting {
   }
 
   /**
-   * Like `around`, but without the actions that are rivals of each other. If several calls of an agent are open, it is
-   * not known which of them started a sub-agent.
+   * Like `around`, but without actions that are rivals of each other. If an agent has several actions open, it is not
+   * known which of these actions started a sub-agent.
    */
   #surelyAround(id: string): ReadonlySet<string> {
     const around = this.around(id);
@@ -109,7 +109,10 @@ function idsOf({ run, action, transaction }: { readonly [Kind in keyof Within]: 
   return [run, action, transaction].filter((id) => id !== undefined);
 }
 
-/** True if `inner` is an action of a sub-agent that the earlier call `outer` of the same session may have started. */
+/**
+ * True if `inner` is an action of a sub-agent, and `outer` is an earlier action of the same session that may have
+ * started the sub-agent.
+ */
 function isSubAgents(inner: LoggedAction, outer: LoggedAction): boolean {
   return (
     inner.session !== undefined &&
@@ -119,7 +122,10 @@ function isSubAgents(inner: LoggedAction, outer: LoggedAction): boolean {
   );
 }
 
-/** Adds ended brackets around open ones, because an ended bracket may lie between two open brackets. */
+/**
+ * Adds the ended brackets around the open ones to `parents`, because an ended bracket may lie between two open
+ * brackets.
+ */
 async function addClosed(context: Context, parents: Map<string, readonly string[]>): Promise<void> {
   const missing = new Set([...parents.values()].flat().filter((id) => !parents.has(id)));
   for (const id of missing) {
@@ -141,16 +147,19 @@ export interface Beginner {
   readonly pid: number | null;
   readonly session?: string | undefined;
   /**
-   * The brackets around the work, as far as its caller knows them: from `CHRONICLE_RUN`, or from an `action(…)` of the
-   * library.
+   * The ids of the brackets that the caller names as around the work: from `CHRONICLE_RUN`, or from an `action(…)` of
+   * the library.
    */
   readonly within?: readonly string[];
-  /** Set if the work changes the folder itself. A transaction of actions alone is not around such work. */
+  /**
+   * Set if the work changes the folder itself. A transaction that owns only the changes of its actions is not around
+   * such work.
+   */
   readonly inFolder?: true;
   /**
-   * Set if the ancestors of the process may be unknown. If no bracket around the work is found, the work counts as
-   * within the innermost open run. There must be exactly one such run, and `pid` must be `null` or the process of that
-   * run.
+   * Set if the ancestors of the process may be unknown. If no bracket is found around the work, the work then counts as
+   * within the innermost open run. This holds only if there is exactly one such run, and `pid` is `null` or the process
+   * of that run.
    */
   readonly guess?: true;
 }
@@ -163,8 +172,8 @@ export interface Place {
 /**
  * Returns the place of work that begins now. The work is within the brackets that its caller names, and within the open
  * brackets of its ancestor processes. Several of these brackets can be innermost, such as concurrent tool calls of an
- * agent. If exactly one of them is not an action with declared paths, the work is within that one. Otherwise the work
- * is only within the brackets that are around all of them.
+ * agent. Actions with declared paths are then disregarded. If exactly one innermost bracket remains, the work is within
+ * that bracket. Otherwise, the work is only within the brackets that are around all innermost ones.
  */
 export async function placeOf(context: Context, nesting: Nesting, by: Beginner): Promise<Place> {
   const innermost = nesting.innermost(await foundAround(context, nesting, by));
@@ -186,9 +195,9 @@ export async function placeOf(context: Context, nesting: Nesting, by: Beginner):
 }
 
 /**
- * Returns the transactions to which work that begins now belongs: those without a session, and those of the same
- * session. With `inFolder`, only transactions that hold the folder are returned. A transaction that holds a run
- * contains only that run and what is within it.
+ * Returns the open transactions around work that begins now. A transaction that names a session is only around work of
+ * that session. With `inFolder`, only transactions that own all changes in the folder are returned (see `holdsFolder`).
+ * A transaction that holds a run is only around that run and the work within the run.
  */
 function transactionsFor(nesting: Nesting, around: readonly Bracket[], { session, inFolder }: Beginner): Bracket[] {
   return nesting.all.filter(({ id, transaction }) => {
@@ -204,9 +213,9 @@ function last(some: readonly Bracket[]): Bracket | undefined {
 }
 
 /**
- * Returns the brackets that are known to be around the work of a beginner. These are the brackets that the caller
- * names, and those of the beginner's ancestor processes. The brackets of the beginner's own process are left out,
- * because they may belong to another session. With `guess`, the only open run may be included.
+ * Returns the brackets that are known to be around work that begins: those that the caller names, and those of the
+ * ancestor processes. Brackets of the process itself (`pid`) are left out, because they may belong to another session.
+ * If there are none, `guess` can add the only innermost open run (see `Beginner.guess`).
  */
 async function foundAround(context: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {
   const { processes } = context;

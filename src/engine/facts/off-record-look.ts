@@ -9,32 +9,30 @@ import type { Context } from "../log/context.ts";
 
 /** Options for how a scan treats paths that are off the record. */
 export interface OffRecordOptions {
-  /**
-   * True if paths at and beneath `only`, which a person has named, are recorded even if they were left off the record.
-   */
+  /** True if the paths in `only`, and all paths beneath them, are recorded even if they were changed off the record. */
   readonly onRecord?: boolean;
-  /** True if running commands that are off the record are ignored. If so, only noted paths are left out. */
+  /** True if commands that are running off the record are ignored. If so, only paths with a note are left out. */
   readonly pastCommands?: boolean;
-  /** The paths that a person has named. Only used with `onRecord`. Default: none. */
+  /** The paths that a person has named. Used only with `onRecord`. Default: none. */
   readonly only?: readonly WorkspacePath[];
 }
 
 /**
- * The verdict on a path. `held`: the path is still as noted. `going`: a running command that is off the record may have
- * changed the path. `returned`: somebody else has changed the path since, or a person has named it. `through`: the path
- * is not off the record.
+ * The verdict on a path. `held`: the path still has the state that its note describes. `going`: a command that is
+ * running off the record may have changed the path. `returned`: somebody else has changed the path since the note, or a
+ * person has named the path. `through`: the path is not off the record.
  */
 type Verdict = "held" | "going" | "returned" | "through";
 
 const WRITTEN =
-  "it was written off the record, and stays out until somebody changes it, or `chronicle snapshot --on-record` names it";
+  "it was written off the record, and stays out of the history until somebody changes it, or `chronicle snapshot --on-record` names it";
 const REMOVED =
-  "it was removed off the record, and counts as it was until somebody makes it again, or `chronicle snapshot --on-record` names it";
-const GOING = "a command off the record is going on, and this may be its work";
+  "it was removed off the record, and keeps its earlier state in the history until somebody makes it again, or `chronicle snapshot --on-record` names it";
+const GOING = "a command is running off the record, and may have changed this path";
 
 /**
- * Filters the paths that were changed off the record out of a scan, before anything is stored. A noted path is
- * recognised by its stat, or by its salted hash if the stat differs. A file that was only touched or renamed is
+ * Filters a scan, before anything is stored: leaves out the paths that were changed off the record. A path with a note
+ * is recognised by its stat, or by its salted hash if the stat differs. A file that was only touched or renamed is
  * therefore still left out.
  */
 export class OffRecordLook {
@@ -47,7 +45,10 @@ export class OffRecordLook {
   readonly #notes: ReadonlyMap<WorkspacePath, OffRecordNote>;
   readonly #byInode: ReadonlyMap<string, OffRecordNote>;
   readonly #options: OffRecordOptions;
-  /** The paths that tools have declared, if a command is running off the record. */
+  /**
+   * The paths that tools have declared. Set only if a command is running off the record, and is not ignored
+   * (`pastCommands`).
+   */
   readonly #declared: readonly WorkspacePath[] | undefined;
   readonly #folders: ScannedPath[] = [];
   readonly #held = new Map<WorkspacePath, string>();
@@ -72,19 +73,19 @@ export class OffRecordLook {
     return new OffRecordLook(context, state, await inForce(context, state.notes), { options, declared });
   }
 
-  /** True if the notes are still the same as at the beginning of the scan. Call it with the lock held. */
+  /** True if the notes are still the same as at the beginning of the scan. The caller must hold the lock. */
   get isCurrent(): boolean {
     return this.#context.offRecord.read() === this.#state;
   }
 
-  /** True if the path may be read although `sift` did not return it. */
+  /** True if the path may be read although `sift` did not return the path. */
   mayRead(path: WorkspacePath): boolean {
     return this.#declared === undefined && !this.#notes.has(path);
   }
 
   /**
-   * Returns the paths of a batch that are to be read. Folders that may be left out are not returned. `foldersOf`
-   * decides about them later.
+   * Returns the paths of a batch that are to be read. Folders that may be left out are not returned: `foldersOf`
+   * decides about these folders later.
    */
   async sift(batch: readonly ScannedPath[]): Promise<ScannedPath[]> {
     const through: ScannedPath[] = [];
@@ -109,7 +110,7 @@ export class OffRecordLook {
   }
 
   /**
-   * Returns those folders about which `sift` did not decide and that contain a captured path. These folders are
+   * Returns the folders that `sift` left undecided and that contain a captured path (`taken`). These folders are
    * captured, too.
    */
   foldersOf(taken: readonly WorkspacePath[]): ScannedPath[] {
@@ -132,7 +133,7 @@ export class OffRecordLook {
     );
   }
 
-  /** Returns the paths that are left out, as omissions. A path within a listed path is not listed itself. */
+  /** Returns the omissions of the paths that are left out. A path beneath a listed path is not listed itself. */
   held(): Omission[] {
     const held: Omission[] = [];
     for (const path of [...this.#held.keys()].sort(comparePaths)) {
@@ -143,21 +144,21 @@ export class OffRecordLook {
     return held;
   }
 
-  /** Returns the paths that are still as noted, each with the reason why it is left alone. */
+  /** Returns the paths that still have their noted state, each with the reason why the path is left alone. */
   async heldAmong(paths: readonly WorkspacePath[]): Promise<ReadonlyMap<WorkspacePath, string>> {
     const stats = await this.#context.worktree.stats(paths);
     const held = new Map<WorkspacePath, string>();
     for (const [i, path] of paths.entries()) {
       const stat = stats[i];
       if (stat === "unknown" || (await this.#judge(path, stat)) !== "held") continue;
-      held.set(path, stat === undefined ? REMOVED : `${WRITTEN}: nobody has a copy of it`);
+      held.set(path, stat === undefined ? REMOVED : `${WRITTEN}; there is no copy of it`);
     }
     return held;
   }
 
   /**
-   * Returns the paths that a scan would leave out: those that are still as noted, and those that a running command off
-   * the record may have changed.
+   * Returns the paths that a scan would leave out: those that still have their noted state, and those that a command
+   * running off the record may have changed.
    */
   async leftOutAmong(paths: readonly WorkspacePath[]): Promise<ReadonlySet<WorkspacePath>> {
     const stats = await this.#context.worktree.stats(paths);
@@ -170,7 +171,7 @@ export class OffRecordLook {
     return left;
   }
 
-  /** Returns all noted paths that are still as noted. */
+  /** Returns all paths that still have their noted state, each with the reason why the path is left alone. */
   heldNow(): Promise<ReadonlyMap<WorkspacePath, string>> {
     return this.heldAmong([...this.#notes.keys()]);
   }
@@ -204,7 +205,8 @@ export class OffRecordLook {
 }
 
 /**
- * Returns the paths that tools declared and may still be changing. Their changes do not count as work off the record.
+ * Returns the paths that tools declared and may still be changing. Changes of these paths do not count as work off the
+ * record.
  */
 export async function declaredPaths(context: Context): Promise<readonly WorkspacePath[]> {
   return (await goingOn(context, await openActions(context))).flatMap(({ paths }) => paths);

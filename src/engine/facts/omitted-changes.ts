@@ -18,11 +18,11 @@ import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Changes of paths that no capture takes. Only the omitted paths themselves are compared. An omitted folder is compared
- * by its presence and kind, never by its contents.
+ * Finds changes of paths that no capture takes. Only the omitted paths themselves are compared: an omitted folder by
+ * its presence and kind, never by its contents.
  */
 
-/** The omitted paths that existed before some work, with their stats. */
+/** Maps each omitted path that existed before some work to its omission and its stat. */
 export type OmittedPaths = ReadonlyMap<WorkspacePath, ListedOmission>;
 
 /**
@@ -32,8 +32,8 @@ export type OmittedPaths = ReadonlyMap<WorkspacePath, ListedOmission>;
 const NOT_COMPARED = reasonsWith("notCompared");
 
 /**
- * Returns the paths that a capture omitted, with their stats. Leaves out paths that are not compared or do not exist.
- * Costs one `lstat` for each path.
+ * Returns the paths that a capture omitted, with their stats. Leaves out paths that are not compared, do not exist or
+ * cannot be read. Costs one `lstat` for each path.
  */
 export async function statOmitted(context: Context, { omitted }: Pick<Coverage, "omitted">): Promise<OmittedPaths> {
   const compared: Omission[] = [];
@@ -58,7 +58,7 @@ export async function changesOfOmitted(context: Context, before: OmittedPaths): 
   });
 }
 
-/** Omission reasons that make the recorded state of a file, if it has one, outdated. */
+/** Omission reasons that make the recorded state of a file outdated, if the file has such a state. */
 const OUTGROWN = reasonsWith("outgrown");
 
 /**
@@ -84,15 +84,15 @@ export async function unrecordedSince(
     const isThere = rows[i]?.entry !== undefined;
     const common = { path, reason, ...optional({ detail }), kept: false, lost: false };
     if (reason === "erased") return [{ ...common, type: isThere ? "modified" : "created" }];
-    // A folder is recorded itself, even if its contents cannot be read.
+    // The folder itself is recorded, even if its contents cannot be read.
     return isThere && rows[i]?.entry?.kind !== "dir" ? [{ ...common, type: "modified", recorded: true }] : [];
   });
 }
 
 /**
- * Stores the list of omitted paths before an action that may touch anything, and returns its hash; `undefined` if there
- * are no such paths. The list is durable when the promise resolves. The caller must hold a lease of the blob store
- * until the record of the action is durable, too.
+ * Stores the list of omitted paths before an action that may touch any path. Returns the hash of the list; `undefined`
+ * if no omitted path exists. The list is durable when the promise resolves. The caller must hold a lease of the blob
+ * store until the record of the action is durable, too.
  */
 export async function keepOmittedList(context: Context, omitted: readonly Omission[]): Promise<Hash | undefined> {
   const found = await statOmitted(context, { omitted });
@@ -187,8 +187,8 @@ export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
 }
 
 /**
- * Returns, in path order, the recorded files that the present rules leave out by name and that have, or had, contents
- * that are not erased yet.
+ * Returns the recorded files that the present rules leave out by name, in path order. A file is returned only if at
+ * least one of its contents, present or earlier, is not erased.
  */
 export async function leftOutByNow(context: Context): Promise<readonly WorkspacePath[]> {
   await followSettings(context);

@@ -35,7 +35,10 @@ export interface KeptVersion {
   readonly record: VersionRecord;
 }
 
-/** Returns the versions: states that replicas wrote back and that did not become their paths' states, oldest first. */
+/**
+ * Returns all versions, oldest first. A version is a state that a replica wrote back, but that did not become the state
+ * of its path.
+ */
 export async function readVersions(context: Context): Promise<KeptVersion[]> {
   const events = await readEvents(context, await context.index.records("version:"));
   return events.map(({ seq, ts, record }) => ({ seq, ts, record: decodeVersion(record) }));
@@ -54,8 +57,8 @@ export async function missingVersion(
   { seq, record: { path, replica } }: KeptVersion,
   hash: Hash,
 ): Promise<ChronicleError> {
-  const what = `what replica ${replica.slice(0, 8)} made of ${shownPath(path)}`;
-  // A pruning keeps the content as long as it keeps the state right after the version's event.
+  const what = `the version of ${shownPath(path)} from replica ${replica.slice(0, 8)}`;
+  // A pruning that keeps the state right after the version's event also keeps the content.
   await refusePruned(context, what, seq);
   return missingContent(context, { path, hash, what });
 }

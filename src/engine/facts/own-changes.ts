@@ -25,20 +25,20 @@ interface Looking {
   readonly isOwn: OwnFilter;
   /** Called with each event that records no change of a path. */
   readonly onOther?: (event: LogEvent) => void;
-  /** Called after all events were read. Returns the test for own events to leave out. */
+  /** Called after all events were read. Returns a function that returns true for own events that are left out. */
   readonly isOut?: () => Promise<(event: OwnEvent, path: WorkspacePath) => boolean>;
 }
 
 export interface OwnWork {
   readonly changes: readonly OwnChange[];
-  /** Claims about the paths of the own events, including paths without a net change. */
+  /** The claims about the first own event of each path (see `PathClaim`), including paths without a net change. */
   readonly claims: readonly PathClaim[];
 }
 
 /**
- * Returns the net change of each path by the own events (`isOwn`) in a span: from the state before the path's first own
- * event to the state after its last one. Other changes between these two events are included. Other changes before the
- * first own event or after the last one are not included.
+ * Returns the net change of each path by the own events in a span. Own events are those for which `isOwn` returns true.
+ * The net change leads from the state before the path's first own event to the state after its last own event. Other
+ * changes between these two events are included. Earlier and later changes are not.
  */
 export async function ownChanges(
   context: Context,

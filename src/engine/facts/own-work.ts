@@ -11,23 +11,26 @@ import type { PathClaim } from "../state/proved-rows.ts";
 import { readRange } from "../log/read-events.ts";
 
 export interface Work extends SeqSpan {
-  /** The label for people and for the record: `turn 3f2a` (see `IntentRecord.selection`). */
+  /**
+   * The label of the work, for people and for the intent record, such as `turn 3f2a` (see `IntentRecord.selection`).
+   */
   readonly label: string;
-  /** The name by which people know the work, if that says more than the label. */
+  /** The name by which people know the work. Set if this name says more than the label. */
   readonly known?: string;
-  /** The event whose state an undo of the whole work restores, if the work has a beginning. */
+  /** Set if the work has a beginning: an undo of the whole work restores the state right after this event. */
   readonly back?: number | undefined;
-  /** Set if all events count, whoever made them, including those of restores and undos. */
+  /** Set if events of restores and undos count as well, and so do undone events. */
   readonly everything?: true;
   /** Set if a part of the work was compacted away. */
   readonly lost?: { readonly what: string; readonly before: number };
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
-  /** The actions and runs in the work, for which something may have been kept aside. */
+  /** The actions and runs in the work. Files may have been kept aside for them. */
   readonly keepers?: readonly Keeper[];
-  /** The id of an operation, if the work is all that is left of it (see `OwnEvents`). */
+  /** Set if the work is all that is left of an operation: the id of that operation (see `OwnEvents`). */
   readonly operation?: string;
 }
 
+/** A run or an action. For such work, files can be kept aside and changes of the state of git can be recorded. */
 export interface Keeper extends Pick<LoggedAction, "id" | "omittedChanges" | "fromSeq" | "lastSeq"> {
   /** Set if the run or action has changed the state of git. */
   readonly changedGit?: true;
@@ -35,7 +38,7 @@ export interface Keeper extends Pick<LoggedAction, "id" | "omittedChanges" | "fr
 
 /**
  * Returns the keepers for which something was kept aside, and those that have changed the state of git. Such a keeper
- * may have no event of a file.
+ * may have changed no recorded file.
  */
 export function keepersOf(all: readonly Keeper[] = []): Keeper[] {
   return all.filter((one) => one.changedGit === true || one.omittedChanges.some(({ kept }) => kept));
@@ -45,25 +48,29 @@ export interface PendingChange extends Change {
   readonly action?: string | undefined;
 }
 
+/** The own events of some work: those for which `Work.isOwn` returns true, without those that were left out. */
 export interface OwnEvents {
   /** The seqs of the events, by path. */
   readonly byPath: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
   readonly firsts: ReadonlyMap<WorkspacePath, FirstEvent>;
-  /** The event whose state an undo of the whole work restores, if the work has a beginning. */
+  /** Set if the work has a beginning: an undo of the whole work restores the state right after this event. */
   readonly back?: number | undefined;
   readonly seqs: ReadonlySet<number>;
   /**
-   * By path, the events between own events that cancel out: undone events, and those of their undos (see
-   * `undone-between.ts`).
+   * Maps a path to the events without effect that lie between own events: undone events, and the events of their undos
+   * (see `undone-between.ts`).
    */
   readonly between?: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
   /** The sessions, actions, transactions and intents that the events name, and the keepers of the work. */
   readonly ids: ReadonlySet<string>;
-  /** By path, what is left of own events of which an undo has undone only some hunks (see `left-of-hunks.ts`). */
+  /**
+   * Maps a path to the changes that are left of own events after an undo of only some of their hunks (see
+   * `left-of-hunks.ts`).
+   */
   readonly rests?: ReadonlyMap<WorkspacePath, readonly Rest[]>;
   /**
-   * The id of an operation, if the events are all that is left of it. If so, an undo of the events undoes the
-   * operation, even if no event is left.
+   * Set if the events are all that is left of an operation: the id of that operation. An undo of the events then undoes
+   * the operation, even if no event is left.
    */
   readonly operation?: string | undefined;
   /** Own changes on disk that a dry run does not record, with the actions that own them. */
@@ -73,13 +80,13 @@ export interface OwnEvents {
 /** The change that is left of some own events of a path, after an undo of some of their hunks. */
 export interface Rest extends Group {
   readonly seqs: ReadonlySet<number>;
-  /** The event with which the undo wrote the path. The change counts as made right before it. */
+  /** The event with which the undo wrote the path. The change counts as made right before this event. */
   readonly at: number;
   /** The contents of `before` and `after` that no event names. */
   readonly made: readonly Buffer[];
 }
 
-/** Returns the events of some work, without those for which `without` is true. */
+/** Returns the events of some work, except those for which `without` returns true. */
 export async function eventsOfWork(
   context: Context,
   work: Work,
@@ -102,7 +109,7 @@ export async function eventsOfWork(
   return { byPath, firsts, back: work.back, seqs, ids, operation: work.operation };
 }
 
-/** Returns `own` with more own events at paths that `own` already has. */
+/** Adds the events in `more` to `own`, and returns the result. Their paths must already be in `own`. */
 export function withEvents(
   own: OwnEvents,
   more: readonly { readonly path: WorkspacePath; readonly seq: number; readonly record: FileRecord }[],
@@ -124,7 +131,7 @@ export function withoutPaths(own: OwnEvents, paths: ReadonlySet<WorkspacePath>):
   return { ...own, byPath, seqs: new Set([...byPath.values()].flatMap((seqs) => [...seqs])) };
 }
 
-/** Returns the events without the given event of each of these paths. */
+/** Returns `own` without one event for each path in `events`: the event that `events` gives for the path. */
 export function withoutEvents(own: OwnEvents, events: ReadonlyMap<WorkspacePath, number>): OwnEvents {
   if (events.size === 0) return own;
   const without = (path: WorkspacePath, seqs: ReadonlySet<number>): ReadonlySet<number> =>
@@ -162,8 +169,8 @@ export interface PathGroups {
   readonly path: WorkspacePath;
   readonly groups: readonly Group[];
   /**
-   * The groups of own events alone. Set only if there are fewer groups in `groups`, because events that cancel out
-   * (`OwnEvents.between`) have joined some of the groups.
+   * The groups that the own events alone form. Set only if `groups` has fewer groups, because events without effect
+   * (`OwnEvents.between`) join some of them.
    */
   readonly apart?: readonly Group[];
   readonly last: IterationRow | undefined;
@@ -255,7 +262,7 @@ function joined(groups: readonly Group[]): Group[] {
   return found;
 }
 
-/** Returns the net change of each path: from before its first group to after its last. */
+/** Returns the net change of each path: from the state before its first group to the state after its last group. */
 export function netChanges(paths: readonly PathGroups[]): OwnChange[] {
   return paths.flatMap(({ path, groups, first }) => {
     const change = changeBetween(path, groups[0]?.before, groups.at(-1)?.after);
