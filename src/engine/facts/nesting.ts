@@ -196,8 +196,8 @@ export async function placeOf(context: Context, nesting: Nesting, by: Beginner):
 
 /**
  * Returns the open transactions around work that begins now. A transaction that names a session is only around work of
- * that session. With `inFolder`, only transactions that own all changes in the folder are returned (see `holdsFolder`).
- * A transaction that holds a run is only around that run and the work within the run.
+ * that session. With `inFolder`, only transactions for which `holdsFolder` is true are returned. A transaction that
+ * holds a run is only around that run and the work within the run.
  */
 function transactionsFor(nesting: Nesting, around: readonly Bracket[], { session, inFolder }: Beginner): Bracket[] {
   return nesting.all.filter(({ id, transaction }) => {

@@ -8,7 +8,7 @@ import { actionsEver, allTransactions } from "./transactions.ts";
 export interface Owners {
   /** Returns the ids of everything to which an event of a file belongs. */
   of(record: FileRecord): readonly string[];
-  /** Returns these ids, and the ids of the runs, actions and transactions around their work. */
+  /** Returns these ids, and the ids of the runs, actions and transactions around the work that they name. */
   around(ids: Iterable<string>): ReadonlySet<string>;
   /** Returns these ids of runs and actions, and the ids of the runs and actions within them. */
   inner(ids: Iterable<string>): ReadonlySet<string>;
@@ -16,7 +16,7 @@ export interface Owners {
 
 /**
  * Reads from the log which work is within other work. An event of a file names the work that made the change. The
- * record of this work names the work around it.
+ * record of that work names the work around it.
  */
 export async function ownersIn(context: Context): Promise<Owners> {
   const work = new Map<string, readonly string[]>();

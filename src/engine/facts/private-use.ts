@@ -11,31 +11,33 @@ import { readEvents } from "../log/read-events.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 import { privatesInForce } from "./pruning.ts";
 
-/** The private contents that the last event of a record names. */
+/**
+ * The private contents that the last event of a record names: a prompt, files kept aside, or states and objects of git.
+ */
 export interface PrivateItem {
-  /** The event of the record. */
+  /** The seq of this last event. */
   readonly seq: number;
-  /** True for work that is going on. */
+  /** True if the record is of work that is still open. */
   readonly isOpen: boolean;
-  /** The contents, as indexes of `PrivateUse.sizes`. Several records can name one content. */
+  /** The contents, as indexes of `PrivateUse.sizes`. Several records can name the same content. */
   readonly contents: readonly number[];
 }
 
 /**
- * The private contents that a workspace keeps. Contents that a file of the history has had are not counted, and neither
- * are lists of omitted paths, which are never given up.
+ * The private contents that a workspace keeps. A content that a file of the history also has or had is not counted.
+ * Lists of omitted paths are not counted, because they are never given up.
  */
 export interface PrivateUse {
-  /** The event up to which all records were read. Some later ones may have been read, too. */
+  /** The event up to which all records were read. Some later records may have been read, too. */
   readonly seq: number;
   readonly bytes: number;
-  /** The bytes that each content takes in the store. */
+  /** The size of each content in the store, in bytes; 0 for a content that is not counted. */
   readonly sizes: readonly number[];
-  /** In the order of their events. */
+  /** The items, in the order of their events. */
   readonly items: readonly PrivateItem[];
 }
 
-/** Reads the records of the last days, and the sizes of all contents that they keep beside the history. */
+/** Reads all records whose private contents may still be kept, and the sizes of these contents. */
 export async function privateUse(context: HistoryContext): Promise<PrivateUse> {
   const { index } = context;
   const { seq } = await index.head();
@@ -52,21 +54,21 @@ export async function privateUse(context: HistoryContext): Promise<PrivateUse> {
   return { seq, bytes: Math.ceil(sizes.reduce((sum, size) => sum + size, 0)), sizes, items };
 }
 
-/** The share of the budget from which on `budgetNotes` has a note. */
+/** The share of the budget that must be in use before `budgetNotes` returns a note. */
 export const NEARLY_FULL = 0.95;
 
-/** Says, for people, that the budget for private contents is nearly full. */
+/** Returns a note for people if the budget for private contents is nearly full; otherwise, an empty list. */
 export async function budgetNotes(context: Context): Promise<string[]> {
   const room = privateRoom(context);
   const isNear = (bytes: number): boolean => bytes >= room * NEARLY_FULL;
-  // Only a look at all records is exact. The other two are cheaper, and never too low.
+  // `takes` and `privateBound` are cheap, and never too low. Only `privateUse`, which reads all records, is exact.
   if (room === Number.POSITIVE_INFINITY || !isNear(context.store.takes())) return [];
   if (!isNear((await privateBound(context))?.bytes ?? room)) return [];
   const { bytes } = await privateUse(context);
   return isNear(bytes) ? [nearlyFullNote(bytes, room)] : [];
 }
 
-/** Says, for people, how much of the budget is used, and what happens next. */
+/** Returns a note for people that says how much of the budget is used, and what happens next. */
 export function nearlyFullNote(used: number, budget: number): string {
   return (
     `prompts, git's objects and files kept aside take ${formatBytes(used)} of the ${formatBytes(budget)} of ` +
@@ -74,12 +76,15 @@ export function nearlyFullNote(used: number, budget: number): string {
   );
 }
 
-/** More new events than this make a new look at all records cheaper than one at the events. */
+/**
+ * The maximum number of new events that `privateBound` reads. With more of them, reading all records again is cheaper.
+ */
 const MOST_EVENTS = 10_000;
 
 /**
- * Returns an upper bound of `PrivateUse.bytes`, and the event up to which it holds: the last noted bound, and the
- * contents that the events since name. Returns `undefined` if no bound was noted, or one too long ago.
+ * Returns an upper bound of `PrivateUse.bytes`, and the event up to which the bound holds. The result is the last noted
+ * bound plus the sizes of the contents that later events name. Returns `undefined` if no bound was noted, or if more
+ * than `MOST_EVENTS` events have followed.
  */
 export async function privateBound(context: HistoryContext): Promise<PrivateBound | undefined> {
   const { index, blobs } = context;
@@ -108,13 +113,16 @@ async function recentRows({ index, now }: HistoryContext): Promise<EventRow[]> {
 }
 
 interface NamedContents {
-  /** The contents, numbered from 0 in this order. */
+  /** Maps each content to its number. The numbers begin with 0, in the order of the map. */
   readonly ids: ReadonlyMap<Hash, number>;
-  /** The numbers of the contents that each event names. An event that names none is left out. */
+  /**
+   * Maps the seq of an event to the numbers of the contents that the event names. An event without contents is left
+   * out.
+   */
   readonly named: ReadonlyMap<number, readonly number[]>;
 }
 
-/** Returns the private contents that these events name, without what was given up (`givenUp`). */
+/** Returns the private contents that these events name, without those that were given up (`givenUp`). */
 async function contentsOf(
   context: HistoryContext,
   rows: readonly EventRow[],

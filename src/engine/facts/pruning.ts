@@ -34,8 +34,8 @@ async function pruningAt(context: HistoryContext, row: EventRow): Promise<Logged
 }
 
 /**
- * Returns which private contents were given up so far. The last pruning says it, unless an earlier version of Chronicle,
- * which does not know of it, has recorded this pruning. What was given up before stays given up.
+ * Returns which private contents were given up so far, according to the last pruning that says so. A pruning that an
+ * earlier version of Chronicle recorded says nothing about private contents, so this function passes over it.
  */
 export async function privatesInForce(context: HistoryContext): Promise<GivenUpPrivates | undefined> {
   const last = await pruningInForce(context);
@@ -58,9 +58,9 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
 }
 
 /**
- * Returns the prunings that have lines in the log, oldest first. If an earlier pruning is in force where the lines
- * begin, this pruning comes first, and `inBase` is 1. Otherwise, `inBase` is 0. The line of such an earlier pruning was
- * dropped with an archive, and the contents that the pruning gave up may be freed.
+ * Returns the prunings that have lines in the log, oldest first. If the log begins after an earlier pruning, that
+ * pruning comes first in the result, and `inBase` is 1. Otherwise, `inBase` is 0. The line of that pruning was dropped
+ * with an archive, and the contents that the pruning gave up may be freed.
  */
 export async function loggedPrunings(
   context: HistoryContext,
@@ -75,20 +75,21 @@ export async function loggedPrunings(
 
 /**
  * Returns the event that pruned a state; `undefined` if the state is kept. The state was in force from event `since`
- * until event `until`, or still is if there is no `until`.
+ * until event `until`. Without `until`, the state is still in force.
  */
 export async function prunedBy(context: HistoryContext, since: number, until?: number): Promise<number | undefined> {
   const last = await pruningInForce(context);
   if (last === undefined || keepsSpan(last, since, until)) return undefined;
   const all = await allPrunings(context, last);
-  // Prunings that `unforget` has undone are passed over.
+  // If a pruning keeps the state, `unforget` has undone all earlier prunings of the state. The pruning after the last
+  // one that keeps the state has therefore pruned it.
   const kept = all.findLastIndex((one) => keepsSpan(one, since, until));
   return all[kept + 1]?.seq ?? last.seq;
 }
 
 /**
- * Says, for people, by what the private contents of a record were given up before their time. `seq`: the last event of
- * the record. Returns `undefined` if they were not given up.
+ * Returns a text for people that says which event gave up the private contents of a record before their time, and why.
+ * Returns `undefined` if the contents were not given up. `seq` is the last event of the record.
  */
 export async function privatesGivenUp(context: HistoryContext, seq: number): Promise<string | undefined> {
   const last = await pruningInForce(context);
@@ -109,7 +110,10 @@ export async function refusePruned(context: HistoryContext, what: string, state:
   });
 }
 
-/** Returns, for each of these consecutive iterations of a path, the event that pruned it; `undefined` if it is kept. */
+/**
+ * Returns the event that pruned each of these consecutive iterations of a path; `undefined` for an iteration that is
+ * kept.
+ */
 export async function iterationsPruned(
   context: HistoryContext,
   rows: readonly IterationRow[],
@@ -123,13 +127,16 @@ export async function iterationsPruned(
 export interface MissingContent {
   readonly path: WorkspacePath;
   readonly hash: Hash;
-  /** The needed content, for people: `the content of a.txt@3`. */
+  /** The text that names the needed content for people, such as `the content of a.txt@3`. */
   readonly what: string;
-  /** Set if only this iteration is meant. Default: any iteration of the path that had the content. */
+  /** The iteration that is meant. Default: any iteration of the path that had the content. */
   readonly iteration?: number;
 }
 
-/** The store, if given, knows which contents of an origin's history are left out on purpose. */
+/**
+ * The store, if given, knows which contents of an origin's history, or of an imported history, were left out on
+ * purpose.
+ */
 type MissingFrom = HistoryContext & Partial<Pick<Context, "store">>;
 
 /** Returns the error for a content that is not in the store: `ERASED`, `PRUNED`, or else `BLOB_MISSING`. */
@@ -148,8 +155,8 @@ export async function missingContent(context: MissingFrom, missing: MissingConte
     if (context.store?.leftOut().has(hash) === true) {
       return new ChronicleError("BLOB_MISSING", `${what} was left out when this history was exported`, {
         hint:
-          "the store from which the archive comes has it: export the history there with --with-protected or --with-private; " +
-          `then forget this import with \`chronicle forget ${context.workspaceId} --now\`, and import that archive`,
+          "the store that exported the archive has this content: export the history there again, with --with-protected or --with-private; " +
+          `then forget this import with \`chronicle forget ${context.workspaceId} --now\`, and import the new archive`,
         data: { hash },
       });
     }
@@ -189,7 +196,10 @@ function atOrigin({ path, hash, what }: MissingContent): ChronicleError {
   });
 }
 
-/** Throws `PRUNED` if these changes need a pruned content that is gone. `made`: contents that are not stored yet. */
+/**
+ * Throws `PRUNED` if these changes need a content that was pruned and is no longer in the store. Contents in `made` are
+ * stored later and count as present.
+ */
 export async function refusePrunedContents(
   context: HistoryContext,
   changes: readonly Change[],

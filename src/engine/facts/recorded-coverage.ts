@@ -23,26 +23,23 @@ import { keepFilters } from "../log/filters.ts";
 import { readEvent } from "../log/read-events.ts";
 import { lazily } from "../../util/lazily.ts";
 
-/** Omission reasons that make the recorded state of a path, if it has one, outdated. */
+/** Omission reasons that make the recorded state of a path outdated, if the path has such a state. */
 export const STALE = reasonsWith("isStale");
 
 /**
- * The coverage of a full capture. The log has an event whenever the coverage changes. A path was absent if the filter
- * accepts it and it is neither recorded nor omitted.
+ * The coverage of a full capture. Whenever the coverage changes, an event of the log states it. A path was absent if
+ * the filter accepts the path, and the path is neither recorded nor omitted.
  */
 export type Taken = Pick<CoverageRecord, "filter" | "omitted" | "count">;
 
 export interface StatedCoverage extends Taken {
-  /**
-   * The event that states the coverage. A path with an iteration after this event was recorded since, even if the
-   * coverage omits it.
-   */
+  /** The event that states the coverage. An omitted path that has an iteration after this event was recorded later. */
   readonly seq: number;
 }
 
 /**
- * Returns the event that states the coverage of full captures from now on. Returns no event if the log already states
- * this coverage, and no omitted path was recorded since.
+ * Returns the event that states the coverage of full captures from now on. Returns an empty list if the log already
+ * states this coverage, and no omitted path was recorded after that statement.
  */
 export async function coverageDrafts(
   context: Context,
@@ -63,7 +60,8 @@ export async function coverageDrafts(
 }
 
 /**
- * If there are too many omitted paths to list all, returns those that have a recorded state. Otherwise, returns none.
+ * Returns the omitted paths that have a recorded state, if there are too many omitted paths to list all
+ * (`MAX_OMITTED`). Otherwise, returns an empty set.
  */
 async function recordedAmong({ index }: Context, omitted: readonly OmittedPath[]): Promise<Set<WorkspacePath>> {
   if (omitted.length <= MAX_OMITTED) return new Set();
@@ -89,9 +87,11 @@ function draftOf({ workspaceId }: Context, record: CoverageRecord): EventDraft {
 
 export interface AroundReturned {
   readonly before: readonly EventDraft[];
-  /** Needed only after a scan of some paths, because a full scan states its own coverage. */
+  /**
+   * The event behind the changes. Needed only after a scan of some paths, because a full scan states its own coverage.
+   */
   readonly behind: readonly EventDraft[];
-  /** The coverage that is in force between the two events. */
+  /** The coverage that is in force between the event in `before` and the event in `behind`. */
   readonly known: Taken | undefined;
 }
 
@@ -216,7 +216,7 @@ function once<T>(known: Map<number, Promise<T>>, seq: number, read: () => Promis
 
 /**
  * Returns the omissions of a snapshot. A path that changed while it was read is left out if the snapshot has a state of
- * it.
+ * that path.
  */
 async function notRead({ index }: Context, omitted: readonly OmittedPath[], seq: number): Promise<OmittedPath[]> {
   const unstable = omitted.filter(({ reason }) => reason === "unstable").map(({ path }) => path);
@@ -225,7 +225,7 @@ async function notRead({ index }: Context, omitted: readonly OmittedPath[], seq:
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !read.has(path));
 }
 
-/** If the caller asked for `warn`, an action begins in spite of an error with one of these codes. */
+/** The codes of errors in spite of which an action begins if its caller asked for `warn`. */
 const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
 
 /** True for a lack of room or trouble with the disk, which no caller has caused. */

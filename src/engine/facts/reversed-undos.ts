@@ -10,13 +10,13 @@ import { isGone, isTakenIn, undoneBy, type UndoneEvents } from "./undone-events.
 /**
  * Finds undos and redos whose own changes a later undo has undone. The later undo is an undo of everything since a
  * moment, an undo of one path, or the rollback of the transaction around the earlier undo or redo. At the undone paths,
- * the earlier one has no effect until the later undo is redone. A redo also has no effect at a path where it met a
- * conflict, until the conflict is settled in its favour.
+ * the earlier undo or redo has no effect until the later undo is redone. A redo also has no effect at a path with a
+ * conflict, until the conflict is settled in favour of the redo or by a merge.
  */
 
 /**
- * Returns the same operations, in the same order (that of the log). Sets `reversed` of each undo and redo that was
- * itself undone later, at least in part, and of each redo with `unmerged`.
+ * Returns the given operations, in the same order, which must be that of the log. Sets `reversed` of each undo and redo
+ * that was itself undone later, at least in part, and of each redo with `unmerged`.
  */
 export async function reversedTold(
   context: Context,
@@ -37,7 +37,7 @@ export async function reversedTold(
 
 interface Around {
   readonly later: LaterUndos;
-  /** The span of the operation that an undo or redo names; `undefined` if it is not known. */
+  /** The span of the operation that the undo or redo names; `undefined` if that operation is not known. */
   readonly redone: SeqSpan | undefined;
 }
 
@@ -47,7 +47,7 @@ async function reversedOf(context: Context, operation: LoggedOperation, { later,
   const undos = later.over(operation);
   if (undos.length === 0 && unmerged === undefined) return { paths, isAll: false };
   const written = await writtenIn(context, operation);
-  // The redo is in force at a path that merged in part, because it has brought this part back.
+  // The redo is in force at a path that merged in part, because the redo has brought back this part.
   const inPart = new Set(written.map(({ path }) => path));
   for (const path of unmerged ?? []) if (!inPart.has(path)) paths.set(path, toSeq);
   let isAll = undos.length + paths.size > 0;
@@ -56,14 +56,17 @@ async function reversedOf(context: Context, operation: LoggedOperation, { later,
     if (undo === undefined) isAll = false;
     else paths.set(path, undo.toSeq);
   }
-  // A redo that met a conflict is also in force where it wrote nothing, because the path already had the redone state,
-  // or got it when the conflict was settled.
+  // A redo that met a conflict may have written nothing at other paths of the redone operation. Such a path already had
+  // the redone state, or got that state when the conflict was settled. The redo is in force at such a path, too.
   if (isAll && unmerged !== undefined && redone !== undefined)
     isAll = (await writtenIn(context, redone)).every(({ path }) => paths.has(path));
   return { paths, isAll };
 }
 
-/** Returns the events of files in the span. All of them belong to the operation, if that is an undo or a redo. */
+/**
+ * Returns the events of files in the span. If the span is that of an undo or redo, all of these events belong to that
+ * undo or redo.
+ */
 async function writtenIn(context: Context, { fromSeq, toSeq }: SeqSpan) {
   const rows = await context.index.events({ from: fromSeq + 1, to: toSeq });
   return rows.flatMap(({ seq, recordId }) => {
@@ -75,7 +78,7 @@ async function writtenIn(context: Context, { fromSeq, toSeq }: SeqSpan) {
 /** The undos and redos after an operation. They are added from the newest to the oldest. */
 class LaterUndos {
   readonly #undos: LoggedOperation[] = [];
-  /** Redos by the id of their target: a whole operation, or an undo of selected work. */
+  /** Maps the id of a target to the redos of that target: a whole operation, or an undo of selected work. */
   readonly #redos = new Map<string, LoggedOperation[]>();
 
   add(operation: LoggedOperation): void {
@@ -94,7 +97,7 @@ class LaterUndos {
     });
   }
 
-  /** True if the undo undid an event of the path, and is in force there. */
+  /** True if the undo undid event `seq` of the path, and is in force at that path. */
   holdsAt(undo: LoggedOperation, seq: number, path: WorkspacePath): boolean {
     const { id, selective, target = "", left = [], toSeq, reversed } = undo;
     if (selective === undefined ? left.includes(path) : !isTakenIn(selective, seq, path)) return false;
@@ -109,12 +112,12 @@ function isReversedAt(redo: LoggedOperation, path: WorkspacePath): boolean {
 }
 
 /**
- * Returns the same operations. Sets `isUndone` of those operations whose undos and redos do not show whether they are
- * undone. In these cases, the events of the operation decide:
+ * Returns the given operations. Sets `isUndone` of each operation whose undos and redos do not show whether the
+ * operation is undone. In these cases, the events of the operation decide:
  *
  * - An undo or redo of the operation was reversed.
  * - The operation continued after it was undone.
- * - The operation was undone in several parts, and one of these was redone.
+ * - The operation was undone in several parts, and one of these undos was redone.
  * - A conflict of an undo of the operation was settled in favour of the undo, or by a merge.
  */
 export async function undoneTold(context: Context, operations: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
@@ -125,7 +128,8 @@ export async function undoneTold(context: Context, operations: readonly LoggedOp
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
   const first = reversed[0]?.toSeq ?? Infinity;
-  // The operations of a later undo are included, because that undo may have reversed an earlier undo of them.
+  // Also included are undos of selected work after the first reversed undo or redo, because they may have reversed
+  // earlier undos of the same operations. So are undos of selected work that a reversed redo redid.
   const about = [
     ...reversed,
     ...operations.filter(({ id, selective, toSeq }) => selective !== undefined && (toSeq > first || targets.has(id))),
@@ -148,8 +152,8 @@ function undoneMeanwhile(operations: readonly LoggedOperation[]): readonly strin
 }
 
 /**
- * Returns the `takes` of each undo with a conflict that was settled in favour of the undo, or by a merge. Such an undo
- * may also have left paths of these operations alone.
+ * Returns the ids in `takes` of each undo with a conflict that was settled in favour of the undo, or by a merge. Such
+ * an undo may also have left some paths of these operations alone.
  */
 function undoneBySettling(operations: readonly LoggedOperation[]): readonly string[] {
   return operations.flatMap(({ selective }) =>
@@ -158,8 +162,8 @@ function undoneBySettling(operations: readonly LoggedOperation[]): readonly stri
 }
 
 /**
- * Returns the ids of operations that two undos concern. One is an undo of selected work that undid a part of the
- * operation, and was redone. The other undid the rest of the operation, or the same part.
+ * Returns the ids of operations that two undos have undone. The first is an undo of selected work that undid a part of
+ * the operation, and that was redone. The second undid the rest of the operation, or the same part.
  */
 function redoneInPart(operations: readonly LoggedOperation[]): readonly string[] {
   const redone = new Set(operations.flatMap(({ kind, target }) => (kind === "redo" ? (target ?? []) : [])));
@@ -183,8 +187,8 @@ function idsUndoneBy({ target, selective }: LoggedOperation): readonly string[] 
 }
 
 /**
- * True if undos in force undid all events of an operation. Events of folders do not count, because a folder can stay
- * for the files that others have put into it.
+ * True if undos in force undid all events of an operation. Events of folders do not count, because an undo leaves a
+ * folder into which others have put files.
  */
 async function isAllTaken(
   context: Context,

@@ -21,7 +21,7 @@ export class StaleStates {
     this.#omitted = omitted;
   }
 
-  /** Returns the stale states after event `seq`, according to the given coverages of that moment. */
+  /** Returns the stale states after event `seq`, according to the coverages of that moment (`stated`). */
   static by(context: Context, seq: number, stated: readonly (StatedCoverage | undefined)[]): StaleStates {
     const omitted = stated.flatMap((one) => (one === undefined ? [] : [omittedBy(one)]));
     return new StaleStates(context, seq, omitted);
@@ -32,21 +32,22 @@ export class StaleStates {
     return StaleStates.by(context, seq, isHosted(context.worktree.roots) ? [] : await coveragesAt(context, seq));
   }
 
-  /** Returns the stale states after event `seq`. The state after this event must have the same coverages. */
+  /** Returns the stale states after another event `seq`. That moment must have the same coverages as this one. */
   after(seq: number): StaleStates {
     return new StaleStates(this.#context, seq, this.#omitted);
   }
 
   /**
-   * Returns why the recorded state of a path is stale; `undefined` if it is not. A path that is recorded as absent can
-   * be stale, too, if it existed but was not recorded.
+   * Returns why the recorded state of a path is stale; `undefined` if that state is not stale. A path that is recorded
+   * as absent can be stale, too: it may have existed without being recorded.
    */
   async reasonOf(path: WorkspacePath): Promise<OmissionReason | undefined> {
     for (const { seq, reasons } of this.#omitted) {
       const reason = reasonAbove(reasons, path);
       if (reason === undefined) continue;
       const row = await this.#context.index.iterationAt(path, this.#seq);
-      // An iteration after the coverage event is not stale: a capture of some paths took it, and stated no coverage.
+      // An iteration after the coverage event is not stale. A capture of only some paths, which states no coverage,
+      // took the iteration.
       if (row === undefined || row.seq <= seq) return reason;
     }
     return undefined;
@@ -81,9 +82,7 @@ function omittedBy({ seq, omitted }: StatedCoverage): Omitted {
 
 const MOST_PATHS = 5;
 
-/**
- * Tells people which paths are given in their last recorded state, because their state after event `seq` is not known.
- */
+/** Tells people for which paths the last recorded state is used, because the state after event `seq` is not known. */
 export async function tellStale(
   context: Context,
   seq: number,
@@ -99,7 +98,10 @@ export async function tellStale(
   );
 }
 
-/** Returns the reason why the path, or the nearest omitted folder above it, was omitted; `undefined` if neither was. */
+/**
+ * Returns the reason why the path, or the nearest omitted folder above it, was omitted; `undefined` if neither was
+ * omitted.
+ */
 export function reasonAbove(
   omitted: ReadonlyMap<WorkspacePath, OmissionReason>,
   path: WorkspacePath,

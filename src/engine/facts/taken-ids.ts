@@ -7,8 +7,8 @@ import type { WriteBackEntry } from "../../core/records/write-back.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 
 /**
- * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name. A change
- * that names the id of other work would therefore be listed and undone with that work. Any agent may name the id of an
+ * Guards ids against misuse. Events name the ids of the session, run or action to which they belong. A change that
+ * names the id of other work would therefore be listed and undone with that work. Any agent may name the id of an
  * agent's session. Only the engine names other ids.
  */
 
@@ -19,8 +19,8 @@ const OPERATIONS = [
 ] as const;
 
 /**
- * Returns the kind of work that has this id in this history; `undefined` if there is none, or if it is an agent's
- * session.
+ * Returns the kind of work that has this id in this history, as a text for people. Returns `undefined` if no work has
+ * the id, or if the work is an agent's session.
  */
 async function takenBy(context: Context, id: string): Promise<string | undefined> {
   const row = await context.index.record(`session:${id}`);
@@ -44,15 +44,15 @@ export function notOfAnAgent(id: string, what = "the session of a run"): Chronic
   const isRun = what === "the session of a run";
   return new ChronicleError("USAGE", `${id} is ${what}, not ${isRun ? "" : "the session "}of an agent`, {
     hint: isRun
-      ? "it ends with its command; `chronicle sessions` lists all"
+      ? "the session of a run ends with the run's command; `chronicle sessions` lists all sessions"
       : "give the id of the agent's own session, or leave it out",
   });
 }
 
 /**
  * Returns a replica's entries without ids that the replica must not use. No change may use the ids of runs, actions and
- * operations of this history. A change under an agent's name must not use the ids of a person's work at another
- * replica, either. A change with such an id is accepted without its session, turn and action.
+ * operations of this history. A change under an agent's name must also not use the ids of a person's work at another
+ * replica. A change with such an id stays in the result, but without its session, turn and action.
  */
 export async function withOwnIds(
   context: Context,

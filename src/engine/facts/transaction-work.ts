@@ -21,10 +21,10 @@ export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
  * Returns the work of a transaction:
  *
  * - The changes of its actions and savepoints.
- * - If it holds the folder: the changes that no action made while the transaction was the innermost bracket.
+ * - If `holdsFolder` is true for it: the changes that no action made while the transaction was the innermost bracket.
  * - If it is active and can contain restores, undos and redos (see `holdsSteps`): these operations. In a transaction of
- *   actions, only the operations of the client that began the transaction are included. Undos and redos that concern
- *   only what other work has changed since the transaction began are left out.
+ *   actions, only the operations of the client that began the transaction are included. An undo or redo is left out if
+ *   it concerns only changes that other work made after the transaction began.
  *
  * Once a transaction is committed, the restores, undos and redos in it are operations of their own.
  */
@@ -42,7 +42,8 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   const isOwn = (record: FileRecord): boolean => isOf(record, ids);
   const { seq } = await context.index.head();
   const toSeq = status === "active" ? seq : transaction.lastSeq;
-  // Undone events must be included with their undos (`everything`): together they change nothing.
+  // With `everything`, undone events are included together with the events of their undos. Together, they change
+  // nothing.
   return {
     label: labelOf(transaction),
     ...optional({ known: await nameOf(context, transaction) }),
@@ -72,7 +73,7 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
   const { fromSeq } = transaction;
   for (const { id, intent } of await doneIntents(context, fromSeq)) {
     if (!mayBeStepOf(transaction, intent)) continue;
-    // A write names its transaction itself, so it needs no look-up here.
+    // The events of a write name the transaction themselves, so the id of the write is not needed.
     if (intent.kind === "write" || intent.fromSeq < fromSeq || (await isOthers(context, intent, { fromSeq, ids })))
       continue;
     ids.add(id);
@@ -81,7 +82,8 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
 
 /**
  * True if the operation of an intent may be a part of the transaction. A transaction of actions has only operations of
- * the client that began it: those with the same actor, the same client name and, if it is known, the same process.
+ * the client that began the transaction: those with the same actor, the same client name and, if both processes are
+ * known, the same process.
  */
 function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, intent: IntentRecord): boolean {
   if (scope === undefined) return true;
@@ -89,7 +91,7 @@ function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, inten
   return isProcess && intent.actor === actor && intent.client === client;
 }
 
-/** True for an undo or redo that concerns only what other work has changed since the transaction began. */
+/** True for an undo or redo that concerns only changes that other work made after the transaction began. */
 async function isOthers(
   context: Context,
   { kind, took, met, parts = [], target }: IntentRecord,
@@ -97,8 +99,8 @@ async function isOthers(
 ): Promise<boolean> {
   if (kind === "restore" || kind === "resolve" || (target !== undefined && ids.has(target))) return false;
   if (took !== undefined) {
-    // A path with a conflict may have been merged in part, although its events are listed as not undone. The events of
-    // a path of which only some hunks are undone are listed in `parts` alone.
+    // A path with a conflict may have been merged in part, although `met` lists its events as not undone. If only some
+    // hunks of a path are undone, its events are listed only in `parts`.
     const about = [...took, ...(met ?? []), ...parts.flatMap((one) => one.took)];
     if (about.some(([first]) => first <= fromSeq)) return false;
     const toSeq = Math.max(fromSeq, greatestOf(about.map(([, last]) => last)));
