@@ -47,13 +47,13 @@ async function load(context: Context, rows: readonly EventRow[]): Promise<Logged
   return found.sort((a, b) => a.fromSeq - b.fromSeq);
 }
 
-/** Finds a transaction by its id or the beginning of its id. Throws `NOT_FOUND` or `AMBIGUOUS`. */
+/** Returns the transaction with this id, or whose id begins with `id`. Throws `NOT_FOUND` or `AMBIGUOUS`. */
 export function findTransaction(all: readonly LoggedTransaction[], id: string): LoggedTransaction {
   const matching = meantBy(all, id, (one) => one.id);
   const [only, second] = matching;
   if (only === undefined) {
     throw new ChronicleError("NOT_FOUND", `there is no transaction ${JSON.stringify(id)}`, {
-      hint: "`chronicle transaction list` lists them",
+      hint: "`chronicle transaction list` lists the transactions",
       data: { transaction: id },
     });
   }
@@ -64,7 +64,7 @@ export function findTransaction(all: readonly LoggedTransaction[], id: string): 
   });
 }
 
-/** Returns a transaction and all savepoints within it, the outermost first. */
+/** Returns a transaction and all savepoints within it, in the order in which they began. */
 export function familyOf(all: readonly LoggedTransaction[], id: string): LoggedTransaction[] {
   const family = new Set([id]);
   // A savepoint begins after the transaction that holds it, so one pass in order of beginning finds all of them.
@@ -78,21 +78,22 @@ export async function actionsHere(context: Context): Promise<readonly LoggedActi
 }
 
 /**
- * Returns all actions, oldest first. Actions whose snapshot was pruned are included, because their changes still belong
- * to them.
+ * Returns all actions, oldest first. Includes actions whose snapshot was pruned, because the changes of such actions
+ * still belong to them.
  */
 export async function actionsEver(context: Context): Promise<readonly LoggedAction[]> {
   return actionsAfter(context, 0);
 }
 
-/** Returns the actions that have an event after event `seq`, including all actions that began after it. */
+/** Returns the actions whose last event is after event `seq`, including all actions that began after event `seq`. */
 export async function actionsAfter(context: Context, seq: number): Promise<LoggedAction[]> {
   const rows = (await context.index.records("action:")).filter((row) => row.seq > seq);
   return (await actionsOfRows(context, rows)).sort((a, b) => a.seq - b.seq);
 }
 
 /**
- * Returns the wanted transactions in the form of the API. `all`: all transactions of the history, including savepoints.
+ * Returns the wanted transactions in the form of the API. `all` must have all transactions of the history, including
+ * savepoints.
  */
 export async function transactionShapes(
   context: Context,

@@ -15,16 +15,19 @@ import { readEvents } from "../log/read-events.ts";
 import { actionsEver } from "./transactions.ts";
 import { leastOf } from "../../util/long-lists.ts";
 
-/** An agent's turn, as its own record, its actions or the events of a replica tell it. */
+/** An agent's turn. It is known from its own record, from its actions, or from the events of a replica. */
 export interface KnownTurn {
   readonly turn: string;
   /** Omitted for a turn of actions that name no session. */
   readonly session?: string;
   readonly actor: string;
   readonly started: string;
-  /** The event after which the files were in the state before the turn. */
+  /** The last event before the turn. The state right after this event is the state before the turn. */
   readonly before: number;
-  /** The event with which the turn begins. It is the end of its commit, and changes no file. */
+  /**
+   * The event with which the turn begins: the last event of a commit, which changes no file. For a turn of a replica,
+   * the same event as `before`.
+   */
   readonly seq: number;
   /** The record of the turn. Omitted if no hook reported its beginning. */
   readonly record?: TurnRecord;
@@ -73,20 +76,20 @@ function ofActions(own: readonly LoggedAction[]): KnownTurn {
 }
 
 /**
- * Returns the turns that the text means: by the id, by the beginning of the id, or by `<session>:<turn>`. Several turns
- * are returned only if the text is not unique.
+ * Returns the turns that the text `asked` means: an id, the beginning of an id, or `<session>:<turn>`. Returns several
+ * turns only if the text is ambiguous.
  */
 export function turnsMeant(all: readonly KnownTurn[], asked: string): readonly KnownTurn[] {
   const found = meantBy(all, asked, ({ turn }) => turn);
   return found.length > 0 ? found : meantBy(all, asked, ({ session = "", turn }) => `${session}:${turn}`);
 }
 
-/** Returns the turn that the text means. Throws `NOT_FOUND` or `AMBIGUOUS`. */
+/** Returns the turn that the text `asked` means. Throws `NOT_FOUND` or `AMBIGUOUS`. */
 export function theTurn(all: readonly KnownTurn[], asked: string): KnownTurn {
   const [only, ...others] = turnsMeant(all, asked);
   if (only === undefined)
     throw new ChronicleError("NOT_FOUND", `there is no turn ${JSON.stringify(asked)}`, {
-      hint: "`chronicle turns` lists them",
+      hint: "`chronicle turns` lists the turns",
     });
   if (others.length === 0) return only;
   throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${others.length + 1} turns`, {

@@ -13,28 +13,28 @@ import type { Owners } from "./owners.ts";
 /** Finds out which events are undone, and which operations are undone as a whole. */
 
 export interface UndoneEvents {
-  /** Undos of selected work that were not redone, by their ids. */
+  /** Maps the id of each undo of selected work that was not redone to its selection. */
   readonly undos: ReadonlyMap<string, Selective>;
   /** True if any undo is in force. */
   readonly isAny: boolean;
   /** The spans of the undos in force that met no conflict. */
   readonly clean: ReadonlySet<SeqSpan>;
-  /** False if certainly no undo undid an event with this seq. */
+  /** Returns false if no undo can have undone the event with this seq. */
   readonly mayHold: (seq: number) => boolean;
-  /** True if this event of a file is undone. */
+  /** Returns true if this event of a file is undone. */
   readonly holds: (seq: number, record: FileRecord, path: WorkspacePath) => boolean;
   /** Returns the spans of the undos that undid this event of a file. */
   readonly by: (seq: number, record: FileRecord, path: WorkspacePath) => readonly SeqSpan[];
   /**
-   * True if the undo of selected work with this id is in force at the path: no redo brought back what it wrote there,
-   * and no later undo reversed it. Unlike `by`, this includes paths where the undo met a conflict.
+   * Returns true if the undo of selected work with this id is in force at the path: it was neither redone nor reversed
+   * by a later undo there. Unlike `by`, this function also counts paths at which the undo met a conflict.
    */
   readonly isInForceAt: (undo: string, path: WorkspacePath) => boolean;
   /** Returns the undos in force that undid only some hunks of the path, the newest first. */
   readonly partsAt: (path: WorkspacePath) => readonly HunkUndo[];
 }
 
-/** An undo of some hunks of a path: its span, and the events whose changes it undid in part. */
+/** An undo of some hunks of a path: the undo's span, and the events whose changes the undo undid in part. */
 export interface HunkUndo extends SeqSpan {
   readonly took: SeqRanges;
 }
@@ -46,12 +46,15 @@ interface Undo {
   readonly reversed: ReadonlyMap<WorkspacePath, number>;
   /** True if the undo is in force nowhere (see `isGone`). */
   readonly isGone: boolean;
-  /** Set if the undo was redone: the paths at which the redo was reversed, so that the undo is in force again. */
+  /**
+   * Set if the undo was redone, and the redo was then reversed at some paths: these paths, at which the undo is in
+   * force again.
+   */
   readonly only?: ReadonlySet<WorkspacePath>;
 }
 
 interface WholeUndo extends Undo {
-  /** The span of the undone events. Within the span, events at the paths in `left` are not undone. */
+  /** The span of the undone events. Events of the span whose paths are in `left` are not undone. */
   readonly target: SeqSpan;
   readonly left: readonly WorkspacePath[];
 }
@@ -60,7 +63,10 @@ interface PartUndo extends Undo {
   readonly selective: Selective;
 }
 
-/** Returns the undos in force as of event `upTo` (by default, now), computed from all operations. */
+/**
+ * Returns which events are undone by the undos in force as of event `upTo` (default: now). `operations` must have all
+ * operations.
+ */
 export function undoneBy(
   operations: readonly LoggedOperation[],
   owners: Owners,
@@ -139,7 +145,10 @@ function reversedIn({ reversed }: LoggedOperation): ReadonlyMap<WorkspacePath, n
   return reversed?.paths ?? new Map();
 }
 
-/** Returns the paths at which an earlier undo of an operation was reversed after the operation was undone once more. */
+/**
+ * Returns the paths at which the earlier undo of an operation was reversed only after the given later undo of the same
+ * operation.
+ */
 function reversedAfter(earlier: Undo | undefined, { toSeq }: SeqSpan): Iterable<[WorkspacePath, number]> {
   return [...(earlier?.reversed ?? [])].filter(([, seq]) => seq > toSeq);
 }
@@ -169,19 +178,18 @@ function isInForceAt({ isGone, reversed, only }: Undo, path: WorkspacePath): boo
 }
 
 /**
- * True if an undo or redo is in force nowhere, because later undos undid everything that it wrote. Such an undo or redo
- * is also not in force at paths where it wrote nothing, because these paths had the wanted state already. Returns false
- * for an undo with a conflict that was settled in its favour, because such an undo is still in force at the path of the
- * conflict.
+ * True if an undo or redo is in force nowhere, because later undos undid everything that it wrote. It is then also not
+ * in force at paths that already had the wanted state, so that it wrote nothing to them. False for an undo with a
+ * conflict that was settled in favour of the undo, because the undo is still in force at the path of the conflict.
  */
 export function isGone({ reversed, selective }: Pick<LoggedOperation, "reversed" | "selective">): boolean {
   return reversed?.isAll === true && (selective === undefined || selective.settled.size === 0);
 }
 
 /**
- * Returns the span of the events that the undo of a whole operation undid. The operation may have lasted beyond the
- * undo, for instance an action that ended late. The operation may also have ended before the undo, while an action
- * within the operation was still open. Later events of that action do not belong to the operation.
+ * Returns the span of the events that the undo of a whole operation undid. The span ends with the operation or with the
+ * undo, whichever comes first. An operation can last beyond its undo, for instance an action that ended late. An action
+ * within the operation can last beyond the operation; its later events do not belong to the operation.
  */
 function undoneSpan({ fromSeq, toSeq }: SeqSpan, undo: SeqSpan): SeqSpan {
   return { fromSeq, toSeq: Math.min(toSeq, undo.fromSeq) };
@@ -191,17 +199,17 @@ function tookAt(undo: PartUndo, seq: number, path: WorkspacePath): boolean {
   return isTakenIn(undo.selective, seq, path) && isInForceAt(undo, path);
 }
 
-/** True if an undo of selected work undid the event of the path. */
+/** True if an undo of selected work undid event `seq` at the path. */
 export function isTakenIn({ took, left, met, settled }: Selective, seq: number, path: WorkspacePath): boolean {
   return (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path));
 }
 
-/** True if the undo of selected work undid some hunks of the event of the path. */
+/** True if an undo of selected work undid only some hunks of event `seq` at the path. */
 export function isPartOf({ parts }: Selective, seq: number, path: WorkspacePath): boolean {
   return parts.some((one) => one.path === path && holdsSeq(one.took, seq));
 }
 
-/** Returns the events that an undo of selected work undid, also those of which it undid only some hunks. */
+/** Returns the events that an undo of selected work undid, including those of which the undo undid only some hunks. */
 export function eventsTouched({ took, parts }: Selective): SeqRanges {
   if (parts.length === 0) return took;
   return [...took, ...parts.flatMap((one) => one.took)].sort(([a], [b]) => a - b);
@@ -211,7 +219,7 @@ function tookWhole(undo: WholeUndo, seq: number, path: WorkspacePath): boolean {
   return isIn(undo.target, seq) && !undo.left.includes(path) && isInForceAt(undo, path);
 }
 
-/** The span of an operation that the log no longer has: all events that name the operation belong to it. */
+/** The span of an operation that the log no longer has. All events that name the operation belong to this span. */
 const ALWAYS: SeqSpan = { fromSeq: 0, toSeq: Number.POSITIVE_INFINITY };
 
 /**
@@ -229,7 +237,7 @@ export interface Covering {
   readonly taken: UndoneEvents;
 }
 
-/** True if the work with this id, or something around it, is undone. */
+/** True if the work with this id, or any work around it, is undone. */
 export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering, "owners" | "stack">): boolean {
   return [...owners.around([id])].some((one) => stack.undone.has(one));
 }
@@ -237,9 +245,9 @@ export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering,
 type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">;
 
 /**
- * Returns the ids of the operations and redone undos that have nothing left once these events are undone. Also returns,
- * by the same rule, the ids of `keepers` that are not operations. Leaves out such a keeper if something around it is
- * returned.
+ * Returns the ids of the operations, and of the redone undos, of which nothing is left once the events in `own` are
+ * undone. Also returns the ids of those `keepers` that are no operations and of which nothing is left. Leaves out such
+ * a keeper if work around it is returned.
  */
 export async function coveredBy(
   context: Context,
@@ -271,8 +279,8 @@ export async function coveredBy(
 }
 
 /**
- * Returns the ids of the actions and runs, except `keepers`, for which something was kept aside and which are not
- * undone, and the ids of everything around them.
+ * Returns the ids of the runs and actions other than `keepers` that are not undone, if something was kept aside for
+ * them or they changed the state of git. Also returns the ids of all work around them.
  */
 async function othersAround(
   context: Context,
@@ -296,7 +304,10 @@ function operationsIn(own: OwnEvents, { operations, owners, stack }: Covering): 
   });
 }
 
-/** Returns the `fromSeq` of an operation or, for a redone undo, the seq before the first event that the undo undoes. */
+/**
+ * Returns the `fromSeq` of an operation. For a redone undo, returns the seq before the first event that the undo
+ * undoes.
+ */
 function startOf({ fromSeq, selective }: Candidate): number {
   if (selective === undefined) return fromSeq;
   const [took = fromSeq + 1, met = fromSeq + 1] = [eventsTouched(selective)[0]?.[0], selective.met[0]?.[0]];
@@ -304,8 +315,8 @@ function startOf({ fromSeq, selective }: Candidate): number {
 }
 
 /**
- * Returns which events of some work are not undone: none (`nothing`), only such that undos have reported as in conflict
- * or as left alone (`named`), or others as well (`some`).
+ * Returns which events of some work are left, which means not undone. `nothing`: no event is left. `named`: undos have
+ * reported every event that is left, as in conflict or as left alone. `some`: other events are left, too.
  */
 export async function whatIsLeft(
   context: Context,

@@ -4,14 +4,14 @@ import type { HistoryContext } from "./context.ts";
 import { IndexDisagrees, stillDisagrees } from "./index-disagrees.ts";
 
 /**
- * Brings the index up to date with the log, and runs work on the index. If the index is damaged, it is rebuilt from the
- * log, and the work is run again.
+ * Brings the index up to date with the log, and runs `work`, which reads the index. If the index is damaged, rebuilds
+ * the index from the log, and runs `work` again.
  */
 export async function answer<T>(context: HistoryContext, work: (found: CatchUp) => Promise<T>): Promise<T> {
   try {
     const found = await catchUp(context, { recover: false });
     const result = await work(found);
-    // Another process may have emptied the index meanwhile. If so, the answer may be incomplete.
+    // Another process may have emptied the index while `work` read the index. If so, the result may be incomplete.
     if ((await context.index.head()).seq >= found.head.seq) return result;
     return await work(await catchUp(context, { recover: false }));
   } catch (error) {
@@ -22,9 +22,9 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
 }
 
 /**
- * Runs a change of the history. The caller must have called `catchUp` just before, because this function does not
- * do so. If the index disagrees with the log, rebuilds the index and runs the work once more.
- * Does the same for a damaged index, unless something was appended meanwhile.
+ * Runs `work`, which changes the history. The caller must have called `catchUp` just before, because this function does
+ * not do so. If the index disagrees with the log, rebuilds the index and runs `work` once more. Does the same for a
+ * damaged index, unless events were appended to the log meanwhile.
  */
 export async function rebuildingOnce<T>(context: HistoryContext, work: () => Promise<T>): Promise<T> {
   const { seq } = context.log.head;
@@ -39,7 +39,7 @@ export async function rebuildingOnce<T>(context: HistoryContext, work: () => Pro
   }
 }
 
-/** Runs work on an index that was just rebuilt. Throws `LOG_DAMAGED` if the index still disagrees with the log. */
+/** Runs `work` on an index that was just rebuilt. Throws `LOG_DAMAGED` if the index still disagrees with the log. */
 async function orDamage<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -16,9 +16,12 @@ import type { RebuildShape } from "../../api/shapes.ts";
 import type { ProgressOptions } from "../../api/workspace-api.ts";
 import { rootAtHead } from "./tree.ts";
 
-/** Events are added to the index as soon as at least this many events of whole commits have been read. */
+/** The minimum number of events that are added to the index at a time, while more events follow. */
 const BATCH = 20_000;
-/** The maximum number of attempts at catching up. An attempt is repeated if another process was faster. */
+/**
+ * The maximum number of attempts at catching up. An attempt is repeated if another process changed the log or index
+ * meanwhile.
+ */
 const MAX_ATTEMPTS = 20;
 
 export interface CatchUp {
@@ -48,14 +51,15 @@ interface BadTail {
 }
 
 /**
- * Adds the events that the index does not have yet to the index. Adds only whole commits.
+ * Brings the index up to date: adds the events of the log that the index does not have yet. Adds only whole commits.
  *
- * With `recover`, moves a torn tail to quarantine, from the first line of its commit on. An event records the cut.
+ * With `recover`, moves a torn tail (the incomplete commit that a crash left) to quarantine, from the first line of
+ * that commit on. An event records the cut.
  *
  * Only the last commit can be torn, because a commit begins only after the one before it is durable. A bad line is
  * therefore damage if the end of a later commit follows. A bad line is also damage if its event was acknowledged: the
- * index has the event, or the kept head is at or after the event. Damage is thrown with `recover`, and returned
- * otherwise.
+ * index has the event, or the kept head is at or after the event. With `recover`, damage is thrown. Without `recover`,
+ * damage is returned.
  */
 export async function catchUp(context: HistoryContext, options: CatchUpOptions): Promise<CatchUp> {
   for (let attempt = 1; ; attempt += 1) {
@@ -123,8 +127,8 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
 }
 
 /**
- * Returns an error if the log no longer has the last event of the index. If the log has that event, later lines that do
- * not continue the chain do not count as a loss.
+ * Returns an error if the log no longer has the last event of the index. Later lines do not matter, even if they do not
+ * continue the chain.
  */
 async function lostSince(
   context: HistoryContext,
@@ -172,9 +176,9 @@ async function holdsNow(
 }
 
 /**
- * True unless the sentinel contradicts the event, which is before the sentinel. The sentinel is the event with which a
- * compacted log begins, and `oldest` is its seq. The sentinel names only the last event before itself, so the sentinel
- * contradicts no earlier event.
+ * Returns false if the sentinel contradicts an event before the sentinel. The sentinel is the event with which a
+ * compacted log begins, and `oldest` is its seq. It names only the event right before itself, so it cannot contradict
+ * any other event.
  */
 async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
   if (seq !== oldest - 1) return true;
@@ -194,8 +198,8 @@ async function beginsElsewhere(context: HistoryContext, oldest: number): Promise
 }
 
 /**
- * Empties the index, so that it can be filled anew. If the caller does not hold the lock, takes the lock, and also
- * fills the index before releasing the lock, because the next holder relies on the index.
+ * Empties the index, so that it can be filled anew. If the caller does not hold the lock, this function takes the lock.
+ * It then also fills the index before it releases the lock, because the next holder relies on the index.
  */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
@@ -222,8 +226,8 @@ export async function refill(context: HistoryContext): Promise<CatchUp> {
 }
 
 /**
- * Adds the events after `from` to the index. Readers call this function, too, without the lock. If another process has
- * added events meanwhile, continues after these events.
+ * Adds the events after `from` to the index. Callers that only read need not hold the lock. If another process has
+ * added events meanwhile, continues after those events.
  */
 async function replay(context: HistoryContext, from: IndexHead): Promise<BadTail | undefined> {
   for (let start = from; ;) {
@@ -346,8 +350,8 @@ interface Findings {
 }
 
 /**
- * Returns the damage that the log shows by itself, or when compared with the index and the kept head; `undefined` if
- * there is none.
+ * Returns the damage that the log itself shows, or that a comparison with the index and the kept head shows;
+ * `undefined` if there is no damage.
  */
 async function judge(
   context: HistoryContext,
@@ -357,7 +361,7 @@ async function judge(
   const fit = await fitOf(context, last, { head, oldest });
   const known = bad === undefined ? await knownDamage(context, oldest) : undefined;
   if (known !== undefined) return known;
-  // If the head agrees with the history, its signature need not be proved.
+  // If the kept head agrees with the history, its signature need not be verified.
   if (bad === undefined && head.seq >= indexed && fit === true) return undefined;
   const kept = last === undefined ? undefined : await provedHead(context);
   const bound = Math.max(indexed, kept?.seq ?? 0);
@@ -378,16 +382,16 @@ async function fitOf(
   { head, oldest }: Pick<Findings, "head" | "oldest">,
 ): Promise<boolean | "behind" | undefined> {
   if (last === undefined || last.seq === 0) return true;
-  // Before a compaction drops lines, it keeps the event of the last of these lines as the head. If events are missing
-  // between the kept head and the first line, the log was therefore replaced, or an older head was put back.
+  // Before a compaction drops lines, it keeps the head as of the last of these lines. If events are missing between the
+  // kept head and the first line, the log was therefore replaced, or an older head was put back.
   if (context.isCopy !== true && last.seq < oldest - 1) return "behind";
   return holdsNow(context, last, { head, oldest, look: logHoldsHead });
 }
 
 /**
- * True if the log itself shows that a bad line is damage, and was not torn by a crash. In a replica's copy, the end of
- * a later commit shows no damage, because many commits are appended at a time. The origin sends the lines of a copy
- * again.
+ * True if the log itself shows that a bad line is damage, and not the result of a crash. In a replica's copy, the end
+ * of a later commit after the bad line is no sign of damage, because many commits are appended at a time. The origin
+ * sends the lines of a copy again.
  */
 async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad: LogPosition): Promise<boolean> {
   if (foreign === true || isSealed(context, bad)) return true;
@@ -395,8 +399,8 @@ async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad
 }
 
 /**
- * True for a line of the archive, and for the first line of the log unless the history begins there. Such a line was
- * durable before the next line was written, so a crash cannot have torn it.
+ * True for a line of the archive, and for the first line of the log unless the history begins with that line. Such a
+ * line was durable before the next line was written, so a crash cannot have left it incomplete.
  */
 export function isSealed(
   { log, anchor }: Pick<HistoryContext, "log" | "anchor">,
@@ -454,7 +458,7 @@ function replaced(seq: number): ChronicleError {
 function beginsLater(seq: number, oldest: number): ChronicleError {
   return new ChronicleError(
     "ROLLBACK_DETECTED",
-    `the log begins with event ${oldest}, but the signed head is of event ${seq}: the log was replaced, or an older head was put back`,
+    `the log begins with event ${oldest}, but the signed head names event ${seq}: the log was replaced, or an older head was put back`,
     { hint: CONTRADICTED, data: { seq } },
   );
 }
@@ -463,7 +467,7 @@ const NOTHING_LEFT =
   "nothing is recorded until the log is put back from a copy; if there is no copy, give the history up with `chronicle forget`";
 
 const CONTRADICTED =
-  "nothing is recorded until the newer copy is put back (see `chronicle verify`); if there is no copy, a person " +
+  "nothing is recorded until the right log is put back from a copy (see `chronicle verify`); if there is no copy, a person " +
   "can accept the history as it is with `chronicle head --accept`";
 
 async function cutTail(context: HistoryContext, position: LogPosition, detail: string): Promise<IndexHead> {
@@ -481,7 +485,7 @@ async function cutTail(context: HistoryContext, position: LogPosition, detail: s
       ...(part === undefined ? {} : { bytes: part.bytes, sha256: part.hash }),
     },
   };
-  // In an empty log, the cut cannot be recorded, because there is no event before it.
+  // In an empty log, the cut is not recorded, because a history begins with the record of its workspace.
   if (head.seq === 0) return head;
   const commit = asCommit([draft], context.workspaceId, { first: head.seq + 1 });
   const sealed = sealEvents({ seq: head.seq, hash: head.hash }, commit, new Date(context.now()).toISOString());
@@ -515,8 +519,8 @@ export async function rebuildIndex(context: Context, options: ProgressOptions = 
 }
 
 /**
- * Returns the result of `work`; `undefined` if the index cannot be read, because such an index contains nothing that
- * could be lost.
+ * Returns the result of `work`; `undefined` if the index is damaged. A damaged index contains nothing that could be
+ * lost.
  */
 async function unlessIndexIsWrong<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {

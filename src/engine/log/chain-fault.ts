@@ -9,8 +9,8 @@ import { isInBase } from "./read-base.ts";
 import { wholeOrNone } from "./read-events.ts";
 
 /**
- * Returns the fault of the first line up to the head that breaks the chain. Reads every line, because the end of the
- * log does not show an earlier damaged line.
+ * Returns the fault of the first line that breaks the chain; `undefined` if no line up to the head of the index does.
+ * Reads every line, because the end of the log does not show that an earlier line is damaged.
  */
 async function chainFault({ log, index }: HistoryContext): Promise<ChronicleError | undefined> {
   const head = await index.head();
@@ -34,8 +34,8 @@ async function chainFault({ log, index }: HistoryContext): Promise<ChronicleErro
 }
 
 /**
- * Looks for a damaged line in the whole log. Notes the seq of that line in the index, so that later commands read only
- * that line. This function is only for use after a sign of damage, because it reads the whole log.
+ * Looks for a damaged line in the whole log, and returns its fault. Notes the seq of that line in the index, so that
+ * later commands read only that line. Must be called only after a sign of damage, because it reads the whole log.
  */
 export async function findDamage(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
@@ -44,7 +44,10 @@ export async function findDamage(context: HistoryContext): Promise<ChronicleErro
   return fault;
 }
 
-/** Returns the error for the damaged line that was noted. Removes the note if that line is sound again, or is gone. */
+/**
+ * Returns the error for the damaged line that the index notes. Removes the note if that line is sound again, or is
+ * gone.
+ */
 export async function knownDamage(context: HistoryContext, oldest: number): Promise<ChronicleError | undefined> {
   const { index, log } = context;
   const seq = await index.damagedSeq();
@@ -62,7 +65,10 @@ export async function knownDamage(context: HistoryContext, oldest: number): Prom
   return undefined;
 }
 
-/** Returns the fault of a damaged line that a later commit follows; `undefined` for a torn tail, which is cut off. */
+/**
+ * Returns the fault of a damaged line if a later commit follows it. Returns `undefined` for a torn tail, which
+ * `catchUp` cuts off.
+ */
 export async function damageAmid(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
   const { seq, offset } = fault?.data ?? {};
@@ -74,7 +80,7 @@ export async function damageAmid(context: HistoryContext): Promise<ChronicleErro
 const BEGINNING = Buffer.from('{"hash":"');
 
 /**
- * Reads from a bad line on, and returns the first event that ends a later commit, which begins after `first`. Such an
+ * Reads from a bad line on, and returns the first event that ends a commit that begins after event `first`. Such an
  * event proves that the bad line is damage. A crash cannot leave both the bad line and such an event, because a later
  * commit begins only once the earlier commit is durable.
  *

@@ -78,7 +78,7 @@ export interface Context {
   readonly waitMs: number;
   readonly caller: Caller;
   /**
-   * Shows people notes that are part of no answer: warnings, and notes about work that nobody asked for, such as the
+   * Shows people a note that is part of no answer: a warning, or a note about work that nobody asked for, such as the
    * rollback of a transaction whose owner is gone.
    */
   readonly tell?: (note: string) => void;
@@ -101,7 +101,7 @@ export interface Context {
    * of the history that have folders of their own listen to this signal.
    */
   readonly decided: Signal<Recorded>;
-  /** Emits, before `decided`, each small content that is about to be recorded. */
+  /** Emits each small content that is about to be recorded, before `decided` emits its event. */
   readonly foreseen: Signal<AnnouncedContent>;
 }
 
@@ -113,7 +113,7 @@ export interface Caller {
   /** The actor on whose behalf changes are recorded. */
   readonly actor: string;
   readonly client?: string;
-  /** The id that the caller gave its next request. */
+  /** The id that the caller gave to its next request. */
   readonly requestId?: string;
   /** The request that is being carried out, if the request has an id. */
   readonly request?: { readonly id: string; readonly asked: Hash };
@@ -124,7 +124,7 @@ export interface Recorded {
   readonly events: readonly SealedEvent[];
 }
 
-/** The limits in force. `sources` names the origin of each limit, for people. */
+/** The limits in force. `sources` tells people where each limit comes from. */
 export interface Retention {
   readonly limits: RetentionShape;
   readonly sources: Readonly<Record<keyof RetentionShape, string>>;
@@ -158,16 +158,16 @@ export interface Ingest {
 }
 
 export interface IngestOptions {
-  /** True if contents are hashed and not stored, as in scans that record nothing. */
+  /** True if contents are only hashed and not stored, as in scans that record nothing. */
   readonly hashOnly: boolean;
-  /** Contents that are hashed and not stored, whatever path has them. */
+  /** Contents that are only hashed and not stored, at any path. */
   readonly erased?: ReadonlySet<Hash>;
   /**
-   * True if the path is tracked, and the worktree remembers its state. Such a path may be read although it was not
-   * added.
+   * Returns true if the path is tracked, and the worktree remembers its state. Such a path may be read although it was
+   * not given to `IngestRun.add`.
    */
   readonly known?: (path: WorkspacePath) => boolean;
-  /** The maximum size of a file at the path, in bytes; 0: no limit. Default: no limit. */
+  /** Returns the maximum size, in bytes, of a file at the path; 0: no limit. Default: no limit. */
   readonly maxFileSize?: (path: WorkspacePath) => number;
   /**
    * Receives the result of each path as soon as the result is known. Stored contents are durable only after `finish`.
@@ -175,11 +175,11 @@ export interface IngestOptions {
   readonly onResult: (result: IngestResult) => void;
 }
 
-/** One run of reading contents, for one capture. */
+/** The reading of contents for one capture. */
 export interface IngestRun {
-  /** Begins to read these paths; resolves when there is room for more. Folders need not be given. */
+  /** Begins to read these paths. Resolves when more paths may be added. Folders need not be given. */
   add(batch: readonly ScannedPath[]): Promise<void>;
-  /** Resolves when everything that was added is read, durable and visible. */
+  /** Resolves when all contents of the added paths are read, durable and visible. */
   finish(onProgress?: (doneBytes: number) => void): Promise<void>;
   abandon(): Promise<void>;
 }
@@ -202,26 +202,30 @@ export type IngestResult =
 /** Searches kept contents for a pattern, with all cores. */
 export interface ContentSearch {
   /**
-   * Yields the outcome of each content, in any order. A content has no outcome if the budget or the time was over
-   * before. A caller that stops early ends the search. Throws `USAGE` for an invalid pattern, and `BLOB_CORRUPT` for a
-   * damaged content, and `LIMIT_EXCEEDED` if the lines need more memory than the budget has.
+   * Yields the outcome of each content, in any order. Contents that are not searched before the budget or the time is
+   * used up have no outcome. A caller that stops iterating ends the search. Throws `USAGE` for an invalid pattern,
+   * `BLOB_CORRUPT` for a damaged content, and `LIMIT_EXCEEDED` if the matching lines need more memory than the budget
+   * has.
    */
   search(request: SearchRequest): AsyncIterable<SearchedContent>;
 }
 
 export interface SizedContent {
   readonly hash: Hash;
-  /** In bytes. */
+  /** The size in bytes. */
   readonly size: number;
 }
 
 export interface SearchRequest {
-  /** The contents of the history that asks. */
+  /** The contents of the history in which the search runs. */
   readonly blobs: Pick<BlobStore, "readMany">;
-  /** Each content once, in the order in which their lines are needed. */
+  /** The contents to search, each once, in the order in which their lines are needed. */
   readonly contents: readonly SizedContent[];
   readonly pattern: LinePattern;
-  /** Only so many lines are needed, those of the first contents. Contents that match may have fewer lines then. */
+  /**
+   * The maximum number of lines that are needed, counted from the first content on. An outcome may therefore have fewer
+   * lines than the content has matches.
+   */
   readonly mostLines: number;
   readonly budget: SearchBudget;
   /** The time in ms after which no further content is searched. */
@@ -238,7 +242,10 @@ export interface SearchedContent {
  * Keeps the notes on the paths that were changed off the record. The caller of `write` must hold the workspace's lock.
  */
 export interface OffRecordFile {
-  /** Returns the last written notes: the same object as long as they are unchanged. Throws `LOG_DAMAGED`. */
+  /**
+   * Returns the last written notes: the same object as long as the notes are unchanged. Throws `LOG_DAMAGED` if the
+   * notes cannot be read.
+   */
   read(): OffRecord | undefined;
   /** Writes the notes. `undefined` removes them. The change is durable when the call returns. */
   write(value: OffRecord | undefined): void;
@@ -246,12 +253,14 @@ export interface OffRecordFile {
 
 /** Keeps the places of a workspace's folders in a file beside the log. */
 export interface WhereaboutsFile {
-  /** Returns the last noted whereabouts; `undefined` if there is no note, or if the note cannot be understood. */
+  /**
+   * Returns the whereabouts that were written last; `undefined` if none were written, or if they cannot be understood.
+   */
   read(): Whereabouts | undefined;
   now(): Whereabouts;
   /** Returns the time at which the machine started, in ms since the epoch; `undefined` if this time is unknown. */
   startedAt(): number | undefined;
-  /** Writes the whereabouts. They are durable when the call returns. */
+  /** Writes the whereabouts. The file is durable when the call returns. */
   write(value: Whereabouts): void;
 }
 
@@ -266,21 +275,24 @@ export interface NeededElsewhere {
 export interface StoreTasks {
   /** The store's folder, for people. */
   readonly home: string;
-  /** Returns the faults of the workspace's files. Does not check its log and contents. */
+  /** Returns the faults of the workspace's files. Does not check the log and the contents. */
   fileFaults(): readonly { readonly where: string; readonly fault: string }[];
   /**
-   * Returns the contents of an origin's history that this copy lacks: they were withheld on purpose, or the origin had
-   * freed them.
+   * Returns the contents of an origin's history that this copy lacks, because they were withheld on purpose, or because
+   * the origin had freed them.
    */
   withheld(): ReadonlySet<Hash>;
   /** Returns the contents of this history that the archive from which it was imported left out on purpose. */
   leftOut(): ReadonlySet<Hash>;
-  /** Opens this workspace's copy of its origin's history for verification; `undefined` if it follows no origin. */
+  /**
+   * Opens this workspace's copy of its origin's history for verification. Resolves to `undefined` if the workspace
+   * follows no origin.
+   */
   copy(): Promise<HistoryCopy | undefined>;
   /**
    * Returns those of the contents that other histories of the store need, including forgotten histories. Also returns
-   * those that this workspace's mirror needs. With `due`, a content that such a history has erased counts as needed
-   * until the grace period of the erasure is over, as in a collection.
+   * those that this workspace's mirror needs. With `due`, a content that another history has erased still counts as
+   * needed until the grace period of the erasure is over, as it does in a garbage collection.
    */
   neededElsewhere(hashes: ReadonlySet<Hash>, options?: { readonly due?: boolean }): Promise<NeededElsewhere>;
   /** Returns those of the contents that the store has, even if this history has erased them. */
@@ -288,20 +300,20 @@ export interface StoreTasks {
   /** Throws `NOT_FOUND` if the place does not exist, and `USAGE` if no good bytes can be at such a place. */
   repairSource(place: RepairPlace): RepairSource;
   /**
-   * Sets damaged files aside, as `BlobStore.setAside` does. Contents that no workspace of the store needs can be lost
-   * with these files. Resolves to the names of the files.
+   * Sets damaged files aside, as `BlobStore.setAside` does. Resolves to the names of the files. Contents in these files
+   * that no workspace of the store needs can be lost.
    */
   setAside(files: ReadonlySet<string>): Promise<readonly string[]>;
   /** Returns an empty private index, for recomputing. */
   scratchIndex(): IndexStore;
   /**
-   * Frees the contents that no workspace of the store needs. Throws `LOCKED` if the writers have not finished after
-   * `waitMs` (default: the wait of every lock).
+   * Frees the contents that no workspace of the store needs. Throws `LOCKED` if writers of contents are still at work
+   * after `waitMs` (default: the wait for any lock).
    */
   collect(options?: { readonly waitMs?: number }): Promise<GcShape>;
   /**
-   * Notes, beside the key, a part of the history that is given up now. This part can be brought back until its grace
-   * period is over.
+   * Writes a note about a part of the history that is given up now. The note is kept beside the signing key. The part
+   * can be brought back until its grace period is over.
    */
   noteGivenUp(what: GivenUpPart): Promise<void>;
   /** Throws `REFUSED` if the folder exists and is not empty. */
@@ -315,7 +327,7 @@ export interface StoreTasks {
    * size now.
    */
   takes(options?: { readonly fresh?: boolean }): number;
-  /** Adds bytes that were or will be written to the size that `takes` returns. */
+  /** Increases the size that `takes` returns by `bytes`, which were or will be written. */
   grew(bytes: number): void;
 }
 
@@ -330,12 +342,13 @@ export interface HeadKeeper {
   /** The path of the key file, for people. */
   readonly keyFile: string;
   /**
-   * Returns our own verifier key; `undefined` if there is no key. Throws `IO`, naming the file, if the file has no key.
+   * Returns our own verifier key; `undefined` if there is no key file. Throws `IO`, naming the file, if the file cannot
+   * be read or contains no signing key.
    */
   verifierKey(): string | undefined;
   /**
-   * Like `verifierKey`, but creates a missing key. Used only when a history begins, and when a person accepts a
-   * history.
+   * Like `verifierKey`, but creates the key if there is no key file. Used only when a history begins, and when a person
+   * accepts a history.
    */
   makeKey(): string;
   /** Returns the kept head; `undefined` if none is kept. */
@@ -348,20 +361,21 @@ export interface HeadKeeper {
   first(workspaceId: string): KeptHead | undefined;
   /** Signs the head of a first commit that is about to be written. */
   signFirst(head: HeadToSign): void;
-  /** Signs and keeps a head, unless a valid head of a later event is kept. */
+  /** Signs a head and keeps it, unless a valid head of a later event is kept already. */
   keep(head: HeadToSign): void;
-  /** Signs a head, and keeps it instead of the kept one. */
+  /** Signs a head, and keeps this head instead of the one that was kept. */
   replace(head: HeadToSign): void;
-  /** Returns the heads that were retired. */
+  /** Returns the heads that `retire` has kept. */
   former(workspaceId: string): readonly KeptHead[];
-  /** Keeps a copy of the present head for ever. Returns the name of the copy's file; `undefined` if no head is kept. */
+  /** Keeps a copy of the kept head for ever. Returns the name of the copy's file; `undefined` if no head is kept. */
   retire(workspaceId: string): string | undefined;
-  /** Signs a head that is only shown. Does not keep it. */
+  /** Signs a head that is only shown. Does not keep this head. */
   sign(head: HeadToSign): SignedHead;
 }
 
+/** Keeps the head of an open workspace signed as its log grows. */
 export interface HeadFollower {
-  /** Reports that something was appended. Call it with the workspace's lock held. */
+  /** Reports that events were appended to the log. The caller must hold the workspace's lock. */
   committed(): Promise<void>;
   /**
    * Reports the last event of the log, even if another process wrote that event. A process that was killed may not have
@@ -369,11 +383,12 @@ export interface HeadFollower {
    */
   seen(seq: number): void;
   /**
-   * Signs and keeps an outstanding head, and stops the timer. Returns the result of catching up; `undefined` if nothing
-   * was outstanding.
+   * Signs and keeps the head if the last events of the log have no kept head yet. Stops the timer that would do so
+   * later. Resolves to the damage that was found while catching up with the log; to `undefined` if no head was
+   * outstanding.
    */
   end(): Promise<{ readonly damage: ChronicleError | undefined } | undefined>;
-  /** Signs and keeps an outstanding head, as `end` does, but the follower continues. */
+  /** Like `end`, but the follower continues. */
   keepNow(): Promise<void>;
 }
 
@@ -397,8 +412,8 @@ export interface KeptHead extends HeadToSign {
   readonly valid: boolean;
   readonly note: string;
   /**
-   * The reason, as a sentence, why the file of the head cannot be read. Set only if the file exists, and this user has
-   * no permission to read it.
+   * A sentence that says why the file of the head cannot be read. Set only if the file exists, and this user has no
+   * permission to read the file.
    */
   readonly unreadable?: string;
   /** True if the signature verifies with this verifier key. */
@@ -408,24 +423,28 @@ export interface KeptHead extends HeadToSign {
 export interface Processes {
   readonly pid: number;
   isAlive(pid: number): boolean;
-  /** True if a signal has stopped the process (Ctrl-Z). False if the system does not report it. */
+  /** True if a signal has stopped the process (Ctrl-Z). False if the system does not report stopped processes. */
   isStopped(pid: number): boolean;
-  /** Resolves to the parent process, its parent, and so on; empty if the system does not report them. */
+  /**
+   * Resolves to the parent process, its parent, and so on; to an empty list if the system does not report parent
+   * processes.
+   */
   ancestors(pid: number): Promise<readonly number[]>;
   /**
    * Returns a mark that distinguishes a process from earlier and later processes with the same number; `undefined` if
    * the system provides no such mark. The mark does not depend on the clock.
    */
   markOf(pid: number): string | undefined;
-  /** The PID namespace in which these process numbers are valid; absent if the system does not report it. */
+  /** The PID namespace in which these process numbers are valid; absent if the system reports no PID namespace. */
   readonly pidSpace?: string | undefined;
-  /** Runs a command with this process's stdin, stdout and stderr. Throws `NOT_FOUND` or `IO` if it cannot start. */
+  /**
+   * Runs a command with this process's stdin, stdout and stderr. Throws `NOT_FOUND` or `IO` if the command cannot
+   * start.
+   */
   run(command: readonly string[], options: CommandSurroundings): Promise<CommandEnd>;
 }
 
-/**
- * True if the roots are those of a hosted workspace. The files of such a workspace exist only in its log and the store.
- */
+/** True if the roots are those of a hosted workspace, whose files exist only in the log and the blob store. */
 export function isHosted(roots: readonly { readonly folder: string }[]): boolean {
   return roots.every(({ folder }) => folder === "");
 }

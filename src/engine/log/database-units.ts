@@ -22,15 +22,17 @@ export interface DatabaseUnits {
   /** The paths of each unit, the database first. */
   readonly units: readonly (readonly WorkspacePath[])[];
   /**
-   * The unchanged files of these units, each as a change from its state to the same state. Because of these changes,
-   * `apply` checks that the disk has that state. Any other state would not fit the changed files.
+   * The unchanged files of these units. Each of them stands as a change from its state to the same state, so that
+   * `apply` checks that the disk has this state. Any other state would not fit the changed files.
    */
   readonly still: readonly Change[];
 }
 
 export const NO_UNITS: DatabaseUnits = { units: [], still: [] };
 
-/** Finds the databases among some changes. `unrecorded`: changes on disk that are not recorded. */
+/**
+ * Returns the units of the databases among some changes. `unrecorded` has the changes on disk that are not recorded.
+ */
 export async function databaseUnits(
   context: Context,
   changes: readonly Change[],
@@ -54,7 +56,7 @@ export async function databaseUnits(
   return { units, still };
 }
 
-/** Returns the units with a path among these changes, and the unchanged files of these units. */
+/** Returns the units to which at least one changed path belongs, and the unchanged files of these units. */
 export function unitsAmong({ units, still }: DatabaseUnits, changes: readonly Change[]): DatabaseUnits {
   const changed = new Set(changes.map(({ path }) => path));
   const meant = units.filter((unit) => unit.some((path) => changed.has(path)));
@@ -83,8 +85,8 @@ function candidatesOf({ path, before, after }: Change): WorkspacePath[] {
 const PAGE_BYTES = 512;
 
 /**
- * True if the size is a whole number of pages, as the size of every database is. The check saves reading the contents
- * of most other files.
+ * True if the size of a file is a whole number of pages, as the size of every database is. Most files that are no
+ * database are thus ruled out without reading their contents.
  */
 function mayBeDatabase(entry: Entry | undefined): boolean {
   return entry?.kind === "file" && entry.size > 0 && entry.size % PAGE_BYTES === 0;
@@ -96,7 +98,10 @@ interface Left {
   readonly detail: string;
 }
 
-/** If one path of a unit is left alone, leaves out the changes of the whole unit. */
+/**
+ * Leaves each unit alone as a whole: if `left` has a path of the unit, the other changed paths of the unit move from
+ * `changes` to `left`. Returns the resulting `changes` and `left`.
+ */
 export function leaveUnits<L extends Left>(
   { units }: DatabaseUnits,
   changes: readonly Change[],
@@ -119,7 +124,7 @@ export function leaveUnits<L extends Left>(
   };
 }
 
-/** Returns the changes of the chosen paths, and of paths that form a unit with one of them. */
+/** Returns the changes of the chosen paths, and of paths that form a unit with a chosen path. */
 export async function wholeUnits(
   context: Context,
   changes: readonly Change[],
@@ -135,14 +140,14 @@ export async function wholeUnits(
   return taken;
 }
 
-/** Returns the path, and the paths that form a unit with it. */
+/** Returns the path and all other paths of its unit. A path without a unit is returned alone. */
 export async function unitWith(context: Context, path: WorkspacePath): Promise<readonly WorkspacePath[]> {
   for (const database of [path, databaseOf(path)])
     if (database !== undefined && (await isDatabase(context, database, new Map()))) return unitOf(database);
   return [path];
 }
 
-/** Returns those of the changed paths that lie beside a database and form a unit with it. */
+/** Returns those of the changed paths that lie beside a database and belong to its unit. */
 export async function besideDatabases(
   context: Context,
   changes: readonly Change[],
@@ -163,7 +168,7 @@ export async function isDerived(context: Context, path: WorkspacePath): Promise<
 }
 
 /**
- * Returns the databases among the changes that a process has open; none if the context cannot warn anybody. Call this
+ * Returns the changed databases that a process has open. Returns none if `context` cannot warn anybody. Must be called
  * before the databases are replaced.
  */
 export function openDatabases(context: Context, changes: readonly Change[]): readonly LiveDatabase[] {
@@ -183,9 +188,7 @@ export function warnOfOpenDatabases(
   for (const { path, processes } of open) {
     if (!replaced.has(path)) continue;
     const who = processes.length === 1 ? `process ${processes[0]} has` : `processes ${processes.join(", ")} have`;
-    tell?.(
-      `${who} ${shownPath(path)} open, and still uses the earlier database: what it writes is lost until it opens the database again`,
-    );
+    tell?.(`${who} the earlier state of ${shownPath(path)} open: writes are lost until the database is opened again`);
   }
 }
 
@@ -206,7 +209,7 @@ const START_BYTES = 64;
 
 /**
  * True if the path is an SQLite database before or after its change. For a path without a change, the last state in
- * which it existed counts.
+ * which the path existed counts.
  */
 async function isDatabase(
   context: Context,
