@@ -11,7 +11,7 @@ import { shownPath } from "../log/shape.ts";
 
 export interface Foreseeing extends Pick<ApplyRequest, "changes" | "onBlocked"> {
   readonly units?: DatabaseUnits;
-  /** Contents that only the real operation stores. */
+  /** Contents that count as present, although only the real operation stores them. */
   readonly made?: readonly Hash[] | undefined;
 }
 

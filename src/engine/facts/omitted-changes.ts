@@ -144,7 +144,7 @@ export interface Loser {
 }
 
 /**
- * Returns notes for people about the losses that remain of work that ended within the last `TOLD_MS`. The latest work
+ * Returns notes for people about work that ended within the last `TOLD_MS` and whose losses remain. The latest work
  * comes first. There are at most `MOST_LOSSES` notes, and each lists at most `MOST_PATHS` paths.
  */
 export async function lossNotes(context: Context, losers: readonly Loser[]): Promise<string[]> {

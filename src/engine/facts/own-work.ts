@@ -21,7 +21,7 @@ export interface Work extends SeqSpan {
   readonly back?: number | undefined;
   /** Set if events of restores and undos count as well, and so do undone events. */
   readonly everything?: true;
-  /** Set if a part of the work was compacted away. */
+  /** Set if the part of the work before event `before` was compacted away. `what` names the work for people. */
   readonly lost?: { readonly what: string; readonly before: number };
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
   /** The actions and runs in the work. Files may have been kept aside for them. */
@@ -242,8 +242,8 @@ function groupRows(
 }
 
 /**
- * Returns one change for each group of each path, so that other changes in between are not included. If a group begins
- * with the state with which the previous group ended, the two groups count as one.
+ * Returns one change for each group of each path, so that other changes between two groups are not included. If a group
+ * begins with the state with which the previous group ended, the two groups count as one.
  */
 export function ownChanges(paths: readonly PathGroups[]): Change[] {
   return paths.flatMap(({ path, groups }) =>

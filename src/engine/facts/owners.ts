@@ -6,7 +6,7 @@ import { loggedSessions, type Session } from "./actions.ts";
 import { actionsEver, allTransactions } from "./transactions.ts";
 
 export interface Owners {
-  /** Returns the ids of everything to which an event of a file belongs. */
+  /** Returns the ids of all work to which an event of a file belongs. */
   of(record: FileRecord): readonly string[];
   /** Returns these ids, and the ids of the runs, actions and transactions around the work that they name. */
   around(ids: Iterable<string>): ReadonlySet<string>;

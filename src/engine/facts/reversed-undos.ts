@@ -78,7 +78,7 @@ async function writtenIn(context: Context, { fromSeq, toSeq }: SeqSpan) {
 /** The undos and redos after an operation. They are added from the newest to the oldest. */
 class LaterUndos {
   readonly #undos: LoggedOperation[] = [];
-  /** Maps the id of a target to the redos of that target: a whole operation, or an undo of selected work. */
+  /** Maps the id of an operation, or of an undo of selected work, to its redos. */
   readonly #redos = new Map<string, LoggedOperation[]>();
 
   add(operation: LoggedOperation): void {

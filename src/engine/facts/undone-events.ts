@@ -26,8 +26,8 @@ export interface UndoneEvents {
   /** Returns the spans of the undos that undid this event of a file. */
   readonly by: (seq: number, record: FileRecord, path: WorkspacePath) => readonly SeqSpan[];
   /**
-   * Returns true if the undo of selected work with this id is in force at the path: it was neither redone nor reversed
-   * by a later undo there. Unlike `by`, this function also counts paths at which the undo met a conflict.
+   * Returns true if the undo of selected work with this id is in force at the path: neither a redo nor a later undo has
+   * taken back its effect at that path. Unlike `by`, this function also counts paths at which the undo met a conflict.
    */
   readonly isInForceAt: (undo: string, path: WorkspacePath) => boolean;
   /** Returns the undos in force that undid only some hunks of the path, the newest first. */

@@ -69,7 +69,7 @@ export interface Context {
   readonly headFollower: HeadFollower;
   readonly store: StoreTasks;
   readonly processes: Processes;
-  /** Milliseconds since the epoch. */
+  /** Returns the time in milliseconds since the epoch. */
   readonly now: () => number;
   readonly newId: () => string;
   /** Resolves after this many ms. `undefined` if time does not pass by itself, as in a simulation. */
@@ -304,7 +304,7 @@ export interface StoreTasks {
    * that no workspace of the store needs can be lost.
    */
   setAside(files: ReadonlySet<string>): Promise<readonly string[]>;
-  /** Returns an empty private index, for recomputing. */
+  /** Returns a new, empty index for this process alone, in which derived data can be recomputed. */
   scratchIndex(): IndexStore;
   /**
    * Frees the contents that no workspace of the store needs. Throws `LOCKED` if writers of contents are still at work
@@ -356,7 +356,7 @@ export interface HeadKeeper {
   /**
    * Returns the head of a history's first commit, which was signed before that commit was written. This head is used
    * while no other head is kept, for example after the process was killed right after that commit. The first `keep`
-   * removes it.
+   * removes this head.
    */
   first(workspaceId: string): KeptHead | undefined;
   /** Signs the head of a first commit that is about to be written. */
@@ -373,7 +373,7 @@ export interface HeadKeeper {
   sign(head: HeadToSign): SignedHead;
 }
 
-/** Keeps the head of an open workspace signed as its log grows. */
+/** Signs and keeps the head of an open workspace as its log grows. */
 export interface HeadFollower {
   /** Reports that events were appended to the log. The caller must hold the workspace's lock. */
   committed(): Promise<void>;
