@@ -102,6 +102,8 @@ export interface Disk {
   syncBeside(fd: number): Promise<void>;
   /** Makes the names in a folder durable. */
   syncFolder(path: DiskPath): void;
+  /** Like `syncFolder`, but does not block this thread. The path is used only before this call returns. */
+  syncFolderBeside(path: DiskPath): Promise<void>;
   /** Makes everything on the file system of this path durable (`syncfs`). Returns false if the platform cannot. */
   syncAll(path: DiskPath): boolean;
   /** Like `syncAll`, but does not block this thread. */

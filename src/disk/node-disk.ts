@@ -131,6 +131,17 @@ export class NodeDisk implements Disk {
     }
   }
 
+  async syncFolderBeside(path: DiskPath): Promise<void> {
+    const fd = fs.openSync(anchored(path), FLAGS.folder);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        fs.fsync(fd, (error) => (error === null ? resolve() : reject(error)));
+      });
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
   syncAll(path: DiskPath): boolean {
     const fd = fs.openSync(anchored(path), FLAGS.folder);
     try {

@@ -481,6 +481,18 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
       expect(errnoFrom(() => disk.space(at("none")))).toBe("ENOENT");
     });
 
+    test("syncFolderBeside opens the folder at once, and fails as syncFolder does", async (context) => {
+      await expect(disk.syncFolderBeside(at("none"))).rejects.toMatchObject({ code: "ENOENT" });
+      put(at("f"), "");
+      await expect(disk.syncFolderBeside(at("f"))).rejects.toMatchObject({ code: "ENOTDIR" });
+      if (!given.anchors) return context.skip("there is no /proc/self/fd here");
+      disk.makeFolder(at("d"));
+      const fd = disk.open(at("d"), "folder");
+      const syncing = disk.syncFolderBeside(`/proc/self/fd/${fd}`);
+      disk.close(fd);
+      await expect(syncing).resolves.toBeUndefined();
+    });
+
     test("writeFileDurably replaces a file as a whole, also if an earlier try has left a file", () => {
       put(at("f.new"), "left by a crash");
       writeFileDurably(disk, at("f"), Buffer.from("first"), { mode: 0o640 });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { chronicleBin } from "../helpers/cli-package.ts";
+import { openStore } from "../../src/open.ts";
 import { isRoot } from "../helpers/trouble.ts";
 
 /** Two people and the group that they share. They are ids only: none of them needs an entry in `/etc/passwd`. */
@@ -181,6 +182,33 @@ describe.skipIf(needsAcl)("undo in a folder with a default ACL (where `setfacl` 
       expect(shared.left()).toEqual([]);
     },
   );
+});
+
+describe.skipIf(needsAcl)("writes of one process into a folder, again and again (where `setfacl` is)", () => {
+  it("get the default ACL that the folder has at that time", async () => {
+    using shared = new Shared();
+    const docs = join(shared.project, "docs");
+    mkdirSync(docs);
+    const store = await openStore({ home: join(shared.folder, "store"), configFolder: join(shared.folder, "c") });
+    const { workspace } = await store.init({ roots: [shared.project] });
+    const isShared = async (name: string, text: string): Promise<boolean> => {
+      await workspace.putFile(`docs/${name}`, Buffer.from(text));
+      return execFileSync("getfacl", ["-n", "-p", join(docs, name)], { encoding: "utf8" }).includes(`user:${BOB}:rw-`);
+    };
+    const rounds = async (name: string, count: number): Promise<boolean[]> => {
+      const found: boolean[] = [];
+      for (let i = 0; i < count; i += 1) found.push(await isShared(name, `${name} ${i}`));
+      return found;
+    };
+    expect(await rounds("before", 5)).toEqual(Array.from({ length: 5 }, () => false));
+    execFileSync("setfacl", ["-d", "-m", `u:${BOB}:rw,m::rwX`, docs]);
+    expect(await rounds("after", 5)).toEqual(Array.from({ length: 5 }, () => true));
+    execFileSync("setfacl", ["-k", docs]);
+    expect(await rounds("later", 5)).toEqual(Array.from({ length: 5 }, () => false));
+    await workspace.close();
+    await store.close();
+    expect(shared.left()).toEqual([]);
+  });
 });
 
 describe.skipIf(needsRoot)("undo by root in another user's folder", { timeout: 120_000 }, () => {

@@ -150,6 +150,10 @@ export class SimDisk implements Disk {
     syncNames(this.#machine, "syncFolder", node.id, pathText(path));
   }
 
+  async syncFolderBeside(path: DiskPath): Promise<void> {
+    this.syncFolder(path);
+  }
+
   syncAll(path: DiskPath): boolean {
     const { dev } = this.#existing(path, "always", "syncAll");
     if (this.#machine.options.syncsAll !== true) return false;
@@ -254,7 +258,7 @@ export class SimDisk implements Disk {
   }
 
   /** Returns all folders, because there are no groups and no access control lists. */
-  makesAlike(folders: readonly string[]): Promise<ReadonlySet<string>> {
+  makesAlike(folders: readonly string[]): Promise<ReadonlySet<string> | undefined> {
     return Promise.resolve(new Set(folders));
   }
 

@@ -1,35 +1,68 @@
-import { parentOf, type WorkspacePath } from "../../core/values/path.ts";
+import { errnoOf } from "../../core/values/errors.ts";
+import { childOf, parentOf, type WorkspacePath } from "../../core/values/path.ts";
 import type { ApplyContext } from "./apply-ready.ts";
 import { releaseRoots, rootsOf, type ApplyRoot, type Step } from "./apply-step.ts";
 import { receiversOf } from "../files/folder-places.ts";
 
-// This file chooses where new files are staged. Up to `FEW` files are staged in the folders that receive them, where
-// they get the right group, access control list and security label. More files than that would wake the watchers of
-// these folders too often. Files that were staged early (`EarlyStage`) already lie in `staging.fresh`. In these two
-// cases, `Disk.makesAlike` runs a program. The program finds the folders in which a new file gets the same attributes
-// as in `staging.fresh`. Files for the found folders are staged in `staging.fresh`, and files for all other folders are
-// staged in the folders themselves.
+// This file chooses where new files are staged.
+//
+// - A file that is staged in the folder that receives it gets the right group, access control list and security label.
+//   This takes a place (`FolderPlaces`) in each of these folders.
+// - In most folders, a new file gets the same attributes as in `staging.fresh`. Files for these *plain* folders are
+//   staged there, which costs much less and does not wake the watchers of the folders. A program (`Disk.makesAlike`)
+//   finds the plain folders.
+// - The program runs at once if there are more than `FEW` files, or if files were staged early (`EarlyStage`), because
+//   these already lie in `staging.fresh`. For fewer files, `PlainFolders` remembers what the program has said before.
 
-/**
- * Up to this number of new files, the program runs only if files were staged early. Running the program takes about as
- * long as staging 200 files in their folders.
- */
+/** Running the program takes about as long as staging this number of files in their folders. */
 const FEW = 256;
+
+/** Of no file. The system refuses a rename to another mount before it looks for the file. */
+const NO_NAME = ".chronicle-not-there";
 
 /**
  * Decides for which folders new files are staged in `staging.fresh`. A file that was staged early for any other folder
  * is staged a second time, in that folder.
  */
-export async function choosePlaces({ disk, early }: ApplyContext, steps: readonly Step[]): Promise<void> {
+export async function choosePlaces(context: ApplyContext, steps: readonly Step[]): Promise<void> {
+  const { disk, early, plain: remembered } = context;
   const anew = steps.filter(({ todo, blocked }) => blocked === undefined && (todo === "create" || todo === "replace"));
-  if (anew.length <= FEW && early === undefined) return;
   const roots = rootsOf(anew);
   releaseRoots(roots);
   for (const root of roots) {
-    const plain = await plainFolders(disk, root, receivers(anew, root));
+    const folders = receivers(anew, root);
+    const isFew = anew.length <= FEW && early === undefined;
+    const plain = isFew
+      ? await remembered.among({ root: root.root.folder, fs: root.fs, folders, staging: stagedFilesOf(root) })
+      : await plainFolders(disk, root, folders);
+    for (const folder of plain) if (!takesRenames(root, folder)) plain.delete(folder);
     root.staging.places.staysOutOf(plain);
-    dropEarly(anew, root, plain);
+    if (early !== undefined) dropEarly(anew, root, plain);
   }
+}
+
+/** Tells `PlainFolders` about the names that these steps have changed. Must be called after all changes. */
+export function keepPlaces({ plain }: ApplyContext, steps: readonly Step[]): void {
+  const changed = steps.filter(({ todo }) => todo !== "nothing");
+  for (const [{ root, fs }, those] of Map.groupBy(changed, (step) => step.root)) {
+    plain.keep({ root: root.folder, fs, folders: receiversOf(those.map(({ inner }) => inner)) });
+  }
+}
+
+/** False if a file cannot be renamed from `staging.fresh` into a folder, because something is mounted in between. */
+function takesRenames({ fs, staging }: ApplyRoot, folder: WorkspacePath): boolean {
+  try {
+    staging.fresh.renameFile(childOf(parentOf(staging.newPath("any")), NO_NAME), childOf(folder, NO_NAME), fs);
+    return false;
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return errnoOf(error) === "ENOENT";
+  }
+}
+
+/** Returns the absolute path of the folder of the files in `staging.fresh`. */
+function stagedFilesOf({ staging }: ApplyRoot): string {
+  return `${staging.fresh.root}/${parentOf(staging.newPath("any"))}`;
 }
 
 /**
@@ -52,13 +85,13 @@ function receivers(anew: readonly Step[], root: ApplyRoot): Set<WorkspacePath> {
 /** Returns the folders, among the given ones, in which a new file gets the same attributes as in `staging.fresh`. */
 async function plainFolders(
   disk: ApplyContext["disk"],
-  { root, staging }: ApplyRoot,
+  root: ApplyRoot,
   folders: ReadonlySet<WorkspacePath>,
-): Promise<ReadonlySet<WorkspacePath>> {
+): Promise<Set<WorkspacePath>> {
   const named = new Map(
-    [...folders].filter((path) => path.isWellFormed()).map((path) => [`${root.folder}/${path}`, path]),
+    [...folders].filter((path) => path.isWellFormed()).map((path) => [`${root.root.folder}/${path}`, path]),
   );
-  const alike = await disk.makesAlike([...named.keys()], `${staging.fresh.root}/${parentOf(staging.newPath("any"))}`);
+  const alike = await disk.makesAlike([...named.keys()], stagedFilesOf(root));
   return new Set([...(alike ?? [])].flatMap((at) => named.get(at) ?? []));
 }
 

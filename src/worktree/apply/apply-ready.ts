@@ -4,6 +4,7 @@ import { type LandContext, setAside } from "./apply-land.ts";
 import { stageSteps } from "./apply-stage.ts";
 import { block, releaseAll, rootsOf, type Step, stopsAll } from "./apply-step.ts";
 import type { EarlyTree } from "./early-stage.ts";
+import type { PlainFolders } from "./plain-folders.ts";
 import type { OpenRoot } from "../scan/scan.ts";
 import type { RestoreWorkers } from "./restore-workers.ts";
 import type { StatCache } from "../scan/stat-cache.ts";
@@ -22,6 +23,7 @@ export interface ApplyContext {
   readonly staging: string | undefined;
   readonly nowNs: () => bigint;
   readonly workers?: RestoreWorkers | undefined;
+  readonly plain: PlainFolders;
   readonly bin: TrashBin;
   /** Files that are already staged. The apply takes or removes all of them, even if it fails. */
   readonly early?: EarlyTree | undefined;
@@ -30,7 +32,7 @@ export interface ApplyContext {
 export interface Asked {
   readonly request: ApplyRequest;
   readonly progress: ApplyProgress;
-  /** Set if new files are synced in the background. The sync of a file starts when the file has been staged. */
+  /** Set if new files are synced in the background, once all of them are staged. */
   readonly syncs?: SyncsBeside;
 }
 
@@ -109,7 +111,10 @@ async function readyBeside(
     if (mayGoOn(steps, asked.request)) await stage(context, steps, { ...asked, syncs });
     // Other tasks may rename a folder while `begin` runs, so no folder stays open.
     releaseAll(steps);
-    if (mayGoOn(steps, asked.request)) await asked.begin();
+    if (mayGoOn(steps, asked.request)) {
+      syncs.start();
+      await asked.begin();
+    }
   } catch (error) {
     await syncs.end().catch(() => undefined);
     discardQuietly(steps);

@@ -17,6 +17,7 @@ import {
   rootsOf,
   stopsAll,
   unitsOf,
+  releaseAll,
 } from "./apply-step.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import { ApplyProgress, type ApplyContext, type Asked, lacksSpace, makeReady, mayGoOn } from "./apply-ready.ts";
@@ -26,7 +27,7 @@ import { isDiskFailure } from "../../core/values/errno.ts";
 import { foldsNames, heldEntry } from "../../core/tree/folder-traits.ts";
 import { matchEarly, dropEarly } from "./early-stage.ts";
 import { blockTogether, checkSteps, holdAliases } from "./apply-check.ts";
-import { choosePlaces, clearPlaces } from "./apply-places.ts";
+import { choosePlaces, clearPlaces, keepPlaces } from "./apply-places.ts";
 import { entryOf, inspectPath } from "../files/inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
@@ -46,6 +47,9 @@ const TURN = 2048;
  * synced.
  */
 const FEW_FOLDERS = 256;
+
+/** The number of folders that are synced at the same time. Each of them is open meanwhile. */
+const FOLDERS_AT_ONCE = 32;
 
 /**
  * Changes paths from `before` to `after`: see `Worktree.apply`. The phases, any of which a power loss may interrupt:
@@ -292,6 +296,7 @@ async function finish(
   if (run.steps.some(({ blocked }) => blocked !== undefined)) blockTogether(run.steps);
   const applied = run.steps.filter((step) => step.blocked === undefined);
   rememberAll(context, applied, startedNs);
+  keepPlaces(context, applied);
   for (const { staging } of roots) {
     if (later) context.bin.add(run.token, () => staging.purgeBeside(context.workers));
     else staging.purge();
@@ -316,30 +321,50 @@ function setFolderModes(steps: readonly Step[]): void {
 
 /**
  * Makes the names in the folders of these steps durable. If that fails for a folder, calls `onLost` with its steps and
- * the error.
+ * the error. Several folders are synced at a time, because the disk then makes them durable together.
  */
 async function syncNames(
   disk: Disk,
   steps: readonly Step[],
   onLost: (steps: readonly Step[], error: unknown) => void,
 ): Promise<void> {
-  const folders = Map.groupBy(steps, (step) => parentOf(step.path));
-  const synced = new Set<ApplyRoot>();
-  for (const group of folders.values()) {
-    const [{ root, inner } = { root: undefined, inner: ROOT }] = group;
-    if (root === undefined || synced.has(root)) continue;
-    try {
-      if (folders.size > FEW_FOLDERS) {
-        root.fs.release();
-        if (await disk.syncAllBeside(root.root.folder)) {
-          synced.add(root);
-          continue;
-        }
-      }
-      root.fs.syncFolder(parentOf(inner));
-    } catch (error) {
-      onLost(group, error);
-    }
+  const groups = [...Map.groupBy(steps, (step) => parentOf(step.path)).values()];
+  const left = groups.length > FEW_FOLDERS ? await syncRoots(disk, groups) : groups;
+  for (let at = 0; at < left.length; at += FOLDERS_AT_ONCE) {
+    const some = left.slice(at, at + FOLDERS_AT_ONCE);
+    const syncs = Promise.allSettled(some.map(async (group) => syncFolderOf(group, left.length === 1)));
+    // Other tasks may rename a folder meanwhile, so no folder stays open. Each sync has opened its own.
+    releaseAll(steps);
+    for (const [i, end] of (await syncs).entries()) if (end.status === "rejected") onLost(some[i] ?? [], end.reason);
+  }
+}
+
+/** Syncs the folder of these steps. A folder that is `alone` is synced on this thread, which takes less time. */
+async function syncFolderOf([step]: readonly Step[], alone: boolean): Promise<void> {
+  if (step === undefined) return;
+  const { fs } = step.root;
+  const folder = parentOf(step.inner);
+  if (alone) fs.syncFolder(folder);
+  else await fs.syncFolderBeside(folder);
+}
+
+/** Syncs the whole file systems of the roots of these groups. Returns the groups of roots for which that failed. */
+async function syncRoots(disk: Disk, groups: readonly (readonly Step[])[]): Promise<(readonly Step[])[]> {
+  const synced = new Map<ApplyRoot, boolean>();
+  for (const root of rootsOf(groups.flat())) {
+    root.fs.release();
+    synced.set(root, await syncRoot(disk, root));
+  }
+  return groups.filter(([step]) => step !== undefined && synced.get(step.root) !== true);
+}
+
+async function syncRoot(disk: Disk, { root }: ApplyRoot): Promise<boolean> {
+  try {
+    return await disk.syncAllBeside(root.folder);
+  } catch (error) {
+    // The root is gone. Each of its folders reports that for its own steps.
+    if (!LOST.has(errnoOf(error) ?? "")) throw error;
+    return false;
   }
 }
 

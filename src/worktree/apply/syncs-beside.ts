@@ -5,6 +5,7 @@ import type { OpenedFile } from "../files/confined-fs.ts";
 export class SyncsBeside {
   readonly #disk: Disk;
   readonly #open = new DisposableStack();
+  readonly #finished: OpenedFile[] = [];
   readonly #syncs: Promise<void>[] = [];
 
   constructor(disk: Disk) {
@@ -17,12 +18,22 @@ export class SyncsBeside {
     return { fd: file.fd, [Symbol.dispose]: () => undefined };
   }
 
-  /** Starts the sync of a kept file. Requires that all its bytes are written. */
+  /** Marks a kept file for `start`. Requires that all its bytes are written. */
   finished(file: OpenedFile): void {
-    const sync = this.#disk.syncBeside(file.fd);
-    // `end` reports the error.
-    sync.catch(() => undefined);
-    this.#syncs.push(sync);
+    this.#finished.push(file);
+  }
+
+  /**
+   * Starts the syncs of the finished files. Must be called when no more files are made: a journaling file system lets
+   * the maker of a file wait for a sync that is under way.
+   */
+  start(): void {
+    for (const { fd } of this.#finished.splice(0)) {
+      const sync = this.#disk.syncBeside(fd);
+      // `end` reports the error.
+      sync.catch(() => undefined);
+      this.#syncs.push(sync);
+    }
   }
 
   /**

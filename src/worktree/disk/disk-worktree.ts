@@ -35,6 +35,7 @@ import type { GitUser } from "../git/git-settings.ts";
 import { EXCLUDE_FILE, gitOf } from "../scan/root-filter.ts";
 import { trackedOf } from "../git/root-git.ts";
 import { EarlyStage } from "../apply/early-stage.ts";
+import { PlainFolders } from "../apply/plain-folders.ts";
 import type { Verdict } from "../../core/filter/filter.ts";
 import { type GitOfRoot, judgeOnDisk, leftOutOnDisk, unreadableNow } from "../scan/explain-on-disk.ts";
 import { inspectPath, readPath } from "../files/inspect.ts";
@@ -97,6 +98,7 @@ export class DiskWorktree implements Worktree {
   /** The tokens of applies that have left nothing behind. */
   readonly #clean = new Set<string>();
   readonly #bin = new TrashBin();
+  readonly #plain: PlainFolders;
   readonly #git: { readonly files: GitFiles; readonly user: GitUser };
   /** The rules that were not applied in the last full scan. */
   #unapplied: readonly UnappliedRules[] = [];
@@ -121,6 +123,7 @@ export class DiskWorktree implements Worktree {
 
   constructor(options: DiskWorktreeOptions) {
     this.#options = options;
+    this.#plain = new PlainFolders(options.disk);
     this.#git = { files: new GitFiles(options.disk, options.clock), user: options.git ?? {} };
     this.#open = options.roots.map((root) => this.#opened(root, new ConfinedFs(options.disk, root.folder)));
     options.openHere?.add(this);
@@ -431,9 +434,10 @@ export class DiskWorktree implements Worktree {
   #applyContext(): ApplyContext {
     const { disk, staging, workers } = this.#options;
     const bin = this.#bin;
+    const plain = this.#plain;
     const { cache } = this.#load();
     const nowNs = (): bigint => this.#nowNs();
-    return { disk, roots: this.#open, cache, others: this.#othersCaches(), staging, nowNs, workers, bin };
+    return { disk, roots: this.#open, cache, others: this.#othersCaches(), staging, nowNs, workers, plain, bin };
   }
 
   /**

@@ -225,6 +225,12 @@ export class ConfinedFs implements Disposable {
     this.#disk.syncFolder(this.confined ? `/proc/self/fd/${fd}` : plain(this.root, path));
   }
 
+  /** Like `syncFolder`, but does not block this thread. Other paths may be used before the sync has ended. */
+  async syncFolderBeside(path: WorkspacePath): Promise<void> {
+    const fd = this.#enter(path);
+    await this.#disk.syncFolderBeside(this.confined ? `/proc/self/fd/${fd}` : plain(this.root, path));
+  }
+
   /**
    * Returns the address of a path for the disk. The address is valid until this object is used for another path. Throws
    * if something on the way is no real folder.
