@@ -4,15 +4,15 @@ import type { Context } from "../log/context.ts";
 import { type FollowState, recordingOf } from "./recording.ts";
 
 /**
- * Limits a look beside a list: the time, in milliseconds, after which the scan of a large folder is given up, and the
- * bytes that are read.
+ * The limits of the scan, because a list of the history waits for the result. The scan of a large folder is given up
+ * after `ms` milliseconds. Any scan is given up if it would have to read more than `bytes` bytes.
  */
 const MOST = { ms: 100, bytes: 16 * 1024 ** 2 };
 
 /**
- * Returns the number of paths that differ from what is recorded, if nobody records them at present. Returns `undefined`
- * if somebody records, and if it is not known: because the folder is large, because much was changed, or because the
- * folder cannot be looked at, which `status` reports. Records nothing.
+ * Returns the number of paths whose state on disk differs from the recorded state. Returns `undefined` while a recorder
+ * records all changes of the folder. Also returns `undefined` if the scan exceeds its limits (`MOST`), or if the folder
+ * cannot be read, which `status` reports. Records nothing.
  */
 export async function unrecordedPaths(context: Context, follow: FollowState | undefined): Promise<number | undefined> {
   try {

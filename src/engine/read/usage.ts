@@ -26,15 +26,17 @@ const AGES: readonly (readonly [ms: number, name: string])[] = [
 const OLDER = "older";
 const NO_SESSION = "(no session)";
 
-/** Returns the space that the store takes; with `by`, also the contents of this workspace in groups, largest first. */
+/**
+ * Returns the space that the store takes. With `by`, also returns this workspace's contents in groups, largest first.
+ */
 export async function usageOf(context: Context, { by }: { readonly by?: UsageGrouping } = {}): Promise<DuShape> {
   const usage = await context.store.usage();
   return by === undefined ? usage : { ...usage, groups: await groupsOf(context, by) };
 }
 
 /**
- * Groups the contents that are kept. Each content counts once, in the group in which it occurs first. Reads the whole
- * log.
+ * Groups the contents that this workspace's history needs. Each content counts once, in the first group in which it
+ * occurs. Reads the whole log.
  */
 async function groupsOf(context: Context, by: UsageGrouping): Promise<DuGroupShape[]> {
   const groups = new Map<string, DuGroupShape>();

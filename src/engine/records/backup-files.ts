@@ -8,7 +8,7 @@ import { soundEvent } from "./follow-log.ts";
 
 const NEWLINE = Buffer.from("\n");
 
-/** Returns the files of a log, byte for byte: those of its archive, and the present log up to the last whole line. */
+/** Returns the files of a log, byte for byte: the files of the archive, and `events.wal` up to its last whole line. */
 export async function logFiles(log: EventLog): Promise<BackupFile[]> {
   const sealed = (await log.archived()).map((one) => ({
     name: `archive/${one.name}`,
@@ -22,8 +22,8 @@ async function* bytesOf(lines: AsyncIterable<readonly RawLine[]>): AsyncGenerato
 }
 
 /**
- * Returns the files of a backup. Copies of these files are a record store, too. For a damaged or an empty store,
- * returns only the files of the log.
+ * Returns the files of a backup. A folder with copies of these files is itself a record store. For a damaged or an
+ * empty store, returns only the files of the log.
  */
 export async function backupFiles(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<BackupFile[]> {
   const copies = await logFiles(log);
@@ -38,7 +38,10 @@ export async function backupFiles(log: EventLog, files: RecordFiles, loaded: Loa
   return copies;
 }
 
-/** Returns the hash of the base on which the present log starts; `undefined` if the log does not start on a base. */
+/**
+ * Returns the hash of the base on which the present log (`events.wal`) starts; `undefined` if it does not start on a
+ * base.
+ */
 async function presentBase(log: EventLog): Promise<ReturnType<typeof encodeRecordBase>["hash"] | undefined> {
   for await (const [line] of log.read()) {
     const event = line === undefined ? undefined : soundEvent(line);
@@ -47,7 +50,7 @@ async function presentBase(log: EventLog): Promise<ReturnType<typeof encodeRecor
   return undefined;
 }
 
-/** Returns a file of a backup. Its bytes are made when the file is read. */
+/** Returns a file of a backup. `bytes` is called when the file is read. */
 export function file(name: string, bytes: () => Uint8Array): BackupFile {
   return {
     name,

@@ -18,19 +18,21 @@ import { encodeKeptEnd, decodeKeptEnd, type RecordFiles } from "./record-files.t
 import { verifyRecords } from "./verify-records.ts";
 
 /**
- * The number of writes between two checkpoints. In a store of more than 5,000 records, a hundredth of the number of
- * records is used instead.
+ * The number of writes between two checkpoints. In a store of more than 5,000 records, this number is a hundredth of
+ * the number of records.
  */
 const CHECKPOINT_WRITES = 50;
-/** The number of events in a write: the record, and the end of the commit. */
+/**
+ * The number of events that a write appends: the event of the record, and the event that marks the end of the commit.
+ */
 const EVENTS_OF_WRITE = 2;
 
 export interface FolderLedgerParts {
   readonly files: RecordFiles;
-  /** Opens the log and its lock. The ledger calls this again if it is used after a close. */
+  /** Opens the log and its lock. The ledger calls `open` again if one of its methods is called after `close`. */
   readonly open: () => Promise<{ readonly log: EventLog; readonly lock: Lock }>;
   readonly newFolder: NewFolder;
-  /** Milliseconds since the epoch. */
+  /** Returns the present time, in milliseconds since the epoch. */
   readonly now: () => number;
   readonly newId: () => string;
   /** The maximum time to wait for the lock, in milliseconds. */
@@ -50,17 +52,23 @@ interface View {
   loaded: Loaded;
   /** The end of the log when the state was last updated from the log. */
   seen: LogEnd;
-  /** The seq of the last checkpoint that was written or read, or else of the log's first event. */
+  /**
+   * The seq of the last checkpoint that was written or read. Without a checkpoint, the seq of the log's first event.
+   */
   checkpoint: number;
 }
 
-/** Records in a log of their own. The state is kept in memory (`docs/format.md`, "Record stores"). */
+/**
+ * A ledger of records in a log of their own. The state of all records is in memory (`docs/format.md`, "Record stores").
+ */
 export class FolderLedger implements RecordLedger {
   readonly #parts: FolderLedgerParts;
   #opened: Promise<Opened> | undefined;
   /** The last event that this object appended. */
   #acknowledged: Head = EMPTY_HEAD;
-  /** The last failures to write `snapshot.json` or `head.json`, by file name. A later success removes the failure. */
+  /**
+   * Maps `snapshot.json` and `head.json` to the last failure to write that file. A later success removes the failure.
+   */
   readonly #trouble = new Map<string, string>();
   #turn: Promise<unknown> = Promise.resolve();
   #writes: Promise<unknown> = Promise.resolve();
@@ -70,8 +78,8 @@ export class FolderLedger implements RecordLedger {
   }
 
   /**
-   * Loads the store. If there is none, creates it, unless it is opened for reading only. Does not throw for a damaged
-   * store, because such a store can still be read.
+   * Loads the store. Creates a missing store, unless the ledger is read-only. Does not throw for a damaged store,
+   * because such a store can still be read.
    */
   async start(): Promise<void> {
     const isNew = await this.#inTurn(async () => (await this.#upToDate()).loaded.state.head.seq === 0);
@@ -106,7 +114,8 @@ export class FolderLedger implements RecordLedger {
     for await (const lines of log.read({ seq: 1, offset: 0 })) {
       for (const line of lines) {
         seq = seq === undefined ? soundEvent(line)?.seq : seq + 1;
-        // In a damaged log, seqs cannot be found by counting lines. Every line is parsed, because it names its own seq.
+        // Counting the lines of an undamaged log gives their seqs, so lines out of range are not parsed. In a damaged
+        // log, every line is parsed for the seq that the line names.
         if (loaded.damage === undefined && seq !== undefined && (seq < from || seq > end)) continue;
         const event = loaded.damage === undefined ? readEventFast(line.bytes) : soundEvent(line);
         if (event === undefined || event.seq < from || event.seq <= last) continue;
@@ -175,8 +184,8 @@ export class FolderLedger implements RecordLedger {
   }
 
   /**
-   * Waits for pending work, closes the log, and records the end of the log in `head.json`, unless the store was opened
-   * for reading only. A later call of another method opens the log again.
+   * Waits for pending work and closes the log. Then records the end of the log in `head.json`, unless the ledger is
+   * read-only. A later call of another method opens the log again.
    */
   async close(): Promise<void> {
     await this.#writes.catch(() => undefined);
@@ -190,7 +199,9 @@ export class FolderLedger implements RecordLedger {
     });
   }
 
-  /** Runs one piece of work after another, because only one call at a time may update the state from the log. */
+  /**
+   * Runs `work` after the work of all earlier calls, because only one call at a time may update the state from the log.
+   */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#turn.catch(() => undefined).then(work);
     this.#turn = next;
@@ -198,8 +209,8 @@ export class FolderLedger implements RecordLedger {
   }
 
   /**
-   * Runs work with the lock held. Before the work, moves a torn tail away, and gives an empty store its first record.
-   * Throws if the store is read-only or damaged.
+   * Runs `work` with the lock held. First moves away a torn tail, which is what a crash left of an unfinished commit,
+   * and gives an empty store its first record. Throws if the store is read-only or damaged.
    */
   #locked<T>(work: (view: View) => Promise<T>): Promise<T> {
     const next = this.#writes
@@ -237,8 +248,8 @@ export class FolderLedger implements RecordLedger {
   }
 
   /**
-   * Returns the view, updated from the present log. Loads the state anew if the log has changed since the last call in
-   * any other way than by appended events.
+   * Returns the view, updated from the present log. Events that were appended since the last call are applied to the
+   * state. After any other change of the log, the whole state is loaded anew.
    */
   async #upToDate(): Promise<View> {
     const opened = await this.#open();
@@ -251,8 +262,9 @@ export class FolderLedger implements RecordLedger {
   }
 
   /**
-   * Applies the new events of the log to the view. Returns false if the log has changed in any other way, or is or was
-   * torn or damaged. In that case, the caller must load the state anew.
+   * Applies the new events of the log to the view. Returns false if the log has changed other than by appended events.
+   * Also returns false if the log is torn or damaged, or was when the view was loaded. The caller must then load the
+   * state anew.
    */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;
@@ -264,7 +276,7 @@ export class FolderLedger implements RecordLedger {
     return true;
   }
 
-  /** Moves a torn tail away, with an event that records the move. Gives an empty store its first record. */
+  /** Moves a torn tail to `quarantine/` and records the move as an event. Gives an empty store its first record. */
   async #settle(view: View): Promise<void> {
     const { loaded, log } = view;
     const { torn, state } = loaded;
@@ -272,7 +284,11 @@ export class FolderLedger implements RecordLedger {
     if (torn !== undefined) {
       const { seq, offset } = torn.from;
       const name = await log.quarantine(torn.from);
-      view.loaded = { ...loaded, torn: undefined, notes: [...loaded.notes, `it was moved to quarantine/${name}`] };
+      view.loaded = {
+        ...loaded,
+        torn: undefined,
+        notes: [...loaded.notes, `the torn part of the log was moved to quarantine/${name}`],
+      };
       const part = await log.quarantined(name);
       const record = {
         ...{ cut_from_seq: seq, cut_from_byte: offset, reason: torn.detail.toWellFormed(), kept_as: name },
@@ -289,8 +305,8 @@ export class FolderLedger implements RecordLedger {
 
   #asCommit({ loaded }: View, drafts: readonly EventDraft[]): readonly EventDraft[] {
     const { head, storeId } = loaded.state;
-    // Only an empty store has no id yet. The first commit needs no id, because the last record of that commit carries
-    // the mark itself.
+    // Only an empty store has no id yet. Its first commit needs no id: the last record of that commit can itself hold
+    // the mark of the commit's end, so no `commit:<id>` event is needed.
     return asCommit(drafts, storeId ?? "", { first: head.seq + 1 });
   }
 
@@ -302,7 +318,7 @@ export class FolderLedger implements RecordLedger {
     return sealed.slice(0, drafts.length);
   }
 
-  /** Applies events that this object has appended to the log. */
+  /** Applies to the view the events that this object has appended to the log. */
   #follow(view: View, sealed: readonly SealedEvent[]): void {
     const { loaded, log } = view;
     const { state } = loaded;
@@ -322,7 +338,7 @@ export class FolderLedger implements RecordLedger {
     if (state.head.seq - view.checkpoint >= due) this.#checkpoint(view);
   }
 
-  /** Writes a checkpoint. A failure is only noted, because checkpoints are disposable. */
+  /** Writes a checkpoint. A failure only becomes a note of the store, because checkpoints are disposable. */
   #checkpoint(view: View): void {
     const { state, offset } = view.loaded;
     view.checkpoint = state.head.seq;
@@ -344,7 +360,7 @@ export class FolderLedger implements RecordLedger {
     });
   }
 
-  /** Writes a file. A failure is not thrown, but becomes a note of the store. */
+  /** Writes a file. A failure becomes a note of the store, and is not thrown. */
   #attempt(name: string, write: () => void): void {
     try {
       write();
@@ -363,7 +379,7 @@ function sameEnd(a: LogEnd, b: LogEnd): boolean {
 function storeOf({ loaded }: View): string {
   const { storeId } = loaded.state;
   if (storeId !== undefined) return storeId;
-  throw new ChronicleError("INTEGRITY_VIOLATION", "the store has no id: its log does not begin with one");
+  throw new ChronicleError("INTEGRITY_VIOLATION", "the store has no id, because the first line of its log names none");
 }
 
 function liveOf(row: StateRecord | undefined): LiveRecord | undefined {
@@ -377,7 +393,7 @@ function usersOf({ loaded }: View): LiveRecord[] {
   return rows.sort(byRecordId).map((row) => liveOf(row) as LiveRecord);
 }
 
-/** Throws any error except that of a damaged store, because such a store can still be read. */
+/** Rethrows the error, unless it says that the log is damaged or was rolled back. Such a store can still be read. */
 function ignoreDamage(error: unknown): void {
   if (!(error instanceof ChronicleError) || (error.code !== "LOG_DAMAGED" && error.code !== "ROLLBACK_DETECTED")) {
     throw error;

@@ -7,7 +7,7 @@ import { recordText, type RecordState } from "../../core/records/record-state.ts
 import type { EventLog, LogPosition, RawLine } from "../../storage/event-log.ts";
 import { laterCommitEnd } from "../log/chain-fault.ts";
 
-/** A state, and the byte offset of the line after its last event. */
+/** The state of a record store, and the byte offset in the log directly after the last event of the state. */
 export interface Place {
   readonly state: RecordState;
   offset: number;
@@ -19,7 +19,7 @@ export interface BadLine {
   readonly position: LogPosition;
   /** The position of the first line after the last whole commit. */
   readonly from: LogPosition;
-  /** Set if all lines are sound, but the last commit has no end. */
+  /** True if all lines are sound, but the last commit has no end. */
   readonly isUnended?: true;
   readonly lineNumber: number;
   readonly detail: string;
@@ -30,24 +30,25 @@ export type Bound = Head;
 
 export interface FollowOptions {
   /**
-   * The last event that is known to have been recorded. A bad line up to this event is damage (see `isDamage`), so that
-   * later sound lines are still applied.
+   * The last event that is known to have been recorded. A bad line at or before this event is damage (see `isDamage`),
+   * and does not stop later sound lines from being applied.
    */
   readonly bound: Bound;
-  /** Events that were recorded according to other files. */
+  /** Further events that are known to have been recorded, by the caller or by `head.json`. */
   readonly witnesses?: readonly Bound[];
 }
 
 export interface Followed {
-  /** The first bad line, or a last commit without an end. */
+  /** The first bad line, or the last commit if it has no end. */
   readonly bad: BadLine | undefined;
-  /** The seq of an event whose hash is not the one that the bound or a witness names. */
+  /** The seq of the first event whose hash differs from the hash that the bound or a witness has for this seq. */
   readonly replaced: number | undefined;
 }
 
 /**
- * Brings a state up to the last whole commit of the log, and checks each line completely. Stops at a bad line that a
- * crash tore. If a bad line is damage, also applies the sound events before and after that line.
+ * Brings a state up to the last whole commit of the log, and checks each line completely. At the first bad line, stops
+ * if a crash tore that line. If the bad line is damage, also applies the earlier events of its commit and all later
+ * sound events.
  */
 export async function followLog(log: EventLog, place: Place, options: FollowOptions): Promise<Followed> {
   const { bound, witnesses = [] } = options;
@@ -67,7 +68,7 @@ export async function followLog(log: EventLog, place: Place, options: FollowOpti
     }
   }
   bad ??= follower.unended();
-  // The last commit lacks its end, but was acknowledged, so its events are applied.
+  // If the last commit has no end, but was acknowledged, its events are applied.
   if (bad?.isUnended === true && (await isDamage(log, bad, bound))) follower.endCommit();
   return { bad, replaced: follower.replaced };
 }
@@ -80,7 +81,7 @@ interface OpenLine {
 
 class RecordFollower {
   readonly #place: Place;
-  /** Hashes that events must have, by seq. */
+  /** Maps a seq to the known events with this seq. The event of the log must have their hash. */
   readonly #known: ReadonlyMap<number, readonly Bound[]>;
   readonly #commits: CommitFollower;
   #prev: Head;
@@ -94,7 +95,10 @@ class RecordFollower {
     this.#commits = new CommitFollower(this.#prev.seq);
   }
 
-  /** Takes the next line. Its event is applied when its commit ends. Returns the fault of a bad line. */
+  /**
+   * Takes the next line. Its event is applied when the commit of the event ends. Returns a `BadLine` if the line is
+   * bad.
+   */
   take(line: RawLine): BadLine | undefined {
     const checked = checkedEvent(line, this.#prev);
     if (typeof checked === "string") return this.#bad(line, checked);
@@ -118,7 +122,7 @@ class RecordFollower {
     this.#open = [];
   }
 
-  /** Returns the open commit as a fault; `undefined` if no commit is open. */
+  /** Returns the open commit as a `BadLine`; `undefined` if no commit is open. */
   unended(): BadLine | undefined {
     const [first] = this.#open;
     if (first === undefined) return undefined;
@@ -137,12 +141,13 @@ class RecordFollower {
 }
 
 /**
- * True if a bad line is damage. Otherwise, the line is a part of the last commit, and a crash tore this commit before
- * it was acknowledged.
+ * True if a bad line is damage. False if the line belongs to a last commit that a crash tore before the commit was
+ * acknowledged.
  */
 export async function isDamage(log: EventLog, { position, from, isUnended }: BadLine, bound: Bound): Promise<boolean> {
   const { seq, offset } = position;
-  // Lines of the archive, and the first line after it, were durable before later lines were written.
+  // Events up to the bound are known to have been recorded. The lines of the archive, and the first line of the present
+  // log, were durable before later lines were written.
   if (from.seq <= bound.seq || seq < log.firstSeq || (seq > 1 && offset === 0)) return true;
   return isUnended !== true && (await laterCommitEnd(log, position, from.seq)) !== undefined;
 }
@@ -153,7 +158,7 @@ export function checkedEvent(line: RawLine, prev: Head): LogEvent | string {
   if ("fault" in checked) return checked.fault.detail;
   const { event } = checked;
   const isOurs = event.seq > 1 || event.recordId.startsWith("store:");
-  if (!isOurs) return `the log begins with ${event.recordId}: it is no record store`;
+  if (!isOurs) return `the log begins with ${event.recordId}: this is not the log of a record store`;
   if (event.op !== "compact") return event;
   try {
     decodeRecordSentinel(event);
@@ -164,14 +169,17 @@ export function checkedEvent(line: RawLine, prev: Head): LogEvent | string {
   }
 }
 
-/** Applies the event of a line at or after damage, if the line is sound by itself and is not a compaction. */
+/**
+ * Applies the event of a bad line, or of a line after a bad line. Does nothing if the line is not sound by itself, if
+ * its event is a compaction, or if the state already has the event's seq.
+ */
 function salvage(state: RecordState, line: RawLine): void {
   const event = soundEvent(line);
   if (event === undefined || event.seq <= state.head.seq || event.op === "compact") return;
   state.apply(event, recordText(line.bytes, event));
 }
 
-/** Returns the event of a line that is sound by itself, whatever precedes it. */
+/** Returns the event of a line that is sound by itself, whatever line precedes it; `undefined` for any other line. */
 export function soundEvent(line: RawLine): LogEvent | undefined {
   try {
     return parseLine(line.bytes);

@@ -21,15 +21,21 @@ import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts
 export interface Loaded extends Place {
   /** The seq of the checkpoint from which the state was loaded; `undefined` if no checkpoint was used. */
   readonly checkpoint: number | undefined;
-  /** A tail that a crash tore. The next writer moves it away. */
+  /**
+   * The torn tail of the log, which is what a crash left of an unfinished commit. The next writer moves it to
+   * `quarantine/`.
+   */
   readonly torn: BadLine | undefined;
-  /** The last event that is known from elsewhere to be in the log. */
+  /** The last event that the log must have, by `head.json`, the checkpoint or the caller. */
   readonly bound: Bound;
-  /** `LOG_DAMAGED` or `ROLLBACK_DETECTED`, if the log has such a fault. A store with damage can only be read. */
+  /**
+   * The error `LOG_DAMAGED` or `ROLLBACK_DETECTED`, if the log is damaged or was rolled back. Such a store can only be
+   * read.
+   */
   readonly damage: ChronicleError | undefined;
   /**
-   * The fault of `head.json`: it is damaged, or belongs to another store. `undefined` if the file is sound, or missing.
-   * A damaged or missing file does not say how long the log was when it was closed last.
+   * The fault of `head.json`: the file is damaged, or belongs to another store. `undefined` if the file is sound or
+   * missing.
    */
   readonly headFault: string | undefined;
   /** Notes for people about the loading, such as a discarded checkpoint. */
@@ -42,8 +48,8 @@ interface Start extends Place {
 
 /**
  * Loads the state of a store from its checkpoint and the later lines of the log. A checkpoint that is damaged or does
- * not fit the log is discarded. Without a checkpoint, the whole log is read. If the log starts on a base, the state of
- * the base comes before the lines of the log. `acknowledged` is the last event that the caller appended.
+ * not fit the log is discarded. Without a checkpoint, the whole log is read. If the log starts on a base, its lines are
+ * applied to the state of that base. `acknowledged` is the last event that the caller appended.
  *
  * A damaged log is not an error, but is returned as `Loaded.damage`. Throws `USAGE` for the log of a workspace.
  */
@@ -62,8 +68,8 @@ export async function loadState(log: EventLog, files: RecordFiles, acknowledged:
   const fitting = fits(checkpoint, log, end, notes);
   const start = fitting !== undefined && agrees(fitting, log, witnesses) ? fitting : undefined;
   const first = start === undefined ? undefined : await attempt(log, start, known);
-  // If the first line after the checkpoint does not continue it, reading the whole log shows whether the line or the
-  // checkpoint is wrong.
+  // If the first line after the checkpoint does not continue the chain, either the line or the checkpoint is wrong.
+  // Reading the whole log shows which.
   if (first !== undefined && !isMisfit(first, start))
     return await settle(first, { log, end, bound, headFault: fault, notes });
   if (first !== undefined) notes.push("snapshot.json does not fit the log and was discarded");
@@ -86,7 +92,7 @@ async function attempt(log: EventLog, start: Start, known: FollowOptions): Promi
   return { ...place, checkpoint: start.checkpoint, bad, replaced };
 }
 
-/** True if the first line after the start is bad, so that the start may not belong to this log. */
+/** True if the first line after the start is bad. In that case, the start may belong to another log. */
 function isMisfit({ bad }: Attempt, start: Start | undefined): boolean {
   return bad !== undefined && bad.isUnended !== true && bad.position.offset === start?.offset;
 }
@@ -134,7 +140,7 @@ function damagedAt(bad: BadLine): ChronicleError {
     "LOG_DAMAGED",
     `the log is damaged at line ${bad.lineNumber} (event ${seq}): ${bad.detail}`,
     {
-      hint: "nothing is written any more: restore the folder from a backup; undamaged records can still be read and exported",
+      hint: "no change is possible until you restore the folder from a backup; undamaged records can still be read and exported",
       data: { seq, offset, line: bad.lineNumber },
     },
   );
@@ -142,13 +148,13 @@ function damagedAt(bad: BadLine): ChronicleError {
 
 function rolledBack(message: string): ChronicleError {
   return new ChronicleError("ROLLBACK_DETECTED", message, {
-    hint: "put the right log back; to continue with this one anyway, remove head.json and snapshot.json",
+    hint: "put the right log back; to continue with the present log anyway, remove head.json and snapshot.json",
   });
 }
 
 /**
- * Reads `head.json`. A damaged file is a fault, because it cannot show whether the log was truncated. A file of another
- * store is a fault, too. A missing file is only noted.
+ * Reads `head.json`, which shows whether the log was truncated after the last close. A damaged file, or the file of
+ * another store, is a fault. A missing file is only noted.
  */
 function readKeptEnd(
   files: RecordFiles,
@@ -165,13 +171,13 @@ function readKeptEnd(
     };
   }
   if (text !== undefined) {
-    const fault = "head.json is damaged, so it is not known how long the log was when it was last closed";
-    notes.push(`${fault}; the next close writes it again`);
+    const fault = "head.json is damaged, so it does not show whether the log was truncated after the last close";
+    notes.push(`${fault}; the next close writes the file again`);
     return { kept, fault };
   }
   if (end.seq > 0)
     notes.push(
-      "head.json is missing, so until the next close it is not known how long the log was when it was last closed",
+      "head.json is missing, so it is not known whether the log was truncated after the last close; the next close writes the file again",
     );
   return { kept, fault: undefined };
 }
@@ -179,18 +185,19 @@ function readKeptEnd(
 interface Known {
   readonly notes: string[];
   readonly kept: KeptEnd | undefined;
-  /** The id with which the log begins; `undefined` if its first line cannot be read. */
+  /** The id of the store that the first line of the log names; `undefined` if this line cannot be read. */
   readonly store: string | undefined;
 }
 
-/** Reads `snapshot.json`. Returns `undefined` for a missing file, and also, with a note, for an unusable one. */
+/** Reads `snapshot.json`. Returns `undefined` if the file is missing or unusable. Adds a note for an unusable file. */
 function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): ReadState | undefined {
   const bytes = files.readCheckpoint();
   if (bytes === undefined) return undefined;
   try {
     const read = decodeCheckpoint(bytes);
-    // If `head.json` does not name the same store as the log, the log itself may be the wrong one. The checkpoint is
-    // then used, because a comparison of the log with the bound reveals a wrong log.
+    // A checkpoint of another store is discarded only if `head.json` and the log name the same store. If they name
+    // different stores, or `head.json` cannot be read, the log itself may be the wrong one. The checkpoint then stays
+    // in use, because a comparison of the log with the bound reveals a wrong log.
     if (read.header.store === store || kept === undefined || kept.store !== store) return read;
     notes.push("snapshot.json was discarded: it belongs to another store");
   } catch (error) {
@@ -200,7 +207,10 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
   return undefined;
 }
 
-/** Returns the checkpoint as a start if the position of its last event fits the present log. */
+/**
+ * Returns the checkpoint as the place to begin reading, if the position of its last event fits the present log. Returns
+ * `undefined` otherwise.
+ */
 function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: string[]): Start | undefined {
   if (read === undefined) return undefined;
   const { header, state } = read;
@@ -208,15 +218,15 @@ function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: st
   const isAtEnd = seq === end.seq && hash === end.hash && offset === end.bytes;
   if (isAtEnd || (seq < end.seq && seq >= log.firstSeq && offset < end.bytes))
     return { state, offset, checkpoint: seq };
-  // After a compaction, an earlier checkpoint lies before the present log. This is no fault.
+  // A checkpoint before the present log is no fault, because a compaction starts a new log.
   if (seq >= log.firstSeq)
     notes.push(`snapshot.json (event ${seq}) does not fit the log, which ends at event ${end.seq}`);
   return undefined;
 }
 
 /**
- * True if the lines before the start need not be read: no witness names an earlier event of the log, or another hash
- * for the last event of the start.
+ * True if the lines before the start need not be read. They must be read if a witness names an event of the log that
+ * precedes the last event of the start. They must also be read if a witness has another hash for that last event.
  */
 function agrees({ state: { head } }: Start, log: EventLog, witnesses: readonly Bound[]): boolean {
   const inLog = witnesses.filter(({ seq }) => seq >= log.firstSeq);
@@ -224,10 +234,10 @@ function agrees({ state: { head } }: Start, log: EventLog, witnesses: readonly B
 }
 
 /**
- * Returns the state before the first line to read. If the log starts on a base, this is the state of the base;
- * otherwise it is an empty state. If the base cannot be used, the state is empty and the archive is read from event 1.
- * Returns an error if the sentinel cannot be read. Also returns an error if neither the base nor an archive from event
- * 1 can be used.
+ * Returns the state before the first line to read. This state is empty for a log that begins with event 1. Any other
+ * log begins with a sentinel, which is a compaction event that names a base, and the state is that of the base. If the
+ * base cannot be used, the state is empty, so that the archive is read from event 1. Returns an error if the sentinel
+ * cannot be read, or if neither the base nor an archive from event 1 can be used.
  */
 async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Promise<Start | ChronicleError> {
   const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined };
@@ -236,10 +246,10 @@ async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Pro
   if (sentinel instanceof ChronicleError) return sentinel;
   try {
     const bytes = files.readBase(sentinel.base);
-    if (bytes === undefined) throw new ChronicleError("BLOB_MISSING", "it is not there");
+    if (bytes === undefined) throw new ChronicleError("BLOB_MISSING", "its file is missing");
     const { state } = decodeRecordBase(bytes, sentinel.base);
     if (state.head.hash === sentinel.head && state.head.seq === sentinel.size) return { ...nothing, state };
-    throw new ChronicleError("INTEGRITY_VIOLATION", "it is of another event");
+    throw new ChronicleError("INTEGRITY_VIOLATION", "its last event is not the one that the log names");
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
     const lost = `the base ${sentinel.base} cannot be used: ${error.message}`;
@@ -264,8 +274,8 @@ async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleErro
 }
 
 /**
- * Returns the id with which the log begins; `undefined` if its first line cannot be read. Throws `USAGE` for the log of
- * a workspace.
+ * Returns the id of the store that the first line of the log names; `undefined` if this line cannot be read. Throws
+ * `USAGE` for the log of a workspace.
  */
 async function storeOf(log: EventLog): Promise<string | undefined> {
   for await (const [line] of log.read()) {
@@ -275,8 +285,8 @@ async function storeOf(log: EventLog): Promise<string | undefined> {
     if (!isForeign) return event?.recordId.replace(/^(?:store|compact):/, "");
     throw new ChronicleError("USAGE", "this is the log of a workspace, not of a record store", {
       hint:
-        "read them in the workspace itself (`chronicle record list`, `workspace.records`); in a copy that `backup` " +
-        "made, records.ndjson holds them, one in each line",
+        "read the records in the workspace itself (`chronicle record list`, `workspace.records`); in a copy that `backup` " +
+        "made, the file records.ndjson has one record in each line",
     });
   }
   return undefined;

@@ -7,7 +7,7 @@ import type { Hash } from "../../core/values/hash.ts";
  */
 export interface RecordFiles {
   readonly folder: string;
-  /** Reads `snapshot.json`, the checkpoint. It is disposable. */
+  /** Reads the checkpoint in `snapshot.json`. The file can be deleted and made again. */
   readCheckpoint(): Buffer | undefined;
   writeCheckpoint(bytes: Uint8Array): void;
   /** Reads `head.json`: the end of the log when the store was last closed. */
@@ -15,11 +15,14 @@ export interface RecordFiles {
   writeHead(text: string): void;
   readBase(hash: Hash): Buffer | undefined;
   writeBase(hash: Hash, bytes: Uint8Array): void;
-  /** Deletes the files of all other bases. */
+  /** Deletes the files of all bases except the base `hash`. */
   keepOnlyBase(hash: Hash): void;
 }
 
-/** The end of a log in `head.json`: canonical JSON of `{format, hash, seq, store}` and a newline. */
+/**
+ * The end of a log, as `head.json` names it. The file is canonical JSON of `{format, hash, seq, store}`, followed by a
+ * newline.
+ */
 export interface KeptEnd {
   readonly seq: number;
   readonly hash: string;
@@ -30,7 +33,10 @@ export function encodeKeptEnd({ seq, hash, store }: KeptEnd): string {
   return `${JSON.stringify({ format: FORMAT_VERSION, hash, seq, store })}\n`;
 }
 
-/** Returns `undefined` for a text that is not exactly that of a `head.json`. */
+/**
+ * Returns the end of the log that the text of a `head.json` names; `undefined` if the text does not have the exact
+ * form.
+ */
 export function decodeKeptEnd(text: string): KeptEnd | undefined {
   const match = /^\{"format":2,"hash":"([0-9a-f]{64})","seq":([1-9]\d{0,15}),"store":"([^"\\]+)"\}\n$/.exec(text);
   return match === null ? undefined : { hash: match[1] ?? "", seq: Number(match[2]), store: match[3] ?? "" };

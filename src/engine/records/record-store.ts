@@ -8,7 +8,7 @@ import { canonicalJson } from "../../core/values/canonical-json.ts";
 import type { LiveRecord, RecordLedger } from "../log/ledger.ts";
 import type * as api from "../../api/record-api.ts";
 
-/** A record store on a ledger: in a folder of its own, or in the log of a workspace. */
+/** A record store on a ledger, which is either a log in a folder of its own, or the log of a workspace. */
 export class RecordStore implements api.RecordStoreApi {
   readonly #ledger: RecordLedger;
 
@@ -100,7 +100,7 @@ export class RecordStore implements api.RecordStoreApi {
     return this.close();
   }
 
-  /** Begins to close the store, without waiting. Pending work is finished before the store closes. */
+  /** Begins to close the store, and does not wait until it is closed. Pending work is finished first. */
   [Symbol.dispose](): void {
     void this.close();
   }
@@ -130,11 +130,11 @@ function shapeOf(event: LogEvent): api.RecordEventShape {
 }
 
 /**
- * Returns the drafts for the import of an original log:
+ * Returns the drafts for the import of an original log, which is a log that chronomemory wrote:
  *
- * 1. An `import:` record with data that events of this log have no field for: the times and seqs of the original, its
- *    head, the file's hash, and what is unverified.
- * 2. The records of the original's checkpoint, if it has one.
+ * 1. An `import:` record with data that the imported events have no fields for: the original's times, seqs and head,
+ *    the hash of its file, and the parts of it that could not be verified.
+ * 2. The records of the original's checkpoint, if there is a checkpoint.
  * 3. One event for each event of the original, except its compactions.
  *
  * Records are copied unchanged, with two exceptions: numbers may be rounded, and the record of a deletion becomes `{}`.

@@ -31,10 +31,10 @@ export function userRecords(context: Context, host: RecordHost): RecordStoreApi 
 }
 
 const USER = "user:";
-/** Wanted lines that are at least this many events apart are read in separate passes. */
+/** The smallest distance, in events, at which two wanted lines are read in separate passes over the log. */
 const FAR = 1_000;
 
-/** Records in the log of a workspace. */
+/** A ledger of records in the log of a workspace. */
 class WorkspaceLedger implements RecordLedger {
   readonly #context: Context;
   readonly #host: RecordHost;
@@ -82,7 +82,7 @@ class WorkspaceLedger implements RecordLedger {
     return { ok, events, head: { seq, hash }, problems, notes };
   }
 
-  /** Copies the log of the workspace, byte for byte, and its present records. */
+  /** Copies the log of the workspace, byte for byte, and the present records. */
   backup(folder: string): Promise<string> {
     return this.#host.read(async () => {
       const { log, index, store } = this.#context;
@@ -104,7 +104,7 @@ class WorkspaceLedger implements RecordLedger {
   }
 }
 
-/** Takes the lock. Returns `undefined` if this process has no permission to write the store, and so cannot take it. */
+/** Takes the lock. Returns `undefined` if the lock cannot be taken, because this process may not write to the store. */
 async function lockUnlessRefused({ lock, waitMs }: Context): Promise<HeldLock | undefined> {
   try {
     return await lock.exclusive(waitMs);
@@ -149,7 +149,7 @@ async function liveRecords(context: Context): Promise<LiveRecord[]> {
   return live.sort(byRecordId);
 }
 
-/** Yields the events of rows, which must ascend by seq. Events that are close together are read in one pass. */
+/** Yields the event of each row. The rows must ascend by seq. Events that are close together are read in one pass. */
 async function* readRows(context: Context, rows: readonly EventRow[]): AsyncGenerator<LogEvent> {
   for (let at = 0; at < rows.length;) {
     const first = rows[at] as EventRow;
@@ -179,7 +179,7 @@ async function* readNear(context: Context, rows: readonly EventRow[]): AsyncGene
       seq += 1;
       if (row === undefined) continue;
       const event = readEventFast(line.bytes);
-      // If the line is not that of the row's event, `readEvent` reports it.
+      // If the line is not that of the row's event, `readEvent` reads the event at the row's own offset, or throws.
       yield event.seq === row.seq && event.hash === row.hash ? event : await readEvent(context, row);
       wanted.delete(row.seq);
       if (wanted.size === 0) return;
