@@ -11,8 +11,9 @@ import type { Loaded } from "./load-state.ts";
 import type { RecordFiles } from "./record-files.ts";
 
 /**
- * Recomputes the whole chain of a record store's log and archive, and every base that a sentinel names. Compares the
- * result with `loaded`, the state that the store uses for its answers.
+ * Recomputes the whole chain of a record store's log and archive, and every base that a sentinel names. A sentinel is a
+ * compaction event, with which a log file begins. Compares the result with `loaded`, the state that the store uses for
+ * its answers.
  */
 export async function verifyRecords(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<RecordVerifyShape> {
   const verifier = new RecordVerifier(log, files, loaded);
@@ -33,7 +34,9 @@ class RecordVerifier {
    * the previous file.
    */
   #file = { name: "", first: 0, before: 0 };
-  /** True after a bad line. Later lines are still checked one by one, but their effect on the state is not checked. */
+  /**
+   * True after a bad line. Each later line is still checked by itself, but not the state that results from the line.
+   */
   #broken = false;
   #commits: CommitFollower | undefined;
 
@@ -45,7 +48,7 @@ class RecordVerifier {
 
   async line(line: RawLine): Promise<void> {
     const { torn } = this.#loaded;
-    // Torn lines were never acknowledged. The notes mention them.
+    // Torn lines were never acknowledged, so they are no problem. A note of `loaded` mentions them.
     if (torn !== undefined && this.#isLive(line) && line.offset >= torn.from.offset) return;
     if (this.#isAtEnd) return;
     if (this.#events === 0) this.#begin(line);
@@ -67,7 +70,7 @@ class RecordVerifier {
     if (event.op === "compact") await this.#checkSentinel(event);
     const { bound } = this.#loaded;
     if (event.seq === bound.seq && event.hash !== bound.hash) {
-      this.#report("log-replaced", `event ${event.seq}`, "it is not the one that was recorded");
+      this.#report("log-replaced", `event ${event.seq}`, "this event is not the one that was recorded");
     }
     this.#state.apply(event, recordText(line.bytes, event));
   }
@@ -80,7 +83,7 @@ class RecordVerifier {
       this.#report(damage.code === "ROLLBACK_DETECTED" ? "log-truncated" : "log-damaged", "events.wal", damage.message);
     }
     if (damage === undefined && !this.#broken && !sameState(state, this.#state)) {
-      this.#report("checkpoint-wrong", "snapshot.json", "the state in it is not the state that the log gives");
+      this.#report("checkpoint-wrong", "snapshot.json", "the state in this file is not the state that the log gives");
     }
     const problems = this.#problems;
     return {
@@ -121,7 +124,7 @@ class RecordVerifier {
     if (event !== undefined && event.seq >= seq) this.#state.apply(event, recordText(line.bytes, event));
   }
 
-  /** Starts the state on a base if the very first line is a sentinel. */
+  /** Starts the state on a base if the first line of the oldest log file is a sentinel. */
   #begin(line: RawLine): void {
     const event = soundEvent(line);
     if (event?.op !== "compact") return;
@@ -139,7 +142,7 @@ class RecordVerifier {
     }
   }
 
-  /** Reads the file of a base. Reports a missing or wrong file, and returns `undefined` for it. */
+  /** Returns the state in the file of a base. Reports a missing or wrong file, and then returns `undefined`. */
   #base(hash: Parameters<typeof decodeRecordBase>[1], where: string): RecordState | undefined {
     const bytes = this.#files.readBase(hash);
     if (bytes === undefined) {
@@ -164,7 +167,8 @@ class RecordVerifier {
       this.#report("sentinel-wrong", where, `it does not follow a log of events ${range.join("..")}`);
     }
     if (this.#broken) return;
-    if (store !== this.#state.storeId) this.#report("sentinel-wrong", where, `it belongs to the store ${store}`);
+    if (store !== this.#state.storeId)
+      this.#report("sentinel-wrong", where, `this event belongs to another store, ${store}`);
     if (this.#state.frontier.join() !== frontier.join()) {
       this.#report("sentinel-wrong", where, "its frontier is not that of the log tree");
     }

@@ -36,16 +36,16 @@ import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-w
 import { refusalOf } from "./write-back-rules.ts";
 
 /**
- * The number of attempts before a blocked entry is refused, by the reason why it is blocked. `changed`: the path keeps
- * being edited at the origin. `not-empty`: files keep appearing in a folder that is to be deleted. For any other
- * reason, one attempt is made.
+ * Maps the reason why a path cannot be written to the number of attempts after which its entries are refused.
+ * `changed`: the path keeps being edited at the origin. `not-empty`: files keep appearing in a folder that is to be
+ * deleted. For any other reason, one attempt is made.
  */
 const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
 
 interface Deciding extends OpenWriteBack {
   readonly planned: PlannedWriteBack;
   readonly changes: readonly UpstreamChange[];
-  /** True if entries are left for the next part. */
+  /** True if `planned` covers only the first part of the batch. */
   readonly isPart: boolean;
 }
 
@@ -53,8 +53,8 @@ interface Deciding extends OpenWriteBack {
  * Decides each entry of a replica's batch. An entry that is based on the present state of its path becomes the new
  * state, with the attribution that the entry names. An entry that is based on an older state is refused as `stale`, and
  * kept as a version. `WriteBackReason` lists the other reasons for a refusal. The answers are recorded in the same
- * commit as the states. An entry that was decided before gets the same answer, or none if the answer is no longer
- * remembered.
+ * commit as the states. An entry that was decided by an earlier call gets the same answer, or no answer if that answer
+ * is no longer remembered.
  *
  * The caller must have stored the contents, and must hold a lease on them until the promise resolves. When it resolves,
  * the decisions are durable. Throws `READ_ONLY` if the workspace is read-only, `UNAVAILABLE` if the folder cannot be
@@ -82,7 +82,7 @@ class Decision {
   readonly #batch: WriteBackBatch;
   readonly #rules: WriteBackRules;
   readonly #isHosted: boolean;
-  /** Paths to which the replica must not write, each with the reason to refuse its entries. */
+  /** Maps a path to the reason why entries for this path are refused. The replica must not write to these paths. */
   readonly #barred = new Map<WorkspacePath, WriteBackReason>();
   #attempts = 0;
 
@@ -101,7 +101,7 @@ class Decision {
   }
 
   /**
-   * Captures the paths of the entries that the rules allow. Bars each of these paths that a replica must not write, or
+   * Captures the paths of the entries that the rules allow. Bars a path to which a replica must not write, and a path
    * that could not be captured. Returns the totals of the workspace.
    */
   async #capture(): Promise<Tally> {
@@ -139,8 +139,8 @@ class Decision {
   /**
    * True if a replica must not write to the path. Git's own state is barred, because a git hook that is written there
    * runs when a person next commits. Also barred is an unrecorded file on disk that the rules leave out. The replica
-   * cannot have seen that file, so the entry would be refused anyway. Without the bar, the file would first be
-   * captured, and then sent to the replica.
+   * cannot have seen that file, so the entry would be refused anyway. The bar keeps the file from being captured and
+   * sent to the replica.
    */
   async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;
@@ -158,8 +158,8 @@ class Decision {
   }
 
   /**
-   * Decides the open entries, or the first part of them. Resolves to `undefined` if another part is left, or if the
-   * apply was blocked and must be tried again.
+   * Decides the entries that are not decided yet, or the first part of them. Resolves to `undefined` if another part is
+   * left, or if a path could not be written and must be tried again.
    */
   async #underLock(commit: Commit, captured: Tally | undefined): Promise<WriteBackAnswer | undefined> {
     const open = await openWriteBack(this.#context, this.#batch);
@@ -228,7 +228,7 @@ class Decision {
       operation: { changes, onBlocked: "fail" },
       also: (files, { blocked }) => {
         const left = new Set(blocked.map(({ path }) => path));
-        // The files follow the event that opens the intent.
+        // The events of the files begin after the event that opens the intent.
         const done = answerOf({ ...this.#recorded(deciding), files, firstSeq: seq + 2, left });
         answer = done.answer;
         return done.records;
@@ -241,8 +241,8 @@ class Decision {
   }
 
   /**
-   * Returns the input of `answerOf`, except the file events. If a part consists only of folders of earlier batches
-   * (`going`), `last` stays the entry that was decided before this part.
+   * Returns the input of `answerOf`, without the events of the files. `last` is the last entry of this part. A part may
+   * have only entries of earlier batches (`going`). `last` is then the entry that was decided before this part.
    */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
@@ -264,18 +264,18 @@ class Decision {
   }
 
   /**
-   * Bars paths that blocked the apply, once their attempts are used up. Throws `UNAVAILABLE` if the disk is full or a
-   * file is busy, because a later attempt can succeed.
+   * Bars paths that could not be written, once their attempts are used up. Throws `UNAVAILABLE` if the disk is full or
+   * a file is busy, because a later attempt can succeed.
    */
   #bar(blocked: readonly BlockedPath[]): void {
     this.#attempts += 1;
     for (const { path, reason, detail } of blocked) {
       if (reason === "no-space" || reason === "busy") {
         throw new ChronicleError("UNAVAILABLE", `a replica's changes cannot be written to the folder now: ${detail}`, {
-          hint: "the replica sends them again; check the disk of that folder",
+          hint: "check the disk of that folder; the replica sends the changes again by itself",
         });
       }
-      // A path that is not barred is tried again. The next attempt first captures the edit that blocked it.
+      // A path that is not barred is tried again. The next attempt first captures the edit that blocked the path.
       if (this.#attempts >= (ATTEMPTS[reason] ?? 1)) this.#barred.set(path, BARRED[reason]);
     }
   }
@@ -285,7 +285,7 @@ function isFolder({ entry }: WriteBackEntry): boolean {
   return entry?.kind === "dir";
 }
 
-/** The reason to refuse an entry, by the reason why its path is blocked. */
+/** Maps the reason why a path could not be written to the reason why its entry is refused. */
 const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
   changed: "stale",
   "no-folder": "stale",
@@ -297,7 +297,7 @@ const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy"
   "not-held": "path",
 };
 
-/** Returns a state that came with an entry, attributed to the author and the event of that entry. */
+/** Returns a state with its attribution: the author of the entry, and the entry's event at the replica. */
 function writtenBy(replica: string, entry: WriteBackEntry, state: Entry | undefined): WrittenState {
   const { actor, session, turn, action, localSeq } = entry;
   const by = {
@@ -310,8 +310,8 @@ function writtenBy(replica: string, entry: WriteBackEntry, state: Entry | undefi
 }
 
 /**
- * Returns one change for each path, with all its states. Stops at the first entry that brings a path back to its first
- * state: `backAt` is the position of that entry, or -1.
+ * Returns one change for each path, with all states that the entries give the path. Stops at the first entry that
+ * brings a path back to the state before all entries. `backAt` is the position of that entry, or -1.
  */
 function changesOf(
   replica: string,
@@ -338,15 +338,15 @@ interface RecordedWriteBack {
   readonly firstSeq: number;
   /** Paths that the plan changes, but that were not written. */
   readonly left?: ReadonlySet<WorkspacePath>;
-  /** Answers to entries of the same batch that were decided before. */
+  /** Remembered answers to entries of this batch that an earlier call decided. */
   readonly earlier: WriteBackAnswer;
-  /** Entries of earlier batches that were planned with this batch. They were answered with their own batch. */
+  /** Entries of earlier batches that were planned once more with this batch. Each was answered with its own batch. */
   readonly going: readonly WriteBackEntry[];
 }
 
 /**
- * The maximum number of answers that are remembered. A longer list of answers is not remembered at all. A replica that
- * did not receive the list asks which entries are settled.
+ * The maximum number of answers to a batch that are remembered. If there are more, none is remembered. A replica that
+ * did not receive the answers then asks which entries are settled.
  */
 const MOST_ANSWERS = 1_000;
 
@@ -401,7 +401,7 @@ interface Recorded {
 }
 
 /**
- * Returns the events of a batch, each under three keys: path and event of the replica, path and iteration, and path
+ * Returns a map of the events of a batch. Each event has three keys: path and `localSeq`, path and iteration, and path
  * alone. The path alone leads to the last event of the path.
  */
 function seqsOf({ files, firstSeq }: RecordedWriteBack): ReadonlyMap<string, Recorded> {
@@ -428,7 +428,10 @@ function eventOf({ path, localSeq }: WriteBackEntry, seqs: ReadonlyMap<string, R
   return seqs.get(keyOf(fileRecordId(path), localSeq)) ?? { iteration: 0, sequence: 0 };
 }
 
-/** Replaces `Infinity`, which stands for an event of the batch itself, by the seq of that event. */
+/**
+ * Returns `seq`, except for `Infinity`, which stands for an event of this batch. For `Infinity`, returns the seq of the
+ * path's last event in the batch.
+ */
 function finite(
   seq: number | undefined,
   { path }: WriteBackEntry,
@@ -452,14 +455,17 @@ function versionOf(replica: string, { entry, against }: RefusedEntry): VersionRe
   return against === undefined ? [] : [{ ...entry, replica, against }];
 }
 
-/** Returns the event that deletes the version of an entry, because the entry was taken after all. */
+/**
+ * Returns the event that deletes the version of an entry. The entry had been refused and kept as a version, but was
+ * taken now.
+ */
 function forgetting(replica: string, { localSeq }: WriteBackEntry): EventDraft {
   return { op: "delete", recordId: versionRecordId({ replica, localSeq }), record: {} };
 }
 
 /**
- * Returns the earlier answers and `these`, in the order of their entries. Leaves out those of `these` that answer
- * entries in `without`.
+ * Returns the earlier answers and `these`, sorted by `localSeq`. Leaves out the answers in `these` whose `localSeq` is
+ * in `without`.
  */
 function ordered<Answer extends { readonly localSeq: number }>(
   earlier: readonly Answer[],

@@ -15,15 +15,15 @@ import { proveLast } from "../state/proved-rows.ts";
 import { unsentContents } from "../facts/followed-origin.ts";
 
 // A folder that follows an origin repeats the origin's erasures in its own history: an event of its own log erases the
-// same contents. A content that a path still has here is not erased at once. If every such path is about to change, the
-// erasure of the content waits for these changes. Otherwise the content is kept here, as is a content on which the
-// history itself depends. The files in the folder are not touched. If the origin withdraws an erasure, the erasure is
-// withdrawn here, too.
+// same contents. A content that a path still has here is not erased at once. If all paths with this content are about
+// to change, the erasure waits for these changes. If one of them is not, the content is kept here. A content on which
+// the history itself depends is also kept here. The files in the folder are not touched. If the origin withdraws an
+// erasure, the erasure is withdrawn here, too.
 //
-// The bytes are kept here for a grace period that begins when the erasure is repeated, and ends no sooner than the
-// grace period of the origin. Until then, a person can withdraw the erasure here.
+// The bytes are kept here for a grace period. It begins when the erasure is repeated here, and ends no sooner than the
+// origin's grace period. Until it ends, a person can withdraw the erasure here.
 
-/** A path whose content was erased and that the origin no longer records. The file stays on disk. */
+/** A path that the origin no longer records, because a content of the path was erased. The file stays on disk. */
 export interface UntrackedPath {
   readonly path: WorkspacePath;
   readonly before: Entry;
@@ -33,18 +33,27 @@ export interface UntrackedPath {
 
 export interface OriginsErasures {
   readonly origin: string;
-  /** The last state of each erasure, in order, without contents that the origin's history has named since. */
+  /**
+   * The last event of each erasure of the origin, in the order of these events. Leaves out contents that the origin's
+   * history has recorded again after their erasure.
+   */
   readonly erasures: readonly LoggedErasure[];
-  /** The last own event that the origin has answered. Contents that later own events name are not erased yet. */
+  /**
+   * The seq of the last event of this folder's log that the origin has answered. Contents that later events of this log
+   * name are not erased yet.
+   */
   readonly settled: number;
-  /** True if the path is about to change here, and has a content that the origin had before. */
+  /**
+   * Resolves to true if the state of the path here is about to change, because the sync has yet to bring in the
+   * origin's state or settle a conflict.
+   */
   readonly isLeaving: (path: WorkspacePath) => Promise<boolean>;
 }
 
 export interface ErasuresWaiting {
   /** Paths that must change before their contents can be erased. */
   readonly paths: readonly WorkspacePath[];
-  /** True if some of the waiting contents are named by own events that the origin has not answered yet. */
+  /** True if events of this folder's log that the origin has not answered yet name some of the waiting contents. */
   readonly isUnsent: boolean;
 }
 
@@ -94,7 +103,7 @@ export async function leaveUntracked(
       const hashes = new Set(paths.flatMap(({ before }) => before.hash ?? []));
       const isLeaving = async (path: WorkspacePath): Promise<boolean> => leaving.has(path) || given.isLeaving(path);
       const look = await lookAt(context, { ...given, isLeaving });
-      // The content of a path that is no longer recorded need not wait.
+      // The content of a path that this commit records as gone need not wait.
       const free = [...look.erasable, ...look.waiting].filter((hash) => hashes.has(hash));
       const now = { ...look, erasable: new Set(free), waiting: look.waiting };
       const erased = now.fresh.flatMap((one) => partOf(context, one, now));
@@ -106,7 +115,7 @@ export async function leaveUntracked(
   );
 }
 
-/** Finds out what is left to repeat: the contents that can be erased now, and the contents that must wait. */
+/** Returns what is left to repeat: the contents that can be erased now, and the contents that must wait. */
 async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
   const { seq } = await context.index.head();
   const own = await erasuresInForce(context);
@@ -146,7 +155,7 @@ async function leavingPaths(
 }
 
 /**
- * True if this event of the origin needs no event here. Either the event was repeated before, or it withdraws an
+ * True if this event of the origin need not be repeated here. Either it was already repeated, or it withdraws an
  * erasure that is not in force here.
  */
 function isFollowed({ state, seq }: LoggedErasure, own: LoggedErasure | undefined): boolean {
@@ -159,9 +168,10 @@ interface Drafting extends Look {
 }
 
 /**
- * Returns the event that repeats an erasure or a withdrawal. Returns none if contents wait and no further content can
- * be erased now, or if a withdrawn erasure was never repeated here. Only an event that leaves no content waiting names
- * the event of the origin (`upstream`). An erasure whose event here has no `upstream` is looked at again.
+ * Returns a list with the event that repeats an erasure or a withdrawal. The list is empty in two cases: contents wait
+ * and no further content can be erased now, or the withdrawn erasure was never repeated here. The event names the
+ * origin's event (`upstream`) only if no content is left waiting. An erasure without `upstream` is looked at again
+ * later.
  */
 function draftsOf(context: Context, one: LoggedErasure, { own, erasable, waiting, origin }: Drafting): EventDraft[] {
   const known = own.last(one.recordId);
@@ -174,17 +184,17 @@ function draftsOf(context: Context, one: LoggedErasure, { own, erasable, waiting
   return [draftOf(one, { ...recordOf(context, one, { contents, known }), ...(isWhole ? { upstream } : {}) })];
 }
 
-/** Drafts the erasure of the erasable contents only. The other contents are erased by a later event. */
+/**
+ * Returns a list with the event that erases only the erasable contents. The list is empty if there are none. A later
+ * event erases the other contents.
+ */
 function partOf(context: Context, one: LoggedErasure, { own, erasable }: Pick<Look, "own" | "erasable">): EventDraft[] {
   const contents = one.state === "erased" ? one.contents.filter((hash) => erasable.has(hash)) : [];
   const known = own.last(one.recordId);
   return contents.length === 0 ? [] : [draftOf(one, recordOf(context, one, { contents, known }))];
 }
 
-/**
- * Returns a record that erases these contents. `known`: the last record of the erasure in this history, if there is
- * one.
- */
+/** Returns a record that erases these contents. `known` is the last record of the same erasure in this history. */
 function recordOf(
   context: Context,
   one: LoggedErasure,
@@ -201,7 +211,7 @@ function draftOf({ recordId }: LoggedErasure, record: EraseRecord): EventDraft {
   return { op: "upsert", recordId, record: encodeErase(record) };
 }
 
-/** Returns those paths that still have their state `before` at event `seq`. */
+/** Returns the paths whose state after event `seq` is still their state `before`. */
 async function stillSo(context: Context, untracked: readonly UntrackedPath[], seq: number): Promise<UntrackedPath[]> {
   const rows = await context.index.iterationsAt(
     untracked.map(({ path }) => path),

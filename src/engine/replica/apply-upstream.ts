@@ -18,23 +18,23 @@ import { noteRemembered } from "../capture/remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
 export interface UpstreamStep {
-  /** The replica's progress after the step. It has the new `applied`, and the latest known `settled`. */
+  /** The replica's progress after the step, with the new `applied` and the latest known `settled`. */
   readonly record: ReplicaRecord;
   /** Changes to make in the folder. Their contents are in the store. */
   readonly changes: readonly UpstreamChange[];
   /**
-   * Paths whose present states the journal is to offer to the origin once more, now based on the state that the step
-   * applies.
+   * Paths whose present states are to be proposed to the origin once more. The proposals are based on the origin's
+   * state that the step applies.
    */
   readonly proposals?: readonly WorkspacePath[];
   readonly conflicts?: readonly IdentifiedConflict[];
-  /** Contents that a merge made for the changes, so that no event of the origin names them. They are in the store. */
+  /** Contents that a merge made for the changes. No event of the origin names these contents. They are in the store. */
   readonly contents?: readonly Hash[];
   /**
-   * The basis of the plan. `seq` is the last own event that the plan took into account. `looked` has paths that the
-   * plan depends on but does not change. The step is not carried out if one of the following has changed since `seq`: a
+   * The basis of the plan. `seq` is the last event of this folder's log that the plan took into account. `looked` has
+   * paths that the plan depends on but does not change. The step is not carried out if an event after `seq` changed a
    * path in `looked`, a path of the step, or a path in a folder that the step removes. Default: the step is carried out
-   * if each path of the changes has the state `before`.
+   * if each path of `changes` still has its state `before`.
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
   /**
@@ -52,16 +52,17 @@ export interface UpstreamReport {
   readonly seq: number;
   readonly applied: readonly WorkspacePath[];
   /**
-   * Paths whose states differ from the plan. If there are any, the step was not carried out. The present states of its
-   * paths were captured, so that the caller can plan anew.
+   * Paths whose states differ from the plan. If there are any, the step was not carried out. The present states of the
+   * step's paths were captured, so that the caller can plan anew.
    */
   readonly moved: readonly WorkspacePath[];
   /**
-   * Paths that could not be written, or that changed during the apply, and were left alone. For each of these paths,
-   * the step recorded an open conflict with the reason `blocked`. The step that tries again must settle this conflict.
+   * Paths that were left alone, because they could not be written or were changed while the step ran. For each of these
+   * paths, the step recorded an open conflict with the reason `blocked`. A later step that tries the path again must
+   * settle this conflict.
    */
   readonly blocked: readonly BlockedPath[];
-  /** Files that somebody wrote during the apply, which were kept under other names. */
+  /** Files that somebody wrote while the step ran, and that were kept under other names. */
   readonly copies: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
 }
 
@@ -70,9 +71,9 @@ export interface ApplyUpstreamOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** The maximum number of open conflicts in an intent or in one append. */
+/** The maximum number of conflicts in an intent or in one append. */
 const MOST_CONFLICTS = 1_000;
-/** Above this number of paths, a capture of everything is cheaper than a capture of the paths. */
+/** The number of paths above which a capture of everything is cheaper than a capture of only these paths. */
 const MOST_NAMED = 2_000;
 
 /**
@@ -135,7 +136,7 @@ async function captureFirst(
   if (others.length > 0) await capture(context, { ...how, only: others, exact: true });
 }
 
-/** True if each change begins with an existing entry that certainly is still on disk. */
+/** True if every change has an entry `before`, and all these entries are certainly still on disk. */
 async function areCertain({ worktree }: Context, changes: readonly UpstreamChange[]): Promise<boolean> {
   const entries = changes.flatMap(({ before }) => before ?? []);
   return entries.length === changes.length && (await worktree.areStill(entries));
@@ -167,8 +168,8 @@ async function underLock(
 
 /**
  * Returns the conflicts that the intent is to record. If there are more than `MOST_CONFLICTS`, appends the open ones
- * before the intent and returns the settled ones. A crash between two appends does no harm, because each conflict says
- * what it is based on.
+ * before the intent and returns the settled ones. A crash between two appends does no harm, because each conflict names
+ * the states on which it is based.
  */
 async function openAhead(
   commit: Commit,
@@ -246,7 +247,7 @@ async function movedPaths(
   { step, changes, seq }: Pick<Stepping, "step" | "changes"> & { readonly seq: number },
 ): Promise<WorkspacePath[]> {
   const { planned, proposals = [], conflicts = [] } = step;
-  // The history has no event after the plan.
+  // Without an event after the plan, no path can have changed.
   if (planned?.seq === seq) return [];
   const moved = new Set<WorkspacePath>();
   const rows = await context.index.iterationsAt(

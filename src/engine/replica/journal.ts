@@ -18,7 +18,7 @@ export type JournalEntry = WriteBackEntry;
 
 export interface JournalPage {
   readonly entries: readonly JournalEntry[];
-  /** The last own event that was read. The page has all entries up to this event. */
+  /** The seq of the last event of this folder's log that was read. The page has all entries up to this event. */
   readonly upTo: number;
 }
 
@@ -27,12 +27,12 @@ export type MirrorIteration = (path: WorkspacePath, seq: number) => Promise<Iter
 
 export interface JournalQuery {
   readonly origin: string;
-  /** Only entries of own events after this one are returned. */
+  /** Only entries of events after this seq of this folder's log are returned. */
   readonly after: number;
-  /** The page ends after the event with which it has at least this many entries. */
+  /** The page ends after the event with which the number of entries reaches this limit. */
   readonly limit: number;
   /**
-   * True if these patterns or names withhold a path. If a path was withheld when a change of it was recorded, the
+   * True if these patterns or names withhold a path. If a path was withheld when a change of the path was recorded, the
    * change makes no entry, because neither side knew the other's state. Default: no path is withheld.
    */
   readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
@@ -42,10 +42,11 @@ export interface JournalQuery {
 const WINDOW = 2_000;
 
 /**
- * Returns the replica's own changes after an event, in order: every iteration of a path that differs from the origin's
- * state, and every proposal. A change is based on the origin's state of the path when the folder was last reconciled.
- * The log is therefore read in order, with the replica's progress and the open conflicts at each event. Leaves out
- * changes of an earlier sync (another `sandboxId`), and changes in further roots, which an origin does not have.
+ * Returns the changes that this folder made itself after an event, in order. These are the iterations of paths that did
+ * not come from the origin, and the proposals, which offer a path's present state to the origin once more. Each change
+ * is based on the origin's state of the path at the last reconciliation before the change. The log is therefore read in
+ * order, with the replica's progress and the open conflicts at each event. Leaves out changes of an earlier sync
+ * (another `sandboxId`), and changes in further roots, which an origin does not have.
  */
 export async function readJournal(
   context: HistoryContext,
@@ -55,7 +56,7 @@ export async function readJournal(
   const { origin, after, limit } = query;
   const { seq: head } = await context.index.head();
   if (after >= head) return { entries: [], upTo: after };
-  // Older events are dropped only after the origin has answered them, so they need not be read.
+  // Events before the start of the index need not be read. They are dropped only after the origin has answered them.
   let upTo = Math.max(after, ((await indexedFrom(context)) ?? 1) - 1);
   const state = await ReplicaState.at(context, origin, upTo);
   if (state === undefined) return { entries: [], upTo: head };
@@ -87,7 +88,7 @@ class JournalReader {
     this.#isWithheld = isWithheld;
   }
 
-  /** Reads events until there are enough entries. Returns the seq of the last event that was read. */
+  /** Reads events until there are `limit` entries. Returns the seq of the last event that was read. */
   async take(rows: readonly EventRow[], limit: number): Promise<number> {
     const relevant = rows.filter((row) => !isInBase(row) && isRelevant(row.recordId));
     for (let from = 0; from < relevant.length; from += READ) {
@@ -119,7 +120,7 @@ class JournalReader {
   }
 
   /**
-   * Returns the author of the own state that was merged with the origin's. The origin attributes the merge to this
+   * Returns who made this folder's state that was merged with the origin's state. The merge is attributed to this
    * author.
    */
   async #mergedBy(path: WorkspacePath, merge: FileRecord, seq: number): Promise<Whose> {
@@ -128,7 +129,7 @@ class JournalReader {
     return own === undefined || isOriginsState(own) ? merge : own;
   }
 
-  /** Adds the entry of a proposal. It belongs to the author of the proposed state. */
+  /** Adds the entry of a proposal. The entry is attributed to the author of the proposed state. */
   async #proposal(path: WorkspacePath, proposal: LogEvent): Promise<void> {
     const { seq } = proposal;
     const entry = (await this.#context.index.iterationAt(path, seq))?.entry;
@@ -140,8 +141,8 @@ class JournalReader {
   }
 
   /**
-   * Returns the event that recorded the state of a path after event `seq`; `undefined` if there is none, or if the
-   * state is in a base.
+   * Returns the event that recorded the state that a path has after event `seq`. Returns `undefined` if the path was
+   * never recorded, or if the state is in a base.
    */
   async #eventOf(path: WorkspacePath, seq: number): Promise<LogEvent | undefined> {
     const row = await this.#context.index.iterationAt(path, seq);
@@ -189,8 +190,9 @@ function isRelevant(recordId: string): boolean {
 const RELEVANT = ["file", "proposal:", "replica:", "conflict:"];
 
 /**
- * True if event `seq` of the own log still has the hash that the origin knows. Also true if this cannot be checked,
- * because the event was compacted away or `hash` is `undefined`. False if the log ends before the event.
+ * True if event `seq` of this folder's log still has `hash`, which is the hash that the origin knows. Also true if the
+ * hash cannot be checked, because the event was compacted away or `hash` is `undefined`. False if the log ends before
+ * the event.
  */
 export async function isStillHeld(context: HistoryContext, seq: number, hash: Hash | undefined): Promise<boolean> {
   await catchUp(context, { recover: false });
@@ -200,8 +202,8 @@ export async function isStillHeld(context: HistoryContext, seq: number, hash: Ha
 }
 
 /**
- * True if this own event changes or proposes the path or a path beneath it. Also true if this cannot be checked,
- * because the event was compacted away.
+ * True if event `seq` of this folder's log changes or proposes the path, or a path beneath it. Also true if the event
+ * cannot be checked, because it was compacted away.
  */
 export async function hasWritten(context: HistoryContext, seq: number, path: WorkspacePath): Promise<boolean> {
   if (seq > (await context.index.head()).seq) await catchUp(context, { recover: false });

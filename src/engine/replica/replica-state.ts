@@ -9,11 +9,11 @@ import { readEvent } from "../log/read-events.ts";
 /** A path with an open conflict. */
 interface OpenPath {
   readonly path: WorkspacePath;
-  /** The origin's event on which the path is based. */
+  /** The seq of the origin's event on which this folder's state of the path is based. */
   readonly baseSeq: number;
   /**
-   * The origin's event on which everything beneath the path is based. `undefined` if the sync recorded none. In that
-   * case, the paths beneath are treated like any others.
+   * The seq of the origin's event on which everything beneath the path is based. `undefined` if the sync recorded no
+   * such event. The paths beneath are then treated as if there were no conflict.
    */
   readonly since: number | undefined;
 }
@@ -27,7 +27,7 @@ export interface AddedNames {
 export interface WithheldThen {
   /** The `filterTo` patterns of the sync and, if they have changed since the last reconciliation, the previous ones. */
   readonly filters: readonly (readonly string[])[];
-  /** The added names that applied to the last reconciliation. */
+  /** The added names that were in force at the last reconciliation. */
   readonly names: AddedNames;
 }
 
@@ -38,8 +38,8 @@ const PAGE = 512;
 const CONFLICT = "conflict:";
 
 /**
- * The state at an event of a replica's own log: the origin's event up to which the folder was reconciled, and the paths
- * with an open conflict, which were not reconciled.
+ * The state of a sync right after one event of the replica's own log. This is the origin's event up to which the folder
+ * was reconciled, and the paths with an open conflict, which were not reconciled.
  */
 export class ReplicaState {
   readonly #origin: string;
@@ -98,7 +98,10 @@ export class ReplicaState {
     return this.#withheld;
   }
 
-  /** Returns the origin's event on which a path's state here is based; 0 if the origin did not have the path. */
+  /**
+   * Returns the seq of the origin's event on which this folder's state of a path is based; 0 if the origin did not have
+   * the path.
+   */
   async baseOf(
     path: WorkspacePath,
     iterationAt: (path: WorkspacePath, seq: number) => Promise<IterationRow | undefined>,
@@ -126,7 +129,7 @@ function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: Workspace
 
 /**
  * Returns the last event of a sync's progress record at or before event `seq`. This event is usually near `seq`,
- * because every step of a sync writes one.
+ * because every step of a sync writes such an event.
  */
 async function lastBefore(context: HistoryContext, recordId: string, seq: number): Promise<EventRow | undefined> {
   for (let [to, limit] = [seq, NEAR]; to > 0; limit = PAGE) {

@@ -18,7 +18,8 @@ import { optional } from "../../util/optional.ts";
 const NONE: WriteBackRecord = { settled: 0, accepted: [], rejected: [], going: [] };
 
 /**
- * Returns the last decided entry of a replica, by its seq and hash at the replica, and the answers to the last batch.
+ * Returns the last decided entry of a replica and the answers to the last batch. The entry is named by the seq and the
+ * hash of its event in the replica's log.
  */
 export async function settledWriteBack(context: Context, replica: string): Promise<SettledWriteBack> {
   const { settled, hash, accepted, rejected } = await recordOf(context, replica);
@@ -35,16 +36,19 @@ export interface OpenWriteBack {
   readonly batch: WriteBackBatch;
   /** The last entry that was decided; `localSeq` is 0 if there is none. */
   readonly decided: Pick<WriteBackEntry, "localSeq" | "eventHash">;
-  /** The remembered answers to entries of the batch that were decided before. */
+  /** The remembered answers to entries of the batch that an earlier call decided. */
   readonly earlier: WriteBackAnswer;
-  /** Folders of earlier batches that may be deleted now. */
+  /**
+   * Deletions of folders in earlier batches that were refused only because the folder was not empty. They are judged
+   * once more with this batch.
+   */
   readonly going: readonly WriteBackEntry[];
 }
 
 /**
  * Returns the entries of a batch that are not decided yet, and the remembered answers to the others. The lock must be
- * held. Throws `ROLLBACK_DETECTED` if somebody else has written under this replica's id since the batch's `after`. In
- * that case, an entry with the same seq can be a different change.
+ * held. Throws `ROLLBACK_DETECTED` if another program has written under this replica's id since the entry `batch.after`
+ * was decided. An entry of that program can have the same seq and be a different change.
  */
 export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
   const record = await recordOf(context, batch.replica);
@@ -72,8 +76,8 @@ export async function openWriteBack(context: Context, batch: WriteBackBatch): Pr
 }
 
 /**
- * Throws `ROLLBACK_DETECTED` if entries were decided over another connection since `after`, unless the batch contains
- * the entry that was decided last.
+ * Throws `ROLLBACK_DETECTED` if entries were decided over another connection since the entry `after` was decided. Does
+ * not throw if the batch contains the entry that was decided last.
  */
 function refuseOther({ settled, hash }: WriteBackRecord, { after, entries, replica }: WriteBackBatch): void {
   if (after === undefined || after === settled) return;

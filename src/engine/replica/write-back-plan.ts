@@ -29,7 +29,7 @@ interface PlanGround extends Omit<JudgeGround, "state"> {
 export interface TakenEntry {
   readonly entry: WriteBackEntry;
   readonly changes: readonly Change[];
-  /** The last event of the path before the entry; `OWN_EVENT` for an event of this batch. */
+  /** The seq of the last event of the path before the entry; `OWN_EVENT` if this batch is to record that event. */
   readonly against: number;
 }
 
@@ -37,7 +37,7 @@ export interface TakenEntry {
 interface KnownEntry {
   readonly entry: WriteBackEntry;
   readonly iteration: number;
-  /** The event that recorded the state. `Infinity` stands for an event of this batch. */
+  /** The seq of the event that recorded the state; `OWN_EVENT` if this batch is to record that event. */
   readonly seq: number;
 }
 
@@ -80,8 +80,8 @@ export async function planWriteBack(
   const plan = new WriteBackPlan(context, state, ground);
   for (const run of runsOf(entries)) {
     const isLast = run.at(-1) === entries.at(-1);
-    // The deletions in a folder are taken before the deletion of the folder. So no crash can leave files without their
-    // folder.
+    // The deletions in a folder are taken before the deletion of the folder, so that no crash can leave files without
+    // their folder.
     for (const [i, entry] of [...run.entries()].toReversed()) {
       const verdict = await judge.judge(entry);
       await plan.take(entry, verdict);
@@ -93,8 +93,9 @@ export async function planWriteBack(
 }
 
 /**
- * Yields the entries in runs. A run begins with an entry that deletes a path, or puts a file or link there. The
- * deletions beneath the path that follow directly belong to the run. An entry that makes a folder is a run by itself.
+ * Yields the entries in groups of consecutive entries. A group begins with an entry that deletes a path, or that puts a
+ * file or link at the path. The group also has the deletions beneath this path that directly follow. An entry that
+ * makes a folder is a group by itself.
  */
 function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBackEntry[]> {
   for (let at = 0; at < entries.length;) {
@@ -140,7 +141,7 @@ class WriteBackPlan implements PlannedWriteBack {
     }
     this.#tally = tally;
     this.taken.push(taken);
-    // The real seq is not needed, because all entries of a batch come from the same replica.
+    // `OWN_EVENT` suffices instead of the real seq, because all entries of a batch come from the same replica.
     await this.#state.take(changes, OWN_EVENT);
   }
 
@@ -244,7 +245,10 @@ class EntryJudge {
     return refusalOf(entry, this.#context.worktree.roots, rules) ?? this.#contents.refusal(entry.entry);
   }
 
-  /** A deletion does not name a kind, so the filter is asked again with the kind of the present entry. */
+  /**
+   * True if the filter withholds the entry that a deletion deletes. A deletion does not name a kind, so the filter is
+   * asked again with the kind of the present entry.
+   */
   #isFiltered({ path, entry }: WriteBackEntry, present: Entry | undefined): boolean {
     if (entry !== undefined || present === undefined) return false;
     return this.#ground.rules.filter?.passes({ path, kind: present.kind }, "from-replica") === false;
@@ -263,15 +267,18 @@ class EntryJudge {
     return seen >= this.#start;
   }
 
-  /** Returns the last event beneath a folder that the change deletes or replaces; `undefined` if there is none. */
+  /**
+   * Returns the seq of the last event that recorded an entry beneath a folder that the change deletes or replaces.
+   * Returns `undefined` if the change removes no folder, or if the folder is empty.
+   */
   async #heldBy({ path, before, after }: Change): Promise<number | undefined> {
     if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
     return this.#ground.state.lastBeneath(path);
   }
 
   /**
-   * Returns the event that recorded a file or link in the place of a folder above the path. Returns 0 if there is none,
-   * or if it is an event of this batch.
+   * Returns the seq of the event that recorded a file or link in the place of a folder above the path. Returns 0 if no
+   * file or link is there, or if this batch is to record the event.
    */
   async #inTheWay(path: WorkspacePath): Promise<number> {
     for (const folder of foldersAbove(path)) {
@@ -293,8 +300,9 @@ class EntryJudge {
 }
 
 /**
- * Judges an entry that is older than recorded work of the same replica. Such an entry is not applied again. If it
- * agrees with the state before that work, the verdict is `known`; otherwise the entry is refused as `stale`.
+ * Judges an entry that is older than recorded work of the same replica. Such an entry is not applied again. If the
+ * entry's state equals the state of the path before that work (`then`), the verdict is `known`. If not, the entry is
+ * refused as `stale`.
  */
 function decidedThen(
   entry: WriteBackEntry,
@@ -315,7 +323,7 @@ function takenEntry({ entry }: WriteBackEntry): Entry | undefined {
 /** The contents that the entries of a batch name, as the store has them. */
 class WriteBackContents {
   readonly #sizes: ReadonlyMap<Hash, number>;
-  /** Contents of links that no system accepts as a target, because they contain a zero byte. */
+  /** Contents of links that no system accepts as the target of a link, because they contain a zero byte. */
   readonly #bad: ReadonlySet<Hash>;
   /** Contents that were erased here. The replica may have sent them before it learned of the erasure. */
   readonly #erased: ReadonlySet<Hash>;
@@ -363,7 +371,7 @@ interface WorkSince {
    * because a replica knows its own work.
    */
   readonly isOwn: boolean;
-  /** The iterations that this replica wrote, by the seq of their entry at the replica. */
+  /** Maps the `localSeq` of an entry of this replica to the iteration that recorded the entry. */
   readonly done: ReadonlyMap<number, IterationRow>;
   /** All iterations, each with the iteration before it. */
   readonly rows: readonly WorkRow[];
@@ -377,9 +385,9 @@ interface WorkRow {
 const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 
 /**
- * Finds the first iteration that the replica wrote for an own event after `localSeq`, and returns the state before it;
- * `undefined` if there is no such iteration. Such an iteration shows that the entry of `localSeq` was decided before.
- * The entry itself may have no iteration, because it may have changed nothing.
+ * Finds the iteration that records the replica's next entry after `localSeq`, and returns the state before this
+ * iteration. Returns `undefined` if there is no such iteration. The iteration shows that the entry of `localSeq` was
+ * already decided. That entry may have no iteration itself, because it may have changed nothing.
  */
 function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
   const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];
@@ -419,7 +427,7 @@ class ReplicaWork {
     const located: EventRow[] = [];
     for (const { seq } of rows) {
       const row = await index.locate(seq);
-      // The author of an iteration that is in a base is unknown, so it does not count as this replica's.
+      // The author of an iteration that is in a base is unknown, so such an iteration does not count as this replica's.
       if (row?.recordId === fileRecordId(path)) located.push(row);
     }
     const done = new Map<number, IterationRow>();

@@ -25,8 +25,8 @@ export function refusalOf(
 }
 
 /**
- * True if a replica may write to the path. No replica may write to further roots, because these are folders on the
- * origin's machine that no replica has.
+ * True if a replica may write to the path. No replica may write to further roots, because they are folders on the
+ * origin's machine that replicas do not have.
  */
 function isWritable(path: WorkspacePath, { only, folder }: TrackedRoot): boolean {
   const { root, path: inner } = splitRoot(path);

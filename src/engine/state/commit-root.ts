@@ -6,9 +6,11 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { HistoryContext } from "../log/context.ts";
 import type { PendingChanges } from "../log/tree.ts";
 
-// The Merkle roots that commits state (see `docs/format.md`, "Commits").
+// The rules for the Merkle roots that the marks of commits state (see `docs/format.md`, "Commits").
 
-/** The number of events after which a commit states the root, whatever the commit contains. */
+/**
+ * The number of events without a stated root after which the next commit states the root, whatever the commit contains.
+ */
 export const ROOT_EVERY = 1_000;
 
 /** True if these drafts end an operation or a session, or contain a snapshot or a compaction. */
@@ -25,7 +27,10 @@ export async function isRootDue({ index }: Pick<HistoryContext, "index">, last: 
   return last - ((await index.rootedCommit(last))?.last ?? 0) >= ROOT_EVERY;
 }
 
-/** Returns the root in the last draft if this draft is a snapshot or a compaction, and no draft records a file. */
+/**
+ * Returns the root in the last draft, if this draft is a snapshot or a compaction and no draft records a file. Returns
+ * `undefined` otherwise.
+ */
 export function statedRoot(drafts: readonly EventDraft[]): Hash | undefined {
   const last = drafts.at(-1);
   const isAlone = drafts.every(({ recordId }) => !recordId.startsWith("file"));
@@ -35,7 +40,7 @@ export function statedRoot(drafts: readonly EventDraft[]): Hash | undefined {
 }
 
 /**
- * Returns the last state that the events record for each path; `undefined` as a value means that the path is deleted.
+ * Returns a map from each path to the last state that the events record for the path; `undefined` for a deleted path.
  */
 export function pendingChanges(events: readonly Pick<EventDraft, "recordId" | "record">[]): PendingChanges {
   const pending = new Map<WorkspacePath, Entry | undefined>();
