@@ -17,16 +17,16 @@ import { baseSays, linesSay } from "./row-line.ts";
 import { shownPath } from "../log/shape.ts";
 import { memoKey } from "../log/memo.ts";
 
-// Secrets are recognised by the names of their files. `classedDrafts` writes the class into the record of each file in
-// a commit, and bases hold the class, too. Code that reads a content for an answer asks `isProtected` whether only
-// people may see the content. If so, `agentView` refuses the bytes to agents and readers. When an agent fills another
-// folder, secrets are left out.
+// Secrets are recognised by the names of their files. `classedDrafts` writes the class `protected` into the records of
+// such files in a commit. Bases have the class, too. Code that reads a content for an answer asks `isProtected` whether
+// only people may see the content. If so, `agentView` refuses the bytes to agents and readers. When an agent fills
+// another folder with files of the history, secrets are left out.
 
 const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
 
 /**
- * Returns the names in force: those of the history, of the origin that the workspace follows or followed, and of
- * `context.secretNames`.
+ * Returns the protected names in force. They come from the history, from the origin that the workspace follows or
+ * followed, and from `context.secretNames`.
  */
 export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {
   const record = await workspaceRecord(context);
@@ -34,14 +34,15 @@ export async function protectedNames(context: HistoryContext): Promise<Protected
   return elsewhere.length === 0 ? namesOf(record) : new ProtectedNames(record.protectedNames, elsewhere);
 }
 
-/** Returns the names that this history and its origin added, as one list for `ProtectedNames`. */
+/** Returns the names that persons added in this history and at its origin, as one list for `ProtectedNames`. */
 export async function addedNames(context: HistoryContext): Promise<readonly string[]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
-  // The origin's negations are left out. The last match decides, so a negation would cancel the names before it.
+  // The origin's negations (names that begin with `!`) are left out. The last match decides, so such a negation would
+  // cancel names that this history added.
   return [...own, ...(await originNames(context)).filter((name) => !name.startsWith("!"))];
 }
 
-/** Returns the names that the history itself has, without those of an origin. */
+/** Returns the protected names of the history itself, without those of an origin. */
 export function namesOf(record: WorkspaceRecord): ProtectedNames {
   const names = known.get(record) ?? new ProtectedNames(record.protectedNames);
   known.set(record, names);
@@ -61,7 +62,7 @@ async function originNames(context: HistoryContext): Promise<readonly string[]> 
   return names;
 }
 
-/** Returns the drafts of a commit, with the class of each file in its record. The names in force decide the class. */
+/** Returns the drafts of a commit, each with the class of its file. The names in force decide the class. */
 export async function classedDrafts(
   context: HistoryContext,
   drafts: readonly EventDraft[],
@@ -84,8 +85,8 @@ function isOfFile({ recordId, record }: EventDraft): boolean {
 
 /**
  * True if only people may see the content of this iteration. If a person has decided about the name, this decision
- * counts, and not the recorded class. If the index says that a file with the name of a secret was recorded as an
- * ordinary file, the log must confirm this. Throws `IndexDisagrees` if the log does not confirm it.
+ * counts, and not the recorded class. The index may say that a file with the name of a secret was recorded as an
+ * ordinary file. The log must then confirm this class, or `IndexDisagrees` is thrown.
  */
 export async function isProtected(context: HistoryContext, row: IterationRow): Promise<boolean> {
   if (row.entry?.kind !== "file") return false;
@@ -111,8 +112,8 @@ export async function isSecretContent(context: HistoryContext, last: IterationRo
 }
 
 /**
- * Returns the paths of those entries of a moment whose bytes only people may see. Empty files have no bytes, and are
- * left out. Throws `IndexDisagrees` as `isProtected` does.
+ * Returns the paths of the entries whose bytes only people may see. The entries are those of the state after event
+ * `seq`. Leaves out empty files, because they have no bytes. Throws `IndexDisagrees` as `isProtected` does.
  */
 export async function secretsAmong(
   context: HistoryContext,
@@ -148,7 +149,10 @@ export async function protectedFiles(context: HistoryContext): Promise<Protected
   return { files: held.length, first: held.slice(0, MOST_TOLD).flatMap((row) => (row ? [shownPath(row.path)] : [])) };
 }
 
-/** Like `protectedFiles`. If the log is damaged, the names in force cannot be read, and no file is reported. */
+/**
+ * Returns the same as `protectedFiles`, except for a damaged log. For a damaged log, reports no file, because the names
+ * in force cannot be read.
+ */
 export async function toldProtectedFiles(
   context: HistoryContext,
   damage: ChronicleError | undefined,
@@ -161,8 +165,8 @@ function isClassed({ entry }: IterationRow): boolean {
 }
 
 /**
- * Returns the paths that are protected now. Reads all entries, because names that a person added also apply to files
- * that were recorded before.
+ * Returns the paths that are protected after event `seq`. Reads all entries, because names that a person adds also
+ * apply to files that were recorded earlier.
  */
 async function everyHeld(
   { index }: HistoryContext,

@@ -19,15 +19,15 @@ export async function proveRow(
   if ((await state.at(row.path)) !== undefined) await state.prove([row]);
 }
 
-/** Throws `IndexDisagrees` if a content is not as long as the index says. */
+/** Throws `IndexDisagrees` if a content has another size than the index says. */
 export function refuseSize({ path, entry }: IterationRow, { size }: { readonly size: number }): void {
   if (entry === undefined || entry.size === size) return;
   throw new IndexDisagrees(`the size of ${displayPath(path)}`, { path, size });
 }
 
 /**
- * Proves the answer that a path, or one of its iterations, does not exist. Throws `IndexDisagrees` unless the index has
- * the path's whole history.
+ * Proves that a path, or an iteration of the path, does not exist. Throws `IndexDisagrees` unless the index has all
+ * iterations of the path.
  */
 export async function proveHistory(context: ProofContext, path: WorkspacePath): Promise<void> {
   await proveHistories(context, [{ path }], (await context.index.head()).seq);

@@ -18,8 +18,8 @@ export async function proveRows(context: ProofContext, rows: readonly IterationR
 }
 
 /**
- * Proves each iteration, and returns for each iteration whether it has its own line or is in a base. Throws
- * `IndexDisagrees` if a row is wrong.
+ * Proves each iteration. Returns for each iteration whether it has its own line (`same`) or is in a base (`in-base`).
+ * Throws `IndexDisagrees` if a row is wrong.
  */
 async function prove(context: ProofContext, rows: readonly IterationRow[]): Promise<readonly LineSays[]> {
   const said = await linesSay(context, rows);
@@ -65,7 +65,7 @@ export async function proveHistories(context: ProofContext, claims: readonly Pat
     const said = await prove(context, rows);
     rows.forEach((row, i) => {
       const isFirst = rows[i - 1]?.path !== row.path;
-      // Only in a base can the first iteration of a path have a number above 1.
+      // If the first known iteration of a path has a number above 1, it must be in a base.
       if (isFirst && row.iteration !== 1 && said[i] !== "in-base") throw wrongAbout(row);
     });
     await (await provedState(context, seq)).prove(last);
@@ -73,8 +73,8 @@ export async function proveHistories(context: ProofContext, claims: readonly Pat
 }
 
 /**
- * Throws `IndexDisagrees` unless these are the last iterations of the paths up to event `seq`. `row` is `undefined` if
- * the path has no iteration, or if a compaction has removed all of them.
+ * Throws `IndexDisagrees` unless these are the last iterations of the paths up to event `seq`. A `row` is `undefined`
+ * if its path has no iteration, or if a compaction has removed all iterations of the path.
  */
 export async function proveLast(
   context: ProofContext,
@@ -121,9 +121,9 @@ function wrongAbout({ path, iteration, seq }: IterationRow): IndexDisagrees {
 }
 
 /**
- * Throws `IndexDisagrees` unless these are all the changes between the states after the events `from` and `to`. The
- * comparison of two trees with proved roots finds all paths that differ. It therefore finds changes that the index
- * lacks, as well as changes that the index made up.
+ * Throws `IndexDisagrees` unless these are all the changes between the states after the events `from` and `to`. A
+ * comparison of two trees with proved roots finds all paths that differ. It reveals changes that the index lacks, and
+ * changes that the index made up.
  */
 export async function proveChanges(
   context: ProofContext,
@@ -168,7 +168,10 @@ async function difference(
   }
 }
 
-/** Returns the proved entries of the state after event `seq`, in path order. None is missing, and none is made up. */
+/**
+ * Returns the entries of the state after event `seq`, in path order. The proof shows that no entry is missing, and that
+ * none is made up.
+ */
 export async function provedEntries(context: ProofContext, seq: number): Promise<Entry[]> {
   return disagreeing(async () => {
     const entries: Entry[] = [];

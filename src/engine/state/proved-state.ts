@@ -22,9 +22,9 @@ import { readWholeTree, rootFolders } from "../log/tree.ts";
 import { memoKey } from "../log/memo.ts";
 
 // To prove the state after an event, the proof starts from the nearest Merkle root that is written in the log at or
-// before this event. Rows of the index are believed only if they give this root. The events after the root are read from
-// the log, line by line. To prove a path, the folders above the path are read with their children. A folder that was
-// read is kept, until `letGo` drops all of them.
+// before this event. Rows of the index are believed only if they give this root. The events after the root are read
+// from the log, line by line. To prove a path, the folders above the path are read with their children. These folders
+// stay in memory until `letGo` drops them.
 
 export type ProofContext = HistoryContext & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
@@ -46,16 +46,16 @@ export interface Claim {
  * the nearest root.
  */
 const MOST_SINCE = 4_000;
-/** If the folders that were read have more children than this in total, `letGo` drops them all. */
+/** The total number of children of the read folders above which `letGo` drops all these folders. */
 const MOST_KEPT = 200_000;
 
 /**
- * The last proved state of the head. It is kept because most questions concern the head. It stays valid, because it was
- * read from the log.
+ * The last proved state of the head. It is kept because most questions are about the head. New events do not make it
+ * wrong, because it is the state after a certain event.
  */
 const latest = memoKey<ProvedState>("last proved state");
 
-/** The last proved state of an earlier event, for callers that read this state page by page. */
+/** The last proved state after an earlier event than the head, for callers that read this state page by page. */
 const past = memoKey<ProvedState>("last proved earlier state");
 
 /**
@@ -74,7 +74,7 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
     const earlier = context.memo.get(past);
     if (earlier?.seq === seq) return earlier;
     const root = await nearestRoot(context, seq);
-    if (root === undefined) throw new IndexDisagrees(`it knows no root at or before event ${seq}`, { seq });
+    if (root === undefined) throw new IndexDisagrees(`the index knows no root at or before event ${seq}`, { seq });
     const state = await ProvedState.at(context, root, seq);
     context.memo.set((await context.index.head()).seq === seq ? latest : past, state);
     return state;
@@ -82,9 +82,9 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
 }
 
 /**
- * Continues a known state to event `seq`. Returns `undefined` if the known state is later, if the event is too far
- * after the root of the known state, or if the lines in between cannot be read, for instance because they were
- * compacted away.
+ * Continues a known state to event `seq`. Returns `undefined` if the known state is later, or if the event is too far
+ * after the root of the known state. Also returns `undefined` if the lines in between cannot be read, for instance
+ * because they were compacted away.
  */
 async function advanced(known: ProvedState, seq: number): Promise<ProvedState | undefined> {
   try {
@@ -96,8 +96,8 @@ async function advanced(known: ProvedState, seq: number): Promise<ProvedState | 
 }
 
 /**
- * The iterations recorded by the events after a root. A state and the states that continue it share this object. Each of
- * these states appends the events that it reads.
+ * The iterations that the events after a root recorded. A state and the states that continue it share this object. Each
+ * state appends the iterations of the events that it reads.
  */
 class IterationsSince {
   readonly #rows = new Map<WorkspacePath, IterationRow[]>();
@@ -241,7 +241,8 @@ export class ProvedState {
     if (since !== undefined) return sameEntry(since.entry, entry);
     const children = await this.childrenOf(parentOf(path));
     if (children !== undefined) return sameStated(statedOf(children.get(nameOf(path))), entry);
-    // If the folder of a path has no entry, the path is in no tree. Then only the path's own line in the log proves it.
+    // If the folder of a path has no entry, the path is in no tree. Then only the path's own line in the log can prove
+    // the claim.
     return entry === undefined || this.#isInLog(path, entry);
   }
 
@@ -261,7 +262,9 @@ export class ProvedState {
     return this.#tree.childrenOf(folder);
   }
 
-  /** Drops the folders that were read, if they take much memory. They are read again when they are needed. */
+  /**
+   * Drops the folders that were read, if they take much memory. Dropped folders are read again when they are needed.
+   */
   letGo(): void {
     this.#tree.letGo();
   }
@@ -273,7 +276,7 @@ class ProvedTree {
   readonly #context: ProofContext;
   readonly #folders = new Map<WorkspacePath, Children>();
   #kept = 0;
-  /** All folder hashes at the root. They are computed only if the hashes in the index do not give the root. */
+  /** The hashes of all folders at the root. They are computed only if the hashes in the index do not give the root. */
   #computed: ReadonlyMap<WorkspacePath, Hash> | undefined;
 
   constructor(context: ProofContext, root: StatedRoot) {
@@ -304,13 +307,16 @@ class ProvedTree {
     return this.#folders.get(folder);
   }
 
-  /** Computes all folder hashes from the entries, because stored ones may be missing or wrong, and tries again. */
+  /**
+   * Computes all folder hashes from the entries, because the stored hashes may be missing or wrong. Then returns
+   * `childrenOf` of the folder.
+   */
   async #again(folder: WorkspacePath): Promise<Children> {
     await this.#compute();
     return this.childrenOf(folder);
   }
 
-  /** Reads a folder, and keeps it if its hash is the given one. Returns false otherwise. */
+  /** Reads a folder. If the folder has this hash, keeps the folder and returns true. */
   async #proveFolder(folder: WorkspacePath, hash: Hash): Promise<boolean> {
     const children = await this.#read(folder);
     if (folderHash([...children.values()]) !== hash) return false;
@@ -349,7 +355,7 @@ class ProvedTree {
 
   /**
    * Computes and stores the hashes of all folders, and drops the folders that were read. Throws `IndexDisagrees` if the
-   * entries do not give the Merkle root, or if the hashes were computed before.
+   * entries do not give the Merkle root, or if the hashes were already computed.
    */
   async #compute(): Promise<void> {
     if (this.#computed !== undefined) throw this.#disagrees();
@@ -362,7 +368,7 @@ class ProvedTree {
 
   #disagrees(): IndexDisagrees {
     const { seq, root } = this.root;
-    return new IndexDisagrees(`the files listed in it have another Merkle root than event ${seq} says`, { seq, root });
+    return new IndexDisagrees(`the files in the index have another Merkle root than event ${seq} says`, { seq, root });
   }
 
   async #read(folder: WorkspacePath): Promise<ReadonlyMap<string, TreeChild>> {
@@ -383,7 +389,7 @@ class ProvedTree {
     return known ?? folderHash([]);
   }
 
-  /** Drops all folders that were read if they have very many children in total. */
+  /** Drops all folders that were read, if they have more than `MOST_KEPT` children in total. */
   letGo(): void {
     if (this.#kept <= MOST_KEPT) return;
     this.#folders.clear();

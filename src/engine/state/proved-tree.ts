@@ -17,10 +17,10 @@ import type { FolderHashes, StoredTree } from "../../storage/index-store.ts";
 import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
 import { dirtyFolders, type Hashed, type PendingChanges, readWholeTree, rootFolders } from "../log/tree.ts";
 
-// The tree of folders after an event whose Merkle root is known from the log. A folder is read from the index when it
-// is first needed. A folder is trusted only if a leaf of the trusted folder above has its hash. The tracked roots are
-// trusted only if they give the Merkle root. To compute the root after further changes, only the changed folders and
-// the folders above them are read, each once. The new root is as certain as the previous one.
+// A `ProvedTree` is the tree of folders after an event whose Merkle root is known from the log. A folder is read from
+// the index when it is first needed. It is trusted only if the folder above it is trusted and has a leaf with its hash.
+// The tracked roots are trusted only if they give the Merkle root. To compute the root after further changes, only the
+// changed folders and the folders above them are read, each once. The new root is as certain as the previous one.
 
 interface RootedSeq {
   readonly seq: number;
@@ -35,16 +35,13 @@ interface Proved {
 
 interface TreeBehind {
   readonly root: Hash;
-  /** The folder hashes that differ from the previous ones. */
+  /** The folder hashes that changed, to be stored in the index. */
   readonly stored: StoredTree;
-  /**
-   * Returns the tree after event `seq`. This function must be called only after the index has the changes up to this
-   * event.
-   */
+  /** Returns the tree after event `seq`. Must be called only after the index has the changes up to this event. */
   readonly at: (seq: number) => ProvedTree;
 }
 
-/** The new hashes of changed folders; `undefined` for a folder that no longer exists. */
+/** Maps each changed folder to its new hash; `undefined` for a folder that no longer exists. */
 type FreshHashes = ReadonlyMap<WorkspacePath, Hash | undefined>;
 
 export class ProvedTree {
@@ -63,9 +60,9 @@ export class ProvedTree {
   }
 
   /**
-   * Returns the tree after the changes. If stored folder hashes prove wrong, all of them are stored again. Throws
-   * `IndexDisagrees` if the index does not give the root before the changes. `isRebuilt` is true if the index was just
-   * rebuilt from the log.
+   * Returns the tree after the changes. If stored folder hashes prove wrong, all folder hashes are computed and stored
+   * again. Throws `IndexDisagrees` if the index does not give the root before the changes. `isRebuilt` is true if the
+   * index was just rebuilt from the log.
    */
   async behind(changes: PendingChanges, isRebuilt = false): Promise<TreeBehind> {
     const hash = () => new Hashing(this.#context, { ...this.#at, isRebuilt }, this.#proved).behind(changes);
@@ -86,7 +83,7 @@ export class ProvedTree {
     const { seq, root } = this.#at;
     const whole = await readWholeTree(this.#context, seq);
     if (whole.finish() !== root) {
-      throw new IndexDisagrees(`its files do not give the Merkle root after event ${seq}`, { seq, root });
+      throw new IndexDisagrees(`the files in the index do not give the Merkle root after event ${seq}`, { seq, root });
     }
     await this.#context.index.putTreeHashes(seq, { hashes: [...whole.folders], after: 0 });
   }
@@ -101,7 +98,7 @@ class Hashing {
   readonly #context: Hashed;
   readonly #at: HashedFrom;
   readonly #known: KnownFolders;
-  /** The proved folders before the changes; `undefined` for a folder that did not exist. */
+  /** Maps each read folder to its proved leaves before the changes; `undefined` for a folder that did not exist. */
   readonly #before = new Map<WorkspacePath, FolderLeaves | undefined>();
   #tops: ReadonlyMap<WorkspacePath, Hash> | undefined;
 
@@ -144,8 +141,8 @@ class Hashing {
   }
 
   /**
-   * Returns a folder after the changes; `undefined` if the folder does not exist after the changes. `names` are the
-   * names of the folder's changed children. `fresh` must have the hashes of those changed children that are folders.
+   * Returns the leaves of a folder after the changes; `undefined` if the folder does not exist after them. `names` are
+   * the names of the folder's changed children. `fresh` must have the hashes of the folders among these children.
    */
   async #leavesBehind(
     folder: WorkspacePath,
@@ -207,7 +204,7 @@ class Hashing {
     return child;
   }
 
-  /** Returns a folder before the changes, with its hash proved; `undefined` if there was no such folder. */
+  /** Returns the leaves of a folder before the changes, with a proved hash; `undefined` if there was no such folder. */
   async #leaves(folder: WorkspacePath): Promise<FolderLeaves | undefined> {
     if (this.#before.has(folder)) return this.#before.get(folder);
     const leaves = this.#known.get(folder) ?? (await this.#read(folder));
@@ -265,8 +262,9 @@ class Hashing {
   }
 
   /**
-   * Returns a folder that is outside of the tree. No root proves its entries in the index, so they are trusted only if
-   * the index was just rebuilt from the log. Otherwise throws `IndexDisagrees`.
+   * Returns the leaves of a folder that is outside of the tree. No root proves the folder's entries in the index, so
+   * they are trusted only if the index was just rebuilt from the log. Throws `IndexDisagrees` if there are entries and
+   * the index was not rebuilt.
    */
   async #outsideOfTree(folder: WorkspacePath): Promise<FolderLeaves> {
     const children: TreeChild[] = [];
@@ -279,7 +277,7 @@ class Hashing {
     return FolderLeaves.of(children);
   }
 
-  /** Returns the hashes to store: `undefined` for paths that were folders and no longer are. */
+  /** Returns the hashes to store. The hash is `undefined` for a path that was a folder and no longer is. */
   async #worthStoring(fresh: FreshHashes): Promise<FolderHashes> {
     const rows: (readonly [WorkspacePath, Hash | undefined])[] = [];
     for (const [path, hash] of fresh) {
@@ -328,13 +326,16 @@ function rootOf(context: Hashed, tops: ReadonlyMap<WorkspacePath, Hash>): Hash {
 /** The maximum number of children in the cache of each tree. A child takes about 200 bytes. */
 const MOST_CHILDREN = 50_000;
 
-/** Each folder counts as this many additional children. This limits the number of folders that `behind` copies. */
+/**
+ * The number that each folder adds to the count of children in the cache. It limits the number of folders that `behind`
+ * copies.
+ */
 const FOLDER = 25;
 
 /**
- * Caches the folders that were hashed last, with all their nodes. For the next root, only the changed children of these
- * folders are hashed. Without the cache, each write would read and hash its whole folder: 49 ms instead of 2 ms in a
- * folder of 5,000 files.
+ * Caches the folders that were hashed last, with all nodes of their hash trees. For the next root, only the changed
+ * children of these folders are hashed. Without the cache, each write would read and hash its whole folder: 49 ms
+ * instead of 2 ms in a folder of 5,000 files.
  */
 class KnownFolders {
   readonly #folders: Map<WorkspacePath, FolderLeaves>;

@@ -15,9 +15,9 @@ import { linesBehind, nearestRoot, type ReadTo } from "./stated-root.ts";
 import { type PendingChanges, rootAtHead } from "../log/tree.ts";
 import { memoKey } from "../log/memo.ts";
 
-// Computes the Merkle roots that the history states, from the previous root in the log and the lines after it. The
-// index provides the folders, and is checked against the previous root. Without this check, an error of the index would
-// stay in the log for ever.
+// Computes the Merkle roots that are written into the log. Each root is computed from the previous root in the log and
+// the lines after that root. The index provides the folders, and is checked against the previous root. Without this
+// check, an error of the index would stay in the log for ever.
 
 /**
  * A known tree is continued over at most this many events. If more events follow the tree, a new tree begins at the
@@ -41,8 +41,8 @@ export interface RootBehind {
 }
 
 /**
- * Returns the root after changes that follow `seq` (the head). Needs the lock, because it rebuilds an index that
- * disagrees.
+ * Returns the root after changes that follow `seq` (the head). The caller must hold the lock, because an index that
+ * contradicts the log is rebuilt.
  */
 export async function rootBehind(context: ProofContext, seq: number, pending: PendingChanges): Promise<RootBehind> {
   return rebuilding(context, async (isRebuilt) => {
@@ -55,7 +55,10 @@ export async function rootBehind(context: ProofContext, seq: number, pending: Pe
   });
 }
 
-/** Returns the root at `seq` (the head). Needs the lock, because it rebuilds an index that disagrees. */
+/**
+ * Returns the root at `seq` (the head). The caller must hold the lock, because an index that contradicts the log is
+ * rebuilt.
+ */
 export async function rootToState(context: ProofContext, seq: number): Promise<Hash> {
   return rebuilding(context, (isRebuilt) => provedRoot(context, seq, isRebuilt));
 }
@@ -75,8 +78,8 @@ export async function provedRoot(context: ProofContext, seq: number, isRebuilt =
 }
 
 /**
- * Runs the work. If the index proves wrong, rebuilds it from the log and runs the work once more. Effects of the first
- * run are not undone.
+ * Runs the work. If the index proves wrong, rebuilds the index from the log and runs the work once more. Effects of the
+ * first run are not undone.
  */
 async function rebuilding<T>(context: ProofContext, work: (isRebuilt: boolean) => Promise<T>): Promise<T> {
   try {
@@ -115,8 +118,8 @@ async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefor
   const root = await nearestRoot(context, seq);
   const first = { ...EMPTY_HEAD, root: emptyRoot(context), next: { seq: 1, offset: 0 } };
   const end = root ?? first;
-  // Brings the stored folder hashes up to date. They need no check here, because every folder is proved when it is
-  // read.
+  // Brings the stored folder hashes up to date. The hashes need no check here, because every folder is proved when it
+  // is read.
   if ((await index.treeSeq()) < end.seq) await rootAtHead(context, end.seq);
   return continueTo(context, { tree: new ProvedTree(context, end), end }, seq);
 }
@@ -129,8 +132,9 @@ function emptyRoot({ worktree }: ProofContext): Hash {
 }
 
 /**
- * Returns the known tree, and the changes after it up to `seq`. Returns `undefined` if the tree is later than `seq` or
- * too far before it, or if the lines after it were compacted away or belong to another history.
+ * Returns the known tree, and the changes after it up to `seq`. Returns `undefined` if the tree is later than `seq`, or
+ * more than `MOST_SINCE` events earlier. Also returns `undefined` if the lines after the tree were compacted away or
+ * belong to another history.
  */
 async function continued(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
   const { end } = known;
@@ -151,11 +155,11 @@ async function continueTo(context: ProofContext, { tree, end: from }: Known, seq
   const end = await linesBehind(context, from, {
     upTo: seq,
     take: (event) => {
-      // An event with a base states a root, so no tree is continued over it. `continued` catches this error, and a new
-      // tree begins at the nearest root. If the new tree reaches the event as well, the index does not know the root of
-      // the event.
+      // No tree is continued over an event with a base, because such an event states a root. `continued` catches this
+      // error, and `treeBefore` begins a new tree at the nearest root that the index knows. A new tree meets the event
+      // only if the index does not know the root of the event.
       if (event.op !== "compact" && baseOf(event) !== undefined) {
-        throw new IndexDisagrees(`it does not know the root of event ${event.seq}`, { seq: event.seq });
+        throw new IndexDisagrees(`the index does not know the root of event ${event.seq}`, { seq: event.seq });
       }
       for (const { path, file } of changesOf(event)) since.set(path, file.entry);
     },

@@ -32,7 +32,7 @@ export async function linesSay(context: HistoryContext, rows: readonly Iteration
   });
 }
 
-/** Events that are at most this far apart are located with one look at the index. */
+/** The largest distance, in events, at which two events are located with one query of the index. */
 const NEAR = 4;
 
 async function locateAll({ index }: HistoryContext, seqs: ReadonlySet<number>): Promise<EventRow[]> {
@@ -52,23 +52,26 @@ async function locateAll({ index }: HistoryContext, seqs: ReadonlySet<number>): 
   return found;
 }
 
-/** Lines that are more than this many events apart are read in separate passes. */
+/** The largest distance, in events, at which two lines are read in one pass over the log. */
 const FAR = 64;
 
-/** Returns events of the log, each line checked by its hash. Lines that are close together are read in one pass. */
+/**
+ * Returns the events of the rows, by seq. Each line is checked by its hash. Lines that are close together are read in
+ * one pass.
+ */
 async function wholeEvents(context: HistoryContext, rows: readonly EventRow[]): Promise<Map<number, LogEvent>> {
   const found = new Map<number, LogEvent>();
   const wanted = rows.toSorted((a, b) => a.seq - b.seq);
   for (const run of runsOf(wanted, FAR)) await readRun(context, run, found);
-  // A line that was not found in its place is read again by itself. This second read throws the error that describes
-  // the damage.
+  // A line that was not found in its place is read again by itself. If the line is damaged, this second read throws the
+  // error that describes the damage.
   for (const row of wanted) if (!found.has(row.seq)) found.set(row.seq, (await provedEvent(context, row)).event);
   return found;
 }
 
 /**
- * Divides rows into runs. The rows must be in the order of their events. A new run begins at each row that is more than
- * `far` events after the row before it.
+ * Divides rows into groups (`run`) of rows that are close together. The rows must be in the order of their events. A
+ * new group begins at each row that is more than `far` events after the row before it.
  */
 function* runsOf<Row extends Pick<EventRow, "seq">>(rows: readonly Row[], far: number): Generator<readonly Row[]> {
   let run: Row[] = [];
@@ -100,7 +103,7 @@ async function readRun(context: HistoryContext, run: readonly EventRow[], found:
   }
 }
 
-/** True if the base of the event that `startOf` returns has this iteration. Reads the whole base. */
+/** True if the base on which the history starts (see `startOf`) has this iteration. Reads the whole base. */
 export async function baseSays(context: HistoryContext, row: IterationRow): Promise<boolean> {
   const { anchor, index, blobs } = context;
   const seq = await startOf(context);
@@ -112,8 +115,8 @@ export async function baseSays(context: HistoryContext, row: IterationRow): Prom
 }
 
 /**
- * Returns the seq of the event whose base has the iterations without lines of their own: the start of the history, or
- * the baseline.
+ * Returns the seq of the event whose base has the iterations that have no lines of their own. This is the event on
+ * which the history starts, or else the baseline.
  */
 export async function startOf(context: HistoryContext): Promise<number> {
   return (await historyStart(context))?.seq ?? BASELINE_SEQ;

@@ -20,9 +20,9 @@ export interface StatedRoot extends Head {
 }
 
 /**
- * Returns the nearest root at or before event `seq`; `undefined` if none is known. The index only says where to read;
- * the line of the root is checked by its own hash. If the index lacks a root, an earlier root is returned, and the
- * caller has to read more lines. In a mirror with an anchor, the root of the anchor is the earliest one. Throws
+ * Returns the nearest root at or before event `seq`; `undefined` if none is known. The index only says where to read,
+ * and the line of the root is checked by its own hash. If the index lacks a root, an earlier root is returned, so that
+ * the caller has to read more lines. In a mirror with an anchor, the root of the anchor is the earliest one. Throws
  * `INTEGRITY_VIOLATION` if the line states no root.
  */
 export async function nearestRoot(context: HistoryContext, seq: number): Promise<StatedRoot | undefined> {
@@ -45,8 +45,8 @@ async function rootIn(context: HistoryContext, row: EventRow): Promise<StatedRoo
 }
 
 /**
- * Returns an event whose line was checked by its own hash, and the position of the next line. Throws as `readEvent`
- * does, and `LOG_DAMAGED` if the line does not have the event's hash.
+ * Returns the event of a row, whose line was checked by its own hash, and the position of the next line. Throws
+ * `LOG_DAMAGED` if the line does not have the event's hash, and the errors of `readEvent`.
  */
 export async function provedEvent(
   context: HistoryContext,
@@ -59,7 +59,7 @@ export async function provedEvent(
     if (event?.seq !== row.seq || event.hash !== row.hash) break;
     return { event, next: { seq: row.seq + 1, offset: first.offset + first.bytes.length + 1 } };
   }
-  // `readEvent` throws if the index is wrong. Otherwise the line is damaged.
+  // If the index is wrong, `readEvent` throws. If it does not throw, the line is damaged.
   await readEvent(context, row);
   throw new ChronicleError("LOG_DAMAGED", `event ${row.seq} is damaged: its hash is not that of its content`, {
     hint: DAMAGED_LINE,
@@ -95,7 +95,7 @@ export async function linesBehind(
       if (seq === upTo) return at;
     }
   }
-  throw damagedBehind(at, "the log ends there");
+  throw damagedBehind(at, "the log ends after this event");
 }
 
 function damagedBehind({ seq }: Head, why: string): ChronicleError {

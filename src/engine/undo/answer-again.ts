@@ -14,12 +14,12 @@ import { listOperations, operationShape, stackOf } from "./operations.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * A `restore`, `rollback`, `undo` or `redo` with a request id is done only once. The id of its intent is derived from
- * the request id, and the intent stores a hash of the call. The request is done only once even if a crash comes between
- * the intent and the answer, because interrupted operations are finished before a request is looked up.
+ * A `restore`, `rollback`, `undo` or `redo` with a request id is carried out only once. The id of its intent is derived
+ * from the request id, and the intent stores a hash of the call. A crash between the intent and the answer changes
+ * nothing about this rule, because interrupted operations are finished before a request id is looked up.
  */
 
-/** The parts of a call that are compared with an earlier call of the same request id. */
+/** The parts of a call that are compared with those of an earlier call that had the same request id. */
 export interface AskedCall {
   readonly method: "restore" | "rollback" | "undo" | "redo";
   /** The moment of a restore, or the id of the action that is rolled back. */
@@ -30,14 +30,14 @@ export interface AskedCall {
 type Request = NonNullable<Caller["request"]>;
 
 /**
- * Returns the request id and the hash of the call; `undefined` without an id. Throws `USAGE` for an id that is empty,
- * too long or not well-formed.
+ * Returns the request id and the hash of the call; `undefined` if the caller gave no id. Throws `USAGE` for an id that
+ * is empty, too long or not well-formed.
  */
 export function requestOf({ requestId }: Caller, call: AskedCall): Request | undefined {
   if (requestId === undefined) return undefined;
   if (requestId === "" || requestId.length > MOST_REQUEST_CHARS || !requestId.isWellFormed()) {
     throw new ChronicleError("USAGE", "the id of a request is empty, too long or not well-formed text", {
-      hint: `give up to ${MOST_REQUEST_CHARS} characters, or leave it out`,
+      hint: `use at most ${MOST_REQUEST_CHARS} characters, or leave the id out`,
     });
   }
   const { method, what, options } = call;
@@ -54,8 +54,8 @@ interface Again extends DoneRequest {
 }
 
 /**
- * Returns what a request did when it was carried out before; `undefined` if it was not. Throws `USAGE` if the id was
- * used for another call.
+ * Returns what an earlier call with the same request id did; `undefined` if there was no such call. Throws `USAGE` if
+ * the id was used for a different call.
  */
 async function again(context: Context, { id: request, asked }: Request): Promise<Again | undefined> {
   const id = intentOfRequest(request);
@@ -76,7 +76,8 @@ async function again(context: Context, { id: request, asked }: Request): Promise
     dry_run: false,
     finished: [],
   };
-  const isPart = stayed.length === MAX_STAYED ? [`at most ${MAX_STAYED} of the paths that were left are named`] : [];
+  const isPart =
+    stayed.length === MAX_STAYED ? [`at most ${MAX_STAYED} of the paths that were left alone are named`] : [];
   const aside =
     intent.aside === undefined ? [] : ["files outside of the record that were put back are not named again"];
   return {
@@ -87,13 +88,19 @@ async function again(context: Context, { id: request, asked }: Request): Promise
   };
 }
 
-/** Returns the answer to a restore or rollback that was done before, or `undefined`. Throws `USAGE` as `again` does. */
+/**
+ * Returns the answer to a restore or rollback that was already carried out; `undefined` if it was not. Throws `USAGE`
+ * as `again` does.
+ */
 export async function restoredBefore(context: Context, request: Request): Promise<RestoreShape | undefined> {
   const known = await again(context, request);
   return known === undefined ? undefined : { ...known.shape, notes: [...known.notes] };
 }
 
-/** Returns the answer to an undo or redo that was done before, or `undefined`. Throws `USAGE` as `again` does. */
+/**
+ * Returns the answer to an undo or redo that was already carried out; `undefined` if it was not. Throws `USAGE` as
+ * `again` does.
+ */
 export async function undoneBefore(context: Context, request: Request): Promise<UndoShape | undefined> {
   const known = await again(context, request);
   if (known === undefined) return undefined;
