@@ -57,9 +57,9 @@ async function unfinished(context: Context): Promise<FinishedIntent[]> {
 }
 
 /**
- * True if the path may still be as the interrupted change left it. The path can be as it was before the change, absent,
- * or a folder that Chronicle made writable for the time of the change. If the change replaces a file by a file, an
- * absent path counts as edited, because such a change is usually one rename.
+ * True if the path may still be as the interrupted change left it. The path can be in its state before the change, or
+ * absent. It can also be a folder that Chronicle made writable for the time of the change. If the change replaces a
+ * file by a file, an absent path counts as edited, because such a change is usually one rename.
  */
 function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {
   if (present === undefined) return before?.kind !== "file" || after?.kind !== "file";
@@ -85,7 +85,10 @@ export function beforeNotes(before: BeforeChange, dryRun: boolean): string[] {
   return [...finishedNotes(before, dryRun), ...before.closed];
 }
 
-/** `verb` says what was done with the operation, or what would be done, such as `would finish`. */
+/**
+ * Returns a note on an interrupted operation. `verb` says what was done with the operation, or what would be done, such
+ * as `would finish`.
+ */
 function interruptedNote({ intent, state, changes, blocked, conflicts }: FinishedIntent, verb: string): string {
   const left = blocked.map((one) => shownPath(one.path));
   const rest = left.length === 0 ? "" : `; left alone (edited since): ${left.slice(0, 5).join(", ")}`;
@@ -98,7 +101,10 @@ function counted(paths: number): string {
   return paths === 1 ? "1 path" : `${paths} paths`;
 }
 
-/** Returns the answer of an undo or redo that only finishes interrupted operations, or would do so in a dry run. */
+/**
+ * Returns the answer of an undo or redo that only finishes interrupted operations, or that would only finish them in a
+ * dry run.
+ */
 export async function onlyFinished(
   context: Context,
   interrupted: readonly FinishedIntent[],
@@ -122,8 +128,9 @@ export async function onlyFinished(
 }
 
 /**
- * Calls `attempt` until it resolves to a value. `undefined` means that `attempt` found an interrupted operation under
- * the lock, or must run again for a reason of its own. Interrupted operations are finished before the next call.
+ * Calls `attempt` until it resolves to a value other than `undefined`. `undefined` means that `attempt` found an
+ * interrupted operation under the lock, or must run again for a reason of its own. Interrupted operations are finished
+ * before each further call.
  */
 export async function untilSettled<T>(context: Context, attempt: () => Promise<T | undefined>): Promise<T> {
   for (;;) {

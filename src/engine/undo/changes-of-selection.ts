@@ -19,8 +19,8 @@ import { compactedAway, selectorOf, withoutSightings, workOf } from "./selection
 import { unknownNotes } from "./unknown-before.ts";
 
 /**
- * Returns the net changes of the selected work, without the changes of others (see `ownChanges`). Default: the last
- * turn. Throws the errors of `workOf`, and `PRUNED` if all events of the work were compacted away.
+ * Returns the net changes of the selected work, without the changes of others (see `ownChanges`). The default selection
+ * is the last turn. Throws the errors of `workOf`, and `PRUNED` if all events of the work were compacted away.
  */
 export async function changesOfSelection(
   context: Context,
@@ -62,7 +62,7 @@ export async function changesOfSelection(
   };
 }
 
-/** Says that files which were kept aside for the work are not kept any more, although their time is not over. */
+/** Returns notes on files that were kept aside for the work, but were given up before their seven days were over. */
 async function givenUpNotes(context: Context, { keepers = [] }: Work): Promise<string[]> {
   const found = new Set<string>();
   for (const { omittedChanges, lastSeq } of keepers) {
@@ -73,9 +73,10 @@ async function givenUpNotes(context: Context, { keepers = [] }: Work): Promise<s
   return [...found];
 }
 
-const BACK_WITHOUT = "an undo brings them back only if no `gc` has freed them yet, and else the recorded files alone";
+const BACK_WITHOUT =
+  "an undo brings these files back only if no `gc` has freed them yet; otherwise, it brings back only recorded files";
 
-/** Returns what the work has changed in the state of git, all in all. */
+/** Returns the net changes that the work made to the state of git, and notes on problems with recording them. */
 async function gitOf(
   context: Context,
   { keepers = [] }: Work,
@@ -89,7 +90,10 @@ async function gitOf(
   };
 }
 
-/** Returns the shapes of changes with the requested details: patches, and the paths from or to which files were renamed. */
+/**
+ * Returns the shapes of changes with the requested details. These are patches, and for renamed files the old or new
+ * path.
+ */
 async function detailed(
   context: Context,
   changes: readonly Change[],

@@ -10,18 +10,20 @@ import type { Context } from "../log/context.ts";
 import { shownPath } from "../log/shape.ts";
 import { fileNamed } from "./selection.ts";
 
-/** A file, or a folder, of which all or some hunks are undone. */
+/** A file or folder of which an undo takes back all or some changes. */
 export interface ChosenPart {
   readonly path: WorkspacePath;
-  /** True for the path, what is beneath it, and the files of its database. */
+  /**
+   * True for `path`, for the paths beneath it, and for the other files of the SQLite database to which `path` belongs.
+   */
   readonly isMeant: (path: WorkspacePath) => boolean;
-  /** The lines whose hunks are undone; `undefined`: everything that the work did there. */
+  /** The lines whose hunks are undone; `undefined` if all changes of the work at the path are undone. */
   readonly range?: PickedRange | undefined;
-  /** The hash of the content that the caller has seen, or `null` if there was none. */
+  /** The hash of the content that the caller has seen; `null` if the caller has seen that the path has no content. */
   readonly seen?: string | null | undefined;
 }
 
-/** The parts of some work that are undone alone. */
+/** The parts of some work to which an undo is limited. */
 export interface ChosenParts {
   readonly parts: readonly ChosenPart[];
   /** The name of the work, for messages. */
@@ -29,8 +31,8 @@ export interface ChosenParts {
 }
 
 /**
- * Returns the options with `parts` in place of `file`, `fromLine` and `toLine`. Returns the options themselves if they
- * name no lines. Throws `USAGE` if they name lines without a file, or lines and parts.
+ * Returns the options with `parts` in place of `file`, `fromLine` and `toLine`. Returns options without lines
+ * unchanged. Throws `USAGE` for lines without a file, and for lines together with parts.
  */
 export function withParts(options: UndoOptions): UndoOptions {
   const { file, fromLine, toLine, ...rest } = options;
@@ -47,7 +49,7 @@ export function withParts(options: UndoOptions): UndoOptions {
   });
 }
 
-/** Returns the lines that a part names; `undefined` if it names none. Throws `USAGE` if they are invalid. */
+/** Returns the lines that a part names; `undefined` if the part names no lines. Throws `USAGE` for invalid lines. */
 function rangeOf({ fromLine, toLine, hunk }: UndoPart): PickedRange | undefined {
   if (fromLine === undefined && toLine === undefined && hunk !== true) return undefined;
   const from = fromLine ?? 0;
@@ -55,13 +57,13 @@ function rangeOf({ fromLine, toLine, hunk }: UndoPart): PickedRange | undefined 
   const isLine = (line: number): boolean => Number.isSafeInteger(line) && line >= 1;
   if (!isLine(from) || !isLine(to) || to < from) {
     throw new ChronicleError("USAGE", "these are not lines of a file", {
-      hint: "give the first line, and perhaps the last one, which comes after it; lines are counted from 1",
+      hint: "give the number of the first line and, for a longer range, of the last line; lines are counted from 1",
     });
   }
   return { from, to, ...(hunk === true ? { isWhole: true } : {}) };
 }
 
-/** Returns the parts that the options name; `undefined` if all of the work is meant. */
+/** Returns the parts that the options name; `undefined` if the options name none, so that the whole work is meant. */
 export async function partsIn(
   context: Context,
   { parts }: Pick<UndoOptions, "parts">,
@@ -75,7 +77,9 @@ export async function partsIn(
   return found;
 }
 
-/** Returns only those parts of the work that are named. Kept-aside files and the state of git belong to none of them. */
+/**
+ * Returns the work, limited to these parts. Kept-aside files and the state of git belong to no part, and are left out.
+ */
 export function narrowedToParts<W extends Work>(work: W, parts: readonly ChosenPart[]): W {
   const where = partsInLabel(parts);
   return {
@@ -87,14 +91,14 @@ export function narrowedToParts<W extends Work>(work: W, parts: readonly ChosenP
   };
 }
 
-/** The maximum number of places that a label names. */
+/** The maximum number of parts that a label names. */
 const MOST_PLACES = 5;
 const DIGEST_CHARS = 8;
 const PLACES = / in \d+ places(?: \([0-9a-f]{8}\))?: /g;
 
 /**
- * Returns what the label of some work has in addition if only these parts are meant. If it does not name all of them, a
- * digest of all tells it apart.
+ * Returns the text that is appended to the label of some work if only these parts of the work are meant. A text that
+ * does not name all parts has a digest of all parts, so that different parts give different labels.
  */
 export function partsInLabel(parts: readonly ChosenPart[]): string {
   const places = parts.map(
@@ -106,7 +110,10 @@ export function partsInLabel(parts: readonly ChosenPart[]): string {
   return ` in ${places.length} places (${digest}): ${places.slice(0, MOST_PLACES).join(", ")}, …`;
 }
 
-/** Returns a label without what `partsInLabel` has added. `paths`: the paths that may be its only part. */
+/**
+ * Returns a label without the text that `partsInLabel` appended. `paths` must have the path that a label with a single
+ * part may name.
+ */
 export function withoutParts(label: string, paths: readonly WorkspacePath[]): string {
   const places = [...label.matchAll(PLACES)].at(-1)?.index ?? -1;
   if (places >= 0) return label.slice(0, places);
@@ -118,7 +125,7 @@ export function rangeInWords({ from, to }: LineRange): string {
   return from === to ? `${from}` : `${from}-${to}`;
 }
 
-/** Returns the lines whose hunks are undone at a path; `undefined` if everything there is. */
+/** Returns the lines whose hunks are undone at a path; `undefined` if all changes at the path are undone. */
 export function rangesAt(parts: readonly ChosenPart[], path: WorkspacePath): readonly PickedRange[] | undefined {
   const about = parts.filter(({ isMeant }) => isMeant(path));
   if (about.some(({ range }) => range === undefined)) return undefined;
@@ -126,15 +133,15 @@ export function rangesAt(parts: readonly ChosenPart[], path: WorkspacePath): rea
 }
 
 /**
- * Throws `REFUSED` if the path no longer has the content that the caller has seen. The lines are those of that content,
- * so with another one they may mean other hunks.
+ * Throws `REFUSED` if the path no longer has the content that the caller has seen. The given lines are lines of the
+ * seen content. In another content, the same lines may belong to other hunks.
  */
 export function refuseUnseen(parts: readonly ChosenPart[], path: WorkspacePath, present: Entry | undefined): void {
   const now = present?.hash ?? null;
   const other = parts.find((one) => one.path === path && one.seen !== undefined && one.seen !== now);
   if (other === undefined) return;
   throw new ChronicleError("REFUSED", `${shownPath(path)} was changed since it was looked at, so nothing was done`, {
-    hint: "look at it again: `chronicle undo -i`, or `--dry-run`",
+    hint: "look at the changes again: `chronicle undo -i`, or `--dry-run`",
     data: { path: shownPath(path) },
   });
 }

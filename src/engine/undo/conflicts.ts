@@ -47,8 +47,8 @@ export async function listConflicts(context: Context, options: ConflictsOptions 
 }
 
 /**
- * Returns the difference between the two states of a conflict; no field if the states are equal, or if a content was
- * pruned or erased since.
+ * Returns the fields that show the difference between the two states of a conflict. Returns no field if the states are
+ * equal, or if a content was pruned or erased.
  */
 async function differenceOf(
   patches: Patches,
@@ -116,7 +116,7 @@ async function planResolve(
   refuseUnseen(conflict, present, options);
   const { target, contents } = await targetOf(context, conflict, { options, present });
   const settled = settledAs(conflict, options.keep);
-  const hint = `move that away and try again, or \`chronicle resolve ${conflict.id.slice(0, 8)} --keep-current\``;
+  const hint = `move away what is in the way and try again, or \`chronicle resolve ${conflict.id.slice(0, 8)} --keep-current\``;
   const change = await planOnePath(context, path, { present, target, hint });
   const isWritten = change.wanted.length > 0;
   const proposals = proposedBy(conflict, target, isWritten);
@@ -137,7 +137,7 @@ async function planResolve(
   };
 }
 
-/** Throws `REFUSED` if the path has another content than the one that was shown to whoever decides. */
+/** Throws `REFUSED` if the path no longer has the content that the caller has seen (`seen`). */
 function refuseUnseen(
   { id, record: { path } }: IdentifiedConflict,
   present: Entry | undefined,
@@ -145,7 +145,7 @@ function refuseUnseen(
 ) {
   if (seen === undefined || seen === (present?.hash ?? null)) return;
   throw new ChronicleError("REFUSED", `${shownPath(path)} was edited since you have seen it`, {
-    hint: `look at its present content, and settle the conflict ${id.slice(0, 8)} with that in view`,
+    hint: `look at the present content of the file, then settle the conflict ${id.slice(0, 8)} again`,
     data: { path: shownPath(path), hash: present?.hash ?? "" },
   });
 }
@@ -162,9 +162,9 @@ function refuseWhole({ record }: IdentifiedConflict): void {
 }
 
 /**
- * Returns the path of a sync conflict if the path must be proposed to the origin; otherwise `undefined`. The path is
- * proposed if it keeps its present state, and this state differs from the origin's. The origin refused this state or
- * never received it. No event brings the state into the journal, because no file is written.
+ * Returns the path of a sync conflict if its present state must be proposed to the origin; otherwise `undefined`. The
+ * state is proposed if the path keeps it and the origin has another state. The origin refused the present state or
+ * never received it. Without a proposal, the state would not get into the journal, because no file is written.
  */
 function proposedBy(
   { record: { path, sync, wanted } }: IdentifiedConflict,
@@ -179,11 +179,11 @@ function checkResolve({ keep, content }: ResolveOptions): void {
   if (!Object.hasOwn(WORDS, keep)) {
     const known = Object.keys(WORDS).join(", ");
     throw new ChronicleError("USAGE", `a conflict cannot be settled as ${JSON.stringify(keep)}`, {
-      hint: `say ${known}`,
+      hint: `give one of these: ${known}`,
     });
   }
   if (keep !== "merged" || content instanceof Uint8Array) return;
-  throw new ChronicleError("USAGE", "the merged content is missing", { hint: "give it with --merged FILE" });
+  throw new ChronicleError("USAGE", "the merged content is missing", { hint: "give the content with --merged FILE" });
 }
 
 const WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
@@ -235,9 +235,9 @@ interface Target {
 }
 
 /**
- * Returns the state that the wanted side of a conflict leads to. The side of an origin is taken without a merge, and
- * without the mode bits that Chronicle never sets. The side of an undo is merged with later edits of the path. Throws
- * `REFUSED` if the undo does not merge with these edits.
+ * Returns the state that a path gets if the `wanted` state of its conflict is taken. The state of an origin is taken
+ * without a merge, and without the mode bits that Chronicle never sets. The state that an undo wanted is merged with
+ * later edits of the path. Throws `REFUSED` if the undo does not merge with these edits.
  */
 async function mergedTarget(
   context: Context,
@@ -245,7 +245,7 @@ async function mergedTarget(
   { present, batch }: { readonly present: Entry | undefined; readonly batch: BlobBatch },
 ): Promise<Target> {
   const { path, current, wanted, sync } = record;
-  // Later edits are not merged into the origin's side. The history keeps them.
+  // Later edits are not merged into the origin's state. The edits stay in the history.
   if (sync !== undefined) return { target: settable(wanted), contents: [] };
   const groups = [{ before: wanted, after: current }];
   const merged = await mergeGroups(context, groups, { present, batch });
@@ -254,7 +254,7 @@ async function mergedTarget(
     "REFUSED",
     `${shownPath(path)} was edited since, and the undo cannot be merged with the edit`,
     {
-      hint: `edit it and \`chronicle resolve ${id.slice(0, 8)} --keep-current\`, or give merged content: --merged FILE`,
+      hint: `edit the file and run \`chronicle resolve ${id.slice(0, 8)} --keep-current\`, or give merged content: --merged FILE`,
       data: { path: shownPath(path), undo_hash: wanted?.hash ?? "" },
     },
   );
@@ -281,8 +281,8 @@ async function givenTarget(
 }
 
 /**
- * Finds an open conflict by its path, or else by its id or the beginning of its id. The path is tried first, because
- * hardly any file is named like an id. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ * Returns the open conflict with this path or id (or the beginning of its id). The path is tried first, because hardly
+ * any file is named like an id. Throws `NOT_FOUND` or `AMBIGUOUS`.
  */
 async function findConflict(context: Context, asked: string): Promise<IdentifiedConflict> {
   const open = await openConflicts(context);
@@ -292,7 +292,7 @@ async function findConflict(context: Context, asked: string): Promise<Identified
   const [only, second] = matching;
   if (only === undefined) {
     throw new ChronicleError("NOT_FOUND", `there is no open conflict ${JSON.stringify(asked)}`, {
-      hint: "`chronicle conflicts` lists them; `--all` also lists the settled ones",
+      hint: "`chronicle conflicts` lists the open conflicts; `--all` also lists the settled ones",
     });
   }
   if (second === undefined) return only;
@@ -302,7 +302,7 @@ async function findConflict(context: Context, asked: string): Promise<Identified
   });
 }
 
-/** Returns `undefined` if the text is not a valid path. An id is a valid path, too. */
+/** Returns the path that the text names; `undefined` if the text is not a valid path. An id is a valid path, too. */
 function pathOf(asked: string): string | undefined {
   try {
     return parseGivenPath(asked);
@@ -314,8 +314,8 @@ function pathOf(asked: string): string | undefined {
 
 /**
  * Returns the conflicts that a `resolve` settled, with the states that an undo or redo of the `resolve` gives them. The
- * caller holds a lease of the blob store. A redo settles the conflicts as before. An undo opens them again, with two
- * exceptions:
+ * caller must hold a lease of the blob store. A redo settles the conflicts as before. An undo opens them again, with
+ * two exceptions:
  * - A conflict stays settled if one of its contents is no longer stored.
  * - A conflict of an undo or redo is withdrawn if its path has another open conflict of an undo or redo.
  */

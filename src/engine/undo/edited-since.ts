@@ -10,16 +10,16 @@ import { shownPath, skippedShape } from "../log/shape.ts";
 const EDITED = "it was edited since";
 
 /**
- * Returns a path as left because it was edited since. `cause`: the edited file, if that is another file of the same
- * SQLite database.
+ * Returns a path that is left alone, with the reason that it was edited after the work. `cause` is the edited file, if
+ * that is another file of the same SQLite database.
  */
 export function editedPath(path: WorkspacePath, cause?: WorkspacePath): BlockedPath {
   return { path, reason: "changed", detail: cause === undefined ? EDITED : oneUnitWith(cause, EDITED) };
 }
 
 /**
- * Returns the paths that were edited after the last own event: those that have neither the state that the work left nor
- * the state before it. `unrecorded`: changes on disk that are not recorded.
+ * Returns the paths that were edited after the work. Such a path has neither the state that the work left nor the state
+ * before the work. `unrecorded` are the changes on disk that are not recorded.
  */
 export function editedAmong(paths: readonly PathGroups[], unrecorded: readonly Change[]): BlockedPath[] {
   const onDisk = new Map(unrecorded.map((change) => [change.path, change]));
@@ -31,18 +31,18 @@ export function editedAmong(paths: readonly PathGroups[], unrecorded: readonly C
   });
 }
 
-/** The way on from a step that was refused because paths were edited since. */
+/** The alternatives that the error offers if an undo or redo is refused, because paths were edited after the work. */
 export interface OtherWay {
   /**
-   * The command of the step. It names the operation by id, because another operation may be the last one when a person
-   * runs the command. `undefined` for selected work.
+   * The command of the refused undo or redo. The command names the operation by id, because another operation may be
+   * the last one when a person runs it. `undefined` for selected work.
    */
   readonly command: string | undefined;
-  /** True if the same step without `--exact` merges with the edits. */
+  /** True if the same undo or redo without `--exact` merges with the edits. */
   readonly merges: boolean;
 }
 
-/** Returns the error of a step that does not merge with later edits. */
+/** Returns the error of an undo or redo that is refused, because these paths were edited after the work. */
 export function editedSince(paths: readonly BlockedPath[], { command, merges }: OtherWay): ChronicleError {
   const shown = paths.slice(0, 8).map((one) => shownPath(one.path));
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
@@ -52,7 +52,7 @@ export function editedSince(paths: readonly BlockedPath[], { command, merges }: 
     ...(command === undefined
       ? []
       : [`\`${command} --force\` overwrites these edits (the present state is recorded first)`]),
-    "`--dry-run` shows what it would do",
+    "`--dry-run` only shows what would be done",
   ];
   return new ChronicleError(
     "REFUSED",

@@ -27,7 +27,8 @@ export interface ForkSource {
   /** The tracked roots of the workspace, without their folders and without rules that leave files out. */
   readonly roots: readonly RootRecord[];
   /**
-   * The names of secrets that a person added. The fork gets them, so that it shows no more than the original workspace.
+   * The names of secrets that a person added. The fork gets these names, so that it shows no more than the original
+   * workspace.
    */
   readonly protectedNames: readonly string[] | undefined;
   /** The name of the moment, for people. */
@@ -37,10 +38,10 @@ export interface ForkSource {
 const BATCH = 10_000;
 
 /**
- * Returns the files of a workspace at a moment. Default: the last recorded state. For `now`, the files are captured
- * first. The caller must hold a lease on the contents until the fork is durable. Erased contents stay erased in the
- * fork. Throws the errors of `resolveMoment`, such as `NOT_FOUND` and `PRUNED`, and `BLOB_MISSING` or `PRUNED` if a
- * content is missing.
+ * Returns the files of a workspace at a moment. The default moment is the last recorded state. For `now`, the files are
+ * captured first. The caller must hold a lease on the contents until the fork is durable. Erased contents stay erased
+ * in the fork. Throws the errors of `resolveMoment`, such as `NOT_FOUND` and `PRUNED`. Also throws `BLOB_MISSING` or
+ * `PRUNED` if a content is missing.
  */
 export async function readForkSource(context: Context, moment: string | undefined): Promise<ForkSource> {
   if (moment === "now") await capture(context, { cause: "capture" });
@@ -81,7 +82,7 @@ async function erasuresOf(context: Context, entries: readonly Entry[]): Promise<
     .filter(({ contents }) => contents.length > 0);
 }
 
-/** Throws `BLOB_MISSING` or `PRUNED` if a content is not in the store although it was not erased. */
+/** Throws `BLOB_MISSING` or `PRUNED` if a content that was not erased is not in the store. */
 async function refuseMissing(context: Context, entries: readonly Entry[], erased: ReadonlySet<Hash>): Promise<void> {
   for (let at = 0; at < entries.length; at += BATCH) {
     const batch = entries.slice(at, at + BATCH);

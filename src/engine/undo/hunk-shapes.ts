@@ -11,8 +11,8 @@ import { protectedNames } from "../state/protected.ts";
 import type { InversePlan } from "./invert-work.ts";
 
 /**
- * Returns what a dry run says about each path that would change or conflict: its present content, who has edited it
- * since, and its hunks. As in patches, no hunk shows a protected file.
+ * Returns what a dry run says about each path that would change or conflict: the hash of its present content, who has
+ * edited the path after the work, and the hunks of the work. As in patches, no hunk shows a protected file.
  */
 export async function hunkShapes(
   context: Context,
@@ -22,7 +22,8 @@ export async function hunkShapes(
 ): Promise<UndoHunksShape[]> {
   const seen = new Map<WorkspacePath, string | null>();
   for (const { path, current } of unmerged) seen.set(path, current?.hash ?? null);
-  // If only some hunks of a path merge, its conflict begins at the content that the others have made.
+  // If only some hunks of a path merge, the path has a change and a conflict. `current` of the conflict is then the
+  // content after the merged hunks, so the present content is taken from the change.
   for (const { path, before } of changes) seen.set(path, before?.hash ?? null);
   const secret = await protectedNames(context);
   const known = new Map(hunks.map((one) => [one.path, one.hunks]));
@@ -42,7 +43,10 @@ function hunkShape({ from, to, patch, merges }: Hunk): UndoHunkShape {
   return { from_line: from, to_line: to, patch, merges };
 }
 
-/** Returns the actors of the changes by others after the work's last change of the path. */
+/**
+ * Returns the actors who changed the path after the work's last change of it. `null` stands for an edit on disk that is
+ * not recorded.
+ */
 async function editorsOf(
   context: Context,
   own: OwnEvents,

@@ -46,19 +46,24 @@ export interface Inversion {
    * bring back kept-aside files.
    */
   readonly always: boolean;
-  /** Paths that are left alone because somebody is writing them, and paths that form a unit with such a path. */
+  /**
+   * Paths that are left alone because somebody is writing them, and paths that belong to the same SQLite database as
+   * such a path.
+   */
   readonly leaves?: ReadonlyMap<WorkspacePath, SkippedPath>;
   /** Open conflicts that the inversion settles as withdrawn, unless it skips their paths. */
   readonly withdraws: readonly IdentifiedConflict[];
-  /** The operation that the answer names; `null` for selected work. */
+  /** The undone or redone operation that the answer names; `null` for selected work. */
   readonly operation: OperationShape | null;
-  /** The number of operations, if the answer names it. */
+  /** The number of inverted operations, if the answer is to name this number. */
   readonly pieces?: number;
   /** Set if only these parts of the work are undone. */
   readonly chosen?: ChosenParts;
-  /** True if the answer has the single hunks, and who has edited their files since. */
+  /** True if the answer is to list the single hunks, and who has edited their files after the work. */
   readonly hunks?: boolean;
-  /** Paths of which an earlier undo of the same work has undone only some hunks, as its record has them. */
+  /**
+   * Paths of which an earlier undo of the same work has undone only some hunks, as the record of that undo names them.
+   */
   readonly parts?: readonly UndonePart[];
 }
 
@@ -67,13 +72,13 @@ export interface InversionOptions {
   readonly notes: readonly string[];
   /** Recorded paths that the inversion does not change, because their state after the work could not be recorded. */
   readonly left: readonly SkippedPath[];
-  /** Set if the inversion is refused if a path was edited since (`exact`). */
+  /** Set for the option `exact`, with which the inversion is refused if a path was edited after the work. */
   readonly exact?: Pick<OtherWay, "command">;
 }
 
 /**
  * Plans the inversion of events, merged three ways with later changes. Throws `REFUSED` for an exact inversion if there
- * are such changes.
+ * are later changes.
  */
 export async function planInversion(
   context: Context,
@@ -105,7 +110,8 @@ export async function planInversion(
     without: plan.without,
     contents: plan.contents,
     isNothing: isEmpty && !work.always && work.leaves === undefined,
-    // An undo leaves out paths that are changed meanwhile, because they can be undone later. A redo leaves out no path.
+    // An undo leaves out paths that somebody changes while it runs, because they can be undone later. A redo leaves out
+    // no path.
     isWhole: work.kind === "redo",
     ...(await aboutOf(context, work, plan)),
     conflicts: (undo) => {
@@ -126,8 +132,8 @@ export async function planInversion(
 }
 
 /**
- * Throws `NOT_FOUND` if the work has changed nothing at one of the parts, and `REFUSED` if lines were given of what has
- * none, such as a folder.
+ * Throws `NOT_FOUND` if the work has changed nothing at one of the parts. Throws `REFUSED` if lines were given for a
+ * part that has no lines, such as a folder.
  */
 export function refuseOtherPaths(groups: readonly PathGroups[], { parts, work }: ChosenParts): void {
   for (const { path, range, isMeant } of parts) {
@@ -138,7 +144,10 @@ export function refuseOtherPaths(groups: readonly PathGroups[], { parts, work }:
   }
 }
 
-/** Returns the conflicts that the undo settles. Of a path of which only some hunks are undone, not all need be. */
+/**
+ * Returns the conflicts that the undo settles. If only some hunks of a path are undone, the undo may settle only some
+ * of the conflicts of the path.
+ */
 async function settledBy(
   context: Context,
   withdraws: readonly IdentifiedConflict[],
@@ -161,12 +170,15 @@ function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
   };
 }
 
-/** Returns the command that can later undo what this undo leaves; `undefined` if no command is shown. */
+/**
+ * Returns the words for the command that can later undo what this undo leaves alone; `undefined` if no command is
+ * shown.
+ */
 function againOf({ kind, operation, label }: Inversion): string | undefined {
   // For a rolled-back transaction, `leftNotes` of `transaction.ts` gives the command.
   if (kind === "redo" || label.startsWith("transaction ")) return undefined;
   if (operation !== null) return `\`chronicle undo ${operation.id.slice(0, 8)}\``;
-  // `--turn last` passes over a turn whose paths were left.
+  // `--turn last` skips a turn whose paths were left alone, so the command names the turn by its id.
   return label.startsWith("turn ")
     ? `\`chronicle undo --turn ${quoteCommand([label.slice("turn ".length)])}\``
     : "the same undo";
@@ -187,8 +199,8 @@ async function keptPlan(
 }
 
 /**
- * Drops the base of a conflict if its content is missing. A conflict is complete without its base, which is only shown
- * to people.
+ * Drops the base of a conflict if the content of the base is missing. A conflict is complete without its base, which is
+ * only shown to people.
  */
 async function withoutMissingBases(context: Context, plan: InversePlan): Promise<InversePlan> {
   const { unmerged } = plan;
@@ -198,7 +210,8 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
 }
 
 /**
- * Returns the fields of the record that say what was inverted. For a redo, this is the target. For an undo:
+ * Returns the fields of the record that say what was inverted. For a redo, the only field is `target`. For an undo,
+ * `selective` has these fields:
  * - `takes` names the work that is completely undone.
  * - `passes` names the work that is not completely undone. Some of its changes did not merge, or it changed a file or
  *   link at a skipped path.
@@ -233,7 +246,7 @@ async function aboutOf(context: Context, work: Inversion, plan: InversePlan) {
   };
 }
 
-/** Returns the paths of which the undo undoes only some hunks, with the events whose hunks these are. */
+/** Returns the paths of which the undo undoes only some hunks, each with the events of the work at this path. */
 function partsOf({ own, chosen, parts = [] }: Inversion, { partly, skipped }: InversePlan): readonly UndonePart[] {
   const stays = new Set(skipped.map(({ path }) => path));
   if (chosen === undefined) return parts.filter(({ path }) => !stays.has(path));
@@ -241,7 +254,7 @@ function partsOf({ own, chosen, parts = [] }: Inversion, { partly, skipped }: In
   return [...own.byPath].filter(isPart).map(([path, seqs]) => ({ path, took: rangesOf(seqs) }));
 }
 
-/** Returns the paths at which an own event recorded a file or link, or deleted anything. */
+/** Returns the paths at which an event of the work recorded a file or link, or deleted anything. */
 async function pathsWithFiles(
   context: Context,
   { byPath }: OwnEvents,
@@ -314,17 +327,20 @@ async function withPatches(
 export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "selection" | "pieces" | "unmerged"> {
   /** Notes on interrupted operations that were finished before the undo, and on lost contents. */
   readonly notes: readonly string[];
-  /** The command that can later undo what this undo leaves. */
+  /** The words for the command that can later undo what this undo leaves alone. */
   readonly again: string | undefined;
   /** The note that there was nothing to do; `undefined` if something was done. */
   readonly nothing: string | undefined;
   /** Notes on edits that `--force` overwrote. */
   readonly taken?: readonly string[];
-  /** The merged contents, which a dry run keeps in no store. */
+  /** The merged contents, which a dry run does not store. */
   readonly made?: readonly Uint8Array[] | undefined;
 }
 
-/** Returns the part of the answer that a restore, an undo and a rollback share. `made`: contents that may be in no store yet. */
+/**
+ * Returns the part of the answer that a restore, an undo and a rollback share. `made` has contents that may not be
+ * stored yet.
+ */
 export async function restoredShape(
   context: Context,
   done: FileReport,
@@ -353,7 +369,7 @@ export async function undoShape(context: Context, done: FileReport, told: UndoTo
   };
 }
 
-/** Reasons whose cause a person can remove, so that another undo of these paths succeeds. */
+/** The reasons to skip a path whose cause a person can remove, so that another undo of the path succeeds. */
 const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "changed",
   "no-folder",
@@ -365,7 +381,7 @@ const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "left-out",
 ]);
 
-/** `how` is the command that can later undo what this undo left. */
+/** Returns notes on skipped paths. `how` is the command that can later undo what this undo left alone. */
 function restNote(skipped: readonly SkippedPath[], how: string): string[] {
   const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
   const isForNow = skipped.some(({ reason }) => FOR_NOW.has(reason));
