@@ -114,8 +114,8 @@ export class FolderLedger implements RecordLedger {
     for await (const lines of log.read({ seq: 1, offset: 0 })) {
       for (const line of lines) {
         seq = seq === undefined ? soundEvent(line)?.seq : seq + 1;
-        // Counting the lines of an undamaged log gives their seqs, so lines out of range are not parsed. In a damaged
-        // log, every line is parsed for the seq that the line names.
+        // Counting the lines of an undamaged log gives their seqs, so lines outside of the requested seqs are not
+        // parsed. In a damaged log, every line is parsed for the seq that the line names.
         if (loaded.damage === undefined && seq !== undefined && (seq < from || seq > end)) continue;
         const event = loaded.damage === undefined ? readEventFast(line.bytes) : soundEvent(line);
         if (event === undefined || event.seq < from || event.seq <= last) continue;
@@ -175,7 +175,7 @@ export class FolderLedger implements RecordLedger {
       const files = await backupFiles(log, this.#parts.files, loaded);
       return this.#parts.newFolder(folder, `records-${head.seq}`, files);
     };
-    // While the lock is held, nobody rotates the log or appends to it. A damaged store is copied, too.
+    // While the lock is held, nobody compacts the log or appends to it. A damaged store is copied, too.
     const { readOnly, waitMs } = this.#parts;
     if (readOnly) return this.#inTurn(async () => copy(await this.#upToDate()));
     const { lock } = await this.#open();

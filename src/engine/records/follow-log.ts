@@ -158,7 +158,7 @@ export function checkedEvent(line: RawLine, prev: Head): LogEvent | string {
   if ("fault" in checked) return checked.fault.detail;
   const { event } = checked;
   const isOurs = event.seq > 1 || event.recordId.startsWith("store:");
-  if (!isOurs) return `the log begins with ${event.recordId}: this is not the log of a record store`;
+  if (!isOurs) return `the log begins with ${event.recordId}: it is no record store`;
   if (event.op !== "compact") return event;
   try {
     decodeRecordSentinel(event);

@@ -26,7 +26,7 @@ export interface Loaded extends Place {
    * `quarantine/`.
    */
   readonly torn: BadLine | undefined;
-  /** The last event that the log must have, by `head.json`, the checkpoint or the caller. */
+  /** The last event that the log must have, according to `head.json`, the checkpoint or the caller. */
   readonly bound: Bound;
   /**
    * The error `LOG_DAMAGED` or `ROLLBACK_DETECTED`, if the log is damaged or was rolled back. Such a store can only be
@@ -225,8 +225,9 @@ function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: st
 }
 
 /**
- * True if the lines before the start need not be read. They must be read if a witness names an event of the log that
- * precedes the last event of the start. They must also be read if a witness has another hash for that last event.
+ * True if the lines before the start need not be read. A witness is an event that the log must have, according to
+ * `head.json` or the caller. The lines must be read if a witness precedes the last event of the start, or has another
+ * hash than this event at the same seq.
  */
 function agrees({ state: { head } }: Start, log: EventLog, witnesses: readonly Bound[]): boolean {
   const inLog = witnesses.filter(({ seq }) => seq >= log.firstSeq);

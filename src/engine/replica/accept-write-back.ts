@@ -56,9 +56,9 @@ interface Deciding extends OpenWriteBack {
  * commit as the states. An entry that was decided by an earlier call gets the same answer, or no answer if that answer
  * is no longer remembered.
  *
- * The caller must have stored the contents, and must hold a lease on them until the promise resolves. When it resolves,
- * the decisions are durable. Throws `READ_ONLY` if the workspace is read-only, `UNAVAILABLE` if the folder cannot be
- * written now, `ROLLBACK_DETECTED` as `openWriteBack` does, and the errors that any change can throw.
+ * The caller must have stored the contents, and must hold a lease on them until the promise resolves. When the promise
+ * resolves, the decisions are durable. Throws `READ_ONLY` if the workspace is read-only, `UNAVAILABLE` if the folder
+ * cannot be written now, `ROLLBACK_DETECTED` as `openWriteBack` does, and the errors that any change can throw.
  */
 export async function acceptWriteBack(
   context: Context,

@@ -16,12 +16,12 @@ import { unsentContents } from "../facts/followed-origin.ts";
 
 // A folder that follows an origin repeats the origin's erasures in its own history: an event of its own log erases the
 // same contents. A content that a path still has here is not erased at once. If all paths with this content are about
-// to change, the erasure waits for these changes. If one of them is not, the content is kept here. A content on which
-// the history itself depends is also kept here. The files in the folder are not touched. If the origin withdraws an
-// erasure, the erasure is withdrawn here, too.
+// to change, the erasure waits for these changes. If one of these paths is not about to change, the content is kept
+// here. A content on which the history itself depends is also kept here. The files in the folder are not touched. If
+// the origin withdraws an erasure, the erasure is withdrawn here, too.
 //
-// The bytes are kept here for a grace period. It begins when the erasure is repeated here, and ends no sooner than the
-// origin's grace period. Until it ends, a person can withdraw the erasure here.
+// The bytes are kept here for a grace period. This period begins when the erasure is repeated here, and ends no sooner
+// than the origin's grace period. Until the period ends, a person can withdraw the erasure here.
 
 /** A path that the origin no longer records, because a content of the path was erased. The file stays on disk. */
 export interface UntrackedPath {
@@ -88,7 +88,7 @@ export async function adoptErasures(context: Context, given: OriginsErasures): P
 
 /**
  * Records that these paths are gone, as at the origin, and erases their contents in the same commit. One commit is
- * needed, because the files stay on disk: a capture between two commits could record them again.
+ * needed, because the files stay on disk: a capture between two commits could record the paths again.
  */
 export async function leaveUntracked(
   context: Context,
@@ -185,8 +185,8 @@ function draftsOf(context: Context, one: LoggedErasure, { own, erasable, waiting
 }
 
 /**
- * Returns a list with the event that erases only the erasable contents. The list is empty if there are none. A later
- * event erases the other contents.
+ * Returns a list with the event that erases only the erasable contents. The list is empty if no content is erasable. A
+ * later event erases the other contents.
  */
 function partOf(context: Context, one: LoggedErasure, { own, erasable }: Pick<Look, "own" | "erasable">): EventDraft[] {
   const contents = one.state === "erased" ? one.contents.filter((hash) => erasable.has(hash)) : [];

@@ -27,7 +27,7 @@ export type MirrorIteration = (path: WorkspacePath, seq: number) => Promise<Iter
 
 export interface JournalQuery {
   readonly origin: string;
-  /** Only entries of events after this seq of this folder's log are returned. */
+  /** A seq of this folder's log. Only entries of later events are returned. */
   readonly after: number;
   /** The page ends after the event with which the number of entries reaches this limit. */
   readonly limit: number;

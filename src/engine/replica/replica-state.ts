@@ -38,8 +38,8 @@ const PAGE = 512;
 const CONFLICT = "conflict:";
 
 /**
- * The state of a sync right after one event of the replica's own log. This is the origin's event up to which the folder
- * was reconciled, and the paths with an open conflict, which were not reconciled.
+ * The state of a sync right after one event of the replica's own log. The state has the origin's event up to which the
+ * folder was reconciled. It also has the paths with an open conflict, which were not reconciled.
  */
 export class ReplicaState {
   readonly #origin: string;
@@ -69,7 +69,7 @@ export class ReplicaState {
 
   /**
    * Updates the state with the next event. Returns true if the event records the progress of a sync with this origin,
-   * or any conflict.
+   * or a conflict of any kind.
    */
   take({ recordId, record }: LogEvent): boolean {
     if (originOfRecordId(recordId) === this.#origin) {

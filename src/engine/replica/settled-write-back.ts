@@ -39,8 +39,8 @@ export interface OpenWriteBack {
   /** The remembered answers to entries of the batch that an earlier call decided. */
   readonly earlier: WriteBackAnswer;
   /**
-   * Deletions of folders in earlier batches that were refused only because the folder was not empty. They are judged
-   * once more with this batch.
+   * Entries of earlier batches that delete or replace a folder, and that were refused only because the folder was not
+   * empty. They are judged once more with this batch.
    */
   readonly going: readonly WriteBackEntry[];
 }

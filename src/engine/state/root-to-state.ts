@@ -30,7 +30,7 @@ interface Known {
   readonly end: ReadTo;
 }
 
-/** The tree that was proved last, so that the next root need not read its folders again. */
+/** The tree that was proved last. It is kept so that its folders need not be read again for the next root. */
 const latest = memoKey<Known>("last proved tree");
 
 export interface RootBehind {

@@ -97,7 +97,7 @@ export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape
  * Settles the open conflict with this path or id (or the beginning of its id). The state on disk is captured first, so
  * that nothing is lost. The change of a file is an operation that can be undone. Throws `USAGE` for invalid options,
  * `NOT_FOUND` if no conflict matches, and `AMBIGUOUS` if several match. Throws `REFUSED` if the change is not possible,
- * for instance because the undo's side does not merge with later edits.
+ * for instance because the state that the undo wanted does not merge with later edits.
  */
 export async function resolveConflict(context: Context, asked: string, options: ResolveOptions): Promise<ResolveShape> {
   checkResolve(options);
@@ -162,9 +162,10 @@ function refuseWhole({ record }: IdentifiedConflict): void {
 }
 
 /**
- * Returns the path of a sync conflict if its present state must be proposed to the origin; otherwise `undefined`. The
- * state is proposed if the path keeps it and the origin has another state. The origin refused the present state or
- * never received it. Without a proposal, the state would not get into the journal, because no file is written.
+ * Returns a list with the path of a sync conflict, if the present state of the path must be proposed to the origin;
+ * otherwise `undefined`. The state must be proposed if the path keeps it and the origin has another state, because the
+ * origin refused the present state or never received it. Without a proposal, the state would not get into the journal,
+ * because no file is written.
  */
 function proposedBy(
   { record: { path, sync, wanted } }: IdentifiedConflict,
@@ -314,8 +315,8 @@ function pathOf(asked: string): string | undefined {
 
 /**
  * Returns the conflicts that a `resolve` settled, with the states that an undo or redo of the `resolve` gives them. The
- * caller must hold a lease of the blob store. A redo settles the conflicts as before. An undo opens them again, with
- * two exceptions:
+ * caller must hold a lease of the blob store. A redo settles the conflicts in the same way as the `resolve`. An undo
+ * opens them again, with two exceptions:
  * - A conflict stays settled if one of its contents is no longer stored.
  * - A conflict of an undo or redo is withdrawn if its path has another open conflict of an undo or redo.
  */

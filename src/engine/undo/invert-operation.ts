@@ -369,7 +369,7 @@ export async function undoShape(context: Context, done: FileReport, told: UndoTo
   };
 }
 
-/** The reasons to skip a path whose cause a person can remove, so that another undo of the path succeeds. */
+/** The reasons for a skipped path that a person can remove, so that a later undo of the path succeeds. */
 const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "changed",
   "no-folder",
