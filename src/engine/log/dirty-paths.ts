@@ -9,61 +9,67 @@ interface Watched extends Pick<Worktree, "watch" | "isUnchanged"> {
 }
 
 interface Look {
+  /** The paths that were scanned; `undefined` if everything was scanned. */
   readonly only: readonly WorkspacePath[] | undefined;
   readonly omitted: readonly Omission[];
-  /** See `ScanReport.linked`. If omitted, the links known so far are kept. */
+  /** See `ScanReport.linked`. If this field is omitted, the links known so far are kept. */
   readonly linked?: readonly LinkedFile[];
   /** The duration of the scan, in milliseconds, if it is known. */
   readonly tookMs?: number;
 }
 
 /**
- * The maximum age of the last full scan, in milliseconds. No watcher reports a write through a memory map, so an older
- * scan is not relied on.
+ * The maximum age, in milliseconds, of the last full scan. If that scan is older, the next scan is a full one, because
+ * no watcher reports writes through a memory map.
  */
 const MOST_AGE_MS = 600_000;
 
 /**
- * Collects from a running watcher the paths at which something may have changed since they were last scanned. While the
- * watcher runs, a capture of everything scans only these paths and files with several links. If the watcher cannot
- * confirm that all past hints have arrived, everything is scanned.
+ * Collects the hints of a running watcher: the paths at which something may have changed since the last scan of these
+ * paths. While the watcher runs, a capture of everything scans only the hinted paths, and the files with several hard
+ * links. If the watcher cannot confirm that all past hints have arrived, the capture scans everything.
  */
 export class DirtyPaths {
-  /** Emits the paths at which something may have changed; `undefined`: anywhere. */
+  /** Emits each hint: the paths at which something may have changed; `undefined` for anywhere. */
   readonly hinted = new Signal<readonly WorkspacePath[] | undefined>();
   readonly #worktree: Watched;
-  /** The dirty paths, each with the number of its last hint. */
+  /** Maps each dirty path, which must be scanned, to the number of its last hint. */
   readonly #dirty = new Map<WorkspacePath, number>();
   /**
-   * The number of the last hint that anything may have changed; `undefined` if only the dirty paths must be scanned.
+   * The number of the last hint after which everything must be scanned; `undefined` if only the dirty paths must be
+   * scanned.
    */
   #everything: number | undefined = 0;
+  /** The number of hints so far. */
   #hints = 0;
   #handle: WatchHandle | undefined;
   #omitted: readonly Omission[] = [];
-  /** Files with several links. They are scanned each time, because a write through another link is not reported. */
+  /**
+   * Files with several hard links. They are scanned each time, because the watcher does not report a write through a
+   * hard link outside of the workspace.
+   */
   #linked: readonly LinkedFile[] = [];
-  /** The start of the last full scan (from `timers`). */
+  /** The time at which the last full scan began, on the clock of `timers`. */
   #lookedAt = 0;
   #fullLookMs = 0;
   readonly #timers: Pick<Timers, "now">;
   #erasures: object | undefined;
   #rules: string | undefined;
 
-  /** `worktree`: the worktree, or another `DirtyPaths`, whose watcher is shared. */
+  /** `worktree`: the worktree to watch, or another `DirtyPaths` whose watcher is shared. */
   constructor(worktree: Watched, timers: Pick<Timers, "now"> = NODE_TIMERS) {
     this.#worktree = worktree;
     this.#timers = timers;
   }
 
-  /** Starts the watcher, which ends with the worktree. */
+  /** Starts the watcher, unless it runs already. The watcher ends with the worktree at the latest. */
   async start(): Promise<void> {
     this.#handle ??= await this.#worktree.watch((hint) => this.#note(hint));
   }
 
   /**
-   * Starts a new watcher after a change of the tracked roots. Changes before the new watcher runs are unknown, so the
-   * next scan is a full one.
+   * Starts a new watcher after a change of the tracked roots. No watcher reports the changes until the new one runs, so
+   * the next scan is a full one.
    */
   async restart(): Promise<void> {
     await this.stop();
@@ -89,7 +95,7 @@ export class DirtyPaths {
     return this.#worktree.isUnchanged(path);
   }
 
-  /** Ends the watcher. Later changes are unknown, so the next scan is a full one. */
+  /** Ends the watcher. Later changes are not reported, so the next scan is a full one. */
   async stop(): Promise<void> {
     await this.#handle?.close();
     this.#handle = undefined;
@@ -122,8 +128,8 @@ export class DirtyPaths {
   }
 
   /**
-   * True if one of these files was not known to have several links. If so, the file's other paths may have changed
-   * without a hint. Files are compared by inode, because a new file can be at the path of an earlier one.
+   * True if one of these files was not known to have several hard links. If so, the other paths of this file may have
+   * changed without a hint. Files are compared by inode, because a new file can be at the path of an earlier one.
    */
   areNewLinks(linked: readonly LinkedFile[]): boolean {
     const known = new Set(this.#linked.map(({ inode }) => inode));
@@ -135,12 +141,12 @@ export class DirtyPaths {
   }
 
   /**
-   * Returns the paths to scan (`undefined`: all), and forgets them. Paths that are not scanned after all must be passed
-   * to `giveBack`.
+   * Returns the paths to scan (`undefined`: all), and makes them clean. A caller that does not scan them after all must
+   * pass them to `giveBack`.
    */
   async take(): Promise<readonly WorkspacePath[] | undefined> {
     const isSettled = (await this.#handle?.settled()) ?? false;
-    // No `await` may follow: a hint that arrived in between would be lost.
+    // No `await` may follow here: a hint that arrived between `#collect` and `clear` would be lost.
     const paths = this.#collect(isSettled);
     this.#dirty.clear();
     this.#everything = undefined;
@@ -148,8 +154,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Returns the paths to scan (`undefined`: all) for a scan that records nothing. Forgets none of these paths, because
-   * a capture must still find them. `upTo`: see `seen`.
+   * Returns the paths to scan (`undefined`: all) for a scan that records nothing. The paths stay dirty, because a
+   * capture must still find them. `upTo`: the number to pass to `seen`.
    */
   async look(): Promise<{ readonly paths: readonly WorkspacePath[] | undefined; readonly upTo: number }> {
     const isSettled = (await this.#handle?.settled()) ?? false;
@@ -164,8 +170,8 @@ export class DirtyPaths {
 
   /**
    * Notes the result of a scan that recorded nothing. `upTo`: the number that `look` returned for this scan. `changed`:
-   * the paths that differ from their recorded states. These paths and paths with a later hint stay dirty. The other
-   * paths that were dirty at that `look` become clean.
+   * the paths that differ from their recorded states. The paths in `changed`, and paths with a hint after `look`, stay
+   * dirty. All other paths become clean.
    */
   seen(upTo: number, changed: readonly WorkspacePath[]): void {
     if (this.#everything !== undefined && this.#everything <= upTo) this.#everything = undefined;
@@ -174,9 +180,9 @@ export class DirtyPaths {
   }
 
   /**
-   * Returns the paths reported so far, and forgets them; `undefined` if everything must be scanned. Does not wait for
-   * hints that are still to arrive. A hint arrives after its change. If a path changes after its scan, a new hint
-   * therefore marks the path as dirty again.
+   * Returns the paths that were hinted so far, and makes them clean. Does not wait for hints that are still to arrive.
+   * Returns `undefined`, and changes nothing, if everything must be scanned. A hint arrives after its change, so a
+   * change after the scan of a path makes the path dirty again.
    */
   takeHinted(): readonly WorkspacePath[] | undefined {
     if (this.#everything !== undefined) return undefined;
@@ -185,15 +191,15 @@ export class DirtyPaths {
     return paths;
   }
 
-  /** The paths that must still be scanned; `undefined`: everything. Reading this property forgets no path. */
+  /** The paths that must still be scanned; `undefined`: everything. The paths stay dirty. */
   get left(): readonly WorkspacePath[] | undefined {
     return this.#everything === undefined ? [...this.#dirty.keys()] : undefined;
   }
 
   /**
    * Drops the hints on paths whose files are certainly unchanged, for example because Chronicle itself has just written
-   * them. Returns true if one of the paths, or everything, must still be scanned. No change is lost, because a change
-   * after the stat of a file causes another hint.
+   * these files. Returns true if one of the paths, or everything, must still be scanned. No change is lost, because a
+   * change after the check of a file causes another hint.
    */
   dropUnchanged(paths: Iterable<WorkspacePath>): boolean {
     const omitted = new Set(this.#omitted.map(({ path }) => path));
@@ -207,7 +213,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Waits until a hint has arrived for each file that was written before this call, if the watcher can confirm that.
+   * Waits until the hints on all changes before this call have arrived, or the watcher knows that it may have lost
+   * hints. Does nothing if no watcher runs.
    */
   async settle(): Promise<void> {
     await this.#handle?.settled();
@@ -221,8 +228,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Notes the result of a scan, and returns the omissions of the whole workspace. The next scan reads unstable paths
-   * again.
+   * Notes the result of a scan, and returns the omissions of the whole workspace. Unstable paths, which changed while
+   * they were read, stay dirty.
    */
   looked({ only, omitted, linked, tookMs }: Look): readonly Omission[] {
     if (linked !== undefined) this.#noteLinked(only, linked);
@@ -248,14 +255,14 @@ export class DirtyPaths {
     this.#linked = [...others, ...linked];
   }
 
-  /** Records the erasures in force. If they have changed, paths that were omitted as erased are scanned again. */
+  /** Notes the erasures in force. If they have changed, the paths that were omitted as erased become dirty. */
   noteErasures(erasures: object): void {
     if (this.#erasures === erasures) return;
     this.#erasures = erasures;
     this.giveBack(this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path));
   }
 
-  /** Records the rules of a full scan. Returns true if they differ from the previous ones. */
+  /** Notes the rules of a full scan. Returns true if they differ from the rules of the previous full scan. */
   noteRules(rules: string): boolean {
     const areOthers = this.#rules !== undefined && this.#rules !== rules;
     this.#rules = rules;

@@ -8,12 +8,15 @@ import { decodeFilter, encodeFilter } from "../../core/records/workspace-record.
 import type { Context } from "./context.ts";
 import { keepBytes } from "./quota.ts";
 
-/** Stores the filters (one per root) and returns the blob's hash. Writes nothing if they are stored already. */
+/**
+ * Stores the filters (one per root) as one blob, and returns the hash of the blob. Writes nothing if the blob is stored
+ * already.
+ */
 export async function keepFilters(context: Context, filters: readonly FilterSpec[]): Promise<Hash> {
   return keepBytes(context.blobs, Buffer.from(canonicalJson(filters.map(toJson))));
 }
 
-/** Returns the filters in a blob. Returns `undefined` if the blob is missing or contains no list. */
+/** Returns the filters in a blob; `undefined` if the blob is missing or is no list. */
 export async function readFilters(context: Context, hash: Hash): Promise<FilterSpec[] | undefined> {
   const bytes = await context.blobs.get(hash);
   if (bytes === undefined) return undefined;
@@ -69,8 +72,8 @@ function repositoryOf(body: RecordBody): RepositoryRules {
 }
 
 /**
- * Encodes a text as the field `name`. A text that is not well-formed becomes the field `<name>_b64`: its bytes in
- * Base64.
+ * Encodes a text as the field `name`. If the text is not well-formed Unicode, encodes its bytes in Base64 as the field
+ * `<name>_b64`.
  */
 function bytesField(name: string, value: string): Record<string, Json> {
   return value.isWellFormed() ? { [name]: value } : { [`${name}_b64`]: pathToBytes(value).toString("base64") };

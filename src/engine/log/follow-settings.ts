@@ -6,9 +6,9 @@ import type { Context } from "./context.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Applies changes that other processes made to the tracked roots and the retention limits, for callers that stay open
- * for long. Returns true if the settings of the roots have changed. If so, the next scan is a full one, and a caller
- * with a watcher must restart it.
+ * Applies the changes that other processes made to the tracked roots and the retention limits. For callers that stay
+ * open for long. Returns true if the settings of the roots have changed. In that case, the next scan is a full one, and
+ * the caller must restart its watcher, if it has one.
  */
 export async function followSettings(context: Context): Promise<boolean> {
   await catchUp(context, { recover: false });
@@ -31,7 +31,7 @@ export async function applySettings(context: Context): Promise<boolean> {
 
 const told = memoKey<string>("limits that cannot be understood");
 
-/** Rereads the limits. If they cannot be understood, the earlier limits stay in force, and people are told once. */
+/** Rereads the retention limits. If they are invalid, the earlier limits stay in force, and people are told once. */
 async function rereadRetention({ retention, memo, tell }: Context): Promise<void> {
   try {
     await retention.reread();

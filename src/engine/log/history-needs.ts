@@ -21,10 +21,10 @@ import { baseOf } from "./project.ts";
 const VERSION = "version:";
 const PRUNE = "prune:";
 
-/** The beginnings of the ids of the records that can name private contents. */
+/** The prefixes of the ids of records that can name private contents. */
 export const PRIVATE_PREFIXES: readonly string[] = ["session:", "action:", "intent:", "turn:", GIT];
 
-/** The fields of these records that name private contents. */
+/** The fields with which such records name private contents. */
 const PRIVATE_FIELDS = ["aside", "git", "prompt", "omitted_before"];
 
 /** True if a record names private contents. */
@@ -40,8 +40,8 @@ function hashIn(value: Json | undefined): Hash[] {
 }
 
 /**
- * Returns the contents that the record of a file, an outside path or a conflict needs while it is the last record with
- * its id. Returns `undefined` for any other record.
+ * Returns the contents that a record needs until a later event replaces the record: those of a file, an outside path or
+ * an open conflict. Returns `undefined` for any other kind of record.
  */
 function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined {
   if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]).map(named);
@@ -65,9 +65,12 @@ function ofConflict(conflict: ConflictRecord): Named[] {
 }
 
 /**
- * Returns the time until which an action's lists of omitted paths are kept; `undefined` while the action is open. The
- * lists are kept for a while after the end, because a tool may report its end after its action was closed as denied or
- * abandoned. This report needs the lists. Most such tools never report their end, so the lists are not kept for ever.
+ * Returns the time (ms since the epoch) until which the lists of the paths that were omitted before an action are kept;
+ * `undefined` while the action is open.
+ *
+ * A tool may report its end after its action was closed as denied or abandoned, and this report needs the lists. The
+ * lists are therefore kept for `ASIDE_MS` after the action was closed. They are not kept for ever, because most such
+ * tools never report their end.
  */
 function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
@@ -75,7 +78,7 @@ function listsUntil({ ended }: LogEvent["record"]): number | undefined {
 
 /**
  * Returns the contents that an operation needs while it is open: its plan, the contents that it writes, and both sides
- * of its conflicts.
+ * of its conflicts. Returns none for an operation that is not open.
  */
 function contentsOfIntent(record: LogEvent["record"]): Named[] {
   if (record["state"] !== "open") return [];
@@ -91,12 +94,13 @@ function contentsOfIntent(record: LogEvent["record"]): Named[] {
 export interface NeededContent {
   readonly hash: Hash;
   readonly seq: number;
+  /** The place in the history that names the content, for people. */
   readonly where: string;
   /** The size in bytes; `undefined` if the record does not name the size. */
   readonly size: number | undefined;
   /**
-   * True for a content that a conflict of a sync names, other than the folder's own content. Such a content may be
-   * missing here, because the origin may have freed it before sending it.
+   * True if a conflict of a sync names the content, and the content is not the one in the folder. Such a content may be
+   * missing in this store, because the origin may have freed the content before sending it.
    */
   readonly isUpstream: boolean;
 }
@@ -106,44 +110,54 @@ export interface GivenUp {
   readonly erasures?: Erasures | undefined;
 }
 
+/** The private contents that the last event of a record names. */
 export interface PrivateContents {
+  /** The plan of the files that were kept aside. */
   readonly aside: Aside | undefined;
-  /** The blob with states or changes of git repositories. */
+  /** The plan with the states or changes of git repositories. */
   readonly git: Aside | undefined;
   /** The person's message of a turn. */
   readonly prompt: KeptPrompt | undefined;
-  /** The contents that list the paths omitted before an action. */
+  /** The blobs that list the paths omitted before an action. */
   readonly lists: readonly Hash[];
-  /** The time (ms since the epoch) until which the lists are kept; `undefined`: as long as the record names them. */
+  /** The time (ms since the epoch) until which `lists` are kept; `undefined`: as long as the record names them. */
   readonly listsUntil: number | undefined;
-  /** True if the workspace may have kept nothing aside for some time since, so that `gc` may have freed `aside` and `git`. */
+  /**
+   * True if `gc` may have freed `aside` and `git`, because keeping files aside may have been off for some time since.
+   */
   readonly isAsideFreed: boolean;
-  /** True if they may have been given up, except for the lists, because the record is from a base, and the lines before it are gone. */
+  /**
+   * True if a pruning may have given up `aside`, `git` and `prompt`. This cannot be known for a record that a base
+   * repeats, because the lines before the base are gone.
+   */
   readonly mayBeGivenUp: boolean;
   readonly where: string;
   readonly seq: number;
 }
 
 /**
- * A private content. `path`: the path that it was kept aside for; absent for lists, prompts, plans and the state of git.
- * `mayBeGone`: true if the content may be missing although it is kept now, because a setting was off for some time. This
- * is true of every prompt, because no other content depends on a prompt.
+ * A private content that is kept. `path`: the path of the file that was kept aside; absent for lists, prompts, plans
+ * and the state of git. `mayBeGone`: true if the content may be missing, because a setting was off for some time, or
+ * because a pruning may have given the content up. True for every prompt, because no other content depends on a prompt.
  */
 interface PrivateContent extends Pick<NeededContent, "hash" | "where" | "seq"> {
   readonly path?: WorkspacePath;
   readonly mayBeGone: boolean;
-  /** True for a list of omitted paths. It is never given up, because the end of an action says by it what is lost. */
+  /**
+   * True for a list of omitted paths. A list is never given up, because the report at the end of an action is made from
+   * the list.
+   */
   readonly isList?: true;
   readonly kind: PrivateKind;
 }
 
-/** A prompt, a state or objects of git, or what was kept aside: contents, their plans, and lists of omitted paths. */
+/**
+ * The kind of a private content. `git`: a state or objects of git. `aside`: a file that was kept aside, a plan of such
+ * files, or a list of omitted paths.
+ */
 export type PrivateKind = "prompt" | "git" | "aside";
 
-/**
- * Yields the private contents kept at time `now`, as `privateContents` does, except those that are gone and may be
- * gone.
- */
+/** Yields the same contents as `privateContents`, except missing contents that are marked `mayBeGone`. */
 export async function* privateContentsLeft(
   blobs: Pick<BlobStore, "get" | "has">,
   needs: Pick<HistoryNeeds, "privates" | "erasures">,
@@ -154,8 +168,8 @@ export async function* privateContentsLeft(
 }
 
 /**
- * Yields all private contents kept at time `now` (ms since the epoch): lists, prompts, plans, and contents that plans
- * name.
+ * Yields all private contents that are kept at time `now` (ms since the epoch): lists, prompts, plans, and the contents
+ * that plans name.
  */
 export async function* privateContents(
   blobs: Pick<BlobStore, "get">,
@@ -177,7 +191,7 @@ export async function* privateContents(
   }
 }
 
-/** Yields the plan of kept-aside files, and the contents that it names, without erased ones. */
+/** Yields the plan of kept-aside files, and the contents that the plan names and that are not erased. */
 async function* keptAside(
   blobs: Pick<BlobStore, "get">,
   { plan }: Aside,
@@ -195,8 +209,9 @@ async function* keptAside(
   }
 }
 
-/** The private contents of the last event of a record. */
+/** The private contents that were noted for a record. */
 interface NotedPrivates extends Omit<PrivateContents, "isAsideFreed" | "mayBeGivenUp"> {
+  /** True if a base repeats the record. */
   readonly isOfBase: boolean;
 }
 
@@ -204,39 +219,45 @@ interface NotedPrivates extends Omit<PrivateContents, "isAsideFreed" | "mayBeGiv
  * Finds which contents a history needs, event by event. `gc` frees the contents that no history needs, and `verify`
  * reports needed contents that are missing.
  *
- * The content of a file is needed as long as a state with it is kept. The base of a history, and the filters that
- * snapshots and coverages name, are always needed. The plan of an operation is needed until the operation is done. An
- * erased content is not needed by events before its erasure.
+ * - The content of a file is needed as long as a state with this content is kept.
+ * - The base of a history, and the filters that snapshots and coverages name, are always needed.
+ * - The plan of an operation is needed until the operation is done.
+ * - An event does not need a content that was erased after the event.
  */
 export class HistoryNeeds {
   readonly #pruning: KeptStates | undefined;
   readonly #need: (content: NeededContent) => void;
-  /** Reports contents that the history itself depends on. An erasure does not excuse their absence. */
+  /** Reports contents that the history itself depends on. Even if such a content was erased, its absence is damage. */
   readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   /**
    * Versions that bases repeat. `finish` decides whether their contents are needed, by the pruning that was passed to
-   * the constructor. No pruning was passed if the line of the pruning was dropped with an archive. `finish` then uses
-   * the last pruning that a base repeats, which is known only at the end.
+   * the constructor. If no pruning was passed, because the line of the pruning was dropped with an archive, `finish`
+   * uses the last pruning that a base repeats. This pruning is known only at the end.
    */
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
+  /** The last pruning that a base repeats. */
   #earlier: KeptStates | undefined;
+  /** Maps the record id of each open operation to the contents that the operation needs. */
   readonly #plans = new Map<string, readonly NeededContent[]>();
   readonly #privates = new Map<string, NotedPrivates>();
   /**
-   * By record, the contents by which it named what was given up. A later event of the record can repeat these, such as
-   * the end of an action that was closed before.
+   * Maps a record id to the given-up plans and prompts that the record has named. A later event of the same record can
+   * name them again: for example, an action can report its end after it was closed.
    */
   readonly #givenUp = new Map<string, ReadonlySet<Hash>>();
   #givenUpPrivates: GivenUpPrivates | undefined;
-  /** The private contents that a pruning in a base has given up. The records of the base can come before and after it. */
+  /**
+   * The last pruning of private contents that a base repeats. Records of the base can come before or after this
+   * pruning, so it is applied to both.
+   */
   #givenUpInBase: KeptStates | undefined;
   #keepsAside = true;
-  /** Contents that were kept aside before this event may have been freed since. */
+  /** The seq of an event. Contents that were kept aside before this event may have been freed. */
   #asideFreed = 0;
   #recordsPrompts = true;
   /**
-   * The contents that the rows of a base name, while the base is being read; else `undefined`. They are reported at the
+   * The contents that the rows of a base name, while the base is read; otherwise `undefined`. They are reported at the
    * end of the base, because a later row can be the erasure of a content.
    */
   #ofBase: NeededContent[] | undefined;
@@ -263,8 +284,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Adds rows of the base that the last event names. A snapshot among these rows can name an earlier base. That base is
-   * not needed, because the compaction has replaced it.
+   * Adds rows of the base that the last event names. A snapshot among these rows can name an earlier base. That earlier
+   * base is not needed, because the compaction has replaced it.
    */
   rows(
     { entries = [], records = [] }: BaseBatch,
@@ -283,8 +304,8 @@ export class HistoryNeeds {
     for (const record of records) {
       if (record.recordId.startsWith(PRUNE)) this.#earlier = decodePrune(record.record);
       if (record.recordId.startsWith(ERASE)) this.erasures.add(record.recordId, record.seq, record.record);
-      // A version counts from its own event on, because a pruning before the base may have freed its contents. All
-      // other records of a base count as in force from the event of the base on.
+      // A version is judged by the seq of its own event, because a pruning before the base may have freed its contents.
+      // All other records of a base are judged by the seq of the event that names the base.
       if (record.recordId.startsWith(VERSION)) this.#versions.push({ record, where });
       else this.#record(record, seq, where, record.seq);
     }
@@ -296,7 +317,7 @@ export class HistoryNeeds {
     for (const one of held ?? []) this.#need(one);
   }
 
-  /** Must be called at the end of the history. Reports the remaining needed contents. */
+  /** Reports the remaining needed contents. Must be called at the end of the history. */
   finish(): void {
     this.#endBase();
     this.#contents.finish();
@@ -305,11 +326,12 @@ export class HistoryNeeds {
   }
 
   /**
-   * The private contents. They are never reported as needed contents, so that no replica gets them. The contents that a
-   * plan of kept-aside files (`aside`) names are needed as long as the plan. If the workspace keeps no files aside,
-   * `aside` and `git` are `undefined`. If the workspace records no prompts, `prompt` is `undefined`. The setting may have
-   * been off and on again since a content was kept: `gc` has then freed the content, or will no longer do so. Leaves
-   * out what was given up because it exceeded the budget.
+   * The private contents that may still be kept. They are never reported as needed contents, so that no replica gets
+   * them. The plans in `aside` and `git` name further contents, which are kept as long as the plan.
+   *
+   * If the workspace keeps nothing aside, `aside` and `git` are `undefined`. If it records no prompts, `prompt` is
+   * `undefined`. If one of these settings was off and is on again, `gc` may have freed contents in between. Contents
+   * that a pruning gave up, because they exceeded the budget, are left out.
    */
   get privates(): readonly PrivateContents[] {
     return [...this.#privates.values()].map(({ isOfBase, ...one }) => ({
@@ -323,8 +345,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Adds a record. If a base repeats the record, `seq` is that of the base's event, and `own` is that of the record's
-   * event.
+   * Adds a record. `seq` is the seq of the event that brings the record. `own` is the seq of the record's own event,
+   * which is an earlier one if a base repeats the record.
    */
   #record({ recordId, record }: RecordEvent, seq: number, where: string, own = seq): void {
     this.#note({ recordId, record }, { seq: own, where }, own !== seq);
@@ -346,8 +368,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Notes the settings and the private contents of a record. A base (`isOfBase`) has only the last record of the
-   * workspace, so that the settings before this record are not known.
+   * Notes the settings and the private contents of a record. `isOfBase`: true if a base repeats the record. A base has
+   * only the last record of the workspace, so earlier settings are not known.
    */
   #note({ recordId, record }: RecordEvent, place: Pick<PrivateContents, "seq" | "where">, isOfBase: boolean): void {
     if (recordId.startsWith("workspace:")) {
@@ -379,7 +401,10 @@ export class HistoryNeeds {
     else this.#privates.set(recordId, { ...left, ...more });
   }
 
-  /** The private contents that were given up, as the last pruning says; `undefined` if there are none. */
+  /**
+   * The private contents that were given up so far, according to the last pruning that names any; `undefined` if none
+   * does.
+   */
   get givenUpPrivates(): GivenUpPrivates | undefined {
     return this.#givenUpPrivates;
   }
@@ -400,7 +425,7 @@ export class HistoryNeeds {
   }
 
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {
-    // An empty record means that the version was deleted, because the replica has resolved it.
+    // An empty record stands for a deleted version, which the replica has resolved.
     if (Object.keys(record).length === 0) return;
     // A version was never the state of its path. It is judged like an iteration that the next event has replaced.
     if (!keepsSpan(pruning, seq, seq + 1)) return;

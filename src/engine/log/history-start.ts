@@ -7,17 +7,20 @@ import type { EventLog } from "../../storage/event-log.ts";
 import type { HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 
-/** The seq of the baseline, the first event with files. Event 1 is the workspace's record; event 2 names the signer. */
+/**
+ * The seq of the baseline, which is the first event with files. Event 1 is the record of the workspace, and event 2
+ * names the signer.
+ */
 export const BASELINE_SEQ = 3;
 
 /**
- * The beginning of a history that does not begin at event 1: a sentinel (the `compact` event of a log whose earlier
- * lines were dropped) or an anchor. Earlier events are missing.
+ * The beginning of a history whose first events are missing. It is a sentinel (the `compact` event with which a log
+ * begins after its earlier lines were dropped) or an anchor.
  */
 export interface HistoryStart {
-  /** The seq of the sentinel, or of the anchor: the earliest state that can be restored. */
+  /** The seq of the sentinel or the anchor. The state after this event is the earliest that can be restored. */
   readonly seq: number;
-  /** The seq of the first line in the log: the seq of the sentinel, or the seq after that of the anchor. */
+  /** The seq of the first line in the log: that of the sentinel, or the one after that of the anchor. */
   readonly firstLine: number;
   readonly ts: string;
   readonly root: Hash;
@@ -30,8 +33,8 @@ export async function oldestSeq(log: EventLog): Promise<number> {
 }
 
 /**
- * Returns the seq of the first event whose line is in the log. After an anchor, this is the event right after the
- * anchor. Otherwise the seq is read from the index; `undefined` if the index is empty.
+ * Returns the seq of the first event whose line is in the log; `undefined` if the index is empty. After an anchor, this
+ * is the event right after the anchor. Otherwise, the seq is read from the index.
  */
 export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext): Promise<number | undefined> {
   if (anchor !== undefined) return anchor.seq + 1;
@@ -40,14 +43,14 @@ export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext
     begin === undefined ? await index.events({ from: 1, to: Number.MAX_SAFE_INTEGER, limit: 1 }) : [begin];
   if (first === undefined) return undefined;
   if (first.offset >= 0) return first.seq;
-  // The first rows are those of the sentinel's base, which have negative offsets. Therefore, the sentinel is found by
-  // its id.
+  // The first rows are those of the sentinel's base, which have negative offsets. The sentinel itself is therefore
+  // found by its id.
   return (await index.recordHistory(sentinelId(workspaceId)))[0]?.seq;
 }
 
 /**
- * Returns the beginning of the history; `undefined` if the history begins at event 1. Without an anchor, the index is
- * read, and the result is also `undefined` if the index is empty.
+ * Returns the beginning of the history; `undefined` if the history begins at event 1. If there is no anchor, reads the
+ * index, and returns `undefined` also if the index is empty.
  */
 export async function historyStart(context: HistoryContext): Promise<HistoryStart | undefined> {
   const { anchor } = context;
@@ -61,14 +64,15 @@ export async function historyStart(context: HistoryContext): Promise<HistoryStar
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` if the first event names another format than that of this version. Without this check, a
- * log of format 1 would look like one torn commit, because that format marks no ends of commits.
+ * Throws `FORMAT_UNSUPPORTED` if the first event names a format other than that of this version of Chronicle. A log of
+ * format 1 marks no ends of commits. Without this check, such a log would look like one torn commit.
  */
 export function refuseOtherHistory(event: LogEvent): void {
   const { op, recordId, record } = event;
   if (op === "compact") {
     const inner = (record["workspace"] ?? {}) as RecordBody;
-    // The sentinel of a record store names no format. A sentinel without the mark of a commit's end is of format 1.
+    // The sentinel of a record store names no format. If a sentinel has no mark of the end of a commit either, its
+    // format is 1.
     refuse(inner["format"] ?? (markOf(event) === undefined ? 1 : undefined), "this history");
   } else if (recordId.startsWith("workspace:")) refuse(record["format"], "this workspace");
   else if (recordId.startsWith("store:")) refuse(record["format"], "this record store");

@@ -2,8 +2,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { DAMAGED_LINE } from "./damaged-log.ts";
 
 /**
- * The error for an index that contradicts the log. It is thrown before anything is changed, so that the caller may
- * rebuild the index and repeat the work.
+ * The error for an index that contradicts the log. The error is thrown before anything is changed, so that the caller
+ * may rebuild the index and repeat its work.
  */
 export class IndexDisagrees extends ChronicleError {
   constructor(what: string, data: Readonly<Record<string, unknown>> = {}) {
@@ -14,15 +14,16 @@ export class IndexDisagrees extends ChronicleError {
   }
 }
 
+/** Returns the error for an index that contradicts the log even after a rebuild, so that the log itself is damaged. */
 export function stillDisagrees(cause: IndexDisagrees): ChronicleError {
-  return new ChronicleError("LOG_DAMAGED", `the log contradicts itself, also after a rebuild: ${cause.message}`, {
+  return new ChronicleError("LOG_DAMAGED", `the log contradicts itself even after a rebuild: ${cause.message}`, {
     hint: `nothing was written; ${DAMAGED_LINE}`,
     data: cause.data,
     cause,
   });
 }
 
-/** Runs a proof. If the proof finds the index damaged, throws `IndexDisagrees`. */
+/** Runs a proof, and returns its result. If the proof throws `INTEGRITY_VIOLATION`, throws `IndexDisagrees` instead. */
 export async function disagreeing<T>(proof: () => Promise<T>): Promise<T> {
   try {
     return await proof();

@@ -4,7 +4,7 @@ import { readEvents } from "./read-events.ts";
 
 const PREFIX = "intent:";
 
-/** An operation, as its last event describes it. */
+/** An operation, as the last event of its intent describes it. `seq` and `ts` are those of this event. */
 export interface LoggedIntent {
   readonly id: string;
   readonly intent: IntentRecord;
@@ -12,7 +12,9 @@ export interface LoggedIntent {
   readonly ts: string;
 }
 
-/** Returns all finished intents whose last event is after event `after`, in the order of their last events. */
+/**
+ * Returns the intents of all finished operations whose last event is after event `after`, in the order of these events.
+ */
 export async function doneIntents(context: Context, after = 0): Promise<LoggedIntent[]> {
   const rows = (await context.index.records(PREFIX)).filter((row) => row.seq > after);
   const found: LoggedIntent[] = [];

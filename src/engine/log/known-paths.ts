@@ -17,7 +17,7 @@ import { shownPath } from "./shape.ts";
  * Parses the paths that a caller named, and refuses unknown ones. A path is known in two cases: the path, or something
  * beneath it, was ever recorded; or the path exists now and would be recorded. Throws `NOT_FOUND` for any other path,
  * because an empty answer would look as if the path were known and had no changes. The error names the rule that
- * excludes the path, or recorded paths of the same name.
+ * excludes the path, or recorded paths that have the same name.
  */
 export async function knownPaths(
   context: Context,
@@ -34,8 +34,8 @@ export async function knownPaths(
 }
 
 /**
- * True if the path, or a path beneath it, was ever recorded. A folder that contains written files may have no entry of
- * its own.
+ * True if the path, or a path beneath it, was ever recorded. A path without an entry of its own can be a folder in
+ * which files were recorded.
  */
 async function isRecorded({ index }: Context, path: WorkspacePath): Promise<boolean> {
   if ((await index.iterations(path)).length > 0) return true;
@@ -48,7 +48,7 @@ function excludedPath(path: WorkspacePath, rule: readonly (string | undefined)[]
   const shown = shownPath(path);
   const words = rule.filter((word) => word !== undefined).join(" ");
   return new ChronicleError("NOT_FOUND", `${JSON.stringify(shown)} is excluded and was never recorded: ${words}`, {
-    hint: "excluded files are not recorded; to record this one from now on, add its name to the list `forceInclude` (`chronicle config forceInclude` shows the list)",
+    hint: "excluded files are not recorded; to record this file from now on, add its name to the list `forceInclude` (`chronicle config forceInclude` shows the list)",
     data: { path: shown, excluded: words },
   });
 }
@@ -59,15 +59,15 @@ export async function unknownPath(context: Context, path: WorkspacePath): Promis
     hint:
       candidates.length > 0
         ? `recorded with that name: ${candidates.slice(0, 5).join(", ")}`
-        : "`chronicle explain PATH` says whether it would be recorded; `chronicle snapshot` records the present state",
+        : "`chronicle explain PATH` says whether a capture would record the path; `chronicle snapshot` records the present state",
     data: { path: shownPath(path), candidates },
   });
 }
 
 /**
- * Parses a path that a caller gives: relative to the first root, or `@<root id>:<path>`. A trailing slash is allowed,
- * and `.` is the root. A name that is not UTF-8 is given as `base64:<bytes>`; a file whose own name begins with
- * `base64:` is given as `./base64:…`. Throws `PATH_INVALID` for an invalid path.
+ * Parses a path that a caller gives. The path is relative to the first root, or has the form `@<root id>:<path>`. A
+ * trailing slash is allowed, and `.` is the root. A name that is not UTF-8 is given as `base64:<bytes>`. A file whose
+ * own name begins with `base64:` is given as `./base64:…`. Throws `PATH_INVALID` for an invalid path.
  */
 export function parseGivenPath(text: string): WorkspacePath {
   const match = /^@([a-z0-9-]+):(.*)$/s.exec(text);
@@ -80,10 +80,13 @@ export function parseGivenPath(text: string): WorkspacePath {
 type Touched = Exclude<ActionTargets, { readonly kind: "none" }>;
 
 /**
- * Resolves the targets that a tool names to the paths that the tool would reach. Links in the folders of a path are
- * resolved; a link at the end of a path also adds its target. A path that leads into the workspace through a link then
- * counts as a path of the workspace. The target of a link that leads out counts as an outside path. If somebody
- * replaces a link later, no wrong file is kept, because files to keep are opened without following links.
+ * Resolves the targets that a tool names to the paths that the tool would reach. Symbolic links in the folders of a
+ * path are resolved. If a path is itself a link, both the link and its target become targets. A path that leads into
+ * the workspace through a link counts as a path of the workspace. The target of a link that leads out of the workspace
+ * counts as an outside path.
+ *
+ * The result may be outdated if somebody replaces a link later. No wrong file is kept because of that: files to keep
+ * are opened without following links.
  */
 export function resolveTargets(context: Context, targets: Touched): Touched {
   const { roots } = context.worktree;

@@ -1,7 +1,7 @@
 import type { RecordVerifyShape } from "../../api/record-api.ts";
 import type { EventDraft, LogEvent, RecordBody, SealedEvent } from "../../core/values/event.ts";
 
-/** A record that is not deleted, as its last event describes it. The caller may change the body. */
+/** A record that exists, with the content of its last event. The caller may change the body. */
 export interface LiveRecord {
   readonly recordId: string;
   readonly seq: number;
@@ -10,7 +10,7 @@ export interface LiveRecord {
 
 export interface RecordCommit {
   get(recordId: string): Promise<LiveRecord | undefined>;
-  /** Returns the records of users that are not deleted, ordered by id. */
+  /** Returns the existing records of users, ordered by id. */
   live(): Promise<readonly LiveRecord[]>;
   /** Appends all drafts in one write; resolves when they are durable. */
   append(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
@@ -22,11 +22,11 @@ export interface RecordCommit {
  */
 export interface RecordLedger {
   get(recordId: string): Promise<LiveRecord | undefined>;
-  /** Returns the records of users that are not deleted, ordered by id. */
+  /** Returns the existing records of users, ordered by id. */
   live(): Promise<readonly LiveRecord[]>;
-  /** Yields the events of users' records from a seq to the present end of the log. */
+  /** Yields the events of users' records from seq `from` to the present end of the log. */
   events(from: number): AsyncIterable<LogEvent>;
-  /** Takes the lock, reads what others appended, and lets `work` append. */
+  /** Takes the lock, reads the events that others have appended, and then runs `work`, which may append events. */
   change<T>(work: (commit: RecordCommit) => Promise<T>): Promise<T>;
   compact(): Promise<number>;
   verify(): Promise<RecordVerifyShape>;
@@ -41,8 +41,8 @@ export interface BackupFile {
 }
 
 /**
- * Makes a new folder with these files in `parent`, durably, and returns the path of the folder. After a crash, the
- * folder exists with all files, or does not exist.
+ * Durably makes a new folder with these files in `parent`, and returns the path of the new folder. After a crash, the
+ * new folder either has all of the files or does not exist.
  */
 export type NewFolder = (parent: string, stem: string, files: readonly BackupFile[]) => Promise<string>;
 

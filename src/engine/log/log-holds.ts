@@ -8,15 +8,16 @@ import { eventCounted, wholeOrNone } from "./read-events.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Finds whether the log contains an event. The index gives only the place of the line; the event is read from the log.
- * The index proves nothing about a log, because whoever forges the log can forge the index, too.
+ * Checks whether the log contains an event. The index gives only the place of the line, and the event is read from the
+ * log. The index alone proves nothing about a log, because whoever forges the log can forge the index, too.
  */
 
 type Asked = Pick<HistoryContext, "index" | "log" | "memo">;
 
 /**
- * Returns whether the log contains exactly this event, which must not be before the oldest line. Returns `undefined` if
- * the line of the event is damaged. Throws `IndexDisagrees` if the log contains the event and the index says otherwise.
+ * Returns whether the log contains exactly this event; `undefined` if the line of the event is damaged. The event must
+ * not be before the oldest line of the log. Throws `IndexDisagrees` if the log contains the event, but the index has
+ * another place or hash for the event.
  */
 export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boolean | undefined> {
   const row = await context.index.locate(seq);
@@ -31,8 +32,9 @@ export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boo
 const found = memoKey<Hash>("head found in the log");
 
 /**
- * Returns whether the log contains a kept head. Remembers a head that it has found, because each catch-up asks for it.
- * If the log was replaced meanwhile, a call of `logHolds` for the last event of the index notices the replacement.
+ * Returns whether the log contains a kept head. Each catch-up asks for the kept head, so a head that was found is
+ * remembered, and not looked for again. If the log was replaced meanwhile, the catch-up notices this by another check:
+ * it calls `logHolds` for the last event of the index.
  */
 export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
   if (context.memo.get(found) === head.hash) return true;
