@@ -1,6 +1,6 @@
 export interface MemoKey<T> {
   readonly name: string;
-  /** This field is never set. It only carries the type. */
+  /** The type of the value, for the compiler only. This field is never set. */
   readonly type?: T;
 }
 
@@ -8,7 +8,7 @@ export function memoKey<T>(name: string): MemoKey<T> {
   return { name };
 }
 
-/** The caches of one open history. Each value is derived from the log, so losing it only costs time. */
+/** The caches of one open history. Each cached value is derived from the log, so losing a value only costs time. */
 export class Memo {
   readonly #values = new Map<MemoKey<unknown>, unknown>();
 

@@ -5,7 +5,7 @@ import type { HistoryContext } from "./context.ts";
 import { readEvent, wholeOrNone } from "./read-events.ts";
 import { memoKey } from "./memo.ts";
 
-/** Caches the workspace record that was read last, because each call of a hook needs it. */
+/** The key of the workspace record that was read last. It is cached, because each call of a hook needs the record. */
 const records = memoKey<{ readonly hash: Hash; readonly record: WorkspaceRecord }>("the workspace's record");
 
 /**
@@ -15,11 +15,12 @@ const records = memoKey<{ readonly hash: Hash; readonly record: WorkspaceRecord 
 export async function workspaceRecord(context: HistoryContext): Promise<WorkspaceRecord> {
   const row = await context.index.record(`workspace:${context.workspaceId}`);
   if (row === undefined && context.log.head.seq > 0) {
-    // Every log has a workspace record. So the index is damaged, or another process is filling the index right now.
-    throw new ChronicleError("INTEGRITY_VIOLATION", "the index does not know the workspace's own record");
+    // Every log that is not empty has a workspace record. So the index is damaged, or another process is filling the
+    // index right now.
+    throw new ChronicleError("INTEGRITY_VIOLATION", "the index has no record of the workspace");
   }
   if (row === undefined) {
-    throw new ChronicleError("NOT_FOUND", "the workspace has no record of itself", { hint: "run `chronicle verify`" });
+    throw new ChronicleError("NOT_FOUND", "the log has no record of the workspace", { hint: "run `chronicle verify`" });
   }
   const read = context.memo.get(records);
   if (read !== undefined && read.hash === row.hash) return read.record;
@@ -29,7 +30,8 @@ export async function workspaceRecord(context: HistoryContext): Promise<Workspac
 }
 
 /**
- * Returns the last workspace record among the sound lines, for a log that is so damaged that the index has no record.
+ * Returns the last workspace record that undamaged lines of the log hold; `undefined` if none does. Needed for a log
+ * that is so damaged that the index has no workspace record.
  */
 export async function workspaceRecordInLines({
   log,

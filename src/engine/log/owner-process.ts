@@ -1,16 +1,18 @@
 import type { Context } from "./context.ts";
 import { optional } from "../../util/optional.ts";
 
+/** The process that owns recorded work, such as a run. If the process ends, its work counts as abandoned. */
 export interface OwnerProcess {
-  /** `null` if the recorded work does not end with a process. */
+  /** The process id; `null` if no process owns the work, so that the work does not end with a process. */
   readonly pid: number | null;
   /**
-   * A mark that distinguishes the process from earlier and later processes with the same number. Absent if only the
-   * number is known.
+   * A mark that distinguishes the process from earlier and later processes with the same id. Absent if only the id is
+   * known.
    */
   readonly pidMark?: string;
   /**
-   * The PID namespace in which the process has the number. Absent if unknown, which counts as the present namespace.
+   * The PID namespace in which the process has this id. If the field is absent, the namespace is unknown, and is taken
+   * for the present one.
    */
   readonly pidSpace?: string;
 }
@@ -24,13 +26,17 @@ type Machine = Pick<Context, "processes">;
 export const UNOWNED_HOURS = 24;
 
 /**
- * True if this is the process id of an owner: a number above 0, or `undefined` or `null` for work that does not end
- * with a process.
+ * True if a caller may give this value as the owner of work: the id of a process (a number above 0), `null` for no
+ * process, or `undefined` for the default.
  */
 export function isOwnerId(pid: unknown): pid is number | null | undefined {
   return pid === undefined || pid === null || (Number.isSafeInteger(pid) && (pid as number) > 0);
 }
 
+/**
+ * Returns the process `pid` (default: this process) as an owner, with its mark and its PID namespace, if they are
+ * known.
+ */
 export function ownerOf<T extends number | null = number>(
   { processes }: Machine,
   pid: T | undefined = processes.pid as T,
@@ -45,35 +51,35 @@ export function ownerOf<T extends number | null = number>(
 }
 
 /**
- * True if the number belongs to another PID namespace, such as a container's. In the present namespace, the number
- * belongs to another process or to none.
+ * True if the owner belongs to another PID namespace, such as a container's. In the present namespace, the id of the
+ * owner then belongs to another process or to none.
  */
 export function isElsewhere({ processes }: Machine, { pidSpace }: OwnerProcess): boolean {
   return pidSpace !== undefined && pidSpace !== processes.pidSpace;
 }
 
 /**
- * Returns the number of the owner process. If this process belongs to another PID namespace, returns -1, which is the
- * number of no process.
+ * Returns the process id of the owner; `null` if there is no owner process. Returns -1, which is the id of no process,
+ * if the owner belongs to another PID namespace.
  */
 export function numberHere(machine: Machine, owner: OwnerProcess): number | null {
   return owner.pid !== null && isElsewhere(machine, owner) ? -1 : owner.pid;
 }
 
-/** True if the owner is a running process of this PID namespace, not a later process with the same number. */
+/** True if the owner is a running process of this PID namespace, and not a later process with the same id. */
 export function isHere(machine: Machine, owner: OwnerProcess): boolean {
   const { processes } = machine;
   const { pid, pidMark } = owner;
-  // To the system, 0 and negative numbers stand for process groups, and such a group always exists.
+  // The system takes 0 and negative numbers for process groups, and a check of such a group always succeeds.
   if (pid === null || pid <= 0 || isElsewhere(machine, owner)) return false;
   if (pid !== processes.pid && !processes.isAlive(pid)) return false;
   return pidMark === undefined || (processes.markOf(pid) ?? pidMark) === pidMark;
 }
 
 /**
- * True if the owner of recorded work is alive, or the work has no owner process. A process of another PID namespace
- * counts as gone. Otherwise the unfinished work of a killed container would never end, because a restarted container
- * has a new namespace.
+ * True if the owner of recorded work is alive, or if the work has no owner process. A process of another PID namespace
+ * counts as gone. A restarted container has a new namespace, so the unfinished work of a killed container would
+ * otherwise never end.
  */
 export function isOwnerAlive(machine: Machine, owner: OwnerProcess): boolean {
   return owner.pid === null || isHere(machine, owner);
@@ -81,7 +87,7 @@ export function isOwnerAlive(machine: Machine, owner: OwnerProcess): boolean {
 
 /**
  * True if the owner of recorded work may be alive. Callers check this before they change files on behalf of work whose
- * owner seems to be gone, for example by a rollback. A process of another PID namespace cannot be seen. It counts as
+ * owner seems to be gone, for example by a rollback. An owner in another PID namespace cannot be seen. It counts as
  * alive for `UNOWNED_HOURS` after `started`, because rolling back the work of a living process is worse than waiting
  * for a dead one.
  */
@@ -91,6 +97,6 @@ export function mayHaveOwner(
   started: string,
 ): boolean {
   if (isOwnerAlive(context, owner)) return true;
-  // A start time more than `UNOWNED_HOURS` in the future, from a clock that ran ahead, is not believed.
+  // A clock that ran ahead may have written a start time in the future. `Math.abs` bounds the wait for such work, too.
   return isElsewhere(context, owner) && Math.abs(context.now() - Date.parse(started)) < UNOWNED_HOURS * 3_600_000;
 }

@@ -6,25 +6,28 @@ import { namesPrivate } from "./history-needs.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Private contents are prompts, states and objects of git, and files that were kept aside. Together, those of one
- * workspace have a budget, `max_private_bytes`. This file says what fits into it at all. Once more is recorded, the
- * oldest private contents are given up (`upkeep/private-budget.ts`).
+ * Private contents are prompts, states and objects of git, and files that were kept aside. All private contents of a
+ * workspace share one budget, `max_private_bytes`. This file refuses what exceeds the whole budget by itself. When the
+ * private contents together exceed the budget, the oldest are given up (`upkeep/private-budget.ts`).
  */
 
 type Limits = Pick<Context, "retention">;
 
-/** Returns the budget for the private contents of the workspace, in bytes; infinite if there is none. */
+/**
+ * Returns the budget for the private contents of the workspace, in bytes; `Infinity` if the limit is 0, which means no
+ * budget.
+ */
 export function privateRoom({ retention }: Limits): number {
   const most = retention.limits.max_private_bytes;
   return most === 0 ? Number.POSITIVE_INFINITY : most;
 }
 
-/** Says, for people, that something exceeds the whole budget. */
+/** Returns the words, for messages, that a size exceeds the whole budget. */
 export function beyondPrivateRoom(context: Limits): string {
   return `more than max_private_bytes, which is ${formatBytes(privateRoom(context))}`;
 }
 
-/** Throws `LIMIT_EXCEEDED` if these bytes are more than the whole budget. */
+/** Throws `LIMIT_EXCEEDED` if this number of bytes exceeds the whole budget. */
 export function refuseBeyondPrivateRoom(context: Limits, bytes: number): void {
   if (bytes <= privateRoom(context)) return;
   throw new ChronicleError("LIMIT_EXCEEDED", beyondPrivateRoom(context), {
@@ -34,17 +37,17 @@ export function refuseBeyondPrivateRoom(context: Limits, bytes: number): void {
 
 const named = memoKey<true>("the budget for private contents must be looked at");
 
-/** Notes that the budget must be looked at if one of the drafts names private contents. */
+/** Notes that the budget must be checked if one of the drafts names private contents. */
 export function notePrivates({ memo }: Pick<Context, "memo">, drafts: readonly EventDraft[]): void {
   if (drafts.some(namesPrivate)) memo.set(named, true);
 }
 
-/** Notes that the budget must be looked at, because a person has asked for a pruning. */
+/** Notes that the budget must be checked, because a person has asked for a pruning. */
 export function askForBudget({ memo }: Pick<Context, "memo">): void {
   memo.set(named, true);
 }
 
-/** True if the budget must be looked at since the last call. */
+/** Returns true if a check of the budget was noted since the last call, and clears the note. */
 export function takeBudgetAsked({ memo }: Pick<Context, "memo">): boolean {
   const isAsked = memo.get(named) === true;
   memo.delete(named);

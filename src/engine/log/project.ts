@@ -21,7 +21,7 @@ import type {
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { baseRecordRow, readBase } from "./read-base.ts";
 
-/** Projects events into rows of the index. The index is a function of the log alone. */
+/** Projects events into rows of the index. The index depends on the log alone. */
 
 /**
  * An event with the place of its line in the log. `offset` and `length` are in bytes. `length` does not count the
@@ -42,7 +42,9 @@ export function iterationsOf(event: LogEvent): readonly IterationRow[] {
   return changesOf(event).map(({ path, file: { iteration, entry } }) => ({ path, seq: event.seq, iteration, entry }));
 }
 
-/** Returns the base that a snapshot or a compaction names; `undefined` if the event names none. */
+/**
+ * Returns the hash of the base that the event of a snapshot or a compaction names; `undefined` if the event names none.
+ */
 export function baseOf(event: LogEvent): Hash | undefined {
   if (!event.recordId.startsWith("snapshot:") && event.op !== "compact") return undefined;
   const base = event.record["base"];
@@ -62,6 +64,7 @@ function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
   };
 }
 
+/** Maps the hash of each base that is in memory already to its entries. */
 export type BasesAtHand = ReadonlyMap<Hash, Iterable<BaseEntry>>;
 
 export interface ProjectionTarget {
@@ -70,14 +73,16 @@ export interface ProjectionTarget {
 }
 
 export interface ProjectOptions {
+  /** The bases that need not be read from the store. */
   readonly atHand?: BasesAtHand | undefined;
-  /** Folder hashes as of the last event, if they are known. */
+  /** The folder hashes as of the last event, if they are known. */
   readonly tree?: StoredTree | undefined;
 }
 
 /**
- * Projects events into the index, with the bases that they name. The base of a compaction is used only if the log
- * begins with that compaction. Otherwise the base repeats events that the index has already.
+ * Projects events into the index, with the bases that they name, and returns the new head. The base of a compaction is
+ * used only if the log begins with this compaction. In any other log, the base repeats events that the index has
+ * already.
  */
 export async function project(
   { index, blobs }: ProjectionTarget,
@@ -114,7 +119,7 @@ export async function project(
   return head;
 }
 
-/** Fills an empty index with the state of the anchor after which the log begins. */
+/** Fills an empty index with the state of the anchor after which the log begins, and returns the head. */
 export async function projectAnchor({ index, blobs }: ProjectionTarget, anchor: HistoryAnchor): Promise<IndexHead> {
   const { seq, hash, base, frontier } = anchor;
   const { entries, records, recordsAt } = await readBase(blobs, base, `that the history starts on after event ${seq}`);
@@ -143,7 +148,7 @@ function headOfSentinel(event: LogEvent): IndexHead {
 }
 
 /**
- * Returns the rows of a base. The rows are built while they are read, because a base can have hundreds of thousands of
+ * Returns the rows of a base. Each row is built only when it is read, because a base can have hundreds of thousands of
  * rows.
  */
 function rowsOfBase(entries: Iterable<BaseEntry>): Iterable<IterationRow> {

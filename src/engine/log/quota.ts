@@ -5,21 +5,21 @@ import type { ScannedPath } from "../../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 
 /**
- * A restore may exceed the limit by a reserve, because a restore first stores the files that it replaces. The reserve
- * is the limit divided by `RESERVE_SHARE`, plus `RESERVE_BYTES`.
+ * A restore first stores the files that it replaces. For this, it may exceed the limit `max_store_bytes` by a reserve,
+ * which is the limit divided by `RESERVE_SHARE`, plus `RESERVE_BYTES`.
  */
 const RESERVE_SHARE = 10;
 const RESERVE_BYTES = 1024 * 1024;
 
 export interface QuotaOptions {
-  /** True if the write makes a restore possible. Such a write may use the reserve. */
+  /** True if the write prepares a restore. Such a write may use the reserve. */
   readonly reserve?: boolean;
 }
 
 /**
- * Throws `LIMIT_EXCEEDED` if the store would exceed `max_store_bytes` with these bytes. With no bytes, throws if the
- * store has reached the limit. Frees no contents to make room. If there is room, counts these bytes as taken, without
- * reading the disk.
+ * Throws `LIMIT_EXCEEDED` if the store would exceed `max_store_bytes` with these bytes. If `bytes` is 0, throws if the
+ * store has reached the limit. No contents are freed to make room. If there is room, counts these bytes as taken,
+ * without reading the disk.
  */
 export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptions = {}): void {
   if (mayTake(context, bytes, options)) return context.store.grew(bytes);
@@ -31,8 +31,8 @@ export function refuseOverQuota(context: Context, bytes = 0, options: QuotaOptio
 }
 
 /**
- * Like `refuseOverQuota`, for a batch of files before they are read and stored. If the batch exceeds the limit, files
- * that have their recorded size are left out of the sum, because most of them are stored already.
+ * Like `refuseOverQuota`, for a batch of files that are to be read and stored. If the whole batch does not fit, counts
+ * only the files whose sizes differ from their recorded sizes, because most of the other files are stored already.
  */
 export async function refuseBatchOverQuota(
   context: Context,
@@ -47,7 +47,7 @@ export async function refuseBatchOverQuota(
   refuseOverQuota(context, sizeOf(files.filter(({ stat }, i) => recorded[i]?.entry?.size !== stat.size)), options);
 }
 
-/** Like `refuseBatchOverQuota`, for a single file. A file that has its recorded size counts as stored already. */
+/** Like `refuseBatchOverQuota`, for a single file. If the file has its recorded size, it counts as stored already. */
 export async function refuseFileOverQuota(
   context: Context,
   { size, recorded }: { readonly size: number; readonly recorded: () => Promise<number | undefined> },
@@ -62,8 +62,8 @@ function sizeOf(files: readonly ScannedPath[]): number {
 }
 
 /**
- * True if the store may take these bytes. Measures the store before returning false, because contents may be compressed
- * or stored already.
+ * True if the store may take these bytes. The known size of the store can be too large, because some contents were
+ * compressed or stored already. The store is therefore measured before this function returns false.
  */
 function mayTake({ retention, store }: Context, bytes: number, { reserve }: QuotaOptions): boolean {
   const max = retention.limits.max_store_bytes;
@@ -75,7 +75,10 @@ function isOver(taken: number, bytes: number, limit: number): boolean {
   return bytes === 0 ? taken >= limit : taken + bytes > limit;
 }
 
-/** Stores bytes as a content, durably. If a sound copy is stored already, the call costs only a lookup. */
+/**
+ * Stores bytes as a content, durably, and returns the hash of the content. Writes nothing if an undamaged copy is
+ * stored already.
+ */
 export async function keepBytes(blobs: BlobStore, bytes: Uint8Array): Promise<Hash> {
   const hash = sha256(bytes);
   if ((await blobs.sound([hash])).has(hash)) return hash;

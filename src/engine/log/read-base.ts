@@ -14,8 +14,8 @@ export interface BaseRows {
 }
 
 /**
- * Reads a base. Throws `BLOB_MISSING` if it is not in the store. `where` is the part of the error's message that says
- * what needs the base.
+ * Reads a base. Throws `BLOB_MISSING` if the base is not in the store. `where` is the part of the error message that
+ * says what needs the base.
  */
 export async function readBase(blobs: BlobStore, base: Hash, where: string): Promise<BaseRows> {
   const reader = await openBase(blobs, base, where);
@@ -38,15 +38,15 @@ async function openBase(blobs: BlobStore, base: Hash, where: string): Promise<Bl
 }
 
 /**
- * Returns the row of an event that is left only in a base. The row's hash is that of the base, and the record rows of
- * the base begin at byte −offset.
+ * Returns the row of an event of which only a record in a base is left. The `hash` of the row is the hash of the base.
+ * The `offset` is negative: the record rows of the base begin at byte `-offset`.
  */
 export function baseRecordRow(base: Hash, recordsAt: number, { seq, ts, op, recordId, record }: BaseRecord): EventRow {
   const open = leavesOpen(recordId, record);
   return { seq, ts, op, recordId, hash: base, offset: -recordsAt, length: 0, open };
 }
 
-/** True if the event was compacted away, and only its record is left in a base. */
+/** True if the event was compacted away, so that only its record in a base is left. */
 export function isInBase(row: EventRow): boolean {
   return row.offset < 0;
 }
@@ -56,13 +56,13 @@ interface CachedRecords {
   readonly records: ReadonlyMap<number, BaseRecord>;
 }
 
-// For each store, the records of the base that was read last. The records of one base are enough, because a history
-// uses only one base.
+// Maps each store to the records of the base that was read last. One base per store is enough, because a history uses
+// only one base.
 const cache = new WeakMap<BlobStore, CachedRecords>();
 
 /**
- * Returns what is left of an event whose record is in a base. Such an event has no hash of its own, and does not name
- * the event before it.
+ * Returns what is left of an event whose record is in a base. Such an event has lost its own hash, and the hash of the
+ * event before it.
  */
 export async function readBaseRecord(blobs: BlobStore, row: EventRow): Promise<LogEvent> {
   let known = cache.get(blobs);
@@ -78,7 +78,10 @@ export async function readBaseRecord(blobs: BlobStore, row: EventRow): Promise<L
   return { seq, ts, op, recordId, record, prevHash: "", hash: row.hash, recursionDepth };
 }
 
-/** Reads the records at the end of a base without decoding its entries, which can be hundreds of thousands. */
+/**
+ * Reads the records at the end of a base, and returns them by seq. Does not decode the entries before the records,
+ * because there can be hundreds of thousands.
+ */
 async function recordsFrom(blobs: BlobStore, row: EventRow): Promise<ReadonlyMap<number, BaseRecord>> {
   const reader = await openBase(blobs, row.hash, `that holds ${row.recordId}`);
   const rows: Buffer[] = [];

@@ -8,8 +8,8 @@ import { DAMAGED_LINE, NOT_OPENED } from "./damaged-log.ts";
 import { isInBase, readBaseRecord } from "./read-base.ts";
 
 /**
- * Reads an event at the place that the index has for it. Throws `LOG_DAMAGED` if the line of the event is damaged or
- * missing. Throws `INTEGRITY_VIOLATION` if only the index is wrong. A wrong index can be rebuilt.
+ * Reads an event at the place that the index names. Throws `LOG_DAMAGED` if the line of the event is damaged or
+ * missing. Throws `INTEGRITY_VIOLATION` if only the index is wrong, which a rebuild of the index repairs.
  */
 export async function readEvent(context: HistoryContext, row: EventRow): Promise<LogEvent> {
   if (isInBase(row)) return readBaseRecord(context.blobs, row);
@@ -26,12 +26,15 @@ export async function readEvent(context: HistoryContext, row: EventRow): Promise
     if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
     damage = error;
   }
-  damage ??= damagedEvent(row, "it is not where the index says");
+  damage ??= damagedEvent(row, "its line is not at the place that the index names");
   if ((await eventCounted(context, row.seq)) === undefined) throw damage;
   throw new ChronicleError("INTEGRITY_VIOLATION", `the index is wrong about event ${row.seq}`, { cause: damage });
 }
 
-/** Finds an event by counting lines, without the index; `undefined` if its line is missing or not sound. */
+/**
+ * Finds event `wanted` by counting the lines of the log, without the index. Returns `undefined` if the line of the
+ * event is missing or damaged.
+ */
 export async function eventCounted(
   { log }: Pick<HistoryContext, "log">,
   wanted: number,
@@ -79,17 +82,20 @@ function eventIn(bytes: Uint8Array, row: EventRow): LogEvent {
 
 function damagedEvent({ seq, offset }: EventRow, why: string, cause?: unknown): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `event ${seq} cannot be read: ${why}`, {
-    // The first line says what the workspace is. Nothing can be read without it.
+    // The first line has the record of the workspace, without which the workspace cannot be opened.
     hint: seq === 1 ? NOT_OPENED : DAMAGED_LINE,
     data: { seq, offset },
     cause,
   });
 }
 
-/** If the next wanted event is farther away than this many events, a new pass begins at that event. */
+/** The maximum distance, in events, between two wanted events that are read in one pass over the log. */
 const FAR = 1_000;
 
-/** Reads many events, in the order of their rows. Events that are close together are read in one pass. */
+/**
+ * Returns the events of these rows, in the order of the rows. Events that are close together in the log are read in one
+ * pass.
+ */
 export async function readEvents(context: HistoryContext, rows: readonly EventRow[]): Promise<LogEvent[]> {
   const found = new Map<number, LogEvent>();
   const wanted = rows.filter((row) => !isInBase(row)).sort((a, b) => a.seq - b.seq);
@@ -100,8 +106,8 @@ export async function readEvents(context: HistoryContext, rows: readonly EventRo
 }
 
 /**
- * Reads events into `found` in one pass, from the row at position `at` on. Returns the position of the first row that
- * was not reached.
+ * Reads events into `found` in one pass over the log, beginning with the row at position `at`. Returns the position of
+ * the first row that was not reached.
  */
 async function readRun(
   context: HistoryContext,
@@ -115,7 +121,8 @@ async function readRun(
   for await (const lines of context.log.read({ seq, offset: row.offset })) {
     for (const { bytes } of lines) {
       if (seq === row.seq) {
-        // An event that is not at its place is read again with `readEvent`, which reports the fault.
+        // If this line is not the wanted event, `readEvents` reads the event again with `readEvent`, which reports the
+        // fault.
         const event = soundOrNone(bytes);
         if (event?.seq === row.seq && event.hash === row.hash) found.set(seq, event);
         at += 1;
@@ -128,12 +135,12 @@ async function readRun(
   return Math.max(at, start + 1);
 }
 
-/** Yields every event that has a line in the log, up to event `to`, in order. Does not read the index. */
+/** Yields every event that has a line in the log, up to event `to`, in order. The index is not read. */
 export async function* readUpTo({ log }: Pick<HistoryContext, "log">, to: number): AsyncGenerator<LogEvent> {
   yield* eventsFrom(log, { seq: 1, offset: 0 }, to);
 }
 
-/** Yields every event with `from <= seq <= to`, in order; none if the index knows no line of event `from`. */
+/** Yields every event with `from <= seq <= to`, in order. Yields nothing if the index has no line for event `from`. */
 export async function* readRange(context: HistoryContext, from: number, to: number): AsyncGenerator<LogEvent> {
   if (to < from) return;
   const row = await context.index.locate(from);
@@ -141,12 +148,15 @@ export async function* readRange(context: HistoryContext, from: number, to: numb
   yield* eventsFrom(context.log, { seq: from, offset: row.offset }, to);
 }
 
-/** The field of a line that says that the event is of a file. Lines are canonical, so it has no other spelling. */
+/**
+ * The beginning of the field that marks the line of a file's event. Lines are canonical JSON, so the field is always
+ * spelled like this.
+ */
 const OF_FILE = Buffer.from('"record_id":"file');
 
 /**
- * Yields the events of files with `from <= seq <= to`, in order, and maybe a few others. Does not parse the lines of
- * other events, because they are the longest ones.
+ * Yields the events of files with `from <= seq <= to`, in order. Only lines that contain `OF_FILE` are parsed, because
+ * the other lines are the longest ones. An event of another kind is also yielded if its line contains `OF_FILE`.
  */
 export async function* readFileEvents(context: HistoryContext, from: number, to: number): AsyncGenerator<LogEvent> {
   if (to < from) return;
@@ -173,7 +183,7 @@ async function* eventsFrom(log: EventLog, from: LogPosition, to: number): AsyncG
       const event = readEventFast(line.bytes);
       if (event.seq > to) return;
       yield event;
-      // Lines after the head may be a torn tail.
+      // The lines after event `to` are not read, because they may be a torn tail.
       if (event.seq === to) return;
     }
   }

@@ -12,13 +12,13 @@ import { optional } from "../../util/optional.ts";
 import type { Context } from "./context.ts";
 
 /**
- * Prunings and erasures are read from the lines of the log, and not through the index, because code that frees contents
- * or tolerates missing contents relies on these records.
+ * Reads prunings and erasures from the lines of the log. The index is not used, because these records decide which
+ * contents may be freed, and which may be missing.
  */
 
 export interface LoggedPruning extends PruneRecord {
   readonly seq: number;
-  /** The time at which it was recorded, in milliseconds since the epoch. */
+  /** The time of the event, in milliseconds since the epoch. */
   readonly ts: number;
 }
 
@@ -33,13 +33,13 @@ interface HowToRead {
   /** The position of the first line to read. Default: the beginning of the log. */
   readonly from?: LogPosition;
   /**
-   * A time, in ms since the epoch. Erasures whose grace period is not over at this time are left out. Default: no
-   * erasure is left out.
+   * A time, in ms since the epoch. Erasures whose grace period is not over at this time are left out. Default: all
+   * erasures are returned.
    */
   readonly due?: number;
 }
 
-/** Returns all prunings of a log, oldest first, and its erasures. Throws `LOG_DAMAGED` for an invalid record. */
+/** Returns the prunings of a log, oldest first, and its erasures. Throws `LOG_DAMAGED` for an invalid record. */
 export async function givenUpInLog(
   log: LinesOfLog,
   workspaceId: string,
@@ -61,7 +61,7 @@ async function* givenUpEvents(
 ): AsyncGenerator<LogEvent> {
   for await (const lines of log.read(from)) {
     for (const { bytes } of lines) {
-      // Most lines are skipped without parsing them as JSON.
+      // Most lines are skipped without being parsed as JSON.
       const event = bytes.includes(PRUNE_LINE) || bytes.includes(ERASE_LINE) ? eventIn(bytes) : undefined;
       if (event === undefined) continue;
       if (event.recordId === pruneRecordId(workspaceId) || isErasure(event)) yield event;
@@ -73,7 +73,10 @@ function isErasure({ recordId }: LogEvent): boolean {
   return recordId.startsWith(ERASE);
 }
 
-/** Returns `undefined` for a line that is no event. Code that checks the log reports such a line. */
+/**
+ * Returns the event of a line; `undefined` if the line is no event. Such a line is reported by the code that checks the
+ * log.
+ */
 function eventIn(bytes: Uint8Array): LogEvent | undefined {
   try {
     return readEventFast(bytes);
@@ -82,7 +85,7 @@ function eventIn(bytes: Uint8Array): LogEvent | undefined {
   }
 }
 
-/** Returns the pruning that an event records. Throws `LOG_DAMAGED` if the record cannot be understood. */
+/** Returns the pruning that an event records. Throws `LOG_DAMAGED` if the record is invalid. */
 export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "record">): LoggedPruning {
   return { ...decodePrune(record), seq, ts: Date.parse(ts) };
 }
@@ -91,9 +94,9 @@ export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "re
  * Returns the states whose contents must not be freed yet; `undefined`: all states. `all`: the prunings of the log,
  * oldest first.
  *
- * During the grace period of a pruning that a person asked for, neither this pruning nor any later pruning frees
- * contents. All states that were kept before that pruning therefore stay. A pruning that frees its contents at once
- * (`now`) ends the wait. Such a pruning is refused during the grace period of an earlier one.
+ * During the grace period of a pruning that a person asked for, neither this pruning nor any later one frees contents.
+ * All states that were kept before this pruning therefore stay. A pruning with `now` frees its contents at once. It is
+ * refused during the grace period of an earlier pruning, so no pruning before it is still waiting.
  */
 export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
   let keeping: (LoggedPruning | undefined)[] = [undefined];
@@ -107,8 +110,8 @@ export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptS
 }
 
 /**
- * Returns the prunings, oldest first, that can still be undone: those that are in their grace period, and still give
- * something up.
+ * Returns, oldest first, the prunings that can still be undone. These are in their grace period, and the pruning in
+ * force still gives up a state that was kept before them.
  */
 export function waitingPrunings(all: readonly LoggedPruning[], now: number): LoggedPruning[] {
   const inForce = all.at(-1);
@@ -126,8 +129,8 @@ export interface LoggedGivenUp {
 }
 
 /**
- * Returns the last pruning and all erasures, for verification. A damaged record counts as giving nothing up; its line
- * is reported elsewhere.
+ * Returns the last pruning and all erasures, for verification. A damaged record counts as giving nothing up. The check
+ * of the lines reports the damage.
  */
 export async function givenUpIn({ log, workspaceId }: Context): Promise<LoggedGivenUp> {
   const erasures = new Erasures();
@@ -137,7 +140,7 @@ export async function givenUpIn({ log, workspaceId }: Context): Promise<LoggedGi
     if (isErasure(event)) despiteDamage(() => erasures.add(event.recordId, event.seq, event.record));
     else {
       last = event;
-      // A pruning that an earlier version has recorded does not say it.
+      // Prunings that earlier versions of Chronicle recorded lack the field `private`.
       if (event.record["private"] !== undefined) privates = despiteDamage(() => asPruning(event))?.privates ?? privates;
     }
   }
@@ -158,7 +161,7 @@ function despiteDamage<T>(work: () => T): T | undefined {
   }
 }
 
-/** Describes for people what is pruned of a history, and which private contents were given up. */
+/** Returns notes, for people, on the pruned states of a history, and on the private contents that were given up. */
 export function prunedNotes({ floorSeq, kept, seq, privates }: LoggedPruning): string[] {
   const notes: string[] = [];
   if (floorSeq > 0) {
@@ -169,12 +172,13 @@ export function prunedNotes({ floorSeq, kept, seq, privates }: LoggedPruning): s
   }
   if (privates !== undefined) {
     const works = privates.records === 1 ? "1 run or action" : `${privates.records} runs and actions`;
-    const what = `what was kept beside the history for ${works} (${formatBytes(privates.bytes)})`;
-    notes.push(`${what} was given up, the last by event ${seq} or before: it may be gone`);
+    const what = `private contents of ${works} (${formatBytes(privates.bytes)})`;
+    notes.push(`${what} were given up by event ${seq} or earlier events: their bytes may be gone`);
   }
   return notes;
 }
 
+/** Returns a note, for people, on the erased contents of a history. */
 export function erasedNote(erasures: Erasures): string {
   const events = erasures.all.map(({ seq }) => seq);
   const shown = events.slice(-3).join(", ");

@@ -1,25 +1,30 @@
 import type { Hash } from "../../core/values/hash.ts";
 
-/** The wanted contents, with their sizes in bytes if known. Whoever repairs a content removes it from the map. */
+/**
+ * Maps the hash of each wanted content to its size in bytes; `undefined` if the size is unknown. A content that was
+ * repaired is removed from the map.
+ */
 export type WantedContents = ReadonlyMap<Hash, number | undefined>;
 
-/** Bytes that may be a wanted content. They are not trusted, so the receiver hashes them. */
+/**
+ * Bytes that may be a wanted content. The receiver hashes them before it uses them, because the source is not trusted.
+ */
 export interface OfferedContent {
   readonly hash: Hash;
-  /** The maximum number of bytes that are read. */
+  /** The maximum number of bytes that are read from `pieces`. */
   readonly size: number;
-  /** The place where the bytes were found, for people. */
+  /** The place, in words for people, where the bytes were found. */
   readonly where: string;
   /**
-   * Returns the bytes. Can be called several times, and can return other bytes each time. Throws if the bytes cannot be
-   * read.
+   * Returns the bytes. This function can be called several times, and can return different bytes each time. Throws if
+   * the bytes cannot be read.
    */
   pieces(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
 /**
- * A place where good bytes may be: a folder, another store, a workspace elsewhere. A place is only read, and reading
- * needs a bounded amount of memory.
+ * A place where undamaged copies of contents may be: a folder, another store, or a workspace elsewhere. Such a place is
+ * only read, and reading needs a bounded amount of memory.
  */
 export interface RepairSource {
   readonly name: string;

@@ -108,7 +108,7 @@ it("a pruning by an earlier version brings nothing back that was given up", asyn
   );
   const { problems, notes } = await verify(first);
   expect(problems).toEqual([]);
-  expect(notes.join()).toContain("kept beside the history for 2 runs and actions");
+  expect(notes.join()).toContain("private contents of 2 runs and actions");
   const use = await privateUse(first);
   expect(use.items).toHaveLength(2);
   const second = withBudget(engine.context, 3_000);

@@ -72,7 +72,7 @@ describe("once private contents exceed the budget", () => {
     await workspace.gc();
     const { problems, notes } = await workspace.verify();
     expect(problems).toEqual([]);
-    expect(notes.join()).toMatch(/kept beside the history for 1 run or action \(30\S* KiB\) was given up/);
+    expect(notes.join()).toMatch(/private contents of 1 run or action \(30\S* KiB\) were given up/);
     const { notes: shown = [] } = await workspace.changes({ action: first });
     expect(shown.join()).toMatch(/files that were kept aside were given up by event \d+/);
     expect((await workspace.undo({ action: second })).skipped).toEqual([]);
