@@ -105,7 +105,7 @@ describe("Truth 11a: a program's write while a rollback replaces its file is kep
     writeBeforeRename(disk);
     await withSim(disk, idle, (workspace) => workspace.snapshot(), { firstId: 1_000, told });
     expect(told).toContain(
-      `live was written meanwhile: a copy of what was written is kept as ${copiesIn(disk)[0] ?? "none"}`,
+      `live was written during this operation: a copy of what was written is kept as ${copiesIn(disk)[0] ?? "none"}`,
     );
   });
 });

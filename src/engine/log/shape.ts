@@ -24,7 +24,10 @@ import { optional } from "../../util/optional.ts";
 
 /** Converts values of the engine to shapes of the API. */
 
-/** Returns the exact bytes of a path whose shown form is escaped, or begins with `./` (see `textMark`). */
+/**
+ * Returns the exact bytes of a path if its shown form (`shownPath`) is escaped or begins with `./`. Returns `{}` for
+ * any other path.
+ */
 export function exactPath(path: WorkspacePath): { path_b64?: string } {
   const { root, path: inner } = splitRoot(path);
   const isExact = isUtf8Path(inner) && !beginsLikeMark(root, inner);
@@ -32,8 +35,8 @@ export function exactPath(path: WorkspacePath): { path_b64?: string } {
 }
 
 /**
- * Returns a path for JSON. A path that is not UTF-8 is escaped. Any other path stays as it is, with `@<root>:` before a
- * path of a further root, and `./` before a name that begins like a mark.
+ * Returns a path as JSON shows it. A path that is not UTF-8 is escaped. Any other path stays as it is, with a prefix in
+ * two cases: `@<root>:` if the path is in a further root, and `./` if it begins like such a prefix (see `textMark`).
  */
 export function shownPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
@@ -41,7 +44,7 @@ export function shownPath(path: WorkspacePath): string {
   return textMark(root, inner) + inner;
 }
 
-/** Returns a path in the form that `parseGivenPath` parses to exactly this path. */
+/** Returns the text that `parseGivenPath` parses to exactly this path. */
 export function givenPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   const at = root === undefined ? "" : `@${root}:`;
@@ -50,17 +53,17 @@ export function givenPath(path: WorkspacePath): string {
 }
 
 /**
- * Returns a path as an argument of a `chronicle` command, quoted for a shell. A path beneath the first root begins with
+ * Returns a path as an argument of a `chronicle` command, quoted for a shell. A path in the first root gets the prefix
  * `:/`, so that the argument names the same path in every current folder.
  */
 export function pathArgument(path: WorkspacePath): string {
   return quotePath(splitRoot(path).root === undefined ? `:/${givenPath(path)}` : givenPath(path));
 }
 
-/** The most refs of one repository that an answer lists. */
+/** The maximum number of refs, and of other items, of one repository that an answer lists. */
 const MOST_REFS = 1_000;
 
-/** Returns the changes of a repository as answers show them: without contents. */
+/** Returns the changes of a repository as answers show them, which is without contents. */
 export function gitShape({ path, before, after, items }: GitChange): GitChangeShape {
   const [refs, others] = [items.filter(({ name }) => name.startsWith("refs/")), items.filter(isOther)];
   return {
@@ -111,7 +114,10 @@ export function skippedShape(one: Pick<BlockedPath, "path" | "detail"> & { reado
   return { path: shownPath(one.path), reason: one.reason, detail: one.detail };
 }
 
-/** Returns the shape of a file that somebody wrote during an apply, and of the path at which it was kept. */
+/**
+ * Returns the shape of a conflict: the path of a file that somebody wrote during an apply, and the path of the kept
+ * copy.
+ */
 export function conflictShape(one: ApplyReport["conflicts"][number]): RestoreShape["conflicts"][number] {
   return { path: shownPath(one.path), kept_at: shownPath(one.keptAt) };
 }

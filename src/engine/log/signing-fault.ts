@@ -1,6 +1,7 @@
 import type { SigningReason } from "../../api/shapes.ts";
 import type { SignerRecord } from "../../core/records/signer-record.ts";
 
+/** A signer, with the seq of the event that names this signer. */
 export interface LoggedSigner extends SignerRecord {
   readonly seq: number;
 }

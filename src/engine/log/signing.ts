@@ -9,18 +9,22 @@ import type { LoggedSigner, SigningFault } from "./signing-fault.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Finds whether the heads of a history can be signed. The first commit names the signer, and from then on a head must
- * be kept. If the key or the head is missing, nothing proves that the log is the one that was recorded. In that case,
- * recording continues unsigned. Until a person accepts the present state of the history, no part of it may be given up.
+ * Decides whether the heads of a history may be signed. The first commit names the signer. From then on, the store must
+ * have the signer's key and a signed head. If one of them is missing, nothing proves that the log is the one that was
+ * recorded. In that case, recording continues unsigned. No part of the history may be given up until a person accepts
+ * its present state.
  */
 
+/** The hint for most faults. */
 const ACCEPT =
   "`chronicle verify` says what can be proved; if this is the right history, a person accepts it with `chronicle head --accept`";
 
+/** The hint for a head whose file this user may not read. */
 const GIVE_BACK =
-  "the file belongs to another user, or its permissions do not let this user read it: `chronicle doctor` says how to get it back; " +
-  "what is recorded until then is signed with the next change";
+  "the file belongs to another user, or its permissions do not let this user read it: `chronicle doctor` says how to make it readable; " +
+  "the next change after that also signs what is recorded in the meantime";
 
+/** Returns the signer that the log names last; `undefined` if it names none. */
 async function signerInForce(context: HistoryContext): Promise<LoggedSigner | undefined> {
   const row = await context.index.record(signerRecordId(context.workspaceId));
   return row === undefined ? undefined : signerAt(context, row);
@@ -37,8 +41,8 @@ async function signerAt(context: HistoryContext, row: EventRow): Promise<LoggedS
 }
 
 /**
- * Returns the kept head if it is signed with our own key, or with that of a signer that the log names. A head with any
- * other signature proves nothing, because anybody could have stored it.
+ * Returns the kept head if it is signed with the key of this store, or with the key of a signer that the log names. A
+ * head with any other signature proves nothing, because anybody could have stored it.
  */
 export async function provedHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const kept = context.heads.last(context.workspaceId);
@@ -56,7 +60,7 @@ async function signedBySigner(context: HistoryContext, kept: KeptHead): Promise<
   return undefined;
 }
 
-/** Treats a signer whose line is damaged as absent. */
+/** Returns `undefined` if the line of the signer is damaged, as if the log named no signer. */
 async function readable(reading: Promise<LoggedSigner | undefined>): Promise<LoggedSigner | undefined> {
   try {
     return await reading;
@@ -67,8 +71,8 @@ async function readable(reading: Promise<LoggedSigner | undefined>): Promise<Log
 }
 
 /**
- * Returns why the history must not be signed; `undefined` if it may be signed. The index must be up to date, and the
- * log must not contradict the kept head (`catchUp` checks that).
+ * Returns why the history must not be signed; `undefined` if it may be signed. Before this call, `catchUp` must have
+ * brought the index up to date, and checked the log against the kept head.
  */
 export async function signingFault(context: HistoryContext): Promise<SigningFault | undefined> {
   const { heads, workspaceId, isCopy } = context;
@@ -86,6 +90,9 @@ export async function signingFault(context: HistoryContext): Promise<SigningFaul
   return kept.valid ? undefined : coverFault(context, signer, kept);
 }
 
+/**
+ * Returns the fault if the key of this store is missing, unreadable, or not the signer's key; otherwise `undefined`.
+ */
 function keyFault({ heads }: HistoryContext, signer: LoggedSigner): SigningFault | undefined {
   let key: string | undefined;
   try {
@@ -94,7 +101,7 @@ function keyFault({ heads }: HistoryContext, signer: LoggedSigner): SigningFault
     if (!(error instanceof ChronicleError)) throw error;
     return { reason: "bad-key", message: error.message, hint: error.hint ?? ACCEPT };
   }
-  const back = `put it back from a copy; without a copy, a new key is made when a person accepts the history as it is: ${ACCEPT}`;
+  const back = `put the key file back from a copy; without a copy, a new key is made when a person accepts the history as it is: ${ACCEPT}`;
   if (key === undefined) {
     return fault("no-key", `the signing key is gone: there is no file ${heads.keyFile}`, back);
   }
@@ -107,8 +114,8 @@ function keyFault({ heads }: HistoryContext, signer: LoggedSigner): SigningFault
 }
 
 /**
- * Returns the fault of a kept head that our own key did not sign. Such a head is no fault if the key of an earlier
- * signer has signed it, and the head covers the event that names our key.
+ * Returns the fault of a kept head that the key of this store did not sign. Returns `undefined` if the key of an
+ * earlier signer has signed the head, and the head covers the event that names the present signer.
  */
 async function coverFault(
   context: HistoryContext,
@@ -124,12 +131,13 @@ async function coverFault(
   if (kept.seq >= signer.seq) return undefined;
   return fault(
     "other-key",
-    `event ${signer.seq} names another key, and no head that is signed with the previous key covers it`,
+    `event ${signer.seq} names another key, and no head that is signed with the previous key covers that event`,
   );
 }
 
 /**
- * Returns the head of the first commit if the log has the event of that head. Used only while no other head is kept.
+ * Returns the head of the first commit if the log contains the last event of that commit; otherwise `undefined`. Used
+ * only while no other head is kept.
  */
 async function firstHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const first = context.heads.first(context.workspaceId);
@@ -141,7 +149,7 @@ function fault(reason: SigningReason, message: string, hint = ACCEPT): SigningFa
   return { reason, message, hint };
 }
 
-/** Returns whether the history is signed, and the reason if it is not. `damage`: the damage that `catchUp` found. */
+/** Returns whether the history is signed, and, if it is not, the reason. `damage`: the damage that `catchUp` found. */
 export async function signingShape(context: HistoryContext, damage: ChronicleError | undefined): Promise<SigningShape> {
   const nothing = { reason: null, detail: null, hint: null, key: null, since: null };
   if (context.isCopy === true) return { ...nothing, state: "copy" };
@@ -157,14 +165,15 @@ export async function signingShape(context: HistoryContext, damage: ChronicleErr
 }
 
 /**
- * Throws `REFUSED` if the history is not signed, because the operation could remove the only proof of what was
- * recorded.
+ * Throws `REFUSED` if the history is not signed, because the operation `what` could remove the only proof of the
+ * record.
  */
 export async function refuseUnsigned(context: HistoryContext, what: string): Promise<void> {
   const found = await signingFault(context);
   if (found !== undefined) throw unsigned(found, what, context.workspaceId);
 }
 
+/** Returns the error for an operation (`what`) that is refused because the history is not signed. */
 export function unsigned({ reason, message, hint }: SigningFault, what: string, workspaceId: string): ChronicleError {
   return new ChronicleError("REFUSED", `${what} is refused while this history is not signed: ${message}`, {
     hint,

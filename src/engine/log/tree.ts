@@ -19,8 +19,8 @@ export type Hashed = Pick<Context, "index"> & {
 };
 
 /**
- * Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root at `seq`. Trusts the index.
- * `root-to-state.ts` computes the roots that the history states.
+ * Brings the stored folder hashes up to `seq`, which is the head, and returns the root of the workspace at `seq`. Does
+ * not check the index. The roots that the history states are computed in `root-to-state.ts`, which checks the index.
  */
 export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   const from = await context.index.treeSeq();
@@ -36,9 +36,13 @@ export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   return combine(context, seq, fresh);
 }
 
-/** Changes of paths after a seq. The index does not have these changes yet. `undefined`: the path is deleted. */
+/**
+ * Maps each path that has changed after a seq to its new entry; `undefined` if the path was deleted. The index does not
+ * have these changes yet.
+ */
 export type PendingChanges = ReadonlyMap<WorkspacePath, Entry | undefined>;
 
+/** Returns the hashes of these paths at `seq`; `undefined` for each path that is no folder. */
 async function hashFolders(
   context: Hashed,
   dirty: ReadonlySet<WorkspacePath>,
@@ -46,7 +50,7 @@ async function hashFolders(
 ): Promise<Map<WorkspacePath, Hash | undefined>> {
   const roots = rootFolders(context);
   const fresh = new Map<WorkspacePath, Hash | undefined>();
-  // Children come before their folders.
+  // Folders are hashed after the folders in them.
   const order = [...dirty].sort((a, b) => comparePaths(b, a));
   for (const folder of order) {
     const isThere = roots.includes(folder) || (await context.index.iterationAt(folder, seq))?.entry?.kind === "dir";
@@ -56,8 +60,8 @@ async function hashFolders(
 }
 
 /**
- * Returns the hashes to store: those of folders, and `undefined` for paths that were folders before. Other touched
- * paths, such as files, are left out.
+ * Returns the hashes to store: those of folders, and `undefined` for paths that were folders and are folders no longer.
+ * All other paths, such as files, are left out.
  */
 async function worthStoring(
   context: Hashed,
@@ -71,11 +75,12 @@ async function worthStoring(
   return rows;
 }
 
-/** Returns the folders of the roots, which have no entry of their own. */
+/** Returns the folders of the tracked roots. A root's folder has no entry of its own. */
 export function rootFolders(context: Hashed): WorkspacePath[] {
   return context.worktree.roots.map((root) => pathInRoot(root.id, ROOT));
 }
 
+/** Returns true if, at `from`, no root has a stored hash other than that of an empty folder. */
 async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
   for (const root of rootFolders(context)) {
     const hash = await context.index.treeHashAt(root, from);
@@ -84,19 +89,22 @@ async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
   return true;
 }
 
-/** Hashes the whole tree in one pass, because no stored folder hash can be used. */
+/**
+ * Hashes the whole tree in one pass, stores the folder hashes, and returns the root. Used if no stored folder hash can
+ * be used.
+ */
 async function wholeTree(context: Hashed, seq: number): Promise<Hash> {
   return (await readWholeTree(context, seq)).store(seq);
 }
 
-/** Hashes the whole tree at a seq from its entries. Stored folder hashes are not used. */
+/** Hashes the whole tree at a seq from its entries, without stored folder hashes. */
 export async function readWholeTree(context: Hashed, seq: number): Promise<TreeInOrder> {
   const tree = new TreeInOrder(context);
   for await (const rows of context.index.entriesAt(seq)) for (const { entry } of rows) tree.add(entry);
   return tree;
 }
 
-/** Computes the folder hashes of entries that are given in path order. */
+/** Computes the folder hashes of entries, which must be added in path order. */
 export class TreeInOrder {
   readonly #context: Hashed;
   readonly #folders = new Map<WorkspacePath, Hash>();
@@ -109,7 +117,7 @@ export class TreeInOrder {
   }
 
   add(entry: Entry | undefined): void {
-    // A path outside of every folder and root belongs to no tree.
+    // An entry outside of every root and folder belongs to no tree.
     if (entry === undefined || !this.#present.has(parentOf(entry.path)) || this.#present.has(entry.path)) return;
     if (entry.kind === "dir") this.#present.add(entry.path);
     this.#hasher.add(entry);
@@ -131,8 +139,8 @@ export class TreeInOrder {
 }
 
 /**
- * Returns the folders whose hashes change because of the touched paths. A path that has always been a file changes the
- * hash of the folder above it. Every other path is returned itself, because it is or was a folder, or is gone.
+ * Returns the paths from which hashing must begin. For a path that is a file, and was never a folder, this is the
+ * folder that contains it. Any other path is itself returned, because it is or was a folder, or is gone.
  */
 async function touchedFolders({ index }: Hashed, from: number, seq: number): Promise<Set<WorkspacePath>> {
   const touched = await index.touched(from, seq);
@@ -147,7 +155,7 @@ async function touchedFolders({ index }: Hashed, from: number, seq: number): Pro
   return folders;
 }
 
-/** Returns the touched folders and all folders above them, which must be hashed again. */
+/** Returns the touched paths and all folders above them. All of these must be hashed again. */
 export function dirtyFolders(touched: ReadonlySet<WorkspacePath>): Set<WorkspacePath> {
   const dirty = new Set<WorkspacePath>();
   for (const path of touched) {

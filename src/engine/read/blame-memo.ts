@@ -6,12 +6,14 @@ import type { HistoryContext } from "../log/context.ts";
 import { historyStart } from "../log/history-start.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** Where some lines come from. */
+/** The origin of some lines. */
 export interface LineSource {
   /**
-   * - `iteration`: the iteration wrote the lines.
-   * - `between`: one of the iterations `first` to this one wrote them; the contents between them are missing.
-   * - `earlier`: the lines were there by this iteration, and the contents before it are missing.
+   * - `iteration`: the iteration `shape` wrote the lines.
+   * - `between`: one of the iterations from number `first` to `shape` wrote the lines. It is not known which, because
+   *   contents between are missing.
+   * - `earlier`: `shape` or an earlier iteration wrote the lines. It is not known which, because the earlier contents
+   *   are missing.
    */
   readonly kind: "iteration" | "between" | "earlier";
   readonly shape: IterationShape;
@@ -19,19 +21,20 @@ export interface LineSource {
   readonly first?: number;
 }
 
-/** The most files, and the most lines of all these files, that are remembered. */
+/** The maximum number of files that are remembered, and of the lines of all these files. */
 const MOST_FILES = 32;
 const MOST_LINES = 500_000;
 
-/** The sources of all lines of the content that an iteration has. */
+/** The sources of all lines that a file has at an iteration. `seq`: the event of the iteration. */
 interface KnownSources {
   readonly seq: number;
   readonly sources: readonly LineSource[];
 }
 
 /**
- * The sources of the lines of files that were asked about. They stay valid when iterations are added. A pruning, an
- * erasure or a compaction may make contents unreadable, so that nothing is remembered beyond one.
+ * Remembers the sources of the lines of files that were asked about. The sources stay valid when iterations are added.
+ * A pruning, an erasure or a compaction may make contents unreadable. After each of them, nothing is remembered any
+ * more.
  */
 export class BlameMemo {
   readonly #files = new Map<WorkspacePath, KnownSources>();
@@ -42,6 +45,7 @@ export class BlameMemo {
     this.#stamp = stamp;
   }
 
+  /** Returns the memo of a history. The memo is empty if contents may have become unreadable since the last call. */
   static async of(context: HistoryContext): Promise<BlameMemo> {
     const start = (await historyStart(context))?.seq;
     const pruning = (await pruningInForce(context))?.seq;
@@ -53,7 +57,7 @@ export class BlameMemo {
     return fresh;
   }
 
-  /** Returns the sources of the lines of an iteration, if they are remembered. */
+  /** Returns the sources of the lines of an iteration; `undefined` if they are not remembered. */
   of(path: WorkspacePath, seq: number): readonly LineSource[] | undefined {
     const known = this.#files.get(path);
     return known?.seq === seq ? known.sources : undefined;

@@ -16,12 +16,12 @@ import type { LineSource } from "./blame-memo.ts";
 import type { BlameWalk } from "./blame-walk.ts";
 
 export interface LineRange {
-  /** From 0; `to` is exclusive. */
+  /** The number of the first line, counted from 0. The line `to` is not part of the range. */
   readonly from: number;
   readonly to: number;
 }
 
-/** A content, and the sources of its lines. */
+/** A content, and the sources of its lines. `onDisk`: the content, if it is on disk and not recorded yet. */
 interface Blamed {
   readonly path: WorkspacePath;
   readonly rows: readonly IterationRow[];
@@ -34,7 +34,9 @@ interface Blamed {
   readonly sources: Sources;
 }
 
-/** The source of each line, by its number from 0. A line without a source is not recorded yet. */
+/**
+ * Maps the number of a line, counted from 0, to the source of the line. A line that is not recorded yet has no source.
+ */
 export type Sources = ReadonlyMap<number, LineSource>;
 
 export async function blameShape(context: Context, blamed: Blamed): Promise<BlameShape> {
@@ -65,7 +67,7 @@ export async function blameShape(context: Context, blamed: Blamed): Promise<Blam
   };
 }
 
-/** Returns the text of a line without its end, and its exact bytes if they are not UTF-8. */
+/** Returns the text of a line without its line end. If the bytes of the line are not UTF-8, also returns the bytes. */
 function textOf({ content, starts }: LineTable, at: number): Pick<BlameLineShape, "text" | "text_b64"> {
   const line = content.subarray(starts[at], starts[at + 1]);
   const bytes = line.subarray(0, line.length - endLength(line));
@@ -91,7 +93,7 @@ function unrecordedShape(path: WorkspacePath): BlameOriginShape {
   };
 }
 
-/** The causes of changes that a look at the disk found, and that may belong to no work. */
+/** The causes of changes that a scan of the disk found. Such changes may belong to no recorded work. */
 const FOUND: ReadonlySet<string> = new Set(["capture", "watch"]);
 
 function kindOf({ kind, shape }: LineSource): BlameKind {
@@ -103,7 +105,7 @@ function kindOf({ kind, shape }: LineSource): BlameKind {
   return isFound || (shape.actor === "ambiguous" && !isOwned) ? "nobody" : "recorded";
 }
 
-/** Returns the origins of lines with these sources, in their order. */
+/** Returns the origins of these sources, in the order of the sources. */
 export async function originShapes(context: Context, sources: readonly LineSource[]): Promise<BlameOriginShape[]> {
   const actions = await actionsOf(context, sources);
   const origins: BlameOriginShape[] = [];
@@ -111,7 +113,7 @@ export async function originShapes(context: Context, sources: readonly LineSourc
   return origins;
 }
 
-/** Returns the actions that made the changes, as far as this history has them. */
+/** Returns, by id, the actions that made the changes. Actions that this history does not have are left out. */
 async function actionsOf(context: Context, sources: readonly LineSource[]): Promise<Actions> {
   const ids = new Set(sources.flatMap((one) => actionOf(one.shape) ?? []));
   const rows: EventRow[] = [];
@@ -147,7 +149,10 @@ async function originShape(context: Context, source: LineSource, actions: Action
   };
 }
 
-/** Returns the command of the run that made a change; `undefined` if no run made it, or if its record is gone. */
+/**
+ * Returns the command of the run that made a change; `undefined` if no run made the change, or if the run's record is
+ * gone.
+ */
 async function commandOf(context: Context, { cause, session }: IterationShape): Promise<string | undefined> {
   const row = cause === "run" && session !== undefined ? await context.index.record(`session:${session}`) : undefined;
   return row === undefined ? undefined : quoteCommand(decodeSession((await readEvent(context, row)).record).command);
@@ -156,17 +161,21 @@ async function commandOf(context: Context, { cause, session }: IterationShape): 
 function notesOf(walk: BlameWalk, origins: readonly BlameOriginShape[]): string[] {
   const kinds = new Set(origins.map(({ kind }) => kind));
   return [
-    ...(walk.isCut ? ["the earlier contents are very large: those before a certain iteration were not compared"] : []),
+    ...(walk.isCut
+      ? ["the contents of the earlier iterations are too large together: the oldest ones were not compared"]
+      : []),
     ...(kinds.has("earlier") && !walk.isCut
       ? [
-          "the contents before some lines are no longer kept (pruned, erased or compacted away): these lines are older than the iteration that is named",
+          "for some lines, earlier contents are no longer kept (pruned, erased or compacted away): the iteration that is named, or an earlier one, wrote these lines",
         ]
       : []),
     ...(kinds.has("between")
-      ? ["some contents between are no longer kept: their lines were written by one of the iterations that are named"]
+      ? [
+          "for some lines, contents between two iterations are no longer kept: one of the iterations that are named wrote these lines",
+        ]
       : []),
     ...(walk.isCoarse
-      ? ["some contents differ too much for an exact comparison: lines that were only moved count as written anew"]
+      ? ["some contents differ too much for an exact comparison: lines that were only moved may count as new"]
       : []),
   ];
 }

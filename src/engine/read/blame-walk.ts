@@ -11,31 +11,36 @@ import type { BlameMemo, LineSource } from "./blame-memo.ts";
 import { recordedShapes } from "./history.ts";
 import { type EarlierPath, renamedBudget, renamedFrom } from "./renamed-from.ts";
 
-/** The maximum size of a content that is compared, in bytes. */
+/** The maximum size, in bytes, of a content that is compared. */
 export const MOST_BLAME_BYTES = 32 * 1024 ** 2;
 
-/** The maximum total size of the contents that are read for one answer, in bytes. */
+/** The maximum total size, in bytes, of the contents that are read for one answer. */
 const MOST_READ_BYTES = 4 * 1024 ** 3;
 
-/** The number of earlier contents in which lines are looked for that an undo brought back and merged. */
+/**
+ * The maximum number of earlier contents that are searched for lines that an undo or a restore brought back, and merged
+ * with later lines.
+ */
 const MOST_BROUGHT_BACK = 50;
 
-/** The causes of iterations that bring back lines of earlier ones. */
+/** The causes of iterations that can bring back lines of earlier iterations. */
 const BRINGING_BACK: ReadonlySet<string> = new Set(["undo", "redo", "restore", "resolve"]);
 
 const NO_LINES: PendingLines = { at: [], lines: [] };
 
-/** The iterations of a path, ascending, and what their events say. */
+/** The iterations of a path, oldest first. `shapes` has the shapes of the same iterations, in the same order. */
 interface Timeline {
   readonly path: WorkspacePath;
   readonly rows: readonly IterationRow[];
   readonly shapes: readonly IterationShape[];
 }
 
-/** Lines that wait for their turn, by the index of the iteration that has them. */
+/**
+ * Maps the index of an iteration in `rows` to lines that this iteration has, and whose sources are still to be found.
+ */
 type Waiting = Map<number, PendingLines[]>;
 
-/** An iteration whose lines are looked for in earlier contents. */
+/** One step of the walk: the lines of the iteration at index `at` are looked for in earlier contents. */
 interface Step {
   readonly timeline: Timeline;
   readonly at: number;
@@ -44,8 +49,9 @@ interface Step {
 }
 
 /**
- * Finds the iteration that wrote each line of a content: walks from the newest iteration to the oldest, and ends once
- * every line has its source. Each iteration passes the lines that it shares with the one before, and keeps the others.
+ * Finds the iteration that wrote each line of a content. Walks from the newest iteration to the oldest, and ends once
+ * every line has its source. At each iteration, the lines are compared with the content before. The iteration wrote the
+ * lines that this content lacks. The other lines are passed on to the earlier iteration, where the search continues.
  */
 export class BlameWalk {
   readonly #context: Context;
@@ -54,7 +60,7 @@ export class BlameWalk {
   readonly #sources = new Map<string, LineSource>();
   readonly #ofLine = new Map<number, LineSource>();
   readonly #tables: LineTables;
-  /** The tables of the contents that were compared last, by hash. */
+  /** Maps the hashes of the contents that were compared last to their tables. */
   readonly #recent = new Map<string, LineTable>();
   readonly #renames = renamedBudget();
   #readable = MOST_READ_BYTES;
@@ -66,17 +72,17 @@ export class BlameWalk {
     this.#tables = new LineTables(budget);
   }
 
-  /** The source of each line, by its number from 0. */
+  /** Maps the number of a line, counted from 0, to the source of the line. */
   get ofLine(): ReadonlyMap<number, LineSource> {
     return this.#ofLine;
   }
 
-  /** True if contents were left unread, because their total size exceeds the limit. */
+  /** True if contents were not read, because the total size of all contents exceeds the limit. */
   get isCut(): boolean {
     return this.#readable < 0;
   }
 
-  /** Finds the sources of lines of the last one of these iterations of a path. */
+  /** Finds the sources of the pending lines, which are lines of the last of these iterations of a path. */
   async lines(path: WorkspacePath, rows: readonly IterationRow[], pending: PendingLines): Promise<void> {
     const last = rows.at(-1);
     if (last === undefined || this.#isKnown(path, last, pending)) return;
@@ -93,7 +99,10 @@ export class BlameWalk {
     }
   }
 
-  /** Returns a content; `undefined` if it is missing, too large, or too much was read. */
+  /**
+   * Returns the content of an entry; `undefined` if the content is missing or too large, or if the limit for reading is
+   * reached.
+   */
   async contentOf({ hash, size }: Entry): Promise<Buffer | undefined> {
     const known = this.#recent.get(hash ?? "");
     if (known !== undefined || hash === undefined || size > MOST_BLAME_BYTES) return known?.content;
@@ -105,18 +114,24 @@ export class BlameWalk {
     return this.#tables.of(content);
   }
 
-  /** Returns the lines of a content on disk that the recorded content has, at their places in it. */
+  /**
+   * Returns those pending lines of the content on disk (`now`) that the recorded content has, too. In the result, `at`
+   * has the numbers of these lines in the recorded content.
+   */
   async passedBy(now: LineTable, recorded: Entry, pending: PendingLines): Promise<PendingLines> {
     const old = await this.contentOf(recorded);
     return old === undefined ? NO_LINES : this.#tables.compare(now, old).pass(pending).passed;
   }
 
-  /** True if a difference is not the shortest one, because the search would take too long. */
+  /** True if some comparison did not find the smallest difference, because the search would have taken too long. */
   get isCoarse(): boolean {
     return this.#budget.isCoarse;
   }
 
-  /** Remembers the sources of all lines of an iteration, so that the same lines need no walk the next time. */
+  /**
+   * Remembers the sources of all lines of an iteration, so that the next question about these lines needs no walk. Does
+   * nothing if a source is not known, or if contents were left unread.
+   */
   keep(path: WorkspacePath, seq: number): void {
     const sources: LineSource[] = [];
     for (let line = 0; line < this.#ofLine.size; line += 1) {
@@ -127,7 +142,7 @@ export class BlameWalk {
     if (!this.isCut) this.#memo.keep(path, { seq, sources });
   }
 
-  /** Takes the sources of lines of an iteration from those that are remembered. Returns false if they are not. */
+  /** Sets the sources of these lines from the memo. Returns false if the memo does not have the iteration. */
   #isKnown(path: WorkspacePath, { seq }: IterationRow, { at, lines }: PendingLines): boolean {
     const sources = this.#memo.of(path, seq);
     if (sources === undefined) return false;
@@ -138,6 +153,7 @@ export class BlameWalk {
     return true;
   }
 
+  /** Finds, at one iteration, the sources of pending lines, or passes the lines on to an earlier iteration. */
   async #step(step: Step, pending: PendingLines): Promise<void> {
     const { timeline, at, entry, waiting } = step;
     const { rows, shapes } = timeline;
@@ -153,7 +169,7 @@ export class BlameWalk {
     if (pending.lines.length > 0) await this.#toRenamed(step, pending);
   }
 
-  /** Passes the lines to the nearest iteration before whose content is there. */
+  /** Passes the lines on to the nearest earlier iteration whose content can be read. */
   async #toBefore(step: Step, pending: PendingLines, isBack: boolean): Promise<void> {
     const { timeline, at, entry, waiting } = step;
     const { rows } = timeline;
@@ -169,6 +185,10 @@ export class BlameWalk {
     return this.#found(timeline, at, pending, { kind: "earlier" });
   }
 
+  /**
+   * Divides the lines into those that the content before has, and those that it lacks; `undefined` if a content cannot
+   * be read.
+   */
   async #passed(
     pending: PendingLines,
     { now, before }: { readonly now: LineTable | undefined; readonly before: IterationRow | undefined },
@@ -197,8 +217,8 @@ export class BlameWalk {
   }
 
   /**
-   * Looks for lines that an undo or a restore brought back, and merged with later ones, in the iterations before.
-   * Returns the lines that none of them has.
+   * Looks for lines that an undo or a restore brought back, and merged with later lines. Searches earlier iterations,
+   * from index `from` down. Returns the lines that none of these iterations has.
    */
   async #broughtBack({ timeline, entry, waiting }: Step, pending: PendingLines, from: number): Promise<PendingLines> {
     const now = await this.#tableOf(entry);
@@ -214,7 +234,9 @@ export class BlameWalk {
     return left;
   }
 
-  /** Passes the lines of a content that has nothing before it at its path to the path that it was renamed from. */
+  /**
+   * Passes the lines of a newly created file on to the path from which the file was renamed, if there is such a path.
+   */
   async #toRenamed(step: Step, pending: PendingLines): Promise<void> {
     const { timeline, at } = step;
     const row = timeline.rows[at];
@@ -225,7 +247,7 @@ export class BlameWalk {
     return this.#found(timeline, at, left, { kind: isWhole ? "iteration" : "earlier" });
   }
 
-  /** Passes the lines that the content at an earlier path has. Returns those that the rename added. */
+  /** Passes on the lines that the content at the earlier path has, too. Returns the lines that it lacks. */
   async #intoEarlier({ entry }: Step, { path, rows }: EarlierPath, pending: PendingLines): Promise<PendingLines> {
     const before = rows.at(-1);
     if (before === undefined || isSameFile(before, entry)) {
@@ -261,7 +283,7 @@ function wait(waiting: Waiting, at: number, pending: PendingLines): void {
   if (pending.lines.length > 0) waiting.set(at, [...(waiting.get(at) ?? []), pending]);
 }
 
-/** Joins lines of the same content, in the order of their places. */
+/** Merges pending lines of the same content, in the order of their places in this content. */
 function joined(a: PendingLines, b: PendingLines): PendingLines {
   const all = [a, b].flatMap(({ at, lines }) => at.map((place, i) => [place, lines[i] ?? 0] as const));
   all.sort(([one], [other]) => one - other);

@@ -20,24 +20,24 @@ import { BlameWalk, MOST_BLAME_BYTES } from "./blame-walk.ts";
 import { seqOf } from "./list-files.ts";
 import { notThere } from "./read-file.ts";
 
-/** The maximum number of steps of all searches for one answer: a few seconds. */
+/** The maximum number of steps of all comparisons for one answer. They take a few seconds. */
 const MOST_STEPS = 60_000_000;
 
-/** The content whose lines are asked about, and the iterations of its path up to it. */
+/** The content whose lines are asked about, and the iterations of its path up to this content. */
 interface Asked {
   readonly path: WorkspacePath;
-  /** The last one is the newest that exists. */
+  /** Ordered from oldest to newest. The last iteration is the newest that is not a deletion. */
   readonly rows: readonly IterationRow[];
   readonly entry: Entry;
   readonly isDeleted: boolean;
-  /** The content on disk, if it is not recorded yet. */
+  /** The content on disk. Set only if this content is not recorded yet. */
   readonly onDisk?: Buffer;
   readonly notes: readonly string[];
 }
 
 /**
- * Returns the lines of a file with the iteration that wrote each. Lines are compared as bytes. Throws `NOT_FOUND` if the
- * path was absent at the moment or was never recorded, `REFUSED` for a folder, a link or a binary content,
+ * Returns the lines of a file, each with the iteration that wrote it. Lines are compared as bytes. Throws `NOT_FOUND`
+ * if the path was absent at the moment or was never recorded, `REFUSED` for a folder, a link or a binary content,
  * `LIMIT_EXCEEDED` for a content that is too large, `USAGE` for invalid options, and the errors of `missingContent`.
  */
 export async function blame(context: Context, given: string, options: BlameOptions = {}): Promise<BlameShape> {
@@ -54,7 +54,10 @@ export async function blame(context: Context, given: string, options: BlameOptio
   return blameShape(context, { ...asked, table, range, walk, sources });
 }
 
-/** Finds the sources of all lines of the recorded content, and remembers them. Returns those of the passed lines. */
+/**
+ * Finds the sources of all lines of the recorded content, and remembers them. Returns the sources of the `passed`
+ * lines, which are the lines of the asked content that the recorded content has.
+ */
 async function wholeSources(
   walk: BlameWalk,
   { path, rows, entry, onDisk }: Asked,
@@ -98,24 +101,32 @@ async function askedFor(context: Context, path: WorkspacePath, { at }: BlameOpti
   return isPresent && !isHosted(context.worktree.roots) ? withDisk(context, asked) : asked;
 }
 
-/** Adds the content on disk, if a capture would record it as another one. */
+/**
+ * Adds the content on disk if a capture would record it as a new content. If the content on disk cannot be shown, adds
+ * a note that says why.
+ */
 async function withDisk(context: Context, asked: Asked): Promise<Asked> {
   const { path } = asked;
   const reading = await readDisk(context, { only: [path], exact: true, hashOnly: true });
   const change = (await compareHashed(context, reading)).changes.find((one) => one.path === path);
   const left = reading.omitted.find((one) => one.path === path);
   if (left !== undefined)
-    return { ...asked, notes: [`the present content is not recorded, and not shown (${left.reason})`] };
+    return {
+      ...asked,
+      notes: [`the present content is not recorded (${left.reason}), so the last recorded content is shown`],
+    };
   if (change === undefined || change.after?.hash === asked.entry.hash) return asked;
   if (change.after?.kind !== "file")
     return {
       ...asked,
-      notes: ["the file is not there any more, which is not recorded yet; this is its last recorded content"],
+      notes: [
+        "the file is not there any more, and its removal is not recorded yet: the last recorded content is shown",
+      ],
     };
   if (change.after.size > MOST_BLAME_BYTES) throw tooLarge(path, change.after.size);
   const onDisk = await context.worktree.read(path);
   if (onDisk !== undefined && sha256(onDisk) === change.after.hash) return { ...asked, onDisk };
-  return { ...asked, notes: ["the file is being written; this is its last recorded content"] };
+  return { ...asked, notes: ["the file is being written, so the last recorded content is shown"] };
 }
 
 function refuseKind({ path, entry }: Asked): void {
@@ -126,7 +137,7 @@ function refuseKind({ path, entry }: Asked): void {
     });
   if (entry.kind === "symlink")
     throw new ChronicleError("REFUSED", `${shown} is a link`, {
-      hint: `name the file that it leads to; \`chronicle history ${pathArgument(path)}\` shows the targets of the link`,
+      hint: `name the file to which the link leads; \`chronicle history ${pathArgument(path)}\` shows the targets of the link`,
     });
   if (entry.size > MOST_BLAME_BYTES) throw tooLarge(path, entry.size);
 }
@@ -162,10 +173,12 @@ function rangeOf({ fromLine = 1, toLine }: BlameOptions, total: number): LineRan
   const to = toLine ?? Math.max(total, fromLine);
   const isValid = [fromLine, to].every((line) => Number.isSafeInteger(line) && line >= 1) && fromLine <= to;
   if (!isValid)
-    throw new ChronicleError("USAGE", `no lines ${fromLine} to ${to}`, { hint: "lines are counted from 1" });
+    throw new ChronicleError("USAGE", `${fromLine} to ${to} is no range of lines`, {
+      hint: "give the first line, then the last one; lines are counted from 1",
+    });
   if (fromLine > Math.max(total, 1))
-    throw new ChronicleError("USAGE", `there is no line ${fromLine}: the file has ${total}`, {
-      hint: "leave out the lines to see all",
+    throw new ChronicleError("USAGE", `there is no line ${fromLine}: the file ends at line ${total}`, {
+      hint: "leave out the line numbers to see all lines",
       data: { total_lines: total },
     });
   return { from: fromLine - 1, to: Math.min(to, total) };

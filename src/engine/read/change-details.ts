@@ -8,17 +8,20 @@ import { countedLines, isLarge, isOfText } from "./line-counts.ts";
 import { Patches } from "./patches.ts";
 import { RenameBudget, renameParts, renamesAmong } from "./renames.ts";
 
-/** Lines are counted in at most this many files of one answer, and in contents of so many bytes. */
+/**
+ * The maximum number of files of one answer in which lines are counted, and the maximum total size of their contents,
+ * in bytes.
+ */
 const MOST_FILES = 100;
 const MOST_BYTES = 8 * 1024 ** 2;
 
-/** The number of steps that all searches for the differences of one answer may take: about a tenth of a second. */
+/** The maximum number of steps of all comparisons for one answer. They take about a tenth of a second. */
 const MOST_STEPS = 2_000_000;
 
 /**
- * Returns changes with what people are shown of them: which deleted and created files are one renamed file, and how many
- * lines of a modified or renamed file were added and removed. The whole work is bounded, so that the answer about very
- * many changes takes little longer than without. `made`: contents that may be in no store yet.
+ * Returns the shapes of changes with details for people: which deleted and created files are one renamed file, and how
+ * many lines of each modified or renamed file were added and removed. The work for the details is bounded, so that they
+ * delay an answer with very many changes only a little. `made`: contents that may be in no store yet.
  */
 export async function detailedShapes(
   context: Context,
@@ -34,7 +37,10 @@ export async function detailedShapes(
 
 type LinePart = Pick<ChangeShape, "lines">;
 
-/** Returns the counted lines of each modified and each renamed file, in the order of the changes until the budget is spent. */
+/**
+ * Counts the added and removed lines of modified and renamed files, in the order of the changes, until the budget is
+ * spent. Returns a function that gives the counts of a change, or `{}` if they were not counted.
+ */
 export async function lineParts(
   context: Context,
   { changes, renames, made = [] }: { changes: readonly Change[]; renames: Renames; made?: readonly Uint8Array[] },
@@ -50,7 +56,7 @@ export async function lineParts(
     bytes -= whole.before.size + whole.after.size;
     if (files < 0 || bytes < 0) break;
     const lines = await countedLines(patches, whole);
-    // A search that was given up would count more lines than have changed.
+    // Once the budget is spent, a comparison is no longer exact, and would count more lines than have changed.
     if (budget.isCoarse) break;
     if (lines !== undefined && lines !== "none") parts.set(change, { lines });
   }
