@@ -66,7 +66,7 @@ export async function eventStart(on: WorkspaceApi, after: number | undefined): P
     "PRUNED",
     `event ${after + 1} is no longer in the log: the history begins at event ${next.seq}`,
     {
-      hint: `continue after event ${next.seq - 1}; the list of files has the state before it`,
+      hint: `continue after event ${next.seq - 1}; the list of files has the state at that event`,
       data: { seq: after + 1, after: next.seq - 1 },
     },
   );

@@ -43,8 +43,8 @@ export async function unrecordedChanges(
 }
 
 /**
- * Returns the changes on disk since event `seq`, and `seq` itself. This event can be later than the head before the
- * scan, because another process can record during the scan.
+ * Returns the changes on disk that are not recorded as of event `seq`, and this seq. Another process can record during
+ * the scan, so the seq can be that of an event after the start of the scan.
  */
 async function unrecorded(
   context: Context,
@@ -61,8 +61,8 @@ interface MomentsDiff {
 }
 
 /**
- * Returns a difference with the requested details of each change: its patch, or the reason why it has none, and the path
- * from or to which it was renamed.
+ * Returns a difference with the requested details of each change. `patch` adds the patch of the change, or the reason
+ * why there is none. `renames` adds the other path of a renamed file, and the numbers of added and removed lines.
  */
 export async function withDetails(
   context: Context,
@@ -79,7 +79,7 @@ export async function withDetails(
   return { ...shape, changes: detailed };
 }
 
-/** Returns the difference between two moments. The moment `now` stands for the disk. */
+/** Returns the difference between two moments. The moment `now` stands for the state on disk. */
 export async function diffMoments(
   context: Context,
   from: string,
@@ -111,16 +111,16 @@ export async function diffMoments(
 
 interface Difference {
   readonly changes: Change[];
-  /** The event whose state was compared with the disk. Set only if one of the moments is the disk. */
+  /** The seq of the event whose state was compared with the disk. Set only if one of the moments is the disk. */
   readonly now?: number;
-  /** The omissions: paths that the scan of the disk did not take, and paths whose state at a moment is not known. */
+  /** The paths that the scan of the disk did not take, and the paths whose state at a moment is not known. */
   readonly coverage?: Coverage;
 }
 
 async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, ResolvedMoment]): Promise<Difference> {
   if (a.now && b.now) return { changes: [] };
   if (!a.now && !b.now) return { changes: await changesBetween(context, a.seq, b.seq) };
-  // The disk is scanned first, so that the recorded changes include those that are recorded during the scan.
+  // The disk is scanned first, so that changes that are recorded during the scan are among the recorded changes.
   const { changes, seq: now, reading } = await unrecorded(context);
   const whole = composeChanges(await changesBetween(context, a.now ? b.seq : a.seq, now), changes);
   const coverage = coverageOf(reading.omitted, reading.report.unapplied);
@@ -128,8 +128,8 @@ async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, Res
 }
 
 /**
- * Returns the difference without paths whose state at one of the moments could not be captured. The history has an
- * earlier state of such a path, or none. The coverage names these paths.
+ * Returns the difference without the paths that could not be captured at one of the moments. For such a path, the
+ * history has only an earlier state, or none. The coverage of the result names these paths.
  */
 async function knownOf(
   context: Context,
@@ -161,7 +161,10 @@ async function knownOf(
   return { ...difference, changes, coverage: coverageOf(omitted, coverage.unapplied) };
 }
 
-/** True if the path is, contains or lies beneath one of the given paths. Without given paths, true for every path. */
+/**
+ * True if the path is one of the given paths, contains one, or lies beneath one. Without given paths, true for every
+ * path.
+ */
 function concerns(path: WorkspacePath, paths: readonly WorkspacePath[] | undefined): boolean {
   if (paths === undefined || paths.length === 0) return true;
   return paths.some((one) => isWithin(path, one) || isWithin(one, path));
@@ -175,7 +178,8 @@ function within(changes: readonly Change[], paths: readonly WorkspacePath[] | un
 
 /**
  * Returns how the present states of the paths of an action (see `pathsOf`) differ from their states before the action.
- * Throws `NOT_FOUND` or `AMBIGUOUS` for the id, and `PRUNED` if the state before the action was compacted away.
+ * Throws `NOT_FOUND` if the id names no action, `AMBIGUOUS` if it names several, and `PRUNED` if the state before the
+ * action was compacted away.
  */
 export async function diffAction(context: Context, id: string): Promise<ActionDiffShape> {
   const action = await findAction(context, id);
@@ -206,8 +210,8 @@ async function presentAt(context: Context, path: WorkspacePath, isOffRecord: boo
 }
 
 /**
- * Returns the paths whose states before the action were kept. If the scope of the action is `workspace`, adds the paths
- * that the action changed.
+ * Returns the paths whose states were recorded for the action before it began. If the scope of the action is
+ * `workspace`, adds the paths that the action changed.
  */
 async function pathsOf(context: Context, action: LoggedAction): Promise<WorkspacePath[]> {
   const paths = new Set(action.files.map((file) => file.path));
@@ -222,7 +226,7 @@ async function pathsOf(context: Context, action: LoggedAction): Promise<Workspac
 export async function refuseCompacted(context: Context, action: LoggedAction): Promise<void> {
   const begins = (await indexedFrom(context)) ?? 1;
   if (action.fromSeq >= begins - 1) return;
-  throw new ChronicleError("PRUNED", `what was there before the action ${action.id} was compacted away`, {
+  throw new ChronicleError("PRUNED", `the state before the action ${action.id} was compacted away`, {
     hint: `the history begins at seq:${begins}, which is the earliest state that can be restored`,
     data: { action: action.id, seq: begins },
   });

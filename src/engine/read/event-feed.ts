@@ -9,25 +9,30 @@ import { answer } from "../log/answer.ts";
 import type { CatchUp } from "../log/catch-up.ts";
 import type { EventsOptions } from "../../api/file-api.ts";
 
-/** The interval, in milliseconds, at which the log is checked for events of other processes while somebody follows. */
+/**
+ * The interval, in milliseconds, at which the log is checked for events of other processes. The checks run only while
+ * there are followers.
+ */
 const LOOK_MS = 100;
 
 /**
- * If the log has grown by more than this many events since the last read, the feed does not read them. Instead, the
- * feed begins anew at the end of the log. Followers read the events in between page by page.
+ * The maximum number of new events that the feed reads at once. If the log has grown by more events since the last
+ * read, the feed begins anew at the end of the log, and followers read the events in between page by page.
  */
 const FAR = 1_000;
 
 /**
- * Distributes the events of a workspace to all its followers in this process. For followers that keep up, each event is
+ * Distributes the events of a workspace to all followers in this process. For followers that keep up, each event is
  * read and parsed only once. A follower that is behind reads pages of the log. A signal announces the events that this
- * process records. The end of the log is read regularly, to find the events of other processes. Followers get only
- * events that the index has, because such events are never removed from the end of the log.
+ * process records. To find the events of other processes, the end of the log is read regularly. Lines at the end of the
+ * log can be removed again until the index has them, so followers get only events that the index has.
  */
 export class EventFeed {
   readonly #context: Context;
   readonly #waiting = new Set<() => void>();
-  /** The reads that are under way, by their first seq. Followers at the same position share one read. */
+  /**
+   * Maps the first seq of each page that is being read to the result. Followers at the same position share one read.
+   */
   readonly #pages = new Map<number, Promise<readonly LogEventShape[]>>();
   #latest: LatestEvents | undefined;
   #followers = 0;
@@ -43,13 +48,16 @@ export class EventFeed {
     this.#context = context;
   }
 
-  /** Returns the seq of the last event in the log at this call. Throws `USAGE` once the workspace is closed. */
+  /** Returns the seq of the last event that the log has now. Throws `USAGE` once the workspace is closed. */
   async end(): Promise<number> {
     if (this.#closed) throw new ChronicleError("USAGE", "this workspace has been closed", { hint: "open it again" });
     return withCode(async () => (await this.#context.log.refresh()).seq);
   }
 
-  /** Adds a follower until the result is disposed. The first follower starts the feed, and the last one stops it. */
+  /**
+   * Adds a follower, and returns an object that removes the follower when disposed. The first follower starts the feed,
+   * and the removal of the last one stops it.
+   */
   join(): Disposable {
     this.#followers += 1;
     if (this.#followers === 1 && !this.#closed) this.#start();
@@ -64,7 +72,7 @@ export class EventFeed {
     };
   }
 
-  /** Reads the log up to its end. Throws `NOT_FOUND` if event `last` lies beyond the end. */
+  /** Reads the log up to its end. Throws `NOT_FOUND` if the log has no event `last` yet. */
   async begin(last: number): Promise<void> {
     await this.#read();
     const known = this.#latest?.last ?? last;
@@ -77,7 +85,8 @@ export class EventFeed {
 
   /**
    * Waits for events after `last`, and returns the next ones, at least one. Returns `undefined` if the workspace was
-   * closed or `ended` was aborted. Throws if the log cannot be read, or no longer has these events.
+   * closed or `ended` was aborted. Throws if the log cannot be read, or if events after `last` are no longer in the
+   * log.
    */
   async after(last: number, ended: AbortSignal): Promise<readonly LogEventShape[] | undefined> {
     for (;;) {
@@ -90,7 +99,7 @@ export class EventFeed {
     }
   }
 
-  /** Ends all followers, and resolves when no read is under way. */
+  /** Ends all followers, and resolves once no read is in progress. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#stop();
@@ -111,7 +120,10 @@ export class EventFeed {
     this.#bytes = -1;
   }
 
-  /** Takes events that this process has just recorded. If events before these are missing, reads the log. */
+  /**
+   * Adds events that this process has just recorded to the latest events. If events are missing in between, reads the
+   * log.
+   */
   #take({ events }: Recorded): void {
     const latest = this.#latest;
     if (latest === undefined) return;
@@ -120,7 +132,7 @@ export class EventFeed {
     else void this.#read().catch((error: unknown) => this.#fail(error));
   }
 
-  /** Reads the log if it has grown. Does nothing while a read is under way. */
+  /** Reads the log if it has grown. Does nothing while a read is in progress. */
   async #look(): Promise<void> {
     if (this.#reading !== undefined || this.#latest === undefined) return;
     try {
@@ -131,7 +143,7 @@ export class EventFeed {
     }
   }
 
-  /** Reads what the log has after the latest events. A call during a read causes one more read. */
+  /** Reads the events after the latest known one. A call during a read causes one more read. */
   #read(): Promise<void> {
     this.#again = true;
     this.#reading ??= this.#readOn();
@@ -140,7 +152,7 @@ export class EventFeed {
 
   /**
    * Reads as long as reads are requested. No request is missed, because no other code runs between the last check of
-   * `#again` and the end.
+   * `#again` and the end of this function.
    */
   async #readOn(): Promise<void> {
     await Promise.resolve();
@@ -206,7 +218,8 @@ export class EventFeed {
 }
 
 /**
- * The maximum number of events that are kept, and of bytes in their lines. The last event is kept whatever its size.
+ * The maximum number of events that `LatestEvents` keeps, and the maximum number of bytes in their lines. The last
+ * event is kept whatever its size.
  */
 const MOST_EVENTS = 2_048;
 const MOST_BYTES = 2 * 1024 * 1024;
@@ -217,7 +230,7 @@ class LatestEvents {
   #bytes = 0;
   #last: number;
 
-  /** Begins after the event with this seq. */
+  /** `last`: the seq of the event before the first event to keep. */
   constructor(last: number) {
     this.#last = last;
   }
@@ -227,8 +240,8 @@ class LatestEvents {
   }
 
   /**
-   * Adds the next event, whose line has `bytes` bytes. Ignores an event that was added before. Returns false if events
-   * before this one are missing.
+   * Adds the next event. `bytes`: the length of its line. Ignores an event that was added before. Returns false if
+   * events before this one are missing.
    */
   push(event: LogEventShape, bytes: number): boolean {
     if (event.seq <= this.#last) return true;
@@ -258,7 +271,7 @@ class LatestEvents {
   }
 }
 
-/** The most events, and the most bytes, that are read at once for a follower that is behind. */
+/** The maximum number of events, and of bytes in their lines, that are read at once for a follower that is behind. */
 const PAGE_EVENTS = 500;
 const PAGE_BYTES = 1024 * 1024;
 
@@ -269,7 +282,7 @@ interface EventPage {
 
 /**
  * Returns the first events with `from <= seq <= to`, at least one. The index must have these events. Throws `PRUNED` if
- * the log no longer has event `from`. In the error, `data.after` is the event after which a caller can continue.
+ * the log no longer has event `from`. In this error, `data.after` is the event after which the caller can continue.
  */
 async function eventPage(context: HistoryContext, from: number, to: number): Promise<EventPage> {
   const row = await context.index.locate(from);
@@ -296,7 +309,7 @@ async function notThere({ log }: HistoryContext, seq: number): Promise<Chronicle
 
 function eventPruned(seq: number, oldest: number): ChronicleError {
   return new ChronicleError("PRUNED", `event ${seq} is no longer in the log: the history begins at event ${oldest}`, {
-    hint: `continue after event ${oldest - 1}; the list of files has the state before it`,
+    hint: `continue after event ${oldest - 1}; the list of files has the state at that event`,
     data: { seq, after: oldest - 1 },
   });
 }
@@ -315,13 +328,14 @@ export function eventShape(event: LogEvent): LogEventShape {
 }
 
 /**
- * Yields the events after event `after`: first those in the log, page by page, then new ones as they are recorded. A
- * slow reader falls behind, and delays nobody. Without `after`, yields the events that are recorded after this call.
+ * Yields the events after event `after`: first those in the log, page by page, then new ones as they are recorded. If
+ * `after` is missing, yields only events that are recorded after this call. A slow reader falls behind, and delays no
+ * other reader.
  */
 export function followEvents(feed: EventFeed, options: EventsOptions): AsyncIterable<LogEventShape> {
   const end = feed.end();
   const start = options.after === undefined ? end : end.then(() => options.after ?? 0);
-  // The iterator throws an error of `start` later. Until then, Node.js must not report the error as unhandled.
+  // If `start` fails, the iterator throws the error later. Until then, Node.js must not report the error as unhandled.
   start.catch(() => undefined);
   return {
     [Symbol.asyncIterator]: () =>
@@ -352,8 +366,8 @@ async function* follow(feed: EventFeed, { start, prefix, ended }: Following): As
 }
 
 /**
- * Makes an iterator that can be ended while it waits. A plain generator cannot, because its `return` takes effect only
- * at the next `yield`.
+ * Makes an iterator that can be ended while it waits for an event. A plain generator cannot be ended then, because its
+ * `return` takes effect only at the next `yield`.
  */
 function endable<T>(
   make: (ended: AbortSignal) => AsyncGenerator<T, undefined>,

@@ -12,8 +12,8 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * Returns why a path is or is not tracked. A recorded path stays tracked until it is deleted, whatever the rules say
- * now. A path that the rules include may still be left out in its present state, for example because it is too large,
- * cannot be read, or exceeds the limits.
+ * now. A path that the rules include may still be left out in its present state: for example, it may be too large, be
+ * unreadable, or exceed the limits.
  */
 export async function explain(context: Context, given: string): Promise<ExplainShape> {
   const path = parseGivenPath(given);
@@ -41,9 +41,9 @@ interface Looked {
 }
 
 /**
- * Returns why a capture would leave out the present state of the path. Reads the content of the path in two cases only.
- * If contents were erased, the path may have one of these contents. If the path was changed off the record, the path
- * may still have its state from off the record.
+ * Returns why a capture would leave out the present state of the path. The content of the path is read in two cases
+ * only: if the history has erased contents, which the path may have, and if the path was changed off the record,
+ * because it may still have its state from then.
  */
 async function leftOut(
   context: Context,
@@ -58,7 +58,8 @@ async function leftOut(
   const { omitted } = await context.worktree.scan({ only: [path] }, () => undefined);
   const found = omitted.find((one) => {
     if (one.reason === "excluded" || !isWithin(path, one.path)) return false;
-    // For a folder, `over-limit` concerns new paths in the folder, but neither the folder itself nor recorded paths.
+    // If `over-limit` is reported for a folder, it concerns new paths in the folder, but neither the folder itself nor
+    // recorded paths.
     return one.reason !== "over-limit" || (!recorded && one.path !== path);
   });
   if (found !== undefined) return found;
@@ -67,7 +68,7 @@ async function leftOut(
 
 /**
  * Returns an omission if the content of the file was erased. Reads the file, because only the content itself shows
- * this. Does not read the file if the history has no erased contents.
+ * whether it was erased. If the history has no erased contents, does not read the file.
  */
 async function erasedNow(context: Context, path: WorkspacePath): Promise<Omission | undefined> {
   if ((await erasedContents(context)).size === 0) return undefined;
@@ -75,7 +76,7 @@ async function erasedNow(context: Context, path: WorkspacePath): Promise<Omissio
   return omitted.find((one) => one.reason === "erased" && one.path === path);
 }
 
-/** Returns a link that lies on disk in the place of a folder above the path; `undefined` if there is none. */
+/** Returns a symbolic link that is on disk in the place of a folder above the path; `undefined` if there is none. */
 async function linkAbove(context: Context, path: WorkspacePath): Promise<WorkspacePath | undefined> {
   for (const folder of foldersAbove(path)) {
     const entry = await context.worktree.inspect(folder);

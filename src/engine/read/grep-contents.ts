@@ -8,21 +8,24 @@ import type { Context, SearchedContent, SizedContent } from "../log/context.ts";
 import { KeptLines, type Outcomes } from "./kept-lines.ts";
 import { MOST_SEARCHED_BYTES } from "./searched-histories.ts";
 
-/** The maximum number of contents for which a pattern may take too long, and the maximum time of a search, in ms. */
+/** The maximum number of contents on which the pattern may take too long, and the maximum time of a search, in ms. */
 const MOST_SLOW = 10;
 const MOST_MS = 60_000;
 
-/** The maximum memory of the matching lines that are held at once, in bytes. */
+/** The maximum memory, in bytes, of the matching lines that are held at once. */
 const MOST_HELD = 256 * 1024 ** 2;
 
-/** The matches of contents. */
+/** The matches in contents, and what was searched. */
 export interface ContentsFound {
-  /** Returns the matches of a content, or why it was not searched; `undefined` if it does not match. */
+  /**
+   * Returns the matches in a content, or the reason why the content was not searched; `undefined` if it does not match.
+   */
   readonly of: (hash: Hash | undefined) => ContentMatches | UnsearchedShape["reason"] | undefined;
-  /** The number of contents that were searched, and of their bytes. */
+  /** The number of contents that were searched. */
   readonly searched: number;
+  /** The total size of the searched contents, in bytes. */
   readonly bytes: number;
-  /** The number of contents that are not kept. */
+  /** The number of contents that are no longer kept. */
   readonly missing: number;
 }
 
@@ -30,13 +33,13 @@ interface Wanted {
   readonly pattern: LinePattern;
   /** The maximum number of lines that are needed of one content. */
   readonly mostLines: number;
-  /** Only this number of lines is needed, those of the first rows. `undefined`: all lines are needed. */
+  /** The number of matching lines that the answer needs, counted from the first row on; `undefined` if it needs all. */
   readonly mostKept: number | undefined;
 }
 
 /**
- * Searches the contents of the rows, each once. Gives up, and says so for each content that is left, if the pattern
- * takes too long. Throws `LIMIT_EXCEEDED` if more lines match than can be held.
+ * Searches the contents of the rows, each content once. If the search takes too long, ends it, and notes `time` as the
+ * reason for each content that is left. Throws `LIMIT_EXCEEDED` if more lines match than can be held.
  */
 export async function searchContents(
   context: Context,

@@ -8,22 +8,27 @@ import type { ContentsFound } from "./grep-contents.ts";
 import { type Asked, type GrepFound, hashOf, matchShape, type Unsearched } from "./grep-match.ts";
 import { changeOrigins, type FoundChange } from "./searched-histories.ts";
 
-/** A matching line, or a matching content as a whole, that successive iterations of a path have. */
+/** A matching line, or a matching content as a whole, in successive iterations of a path. */
 interface Run {
+  /** The change that brought the line or the content. */
   readonly from: FoundChange;
+  /** The last searched iteration that has the line or the content. */
   last: IterationRow;
-  /** As the last iteration has it. */
+  /** The line as the last iteration has it; `undefined` for a content as a whole. */
   line: FoundLine | undefined;
   isBinary: boolean;
-  /** The iteration after which it was gone; `undefined` if the path still has it, or if this is not known. */
+  /** The change that removed the line or the content; `undefined` if the path still has it, or if this is not known. */
   until?: FoundChange;
-  /** Set if the last contents of the path were not searched. */
+  /**
+   * Set if the newest contents of the path were not searched, so that it is not known whether the path still has the
+   * line.
+   */
   isUnknown?: true;
 }
 
 /**
- * The maximum number of runs of lines that are held at once. The budget of the search has each content once, but many
- * iterations can have the same content.
+ * The maximum number of `Run` objects that are held at once. The budget of the search counts each content once. Many
+ * iterations can have the same content, so this number needs a limit of its own.
  */
 const MOST_RUNS = 1_000_000;
 
@@ -33,8 +38,8 @@ interface HistoriesSearched {
 }
 
 /**
- * Returns each line that some iteration of a path has, with the changes that brought it and removed it, newest first.
- * With `filesOnly`, returns each path once, with the change that brought its newest match.
+ * Returns each matching line that some iteration of a path has, newest first, with the changes that brought the line
+ * and removed it. With `filesOnly`, returns each path once, with the change that brought its newest match.
  */
 export async function matchesInHistory(
   context: Context,
@@ -59,9 +64,10 @@ function newestOf(runs: readonly Run[]): readonly Run[] {
   return runs.toSorted((a, b) => b.from.row.seq - a.from.row.seq).slice(0, 1);
 }
 
-/** Stands for a content as a whole. A line has no line end. */
+/** The key for a content as a whole. No line has this key, because the text of a line is without its line end. */
 const WHOLE = "\n";
 
+/** Returns a `Run` for each span of iterations in which a line, or a content as a whole, matches. */
 function runsOf(rows: readonly IterationRow[], contents: ContentsFound, filesOnly: boolean): Run[] {
   const open = new Map<string, Run>();
   const closed: Run[] = [];
@@ -86,12 +92,15 @@ function runsOf(rows: readonly IterationRow[], contents: ContentsFound, filesOnl
       open.set(key, run);
     }
   }
-  // The iterations from `first` on were not searched.
+  // If `first` is set, the iterations from `first` to the last one were not searched.
   const left = [...open.values()];
   return [...closed, ...(first === undefined ? left : left.map((run): Run => ({ ...run, isUnknown: true })))];
 }
 
-/** Returns the different lines of a content that match, each once. */
+/**
+ * Returns the matching lines of a content by their text. If several lines have the same text, returns the first of
+ * them.
+ */
 function linesOf(found: ContentMatches | undefined, filesOnly: boolean): ReadonlyMap<string, FoundLine | undefined> {
   if (found === undefined) return new Map();
   if (filesOnly || found.isBinary) return new Map([[WHOLE, undefined]]);

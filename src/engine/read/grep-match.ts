@@ -13,7 +13,10 @@ export interface Asked {
   readonly limit: number;
 }
 
-/** The matches of a search, and the iterations that it could not search. */
+/**
+ * The matches of a search, and the iterations that could not be searched. `total`: the number of all matches, of which
+ * `matches` may have only the first.
+ */
 export interface GrepFound {
   readonly matches: GrepMatchShape[];
   readonly total: number;
@@ -25,7 +28,7 @@ export interface Unsearched {
   readonly reason: UnsearchedShape["reason"];
 }
 
-/** Returns the hash of a file's content; `undefined` for an empty file, and for what is no file. */
+/** Returns the hash of a file's content; `undefined` for an empty file, and for anything other than a file. */
 export function hashOf({ entry }: IterationRow): Hash | undefined {
   return entry?.kind === "file" && entry.size > 0 ? entry.hash : undefined;
 }
@@ -34,7 +37,7 @@ function pairs(numbers: readonly number[]): number[][] {
   return Array.from({ length: numbers.length / 2 }, (_, i) => numbers.slice(2 * i, 2 * i + 2));
 }
 
-/** Returns a match of a line, or, without a line, of the file as a whole. */
+/** Returns the shape of a match: of the line `found`, or, if `found` is `undefined`, of the file as a whole. */
 export function matchShape(row: IterationRow, found: FoundLine | undefined, isBinary = false): GrepMatchShape {
   return {
     path: shownPath(row.path),

@@ -127,7 +127,7 @@ describe("a search of all times", () => {
       expect(await found(agent, "TOKEN", { history })).toEqual(["a:1:TOKEN"]);
       const guess = await agent.grep("TOKEN=1", { history });
       expect(guess).toEqual(await agent.grep("TOKEN=2", { history }));
-      expect(guess).toMatchObject({ matches: [], notes: ["secrets by their names were not searched: 1"] });
+      expect(guess).toMatchObject({ matches: [], notes: ["files with names of secrets were not searched: 1"] });
       expect((await agent.grep("TOKEN", { history, paths: [".env"] })).matches).toEqual([]);
     }
   });

@@ -20,9 +20,9 @@ const DEFAULT_LIMIT = 1_000;
 const MOST_UNSEARCHED = 100;
 
 /**
- * Returns the lines that match a pattern, in a recorded state or in all kept contents of any time. Throws `USAGE` for an
- * invalid pattern or option, `NOT_FOUND` for a path that was never recorded, `LIMIT_EXCEEDED` if more lines match
- * than can be held, and the errors of `resolveMoment`.
+ * Returns the lines that match a pattern, in a recorded state or, with `history`, in all kept contents of the history.
+ * Throws `USAGE` for an invalid pattern or option, `NOT_FOUND` for a path that was never recorded, `LIMIT_EXCEEDED` if
+ * more lines match than can be held, and the errors of `resolveMoment`.
  */
 export async function grep(context: Context, text: string, options: GrepOptions = {}): Promise<GrepShape> {
   const { fixed = false, ignoreCase = false, filesOnly = false, limit = DEFAULT_LIMIT } = options;
@@ -36,7 +36,7 @@ export async function grep(context: Context, text: string, options: GrepOptions 
   const isAgent = context.caller.role === "agent";
   if (isAgent) for (const path of secrets) histories.delete(path);
   const rows = [...histories.values()].flat();
-  // All lines of a content are needed to tell in which iterations a line was there.
+  // A search in the history needs all matching lines of each content, to tell which iterations have a line.
   const contents = await searchContents(context, rows, {
     pattern,
     mostLines: filesOnly ? 0 : isOfHistory ? Number.MAX_SAFE_INTEGER : limit,
@@ -60,16 +60,18 @@ export async function grep(context: Context, text: string, options: GrepOptions 
 
 function check(pattern: LinePattern, limit: number, { at, history }: GrepOptions): void {
   if (!Number.isSafeInteger(limit) || limit < 1)
-    throw new ChronicleError("USAGE", `the limit is ${limit}`, { hint: "give a number from 1" });
+    throw new ChronicleError("USAGE", `the limit is no whole number above 0: ${limit}`, {
+      hint: "give a number from 1",
+    });
   if (history === true && at !== undefined)
     throw new ChronicleError("USAGE", "a moment cannot be combined with the whole history", {
-      hint: "leave out one of them",
+      hint: "leave out the moment, or search only the state at the moment",
     });
-  // Refuses an invalid pattern before anything is read.
+  // Throws if the pattern is invalid, before anything is read.
   void new LineSearch(pattern);
 }
 
-/** Returns the files of a moment beneath the folders, each with its one iteration of that moment, in path order. */
+/** Returns the files beneath the folders at a moment, in path order, each with its iteration at that moment. */
 async function stateOf(
   context: Context,
   { folders }: Asked,
@@ -121,7 +123,7 @@ function unsearchedShape({ row, reason }: Unsearched): UnsearchedShape {
 
 function notesOf({ secrets, missing }: { readonly secrets: number; readonly missing: number }): string[] {
   return [
-    ...(secrets > 0 ? [`secrets by their names were not searched: ${secrets}`] : []),
+    ...(secrets > 0 ? [`files with names of secrets were not searched: ${secrets}`] : []),
     ...(missing > 0 ? [`contents that are no longer kept were not searched: ${missing}`] : []),
   ];
 }

@@ -39,8 +39,8 @@ import { proveHistory, proveRow, refuseSize } from "../state/proved-content.ts";
 import { exactPath, pathArgument, shownPath } from "../log/shape.ts";
 
 /**
- * Returns the iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND`, naming recorded paths of the
- * same name, for a path without a history.
+ * Returns the iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND` if the path has no history. The
+ * error names recorded paths that have the same name.
  */
 export async function historyOf(
   context: Context,
@@ -48,7 +48,7 @@ export async function historyOf(
   { after = 0, limit, patch = false }: HistoryOptions = {},
 ): Promise<IterationShape[]> {
   const path = parseGivenPath(given);
-  // One iteration more than is shown is read, because an iteration is in force until the next one.
+  // One iteration more than the page has is read, because an iteration is in force until the next one.
   const found = await context.index.iterations(path, { after, ...(limit === undefined ? {} : { limit: limit + 1 }) });
   if (found.length === 0 && (await context.index.iterations(path, { limit: 1 })).length === 0)
     throw await unknownPath(context, path);
@@ -73,10 +73,16 @@ export async function historyOf(
   });
 }
 
-/** The most beginnings of a file in one answer whose earlier path is looked for: the newest ones. */
+/**
+ * The maximum number of creations of a file in one answer for which an earlier path is looked for. The newest creations
+ * are taken.
+ */
 const MOST_BEGINNINGS = 5;
 
-/** Returns, of the iterations that made a file anew, the paths from which the file was renamed. */
+/**
+ * Returns, for each row that created the file, the path from which the file was renamed. Returns `{}` for a row without
+ * such a path.
+ */
 async function renamesOf(
   context: Context,
   rows: readonly IterationRow[],
@@ -102,8 +108,8 @@ async function renamesOf(
 }
 
 /**
- * Returns what each of these consecutive iterations of a path changed, as a patch, or the reason why there is none. The
- * newest are made first, because the patches of one answer are bounded.
+ * Returns, for each of these consecutive iterations of a path, the patch of its change, or the reason why there is
+ * none. The newest patches are made first, because the total size of the patches in one answer is bounded.
  */
 async function patchesOf(
   context: Context,
@@ -120,7 +126,7 @@ async function patchesOf(
   return found.reverse();
 }
 
-/** Returns the shapes of iterations of a path as their events state them, in the order of the rows. */
+/** Returns the shapes of iterations of a path, as their events describe them, in the order of the rows. */
 export async function recordedShapes(
   context: Context,
   path: WorkspacePath,
@@ -142,8 +148,8 @@ function takenOver(seq: number, { upstream }: RecordBody): [number, UpstreamIter
 type Recorded = Pick<LogEvent, "ts" | "record">;
 
 /**
- * Returns the events of the rows, by seq. For an event that was compacted away, returns the time at which the history
- * begins, and the cause `compact`.
+ * Returns the events of the rows, by seq. An event that was compacted away is replaced by one that has the time at
+ * which the history begins, and the cause `compact`.
  */
 async function eventsOf(context: Context, rows: readonly IterationRow[]): Promise<ReadonlyMap<number, Recorded>> {
   const found = new Map<number, Recorded>();
@@ -215,7 +221,7 @@ export async function openIteration(context: Context, given: string, iteration?:
     await proveHistory(context, path);
     const what = row === undefined ? `has no iteration ${iteration}` : `iteration ${row.iteration} is a deletion`;
     throw new ChronicleError("NOT_FOUND", `${JSON.stringify(shownPath(path))}: ${what} (it has ${range})`, {
-      hint: `\`chronicle history ${pathArgument(path)}\` lists them`,
+      hint: `\`chronicle history ${pathArgument(path)}\` lists its iterations`,
     });
   }
   if (entry.hash === undefined)
@@ -234,22 +240,27 @@ export async function openIteration(context: Context, given: string, iteration?:
   return { path: shownPath(path), iteration: row.iteration, size, hash, kind, ...is, pieces: () => reader.pieces() };
 }
 
-/** Returns the error for a path that is not recorded. First proves that the log does not have the path, either. */
+/**
+ * Returns the error for a path that the index does not have. First proves that the log does not have the path either.
+ */
 async function notRecorded(context: Context, path: WorkspacePath): Promise<ChronicleError> {
   await proveHistory(context, path);
   return unknownPath(context, path);
 }
 
-/** The most and the fewest rows per query. Some rows may come from a base, and do not count towards the limit. */
+/**
+ * The maximum and the minimum number of rows per query. Rows that come from a base do not count towards the limit, so a
+ * query asks for at least `FEWEST_ROWS` rows.
+ */
 const MOST_ROWS = 10_000;
 const FEWEST_ROWS = 100;
 
-/** Returns the events that the options select, without events that are in a base. */
+/** Returns the events that the options select. Leaves out events of which only a record in a base is left. */
 export async function readLog(context: Context, options: LogOptions = {}): Promise<LogEventShape[]> {
   const head = await context.index.head();
   const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
   const wanted: EventRow[] = [];
-  // Without a prefix, nearly every row is wanted, so a query reads about as many rows as the limit.
+  // If no prefix is given, nearly every row is wanted, so a query reads about as many rows as the limit.
   const step = options.prefix === undefined ? Math.min(MOST_ROWS, Math.max(limit, FEWEST_ROWS)) : MOST_ROWS;
   let from = Math.max(1, options.from ?? 1);
   let to = Math.min(head.seq, options.to ?? head.seq);
@@ -279,7 +290,10 @@ function fileShape(row: IterationRow): ManifestFileShape | undefined {
   };
 }
 
-/** Returns the manifest at a moment. Its root is recomputed from the entries. Throws the errors of `resolveMoment`. */
+/**
+ * Returns the manifest at a moment, with a root that is recomputed from the entries. Throws the errors of
+ * `resolveMoment`.
+ */
 export async function manifestAt(context: Context, text: string): Promise<ManifestShape> {
   const moment = await resolveMoment(context, text);
   if (!moment.now) await tellStale(context, moment.seq);
@@ -306,8 +320,8 @@ export async function manifestAt(context: Context, text: string): Promise<Manife
 
 /**
  * Returns the origin's iterations of a path, by the seqs of the origin's events. The author and the time of each
- * iteration are read from the copy of the origin's history. Both are missing if the copy does not reach back that far
- * or cannot be read.
+ * iteration are read from this replica's copy of the origin's history. Both are missing if the copy begins later or
+ * cannot be read.
  */
 async function originIterations(
   context: Context,
@@ -325,7 +339,7 @@ async function originIterations(
         found.set(event.seq, { ...known, ...saidBy(event, path) });
     }
   } catch (error) {
-    // The workspace's own history is complete without the copy.
+    // An unreadable copy is no error, because the workspace's own history is complete without it.
     if (!(error instanceof ChronicleError)) throw error;
     context.tell?.(
       `the actors of the origin's changes are not known: ${error.message}; run \`chronicle --upstream verify\``,

@@ -7,18 +7,18 @@ export type Outcomes = Map<Hash, ContentMatches | UnsearchedShape["reason"]>;
 
 interface Kept {
   readonly outcomes: Outcomes;
-  /** The contents in the order in which the answer has them. */
+  /** The contents, in the order of the answer. */
   readonly order: readonly Hash[];
-  /** The number of lines that the answer can show; `undefined` if all are needed. */
+  /** The number of lines that the answer can show; `undefined` if it needs all lines. */
   readonly most: number | undefined;
   readonly budget: SearchBudget;
-  /** The memory of lines, in bytes, behind which those are dropped that the answer cannot show. */
+  /** The memory of all kept lines, in bytes, above which the lines that the answer cannot show are dropped. */
   readonly dropAt: number;
 }
 
 /**
- * Keeps the lines that an answer can show, and gives the memory of the others back to the budget, so that a pattern that
- * matches nearly every line does not fill the memory.
+ * Keeps the lines that an answer can show. Drops the other lines, and gives their memory back to the budget, so that a
+ * pattern that matches nearly every line does not fill the memory.
  */
 export class KeptLines {
   readonly #kept: Kept;
@@ -39,7 +39,7 @@ export class KeptLines {
     this.#dropAt = this.#bytes + dropAt;
   }
 
-  /** Drops the lines behind the first `most` ones. */
+  /** Drops all lines after the first `most` lines, in the order of the answer. */
   #drop(most: number): void {
     const { outcomes, order, budget } = this.#kept;
     const before = this.#bytes;

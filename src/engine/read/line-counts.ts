@@ -3,10 +3,13 @@ import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Patches } from "./patches.ts";
 
-/** Lists of changes count lines only in files of at most this many bytes. */
+/** The maximum size, in bytes, of a file in which a list of changes counts lines. */
 const MOST_BYTES = 256 * 1024;
 
-/** True if a change is of a file whose lines may be counted: no secret, and with another content than before. */
+/**
+ * True if the lines of a change may be counted: a file is changed, its content is another one than before, and neither
+ * side is a secret.
+ */
 export function isOfText({ before, after }: Change): boolean {
   const isFile = before?.kind === "file" || after?.kind === "file";
   return isFile && before?.hash !== after?.hash && before?.class === undefined && after?.class === undefined;
@@ -19,7 +22,7 @@ export function isLarge({ before, after }: Change): boolean {
 
 /**
  * Returns the numbers of added and removed lines of a change. Returns `none` for contents that are not shown, such as
- * binary ones, and `undefined` if a content is gone or damaged, or if counting would take long.
+ * binary ones. Returns `undefined` if a content is gone or damaged, or if counting would take long.
  */
 export async function countedLines(patches: Patches, change: Change): Promise<LineCountShape | "none" | undefined> {
   try {

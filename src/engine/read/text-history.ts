@@ -49,7 +49,7 @@ export async function textHistory(
     changes: await shapesOf(context, shown),
     total_changes: all.length,
     notes: [
-      ...(isAgent && secrets.size > 0 ? [`secrets by their names were not searched: ${secrets.size}`] : []),
+      ...(isAgent && secrets.size > 0 ? [`files with names of secrets were not searched: ${secrets.size}`] : []),
       ...(counts.missing > 0
         ? [`contents that are no longer kept, or are very large, were not searched: ${counts.missing}`]
         : []),
