@@ -16,8 +16,8 @@ import { givenPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Lists the paths of a moment, in path order. Throws `USAGE` for invalid options, `NOT_FOUND` if `path` is no folder,
- * and the errors of `resolveMoment`.
+ * Lists the paths that exist at a moment, in path order. Throws `USAGE` for invalid options, `NOT_FOUND` if `path` is
+ * no folder, and the errors of `resolveMoment`.
  */
 export async function listFiles(context: Context, options: ListFilesOptions): Promise<FileListShape> {
   const { depth, limit = Number.POSITIVE_INFINITY, after } = options;
@@ -29,7 +29,7 @@ export async function listFiles(context: Context, options: ListFilesOptions): Pr
   const isPast = options.at !== undefined && options.at !== "now";
   if (isPast && after === undefined)
     await tellStale(context, seq, (path) => folder === undefined || isWithin(path, folder));
-  // The folder itself is not in its listing.
+  // The listing begins after the folder, because the folder itself is not part of it.
   const behind = after === undefined ? folder : parseGivenPath(after);
   const page: EntryPage = {
     ...optional({ after: behind, depth }),
@@ -45,7 +45,7 @@ export async function listFiles(context: Context, options: ListFilesOptions): Pr
   return { seq, files, next: isCut && last !== undefined ? givenPath(last.path) : null };
 }
 
-/** Returns the first `limit` rows of existing paths. `isCut` is true if there are more. */
+/** Returns the first `limit` rows of existing paths. `isCut` is true if there are further rows. */
 async function rowsOf(
   batches: AsyncIterable<readonly IterationRow[]>,
   limit: number,
@@ -61,7 +61,7 @@ async function rowsOf(
   return { rows, isCut: false };
 }
 
-/** Returns the event of a moment. Only recorded states are read, so `now` means the head. */
+/** Returns the seq of a moment. Only recorded states are read, so `now` stands for the head. */
 export async function seqOf(context: Context, at: string | undefined): Promise<number> {
   if (at !== undefined && at !== "now") return (await resolveMoment(context, at)).seq;
   return (await context.index.head()).seq;
@@ -71,16 +71,16 @@ async function mustBeFolder(context: Context, path: WorkspacePath, seq: number):
   if (path === ROOT) return;
   const kind = (await context.index.iterationAt(path, seq))?.entry?.kind;
   if (kind === "dir" || (kind === undefined && (await holdsSomething(context, path, seq)))) return;
-  const what = kind === undefined ? "there is nothing at" : `it is no folder:`;
+  const what = kind === undefined ? "there is nothing at" : `there is a file or a link, not a folder, at`;
   throw new ChronicleError("NOT_FOUND", `${what} ${JSON.stringify(shownPath(path))}`, {
-    hint: "list the folder above to see what is there",
+    hint: "list the folder that contains this path",
     data: { path: shownPath(path) },
   });
 }
 
 /**
- * True if there are entries beneath the path. Such a path is a folder even if it has no entry of its own, like a
- * further root, or a folder above a root's only file.
+ * True if there are entries beneath the path. Such a path is a folder even if it has no entry of its own. Examples are
+ * a further root, and a folder above the only file that a root tracks.
  */
 async function holdsSomething(context: Context, path: WorkspacePath, seq: number): Promise<boolean> {
   for await (const rows of context.index.entriesAt(seq, path)) if (rows.length > 0) return true;
@@ -90,27 +90,27 @@ async function holdsSomething(context: Context, path: WorkspacePath, seq: number
 function checkCount(name: string, value: number | undefined): void {
   if (value === undefined || (Number.isSafeInteger(value) && value > 0)) return;
   throw new ChronicleError("USAGE", `${name} is not a whole number above 0: ${value}`, {
-    hint: "leave it out to list all",
+    hint: `leave ${name} out to list all paths`,
   });
 }
 
-/** A page of the paths of a state, as the index gave it. */
+/** A page of the paths of a state, as the index returned it. */
 export interface StatePage {
   readonly seq: number;
-  /** The page has only paths beneath this folder. `undefined` means all paths. */
+  /** The folder beneath which all paths of the page lie. `undefined` means the whole workspace. */
   readonly folder: WorkspacePath | undefined;
   /** The number of levels beneath the folder. `undefined` means all levels. */
   readonly depth: number | undefined;
-  /** The page has only paths after this one. `undefined` means that it begins with the first path. */
+  /** The path after which the page begins. `undefined` means that the page begins with the first path. */
   readonly after: WorkspacePath | undefined;
-  /** True if the state has more paths after the last row. */
+  /** True if the state has further paths after the last row. */
   readonly isCut: boolean;
   readonly rows: readonly PresentRow[];
 }
 
 /**
- * Throws `IndexDisagrees` if the rows of a page are not exactly those that the state has in the page's range. The
- * proofs:
+ * Throws `IndexDisagrees` if the rows of a page are not exactly the rows that the state has in the range of the page.
+ * The proofs:
  *
  * - The Merkle root proves kind, mode and content.
  * - The line of each iteration proves its number, event, size and time.
@@ -137,7 +137,7 @@ function refuseDisorder(rows: readonly PresentRow[]): void {
   });
 }
 
-/** The paths that a page lists if they exist. */
+/** The range of a page: all paths that the page lists if they exist. */
 class PageRange {
   readonly #page: StatePage;
   readonly #last: WorkspacePath | undefined;
@@ -165,12 +165,15 @@ class PageRange {
   }
 }
 
-/** Counts the components of a path; a further root counts as one. */
+/** Returns the number of components of a path. The name of a further root counts as one component. */
 function depthOf(path: WorkspacePath = ROOT): number {
   return path === ROOT ? 0 : path.split("/").length;
 }
 
-/** Throws if a path of the state in the page's range is not among the rows, or a row lies outside of the range. */
+/**
+ * Throws if the state has a path in the range of the page that is not among the rows, or if a row lies outside of the
+ * range.
+ */
 async function refuseOther(state: ProvedState, page: StatePage): Promise<void> {
   const range = new PageRange(page);
   const listed = new Set(page.rows.map(({ path }) => path));
@@ -192,7 +195,7 @@ async function proveIterations(context: ProofContext, state: ProvedState, rows: 
 
 /**
  * True if the base at event `start` cannot have this iteration. A baseline has each of its paths as iteration 1. A
- * later base has iterations of events up to its own event.
+ * later base has only iterations from events up to `start`.
  */
 function isNotOfBase({ seq, iteration }: IterationRow, start: number): boolean {
   if (start === BASELINE_SEQ) return seq !== BASELINE_SEQ || iteration !== 1;

@@ -16,17 +16,17 @@ export interface ResolvedMoment {
   /** The name of the moment for people, such as `snapshot 3` or `seq:12`. */
   readonly label: string;
   readonly seq: number;
-  /** The event that was asked for, if it lies inside a commit. In that case, `seq` is the end of that commit. */
+  /** The seq that was asked for, if it lies inside a commit. In that case, `seq` is the end of that commit. */
   readonly asked?: number;
-  /** The snapshot that the moment names, or else the last one at or before it. */
+  /** The snapshot that the moment names. If it names none, this is the last snapshot at or before the moment. */
   readonly snapshot: Snapshot | undefined;
-  /** True if the state on disk is meant, not a recorded one. In that case, `seq` is the head. */
+  /** True if the moment stands for the state on disk, and not for a recorded state. In that case, `seq` is the head. */
   readonly now: boolean;
 }
 
 /**
- * Resolves the text of a moment. Throws `USAGE` for an invalid text, `NOT_FOUND` or `AMBIGUOUS` if it names no moment
- * or several, and `PRUNED` if the state was pruned or compacted away.
+ * Resolves the text of a moment. Throws `USAGE` for an invalid text, `NOT_FOUND` if the text names no moment,
+ * `AMBIGUOUS` if it names several, and `PRUNED` if the state was pruned or compacted away.
  */
 export async function resolveMoment(context: Context, text: string): Promise<ResolvedMoment> {
   const moment = parseMoment(text);
@@ -39,11 +39,12 @@ export async function resolveMoment(context: Context, text: string): Promise<Res
 }
 
 /**
- * Returns the seq under which a pruning may have kept the state of a moment. This is the asked seq if no file changes
- * between it and the end of its commit; otherwise the end of the commit.
+ * Returns the seq under which a pruning may have kept the state of a moment. If the moment was moved to the end of its
+ * commit, and no file changes between the asked seq and that end, this is the asked seq. Otherwise, this is the seq of
+ * the moment.
  *
- * A kept seq can lie inside a commit. A pruning keeps the state before the first event of an action, and the changes of
- * a capture may precede this event in the same commit.
+ * A pruning can keep a seq inside a commit: it keeps the state before the first event of an action, and the same commit
+ * may have changes of a capture before this event.
  */
 async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
   if (asked === undefined) return seq;
@@ -58,7 +59,7 @@ interface Asked {
 
 function compactedAway(what: string, by: number): never {
   throw new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
-    hint: `the history begins there: \`seq:${by}\` is the earliest state that can be restored`,
+    hint: `the history begins at seq:${by}, which is the earliest state that can be restored`,
     data: { seq: by },
   });
 }
@@ -69,14 +70,15 @@ function missing(what: string, hint: string, data: Readonly<Record<string, unkno
 
 const TIMES = "a time is given as `10m`, `1 hour ago`, `9:00`, `yesterday 9:00`, `monday` or `2026-01-31T09:30`";
 
-/** A time that lies ahead by no more than this is taken for the present. In ms. */
+/** The maximum number of milliseconds by which a time may lie in the future and still counts as the present. */
 const SKEW_MS = 1_000;
 
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
 /**
- * Returns the word of a moment that parses as a number or a length of time, but is the beginning of a recorded id. One
- * in forty of the shown ids consists of digits only.
+ * Returns the word of a moment if it is the beginning of a recorded id, although it also parses as a number or a length
+ * of time. Returns `undefined` for any other moment. One in forty of the shortened ids that lists show consists of
+ * digits only.
  */
 async function idInstead(context: Context, { base }: Moment, { text }: Asked): Promise<string | undefined> {
   const word = text.trim().replace(/~.*$/, "");
@@ -122,13 +124,18 @@ function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
 
 /**
  * Returns the last snapshot. If a replica's folder was first filled from its origin after that snapshot, returns the
- * state after the filling, because no earlier state has the origin's files.
+ * state after the first filling, because no earlier state has the origin's files.
  */
 async function ofLatest(context: Context, { snapshots, start }: Asked): Promise<ResolvedMoment> {
   const last = snapshots.at(-1) ?? missing("there is no snapshot yet", "run `chronicle init`");
   const filled = await firstFill(context);
   if (filled === undefined || filled < last.seq || filled < (start?.seq ?? 0)) return ofSnapshot(last);
-  return { label: `seq:${filled} (as it first came from the origin)`, seq: filled, snapshot: last, now: false };
+  return {
+    label: `seq:${filled} (the first state that came from the origin)`,
+    seq: filled,
+    snapshot: last,
+    now: false,
+  };
 }
 
 /** Returns the last snapshot at or before event `seq`. */
@@ -137,8 +144,8 @@ function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefin
 }
 
 /**
- * Moves a moment inside a commit to the end of that commit, because a state inside a commit may lack a part of a
- * change. A copy of an origin's history may end inside a commit. A moment in that commit stays as it is.
+ * Moves a moment inside a commit to the end of that commit, because a state inside a commit may have only a part of a
+ * change. A copy of an origin's history may end inside a commit. In this last commit, a moment is not moved.
  */
 async function atEndOfCommit(context: Context, moment: ResolvedMoment, { snapshots }: Asked): Promise<ResolvedMoment> {
   const { seq, label } = moment;
@@ -161,7 +168,7 @@ function atSeq(
   { head, snapshots, start }: Omit<Asked, "text"> & { readonly head: number },
 ): ResolvedMoment {
   const first = snapshots[0];
-  // A compaction changes no file, so the state right before it is the state of its base.
+  // A compaction changes no file. The state right before the compaction is therefore the state of its base.
   if (start?.firstLine === seq + 1 && seq < start.seq) return atSeq(label, start.seq, { head, snapshots, start });
   if (start !== undefined && seq < start.seq) return compactedAway(`the state at ${label}`, start.seq);
   if (start === undefined && (first === undefined || seq < first.seq)) {
@@ -174,7 +181,7 @@ function atSeq(
 
 async function atTime(context: Context, ms: number, asked: Asked): Promise<ResolvedMoment> {
   const limit = new Date(ms).toISOString();
-  if (ms > context.now() + SKEW_MS) context.tell?.(`${limit} lies ahead, so the last recorded state is used`);
+  if (ms > context.now() + SKEW_MS) context.tell?.(`${limit} lies in the future, so the last recorded state is used`);
   const head = await context.index.head();
   const { start } = asked;
   const last = await lastAtOrBefore(context, limit, { from: start?.firstLine ?? 1, to: head.seq });
@@ -188,7 +195,7 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
   return atSeq(limit, last, { ...asked, head: head.seq });
 }
 
-/** Returns the earliest state of the history, for a time before its beginning. */
+/** Returns the earliest state of the history. Used for a time before the history begins. */
 function atBeginning(context: Context, limit: string, first: Snapshot): ResolvedMoment {
   const { number, ts } = first;
   context.tell?.(
@@ -198,12 +205,12 @@ function atBeginning(context: Context, limit: string, first: Snapshot): Resolved
 }
 
 /**
- * Returns the last event of a span that was recorded at or before a time.
+ * Returns the last event of a span that was recorded at or before a time (`limit`).
  *
- * The span is divided at each jump of the clock, and later parts are searched first. If the clock ran ahead and was set
- * back, the events after the jump therefore decide. If the clock was behind during a part, all events of this part
- * count as recorded at the time of the event before the part. In any other part, times do not decrease, so a binary
- * search finds the event.
+ * The span is divided into parts at each jump of the clock, and later parts are searched first. If the clock ran ahead
+ * and was set back, the events after the jump therefore decide. If the clock was behind during a part, all events of
+ * this part count as recorded at the time of the event right before it. In any other part, times do not decrease, so a
+ * binary search finds the event.
  */
 async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {
   const tsOf = async (seq: number): Promise<string | undefined> => (await index.locate(seq))?.ts;
@@ -226,8 +233,8 @@ async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan):
 }
 
 /**
- * Returns the last seq of the span for which `holds` is true, by a binary search. If `holds` is false for a seq, it
- * must be false for all later seqs of the span.
+ * Returns the last seq of the span for which `holds` is true; `undefined` if there is none. Uses a binary search, so if
+ * `holds` is false for a seq, it must be false for all later seqs of the span.
  */
 async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<boolean>): Promise<number | undefined> {
   if (from > to || !(await holds(from))) return undefined;
@@ -242,7 +249,10 @@ async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<
 
 const ID_KINDS = ["snapshot:", "session:", "intent:", "action:", "transaction:"] as const;
 
-/** Returns the records of snapshots and of work whose id is the word, or else begins with the word. */
+/**
+ * Returns the records of snapshots and of work whose id is the word. If there are none, returns the records whose ids
+ * begin with the word.
+ */
 async function idsMeant({ index }: Context, word: string): Promise<readonly EventRow[]> {
   const all: { readonly id: string; readonly row: EventRow }[] = [];
   for (const kind of ID_KINDS) {
@@ -257,7 +267,7 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
   const found = await idsMeant(context, word);
   if (found.length > 1) {
     throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(text)} stands for ${found.length} ids`, {
-      hint: `give more of it: ${found
+      hint: `give more of the id: ${found
         .slice(0, 4)
         .map(({ recordId }) => recordId.split(":")[1])
         .join(", ")}`,
@@ -271,7 +281,7 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
   }
   const snapshot = snapshots.find((one) => only.recordId === `snapshot:${one.id}`);
   if (snapshot !== undefined) return ofSnapshot(snapshot);
-  // For an operation or a session, the moment is the state right before its first event.
+  // The moment of an operation or a session is the state right before its first event.
   const [first] = await context.index.recordHistory(only.recordId);
   const seq = (first?.seq ?? 1) - 1;
   if (start !== undefined && seq < start.seq) return atSeq(`before ${word}`, seq, { head: seq, snapshots, start });
@@ -292,7 +302,7 @@ function beforeTurn(
 function goBack(base: ResolvedMoment, back: number, { text, snapshots }: Asked): ResolvedMoment {
   const from = base.snapshot;
   const at = from === undefined ? -1 : snapshots.indexOf(from);
-  // Between two snapshots, `~1` means the earlier one.
+  // If the moment lies between two snapshots, `~1` means the earlier one.
   const exact = from !== undefined && from.stateSeq === base.seq && !base.now;
   const target = snapshots[at - back + (exact ? 0 : 1)];
   if (at < 0 || target === undefined) {

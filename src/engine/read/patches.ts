@@ -11,19 +11,21 @@ import { missingContent } from "../facts/pruning.ts";
 import type { Context } from "../log/context.ts";
 import { protectedNames } from "../state/protected.ts";
 
-/** Contents larger than this are not compared line by line. */
+/** The maximum size, in bytes, of a content that is compared line by line. */
 const MAX_TEXT = 4 * 1024 * 1024;
 
-/** The maximum total size of the patches of one answer, and of the contents that are read for them, in bytes. */
+/**
+ * The maximum total size, in bytes, of the patches of one answer, and of the contents that are read for these patches.
+ */
 const MOST_PATCH_BYTES = 32 * 1024 * 1024;
 const MOST_READ_BYTES = 256 * 1024 * 1024;
 
 type PatchPart = Partial<ChangeShape>;
 
 /**
- * Makes the patches of one answer. Their total size is bounded, so that no answer fills the memory. After each patch,
- * other work gets its turn, so that no reader blocks the process. Once a patch does not fit any more, its change and
- * all later changes that need room get `no_room`.
+ * Makes the patches of one answer. The total size of the patches is bounded, so that no answer fills the memory. After
+ * each patch, other work gets its turn, so that a long answer does not block the process. Once a patch does not fit any
+ * more, its change gets `no_room`, and so do all later changes that need room.
  */
 export class Patches {
   readonly #context: Context;
@@ -33,7 +35,7 @@ export class Patches {
   #isFull = false;
   readonly #made: ReadonlyMap<string, Uint8Array>;
 
-  /** `made`: contents that may be in no store yet. */
+  /** `made`: contents that the store may not have yet. */
   constructor(context: Context, made: readonly Uint8Array[] = [], budget: DiffBudget = new DiffBudget()) {
     this.#context = context;
     this.#budget = budget;
@@ -41,9 +43,9 @@ export class Patches {
   }
 
   /**
-   * Returns the patch of a change, or why there is none. No patch shows a protected file, because patches are passed on
-   * more freely than files. No patch shows an erased content: such a change gets `{ erased: true }`. Throws
-   * `BLOB_MISSING`, `PRUNED` or `ERASED` only if a content turns out to be gone while it is read.
+   * Returns the patch of a change, or the reason why there is none. No patch shows a protected file, because patches
+   * are passed on more freely than files. No patch shows an erased content: such a change gets `{ erased: true }`.
+   * Throws `BLOB_MISSING`, `PRUNED` or `ERASED` only if a content turns out to be gone while it is read.
    */
   async of(change: Change): Promise<PatchPart> {
     if (await isOfSecret(this.#context, change)) return { protected: true };
@@ -60,7 +62,7 @@ export class Patches {
     return patch;
   }
 
-  /** Like `of`, but a change of which a content was pruned gets `{ pruned: true }`. */
+  /** Like `of`, but returns `{ pruned: true }` for a change if one of its contents was pruned. */
   async ofKept(change: Change): Promise<PatchPart> {
     try {
       return await this.of(change);
@@ -71,8 +73,8 @@ export class Patches {
   }
 
   /**
-   * Returns the patch of a renamed file; `undefined` if there is none, because the contents differ and cannot be shown.
-   * The patch of equal contents has only the two names, so it shows nothing of a secret.
+   * Returns the patch of a renamed file; `undefined` if its contents differ and cannot be shown. The patch of equal
+   * contents has only the two names, so it shows nothing of a secret.
    */
   async ofRename({ gone, made, similarity }: Rename): Promise<string | undefined> {
     const sides = { ...sidesOf({ ...made, before: gone.before }), renamed: { from: patchPath(gone.path), similarity } };
@@ -91,7 +93,7 @@ export class Patches {
     const made = this.#made.get(change.after?.hash ?? "");
     const fresh = made ?? (await contentOf(this.#context, change.after));
     const sides = { ...sidesOf(change), budget: this.#budget };
-    // Git represents the change from a file to a link as a deletion and a creation.
+    // Git represents a change from a file to a link, or back, as a deletion and a creation.
     if (old === undefined || fresh === undefined || change.before?.kind === change.after?.kind)
       return textOf(unifiedDiff({ ...sides, before: old, after: fresh }));
     const [gone, there] = [
@@ -149,16 +151,16 @@ function patchPath(path: WorkspacePath): string {
   return root === undefined ? inner : `@${root}:${inner}`;
 }
 
-/** Returns the mode in git's form. Of the permissions, git knows only the owner's `x`. */
+/** Returns the mode of an entry in git's form. The only permission that git knows is the owner's `x`. */
 function gitMode(entry: Entry | undefined): GitMode {
   if (entry?.kind === "symlink") return "120000";
   return ((entry?.mode ?? 0) & 0o100) === 0 ? "100644" : "100755";
 }
 
 /**
- * Returns the content of an entry. If the store lacks the content (not recorded yet, pruned or erased), reads the
- * content from the disk, provided that the file still has this hash. Returns `undefined` for an entry without a
- * content. Throws `BLOB_MISSING`, `PRUNED` or `ERASED` if the content is in neither place.
+ * Returns the content of an entry; `undefined` for an entry without a content. If the store lacks the content (not
+ * recorded yet, pruned or erased), reads the file on disk, provided that the file still has this content. Throws
+ * `BLOB_MISSING`, `PRUNED` or `ERASED` if the content is in neither place.
  */
 export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
   if (entry?.hash === undefined) return undefined;

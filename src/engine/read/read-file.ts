@@ -23,8 +23,8 @@ import type { OperationQueue } from "../capture/operation-queue.ts";
 const FOR_PEOPLE = { class: "protected" } as const;
 
 /**
- * Opens the content of a path at a moment, or of one of its iterations. Throws `USAGE` for invalid options, `NOT_FOUND`
- * if the path was absent at the moment or has no such iteration, and the errors of `resolveMoment` and
+ * Opens the content of a path at a moment, or of one iteration of the path. Throws `USAGE` for invalid options,
+ * `NOT_FOUND` if the path was absent at the moment or has no such iteration, and the errors of `resolveMoment` and
  * `missingContent`.
  */
 export async function openFile(context: Context, given: string, options: ReadFileOptions): Promise<FileContent> {
@@ -62,14 +62,18 @@ async function rowFor(context: Context, path: WorkspacePath, { at, iteration }: 
 
 async function iterationRow(context: Context, path: WorkspacePath, iteration: number) {
   if (!Number.isSafeInteger(iteration) || iteration < 1) {
-    throw new ChronicleError("USAGE", `iterations are 1, 2, 3 …, not ${iteration}`, {
-      hint: "the history of the file lists them",
+    throw new ChronicleError("USAGE", `an iteration is a whole number above 0, not ${iteration}`, {
+      hint: "the history of the file lists its iterations",
     });
   }
   const [row] = await context.index.iterations(path, { after: iteration - 1, limit: 1 });
   return row?.iteration === iteration ? row : undefined;
 }
 
+/**
+ * `iteration`: the iteration that is a deletion or does not exist; `undefined` if the path had no iteration yet.
+ * `isKnown`: true if the iteration exists, as a deletion.
+ */
 interface Missing {
   readonly iteration: number | undefined;
   readonly isKnown: boolean;
@@ -88,16 +92,16 @@ export async function notThere(
   const range = `(it has ${first.iteration}..${last?.iteration ?? first.iteration})`;
   const why =
     iteration === undefined
-      ? `${shown} was not there yet`
+      ? `${shown} was not there yet at this moment`
       : `${shown}: ${isKnown ? `iteration ${iteration} is a deletion` : `has no iteration ${iteration}`} ${range}`;
   return new ChronicleError("NOT_FOUND", why, {
-    hint: `\`chronicle history ${pathArgument(path)}\` lists them`,
+    hint: `\`chronicle history ${pathArgument(path)}\` lists its iterations`,
     data: { path: shownPath(path) },
   });
 }
 
 /**
- * Returns the bytes of a range (default: all), in pieces. The range may end after the end of the file. Throws `USAGE`
+ * Returns the bytes of a range (default: all), in pieces. The range may end beyond the end of the file. Throws `USAGE`
  * for an invalid range.
  */
 function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
@@ -108,7 +112,7 @@ function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterab
   throw new ChronicleError("USAGE", `not a range of bytes: ${start} to ${end}`, { hint: "0 <= start <= end" });
 }
 
-/** Yields a range once the whole content is proved, because no hash shows whether a part alone is sound. */
+/** Proves the whole content, and then yields the range, because no hash shows whether a part alone is undamaged. */
 async function* provedPieces(reader: BlobReader, range: ByteRange): AsyncIterable<Uint8Array> {
   await reader.prove?.();
   yield* reader.pieces(range);
@@ -117,8 +121,8 @@ async function* provedPieces(reader: BlobReader, range: ByteRange): AsyncIterabl
 async function* noPieces(): AsyncIterable<Uint8Array> {}
 
 /**
- * Opens a content by its hash, if the workspace has or had it. Throws `USAGE` if the text is no hash, `NOT_FOUND` if
- * the workspace never had the content, and the errors of `missingContent`.
+ * Opens a content by its hash, if the workspace has or had this content. Throws `USAGE` if the text is no hash,
+ * `NOT_FOUND` if the workspace never had the content, and the errors of `missingContent`.
  */
 export async function openBlob(context: Context, given: string): ReturnType<FileApi["blob"]> {
   if (!isHash(given)) {
@@ -131,7 +135,8 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   const kept = row === undefined ? (version?.record.path ?? (await pathInConflict(context, given))) : undefined;
   const isNamed = row !== undefined || kept !== undefined;
   if (!isNamed && !(await isOfRecord(context, given))) throw foreign(given);
-  // The blob store also has contents of other workspaces, so the log must prove that this workspace had the content.
+  // The blob store also has contents of other workspaces. The log must therefore prove that this workspace had the
+  // content.
   if (row !== undefined) await proveRow(context, row, { isLast: false });
   const reader = await context.blobs.open(given);
   if (reader !== undefined) {
@@ -145,8 +150,8 @@ export async function openBlob(context: Context, given: string): ReturnType<File
 }
 
 /**
- * Returns the error for a content that is not of this workspace. The error does not tell whether another workspace has
- * the content.
+ * Returns the error for a content that this workspace never had. The error does not tell whether another workspace has
+ * it.
  */
 function foreign(hash: Hash): ChronicleError {
   return new ChronicleError("NOT_FOUND", `no path of this workspace has or had the content ${hash}`, {
@@ -156,15 +161,15 @@ function foreign(hash: Hash): ChronicleError {
 }
 
 /**
- * Returns a version with this content. A version did not become the state of its path, so perhaps no path ever had the
- * content.
+ * Returns a version with this content; `undefined` if there is none. A version did not become the state of its path, so
+ * perhaps no path ever had its content.
  */
 async function versionWith(context: Context, hash: Hash): Promise<KeptVersion | undefined> {
   return (await readVersions(context)).find(({ record }) => record.entry?.hash === hash);
 }
 
 /**
- * True for the content of a base or a filter. No path has such a content, but a client that repairs a copy of this
+ * True if the content is a base or a filter. No path has such a content, but a client that repairs a copy of this
  * history asks for it.
  */
 async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
@@ -176,8 +181,8 @@ async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
 }
 
 /**
- * Returns the path of a conflict that keeps this content. A conflict keeps the state that an undo would have made, so
- * perhaps no path ever had the content.
+ * Returns the path of a conflict that keeps this content; `undefined` if there is none. A conflict keeps the state that
+ * an undo would have made, so perhaps no path ever had its content.
  */
 async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePath | undefined> {
   const events = await readEvents(context, await context.index.records("conflict:"));
@@ -186,27 +191,27 @@ async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePa
 }
 
 /**
- * True if a content that no path ever had is a secret. Such a content has no class of its own, so the name of the path
- * for which it was kept decides.
+ * True if a content that no path ever had is a secret. Such a content has no class of its own. It is a secret if the
+ * path for which it was kept has the name of a secret.
  */
 async function isSecretName(context: Context, path: WorkspacePath | undefined): Promise<boolean> {
   return path !== undefined && (await protectedNames(context)).holds(path);
 }
 
-/** Contents of up to this size are cached. */
+/** The maximum size, in bytes, of a content that is cached. */
 const SMALL_BYTES = 64 * 1024;
-/** The most bytes that are cached for one workspace. */
+/** The maximum number of bytes that are cached for one workspace. */
 const MOST_BYTES = 512 * 1024;
-/** The most paths that are remembered for one workspace, with or without a cached content. */
+/** The maximum number of paths that are remembered for one workspace, with or without a cached content. */
 const MOST_PATHS = 1_000;
 
-/** The content that was read from a path, or `once` for a path that was asked for only once. */
+/** The cached content of a path, or `once` if the path was asked for only once. */
 type Known = FileContent | "once";
 
 /**
- * Reads contents of the last recorded state, and caches small ones that are asked for repeatedly. The cache is valid
- * until the log grows. Each read checks the length of the log, because another process may have written. Contents of a
- * damaged history are not cached.
+ * Reads contents of the last recorded state, and caches small contents that are asked for repeatedly. The cache is
+ * valid until the log grows. Each read checks the end of the log, because another process may have written. Contents of
+ * a damaged history are not cached.
  */
 export class FileReads {
   readonly #context: Context;
@@ -235,7 +240,7 @@ export class FileReads {
       const content = await openFile(this.#context, given, {});
       return { content, isSound: damage === undefined };
     });
-    // True if the history is sound and the log did not grow meanwhile, so that the content belongs to the state at
+    // True if the history is sound, and the log did not grow during the read. The content then belongs to the state at
     // `end`.
     const isOf = (): boolean => read.isSound && this.#context.log.head === end && this.#end === end;
     if (!isOf()) return read.content;
@@ -263,12 +268,12 @@ function sizeOf(known: Known | undefined): number {
   return typeof known === "object" ? known.size : 0;
 }
 
-/** Returns the content with its bytes in memory; `undefined` if the content is large, or cannot be read. */
+/** Returns the content with its bytes in memory; `undefined` if the content is large or cannot be read. */
 async function atHand(content: FileContent): Promise<FileContent | undefined> {
   if (content.kind === "dir" || content.size > SMALL_BYTES) return undefined;
   const bytes = await wholeOf(content);
   if (bytes?.length !== content.size) return undefined;
-  // Yields a copy, because the caller may change the bytes.
+  // Each read yields a copy, because the caller may change the bytes.
   const pieces = async function* (range?: { readonly start: number; readonly end: number }) {
     const wanted = bytes.subarray(range?.start, range?.end);
     if (wanted.length > 0) yield Buffer.from(wanted);
@@ -277,8 +282,8 @@ async function atHand(content: FileContent): Promise<FileContent | undefined> {
 }
 
 /**
- * Returns all bytes of a content; `undefined` if they cannot be read. In that case, whoever reads `content` itself gets
- * the error.
+ * Returns all bytes of a content; `undefined` if they cannot be read. The caller then returns `content` itself, and
+ * whoever reads it gets the error.
  */
 async function wholeOf(content: FileContent): Promise<Buffer | undefined> {
   try {

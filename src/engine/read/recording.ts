@@ -9,16 +9,16 @@ import { optional } from "../../util/optional.ts";
 
 /** The state of the recorder of a followed folder in this process. */
 export interface FollowState {
-  /** The time at which it was started, in ms since the epoch. */
+  /** The time at which the recorder was started, in ms since the epoch. */
   readonly since: number;
-  /** The message of the last capture, if it has failed. */
+  /** The error message of the last capture. Set only if this capture failed. */
   readonly trouble?: string;
 }
 
 /**
- * Returns whether changes are recorded at present, and by whom. Only living processes of this machine count, so a watch
- * that was killed, a process that has the number of an earlier one, and a process of another machine do not. `follow`:
- * the recorder of this process, if it follows the folder. `damage`: the damage of the log, if there is any.
+ * Returns whether changes are recorded at present, and by whom. Only living processes of this machine count. The
+ * following do not count: a watch that was killed, a later process with the same id, and a process of another machine.
+ * `follow`: the recorder in this process, if it follows the folder. `damage`: the damage of the log, if there is any.
  */
 export async function recordingOf(
   context: Context,
@@ -31,7 +31,10 @@ export async function recordingOf(
   }
   if (context.isCopy === true) {
     const hint = "`chronicle status` without --upstream says whether the folder is recorded";
-    return recordingShape([], { reason: "this is the mirror of the origin's history, which the origin records", hint });
+    return recordingShape([], {
+      reason: "this is the mirror of the origin's history, and only the origin records changes in this history",
+      hint,
+    });
   }
   const archived = await archivedSince(context);
   if (archived !== undefined) {
@@ -46,7 +49,8 @@ export async function recordingOf(
 
 async function recorders(context: Context, follow: FollowState | undefined): Promise<RecorderShape[]> {
   const { watches, runs, agents } = await openBrackets(context);
-  // A session without a process stays open until its end is reported, so it proves nothing about the present.
+  // A session without a process stays open until its end is reported. Such a session does not show that anybody works
+  // now.
   const working = agents.filter(({ record }) => isHere(context, record));
   return [
     ...watches.map((one) => ofSession(context, "watch", one)),
@@ -65,7 +69,7 @@ function ofSession(
   const asked = kind === "run" ? { ...shape, command: [...command] } : shape;
   if (!processes.isStopped(pid)) return asked;
   const trouble = `process ${pid}, which records ${kind === "agent" ? "the agent's tool calls" : "the folder"}, is stopped`;
-  return { ...asked, trouble, hint: `to continue it: \`fg\` in its terminal, or \`kill -CONT ${pid}\`` };
+  return { ...asked, trouble, hint: `to continue the process: \`fg\` in its terminal, or \`kill -CONT ${pid}\`` };
 }
 
 function ofServer({ processes: { pid } }: Context, { since, trouble }: FollowState): RecorderShape {
@@ -77,13 +81,19 @@ function ofServer({ processes: { pid } }: Context, { since, trouble }: FollowSta
   };
 }
 
-/** Returns the obstacle of a running command that is off the record: captures leave out everything meanwhile. */
+/**
+ * Returns the reason why nothing is recorded if a command is running off the record: captures leave out everything in
+ * the meantime. Also returns a reason if the end of such a command is not noted yet. Otherwise, returns `undefined`.
+ */
 function offRecordObstacle(context: Context): RecordingObstacle | undefined {
   const going = context.offRecord.read()?.going ?? [];
   const [one] = going.filter((work) => isOwnerAlive(context, work));
   if (one === undefined) {
     if (going.length === 0) return undefined;
-    return { reason: "the end of a command off the record is not noted yet", hint: "`chronicle snapshot` notes it" };
+    return {
+      reason: "a command off the record has ended, but its end is not noted yet",
+      hint: "`chronicle snapshot` notes the end",
+    };
   }
   const reason = `a command is running off the record (process ${one.pid})`;
   return { reason, hint: "recording continues when that command ends" };

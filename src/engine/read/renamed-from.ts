@@ -6,32 +6,38 @@ import type { IterationRow } from "../../storage/index-store.ts";
 import type { Context } from "../log/context.ts";
 import { RenameBudget, renamesAmong } from "./renames.ts";
 
-/** The maximum number of paths among which the earlier path is looked for by its content. */
+/** The maximum number of paths among which a path with the same content is looked for. */
 const MOST_TOUCHED = 50_000;
 
-/** The maximum number of paths among which the earlier path is looked for by a similar content. */
+/** The maximum number of paths among which a path with a similar content is looked for. */
 const MOST_SIMILAR = 1_000;
 
-/** The number of earlier commits that are looked at until one changed a file. The others are records of work. */
+/**
+ * The maximum number of earlier commits that are searched for a commit that changed a file. The commits in between only
+ * record work.
+ */
 const MOST_COMMITS = 8;
 
-/** The path that a file had before, and the iterations of this path up to the one with the content of the file. */
+/** The path that a file had before a rename, and the iterations of this path up to the rename. */
 export interface EarlierPath {
   readonly path: WorkspacePath;
-  /** The last one has the content from which the file was made. */
+  /** Ordered from oldest to newest. The last iteration has the content from which the new file was made. */
   readonly rows: readonly IterationRow[];
   readonly rename: Rename;
 }
 
-/** The limits of what one answer may read to find earlier paths. */
+/** Returns the limits of what one answer may read to find earlier paths. */
 export function renamedBudget(): RenameBudget {
   return new RenameBudget({ files: 100, bytes: 8 * 1024 ** 2, steps: 1_000_000 });
 }
 
 /**
- * Returns the path from which a new file was renamed: a path that had this content or a similar one, and lost it in the
- * same commit, or in the last commit before that changed a file. The rule is that of a difference (`renamesAmong`).
- * Returns `undefined` if there is none, and if an empty file or a commit with very many paths makes the answer a guess.
+ * Returns the path from which a new file was renamed. This is a path that had the same content or a similar one. It
+ * lost this content in the same commit, or in the last commit before that changed a file. Files are matched by the same
+ * rule as in a difference (`renamesAmong`).
+ *
+ * Returns `undefined` if there is no such path. Also returns `undefined` if any answer would be a guess, because the
+ * file is empty, or the commit has very many paths.
  */
 export async function renamedFrom(
   context: Context,
@@ -54,7 +60,10 @@ export async function renamedFrom(
   return undefined;
 }
 
-/** Returns the event before the last commit that ended before an event and changed a file. */
+/**
+ * Returns the seq right before the last commit that changed a file and ended before event `seq`. Returns `undefined` if
+ * none of the last `MOST_COMMITS` commits changed a file.
+ */
 async function lastChangeBefore({ index }: Context, seq: number): Promise<number | undefined> {
   let first = seq;
   for (let n = 0; n < MOST_COMMITS; n += 1) {
@@ -73,7 +82,7 @@ interface Span {
   readonly budget: RenameBudget;
 }
 
-/** Returns the rename that made the file of a row, if the changes of these events have one. */
+/** Returns the rename that made the file of a row; `undefined` if the changes of these events have none. */
 async function renameTo(
   context: Context,
   { path, entry }: IterationRow,
@@ -92,7 +101,7 @@ async function renameTo(
   if (wanted === undefined || wanted.after.hash !== entry?.hash) return undefined;
   const found = (await renamesAmong(context, changes, budget)).get(path);
   if (found !== undefined) return found;
-  // If a file was renamed and copied, each of the new files has its earlier lines from it.
+  // If a file was both renamed and copied, each of the new files has its lines from the old one.
   const equal = gone.find(({ before }) => before.hash === wanted.after.hash);
   return equal === undefined ? undefined : { gone: equal, made: wanted, similarity: 100 };
 }

@@ -22,11 +22,11 @@ import { protectedNames } from "../state/protected.ts";
 import { isOfLostContent } from "./line-counts.ts";
 import { contentOf, type Patches } from "./patches.ts";
 
-/** The work that the searches for similar contents of one answer may do. Equal contents are always found. */
+/** The limits for the searches for similar contents in one answer. Equal contents are always found. */
 export class RenameBudget {
-  /** The most files that are compared with one another. If there are more, none are. */
+  /** The maximum number of files that are compared with one another. If there are more files, none are compared. */
   readonly files: number;
-  /** The bytes that may still be read. */
+  /** The number of bytes that may still be read. */
   bytes: number;
   /** The number of lines that may still be compared. */
   steps: number;
@@ -38,12 +38,12 @@ export class RenameBudget {
   }
 }
 
-/** Larger contents are compared by their hash only. */
+/** The maximum size, in bytes, of a content that is read. Larger contents are compared by their hashes only. */
 const MOST_FILE_BYTES = 1024 ** 2;
 
 /**
- * Returns the deleted and the created files among changes that are one renamed file each: files with equal contents,
- * and files with similar ones as far as the budget allows. Secrets and erased contents are not read.
+ * Returns the renames among changes. Each rename is a deleted and a created file with equal contents or, as far as the
+ * budget allows, with similar contents. Secrets and erased contents are not read.
  */
 export async function renamesAmong(
   context: Context,
@@ -70,7 +70,10 @@ async function similarAmong(context: Context, sides: RenameSides, budget: Rename
   return similarRenames({ gone, made }, (one) => weights.get(one), budget);
 }
 
-/** Returns the files whose contents may be read, and whose sizes allow that they are similar to another one. */
+/**
+ * Returns the files whose contents may be read, and whose sizes are so close to that of a file on the other side that
+ * the two can be similar.
+ */
 async function comparable(context: Context, { gone, made }: RenameSides): Promise<RenameSides> {
   if (gone.length === 0 || made.length === 0) return { gone: [], made: [] };
   const names = await protectedNames(context);
@@ -95,7 +98,7 @@ function entriesOf({ gone, made }: RenameSides): (readonly [FileGone | FileMade,
   return [...gone.map((one) => [one, one.before] as const), ...made.map((one) => [one, one.after] as const)];
 }
 
-/** Returns `undefined` for a content that is gone or damaged. */
+/** Returns the content of an entry; `undefined` if the content is gone or damaged. */
 async function contentIfKept(context: Context, entry: Entry): Promise<Buffer | undefined> {
   try {
     return await contentOf(context, entry);
@@ -105,10 +108,13 @@ async function contentIfKept(context: Context, entry: Entry): Promise<Buffer | u
   }
 }
 
-/** What a change of a renamed file says about the rename. */
+/** The fields that tell, in the shape of a change, about a rename. */
 type RenamePart = Pick<ChangeShape, "from" | "from_b64" | "similarity" | "renamed_to" | "rename_patch">;
 
-/** Returns what each change says about its rename. `patches`: given if patches are requested. */
+/**
+ * Returns a function that gives the rename fields of a change; `{}` for a change without a rename. `patches`: set if
+ * patches are requested.
+ */
 export async function renameParts(
   renames: Renames,
   patches: Patches | undefined,

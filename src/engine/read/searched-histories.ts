@@ -8,12 +8,12 @@ import type { LineSource } from "./blame-memo.ts";
 import { originShapes } from "./blame-shape.ts";
 import { recordedShapes } from "./history.ts";
 
-// This file has what the searches of a text and of a pattern have in common.
+// This file has the common parts of two searches: for a text (`text-history.ts`) and for a pattern (`grep.ts`).
 
-/** The maximum size of a content that is searched, in bytes. */
+/** The maximum size, in bytes, of a content that is searched. */
 export const MOST_SEARCHED_BYTES = 32 * 1024 ** 2;
 
-/** Returns the iterations of each path at or beneath one of the paths. */
+/** Returns the iterations of each path at or beneath one of the given paths. */
 export async function historiesOf(
   context: Context,
   beneath: readonly WorkspacePath[],
@@ -26,7 +26,10 @@ export async function historiesOf(
   return histories;
 }
 
-/** Returns the paths that have or had the name of a secret, unless a person said that they are none. */
+/**
+ * Returns those of the paths that have the name of a secret, or had one when they were recorded. If a person has
+ * decided about a name, only this decision counts.
+ */
 export async function secretPaths(
   context: Context,
   paths: readonly WorkspacePath[],
@@ -39,11 +42,17 @@ export async function secretPaths(
 /** An iteration that made a change. */
 export interface FoundChange {
   readonly row: IterationRow;
-  /** The first iteration that can have made the change, if contents between are missing. */
+  /**
+   * The number of the first iteration that can have made the change. Set only if contents right before `row` are
+   * missing or were not searched.
+   */
   readonly first?: number;
 }
 
-/** Returns the origin of each change, in their order. Throws `IndexDisagrees` unless the log recorded the iterations. */
+/**
+ * Returns the origins of the changes, in the order of the changes. Throws `IndexDisagrees` if the log does not prove
+ * the iterations.
+ */
 export async function changeOrigins(context: Context, changes: readonly FoundChange[]): Promise<BlameOriginShape[]> {
   await proveRows(
     context,

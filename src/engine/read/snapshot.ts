@@ -26,19 +26,20 @@ export interface Snapshot extends SnapshotRecord {
   readonly seq: number;
   readonly ts: string;
   /**
-   * The seq of an event after which the files are those of the snapshot: the snapshot's own event. If that event was
-   * compacted away, but the history begins with the same files, this is the event with which the history begins.
+   * The seq of an event after which the files equal those of the snapshot. Normally, this is the event of the snapshot.
+   * If that event was compacted away, and the history begins with the same files, this is the event with which the
+   * history begins.
    */
   readonly stateSeq: number;
-  /** The event that compacted the state of the snapshot away, if one did. */
+  /** The seq of the event that compacted the state of the snapshot away. Absent if none did. */
   readonly compactedBy?: number;
-  /** The event that pruned the state of the snapshot, if one did. */
+  /** The seq of the event that pruned the state of the snapshot. Absent if none did. */
   readonly prunedBy?: number;
 }
 
 /**
- * The snapshot records that were read, by hash and seq of their rows. All rows of a base have the base's hash, so the
- * hash alone is not enough.
+ * Caches the snapshot records that were read, by hash and seq of their rows. The hash alone is not enough, because all
+ * rows of a base have the hash of the base.
  */
 const read = memoKey<Map<string, SnapshotRecord>>("snapshots");
 
@@ -73,8 +74,8 @@ export async function listSnapshots(context: Context): Promise<Snapshot[]> {
 }
 
 /**
- * Returns, by the id of the pin record, whether a snapshot is pinned. A snapshot is listed only if its pin was changed
- * after the snapshot was made.
+ * Returns, for the id of each pin record, whether its snapshot is pinned. A snapshot has a pin record only if its pin
+ * was changed after the snapshot was made.
  */
 async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolean>> {
   const pins = new Map<string, boolean>();
@@ -85,8 +86,9 @@ async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolea
 }
 
 /**
- * Returns the event with the state of a snapshot, and the event that compacted the state away, if one did. A snapshot
- * from before the beginning of the history is compacted away, unless the history begins with the same files.
+ * Returns the seq of an event with the state of a snapshot. If that state was compacted away, also returns the event
+ * that did so. A snapshot from before the beginning of the history is compacted away, unless the history begins with
+ * the same files.
  */
 function stateOf(
   seq: number,
@@ -113,16 +115,16 @@ export interface SnapshotDraft {
 }
 
 /**
- * Returns the id of the snapshot that the caller asks for. It is derived from the id of the request, so that a repeated
- * request is recognised. `undefined` without a request id.
+ * Returns the id for the snapshot that the caller asks for; `undefined` if the request has no id. The id is derived
+ * from the id of the request, so that a repeated request is recognised.
  */
 function idOfRequest({ caller: { requestId } }: Context): string | undefined {
   return requestId === undefined ? undefined : idOfText(`chronicle snapshot\0${requestId}`);
 }
 
 /**
- * Returns the snapshot that was taken for the caller's request id; `undefined` if there is none. Throws `USAGE` if that
- * snapshot has a name or message other than the given one.
+ * Returns the snapshot that was taken for the request id of the caller; `undefined` if there is none. Throws `USAGE` if
+ * that snapshot has another name or message than the given one.
  */
 async function takenBefore(context: Context, { name, message }: SnapshotOptions): Promise<Snapshot | undefined> {
   const id = idOfRequest(context);
@@ -130,7 +132,10 @@ async function takenBefore(context: Context, { name, message }: SnapshotOptions)
   return takenAmong(context, await listSnapshots(context), { id, ...optional({ name, message }) });
 }
 
-/** Returns the snapshot with this id. Throws `USAGE` if its name or message is not the given one. */
+/**
+ * Returns the snapshot with this id; `undefined` if there is none. Throws `USAGE` if its name or message is not the
+ * given one.
+ */
 function takenAmong(
   context: Context,
   all: readonly Snapshot[],
@@ -143,9 +148,9 @@ function takenAmong(
 }
 
 /**
- * Captures the present state, and records a snapshot of it. If a snapshot was taken before for the caller's request id,
- * returns that snapshot. Throws `USAGE` if the name is invalid, or if the request had another name or message before.
- * Throws `REFUSED` if the name is in use, and the errors of a capture.
+ * Captures the present state, and records a snapshot of it. If a snapshot was already taken for the request id of the
+ * caller, returns that snapshot. Throws `USAGE` if the name is invalid, or if that earlier request had another name or
+ * message. Throws `REFUSED` if the name is in use. Also throws the errors of a capture.
  */
 export async function takeSnapshot(context: Context, options: SnapshotOptions = {}): Promise<SnapshotShape> {
   if (options.name !== undefined && !isValidSnapshotName(options.name)) {
@@ -180,7 +185,7 @@ export async function nameMoment(context: Context, captured: Capture, draft: Sna
   return await withCommit(context, async (commit) => {
     const head = await commit.head();
     const all = await listSnapshots(context);
-    // Another process may have carried out the same request meanwhile.
+    // Another process may have carried out the same request in the meantime.
     const taken = takenAmong(context, all, draft);
     if (taken !== undefined) return taken;
     const previous = all.at(-1);

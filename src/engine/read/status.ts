@@ -34,8 +34,9 @@ import { openNotes, orphanNotes } from "../facts/transactions.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Returns the status of the workspace. Scans the folders, but records nothing. `follow`: see `recordingOf`. If the log is damaged, does not throw:
- * parts of the answer that cannot be read are empty or 0, and the notes say so.
+ * Returns the status of the workspace. Scans the folders, but records nothing. `follow`: see `recordingOf`. If the log
+ * is damaged, this function does not throw. The parts of the answer that cannot be read are then empty or 0, and the
+ * notes say so.
  */
 export async function statusOf(
   context: Context,
@@ -112,9 +113,10 @@ function foldersWithTraits({ worktree }: Context): FolderWithTraits[] {
 /**
  * Returns notes on a folder:
  *
- * - whether other machines may change it;
- * - what its disk cannot hold;
- * - whether a scan may miss edits that do not show in stats, because the folder is too large to read each time.
+ * - whether other machines may change the folder;
+ * - what the disk of the folder cannot hold;
+ * - whether a scan may miss edits that change neither size nor time of a file, because the folder is too large to read
+ *   each time.
  */
 function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
   return [...sharedNotes(folder), ...lackNotes(folder, size)];
@@ -136,8 +138,8 @@ function lackNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport):
 }
 
 /**
- * Returns the number and the size of the recorded paths, computed from the scan and the unrecorded changes. If the scan
- * omitted paths that may be recorded, all recorded paths are counted in the history instead, which takes longer.
+ * Returns the number and the total size of the recorded paths, computed from the scan and the unrecorded changes. If
+ * the scan omitted paths that may be recorded, counts all recorded paths in the history instead, which takes longer.
  */
 async function recordedSize(
   context: Context,
@@ -153,7 +155,10 @@ async function recordedSize(
   return { entries, bytes };
 }
 
-/** Omission reasons for which a path is not recorded at all. For other reasons, an earlier state may be recorded. */
+/**
+ * The omission reasons for which a path is not recorded at all. For any other reason, an earlier state of the path may
+ * be recorded.
+ */
 const BY_RULE = reasonsWith("isByRule");
 
 async function countedSize(context: Context, seq: number): Promise<Pick<StatusShape, "entries" | "bytes">> {
@@ -170,13 +175,16 @@ function sizeOf(entry: Entry | undefined): number {
 }
 
 interface RecordedParts {
-  /** `undefined` if the recorded state is unknown. */
+  /** The unrecorded changes; `undefined` if the recorded state is unknown. */
   readonly changes: readonly Change[] | undefined;
   readonly latest: Snapshot | undefined;
   readonly notes: readonly string[];
 }
 
-/** Reads what the history has. If the log is damaged, parts may be unknown, and the notes say so. */
+/**
+ * Reads the parts of the status that come from the history. If the log is damaged, some parts may be unknown, and the
+ * notes say so.
+ */
 async function recordedParts(
   context: Context,
   reading: Reading,
@@ -188,7 +196,7 @@ async function recordedParts(
       return await read();
     } catch (error) {
       if (damage === undefined || !(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
-      failures.add(`what is recorded cannot be read: ${error.message}`);
+      failures.add(`a part of the history cannot be read: ${error.message}`);
       return undefined;
     }
   };
@@ -198,7 +206,7 @@ async function recordedParts(
   return { changes: compared?.changes, latest, notes: [...notes, ...failures] };
 }
 
-/** Returns the notes on signing. They come before all others. */
+/** Returns the notes on signing. They stand before all other notes. */
 function signingNotes({ state, detail, hint }: SigningShape): string[] {
   if (detail === null) return [];
   const what = state === "unsigned" ? `what is recorded is not signed: ${detail}` : detail;
@@ -206,7 +214,8 @@ function signingNotes({ state, detail, hint }: SigningShape): string[] {
 }
 
 /**
- * Returns notes on open conflicts. Those of the folder's sync have a separate note, because another command lists them.
+ * Returns notes on open conflicts. The conflicts of the folder's sync have a separate note, because another command
+ * lists them.
  */
 function conflictNotes(conflicts: readonly IdentifiedConflict[]): string[] {
   const ofSync = conflicts.filter(({ record }) => record.sync !== undefined).length;
@@ -232,7 +241,7 @@ async function notesOf(context: Context): Promise<string[]> {
   }
   for (const { intent } of await openIntents(context)) {
     notes.push(
-      `an operation was interrupted: ${intent.summary} (${intent.paths} paths); some of the present changes may be a part of it; the next command that changes something finishes it`,
+      `an operation was interrupted: ${intent.summary} (${intent.paths} paths); some of the present changes may be a part of this operation; the next command that changes something finishes the operation`,
     );
   }
   addAll(notes, clockNotes(notableJumps(await context.index.clockJumps())));
@@ -265,7 +274,7 @@ function loserOf({ id, kind, command, ended, omittedChanges }: Session): Loser {
   return { name: `${kind} ${id.slice(0, 8)}${what}`, ended, omittedChanges };
 }
 
-/** The number of latest actions whose losses the notes report. */
+/** The number of newest actions that are searched for lost files. */
 const MOST_ACTIONS = 50;
 
 function loserOfAction({ id, summary, ended, omittedChanges }: LoggedAction): Loser {

@@ -11,24 +11,30 @@ import { changeOrigins, historiesOf, MOST_SEARCHED_BYTES, secretPaths } from "./
 
 const DEFAULT_LIMIT = 100;
 
-/** The maximum length of the searched text, in characters. */
+/** The maximum length, in characters, of the searched text. */
 const MOST_TEXT = 10_000;
 
-/** The maximum total size of the contents that are searched for one answer, in bytes. */
+/** The maximum total size, in bytes, of the contents that are searched for one answer. */
 const MOST_READ_BYTES = 4 * 1024 ** 3;
 
-/** An iteration with another number of occurrences than the last one before it whose content is kept. */
+/**
+ * An iteration that changed the number of occurrences of the text. `before`: the number in the last earlier iteration
+ * whose content was searched. `after`: the number in this iteration.
+ */
 interface Found {
   readonly row: IterationRow;
   readonly before: number;
   readonly after: number;
-  /** The first iteration that can have made the change, if contents between are missing. */
+  /**
+   * The number of the first iteration that can have made the change. Set only if contents right before `row` were not
+   * searched.
+   */
   readonly first?: number;
 }
 
 /**
- * Returns the iterations that changed the number of occurrences of a text in a file, newest first. Throws `USAGE` for an
- * invalid text or limit, and `NOT_FOUND` for a path that was never recorded.
+ * Returns the iterations that changed the number of occurrences of a text in a file, newest first. Throws `USAGE` for
+ * an invalid text or limit, and `NOT_FOUND` for a path that was never recorded.
  */
 export async function textHistory(
   context: Context,
@@ -60,20 +66,25 @@ export async function textHistory(
 function check(text: string, limit: number): void {
   if (text === "" || text.length > MOST_TEXT)
     throw new ChronicleError("USAGE", text === "" ? "the text is empty" : "the text is too long", {
-      hint: `give a text of 1 to ${MOST_TEXT} characters; it is searched as it is, not as a pattern`,
+      hint: `give a text of 1 to ${MOST_TEXT} characters; the text is searched literally, not as a pattern`,
     });
   if (!Number.isSafeInteger(limit) || limit < 1)
-    throw new ChronicleError("USAGE", `the limit is ${limit}`, { hint: "give a number from 1" });
+    throw new ChronicleError("USAGE", `the limit is no whole number above 0: ${limit}`, {
+      hint: "give a number from 1",
+    });
 }
 
 interface Counts {
-  /** The occurrences in a content; `undefined` if it was not searched. */
+  /** Returns the number of occurrences in a content; `undefined` if the content was not searched. */
   readonly of: (hash: Hash) => number | undefined;
   /** The number of contents that were not searched. */
   readonly missing: number;
 }
 
-/** Counts a text in each content of the rows, in the order in which the contents are stored. */
+/**
+ * Counts the occurrences of a text in each content of the rows. Reads the contents in the order in which they are
+ * stored.
+ */
 async function countsOf(context: Context, rows: readonly IterationRow[], text: Buffer): Promise<Counts> {
   const sizes = new Map<Hash, number>();
   for (const { entry } of rows)
@@ -94,7 +105,7 @@ async function countsOf(context: Context, rows: readonly IterationRow[], text: B
   return { of: (hash) => counts.get(hash), missing: sizes.size - counts.size };
 }
 
-/** Counts the occurrences of a text that do not overlap. */
+/** Counts the occurrences of a text, without overlaps. */
 function occurrences(content: Buffer, text: Buffer): number {
   let found = 0;
   for (let at = content.indexOf(text); at >= 0; at = content.indexOf(text, at + text.length)) found += 1;
