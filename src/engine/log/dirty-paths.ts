@@ -36,8 +36,8 @@ export class DirtyPaths {
   /** Maps each dirty path, which must be scanned, to the number of its last hint. */
   readonly #dirty = new Map<WorkspacePath, number>();
   /**
-   * The number of the last hint after which everything must be scanned; `undefined` if only the dirty paths must be
-   * scanned.
+   * The number of the last hint that named no paths, so that everything must be scanned; `undefined` if only the dirty
+   * paths must be scanned.
    */
   #everything: number | undefined = 0;
   /** The number of hints so far. */
@@ -62,13 +62,13 @@ export class DirtyPaths {
     this.#timers = timers;
   }
 
-  /** Starts the watcher, unless it runs already. The watcher ends with the worktree at the latest. */
+  /** Starts the watcher, unless it runs already. The watcher runs until `stop`, or until the worktree is closed. */
   async start(): Promise<void> {
     this.#handle ??= await this.#worktree.watch((hint) => this.#note(hint));
   }
 
   /**
-   * Starts a new watcher after a change of the tracked roots. No watcher reports the changes until the new one runs, so
+   * Starts a new watcher after a change of the tracked roots. Changes before the new watcher runs are not reported, so
    * the next scan is a full one.
    */
   async restart(): Promise<void> {
@@ -117,7 +117,7 @@ export class DirtyPaths {
     return this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path);
   }
 
-  /** Marks paths that no watcher has reported, so that they are scanned. */
+  /** Marks paths as dirty that no watcher has reported. */
   hint(paths: readonly WorkspacePath[]): void {
     this.#note({ paths });
   }

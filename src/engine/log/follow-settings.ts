@@ -6,9 +6,9 @@ import type { Context } from "./context.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Applies the changes that other processes made to the tracked roots and the retention limits. For callers that stay
- * open for long. Returns true if the settings of the roots have changed. In that case, the next scan is a full one, and
- * the caller must restart its watcher, if it has one.
+ * Applies the changes that other processes made to the tracked roots and the retention limits. Callers that stay open
+ * for long need this function. Returns true if the settings of the roots have changed. In that case, the next scan is a
+ * full one, and the caller must restart its watcher, if it has one.
  */
 export async function followSettings(context: Context): Promise<boolean> {
   await catchUp(context, { recover: false });

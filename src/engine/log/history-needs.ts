@@ -123,7 +123,8 @@ export interface PrivateContents {
   /** The time (ms since the epoch) until which `lists` are kept; `undefined`: as long as the record names them. */
   readonly listsUntil: number | undefined;
   /**
-   * True if `gc` may have freed `aside` and `git`, because keeping files aside may have been off for some time since.
+   * True if `gc` may have freed `aside` and `git`, because keeping files aside may have been off for some time after
+   * the record was written.
    */
   readonly isAsideFreed: boolean;
   /**
@@ -137,8 +138,9 @@ export interface PrivateContents {
 
 /**
  * A private content that is kept. `path`: the path of the file that was kept aside; absent for lists, prompts, plans
- * and the state of git. `mayBeGone`: true if the content may be missing, because a setting was off for some time, or
- * because a pruning may have given the content up. True for every prompt, because no other content depends on a prompt.
+ * and the state of git. `mayBeGone`: true if the content may be missing, because keeping files aside was off for some
+ * time, or because a pruning may have given the content up. True for every prompt, because no other content depends on
+ * a prompt.
  */
 interface PrivateContent extends Pick<NeededContent, "hash" | "where" | "seq"> {
   readonly path?: WorkspacePath;
@@ -345,8 +347,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Adds a record. `seq` is the seq of the event that brings the record. `own` is the seq of the record's own event,
-   * which is an earlier one if a base repeats the record.
+   * Adds a record. `own` is the seq of the record's own event. `seq` is the same, or, for a record that a base repeats,
+   * the seq of the event that names the base.
    */
   #record({ recordId, record }: RecordEvent, seq: number, where: string, own = seq): void {
     this.#note({ recordId, record }, { seq: own, where }, own !== seq);

@@ -7,8 +7,8 @@ import { memoKey } from "./memo.ts";
 
 /**
  * Private contents are prompts, states and objects of git, and files that were kept aside. All private contents of a
- * workspace share one budget, `max_private_bytes`. This file refuses what exceeds the whole budget by itself. When the
- * private contents together exceed the budget, the oldest are given up (`upkeep/private-budget.ts`).
+ * workspace share one budget, `max_private_bytes`. The functions of this file refuse what alone exceeds the whole
+ * budget. When all private contents together exceed the budget, the oldest are given up (`upkeep/private-budget.ts`).
  */
 
 type Limits = Pick<Context, "retention">;
@@ -22,7 +22,7 @@ export function privateRoom({ retention }: Limits): number {
   return most === 0 ? Number.POSITIVE_INFINITY : most;
 }
 
-/** Returns the words, for messages, that a size exceeds the whole budget. */
+/** Returns words for messages, which say that something takes more than the whole budget. */
 export function beyondPrivateRoom(context: Limits): string {
   return `more than max_private_bytes, which is ${formatBytes(privateRoom(context))}`;
 }

@@ -53,7 +53,7 @@ export async function eventCounted(
   return undefined;
 }
 
-/** Returns the event of a line; `undefined` if the line is not a sound event. */
+/** Returns the event of a line; `undefined` if the line is damaged or is no event. */
 export function wholeOrNone(bytes: Uint8Array): LogEvent | undefined {
   try {
     return parseLine(bytes);

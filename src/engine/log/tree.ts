@@ -20,7 +20,8 @@ export type Hashed = Pick<Context, "index"> & {
 
 /**
  * Brings the stored folder hashes up to `seq`, which is the head, and returns the root of the workspace at `seq`. Does
- * not check the index. The roots that the history states are computed in `root-to-state.ts`, which checks the index.
+ * not check the index. The roots that are written into the history are computed in `root-to-state.ts`, which checks the
+ * index.
  */
 export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   const from = await context.index.treeSeq();
@@ -140,7 +141,7 @@ export class TreeInOrder {
 
 /**
  * Returns the paths from which hashing must begin. For a path that is a file, and was never a folder, this is the
- * folder that contains it. Any other path is itself returned, because it is or was a folder, or is gone.
+ * folder that contains the file. Any other path is returned as it is, because it is or was a folder, or is gone.
  */
 async function touchedFolders({ index }: Hashed, from: number, seq: number): Promise<Set<WorkspacePath>> {
   const touched = await index.touched(from, seq);

@@ -50,8 +50,9 @@ interface Step {
 
 /**
  * Finds the iteration that wrote each line of a content. Walks from the newest iteration to the oldest, and ends once
- * every line has its source. At each iteration, the lines are compared with the content before. The iteration wrote the
- * lines that this content lacks. The other lines are passed on to the earlier iteration, where the search continues.
+ * every line has its source. At each iteration, the lines are compared with the content of the iteration before. The
+ * later iteration wrote the lines that this content lacks. The other lines are passed on to the earlier iteration,
+ * where the search continues.
  */
 export class BlameWalk {
   readonly #context: Context;
@@ -186,8 +187,8 @@ export class BlameWalk {
   }
 
   /**
-   * Divides the lines into those that the content before has, and those that it lacks; `undefined` if a content cannot
-   * be read.
+   * Divides the lines into those that the earlier content has, and those that it lacks. Returns `undefined` if a
+   * content cannot be read.
    */
   async #passed(
     pending: PendingLines,

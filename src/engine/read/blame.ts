@@ -20,7 +20,7 @@ import { BlameWalk, MOST_BLAME_BYTES } from "./blame-walk.ts";
 import { seqOf } from "./list-files.ts";
 import { notThere } from "./read-file.ts";
 
-/** The maximum number of steps of all comparisons for one answer. They take a few seconds. */
+/** The maximum number of steps of all comparisons for one answer. This many steps take a few seconds. */
 const MOST_STEPS = 60_000_000;
 
 /** The content whose lines are asked about, and the iterations of its path up to this content. */
@@ -56,7 +56,7 @@ export async function blame(context: Context, given: string, options: BlameOptio
 
 /**
  * Finds the sources of all lines of the recorded content, and remembers them. Returns the sources of the `passed`
- * lines, which are the lines of the asked content that the recorded content has.
+ * lines, which are the lines of the requested content that the recorded content also has.
  */
 async function wholeSources(
   walk: BlameWalk,

@@ -15,7 +15,7 @@ import { RenameBudget, renameParts, renamesAmong } from "./renames.ts";
 const MOST_FILES = 100;
 const MOST_BYTES = 8 * 1024 ** 2;
 
-/** The maximum number of steps of all comparisons for one answer. They take about a tenth of a second. */
+/** The maximum number of steps of all comparisons for one answer. This many steps take about a tenth of a second. */
 const MOST_STEPS = 2_000_000;
 
 /**

@@ -41,9 +41,9 @@ interface Looked {
 }
 
 /**
- * Returns why a capture would leave out the present state of the path. The content of the path is read in two cases
- * only: if the history has erased contents, which the path may have, and if the path was changed off the record,
- * because it may still have its state from then.
+ * Returns why a capture would leave out the present state of the path. Reads the content of the path in two cases only.
+ * If contents of the history were erased, the path may have one of these contents. If the path was changed off the
+ * record, it may still have its state from then.
  */
 async function leftOut(
   context: Context,

@@ -48,7 +48,7 @@ export async function historyOf(
   { after = 0, limit, patch = false }: HistoryOptions = {},
 ): Promise<IterationShape[]> {
   const path = parseGivenPath(given);
-  // One iteration more than the page has is read, because an iteration is in force until the next one.
+  // One more iteration than the page has is read, because whether an iteration is pruned depends on the next one.
   const found = await context.index.iterations(path, { after, ...(limit === undefined ? {} : { limit: limit + 1 }) });
   if (found.length === 0 && (await context.index.iterations(path, { limit: 1 })).length === 0)
     throw await unknownPath(context, path);

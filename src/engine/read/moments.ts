@@ -209,8 +209,8 @@ function atBeginning(context: Context, limit: string, first: Snapshot): Resolved
  *
  * The span is divided into parts at each jump of the clock, and later parts are searched first. If the clock ran ahead
  * and was set back, the events after the jump therefore decide. If the clock was behind during a part, all events of
- * this part count as recorded at the time of the event right before it. In any other part, times do not decrease, so a
- * binary search finds the event.
+ * this part count as recorded at the time of the event right before this part. In any other part, times do not
+ * decrease, so a binary search finds the event.
  */
 async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {
   const tsOf = async (seq: number): Promise<string | undefined> => (await index.locate(seq))?.ts;
@@ -298,7 +298,7 @@ function beforeTurn(
   return { label, seq, snapshot: before(snapshots, seq), now: false };
 }
 
-/** Returns the snapshot that is `back` snapshots before the moment. */
+/** Returns the snapshot that lies `back` snapshots before the moment. */
 function goBack(base: ResolvedMoment, back: number, { text, snapshots }: Asked): ResolvedMoment {
   const from = base.snapshot;
   const at = from === undefined ? -1 : snapshots.indexOf(from);
