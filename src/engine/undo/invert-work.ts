@@ -22,24 +22,32 @@ import { Merger, type WayBack, wayBack } from "./way-back.ts";
 export interface InversePlan {
   readonly changes: readonly Change[];
   readonly unmerged: readonly Unmerged[];
-  /** Paths that stay, for example folders that contain files of others, and paths that need a pruned content. */
+  /**
+   * Paths that the undo leaves as they are, such as folders with files of others, and paths that need a pruned content.
+   */
   readonly skipped: readonly SkippedPath[];
   /** Paths that come back without the mode bits that Chronicle never sets. */
   readonly without: readonly SkippedPath[];
   /** Hashes of merged contents, which no event names yet. */
   readonly contents: readonly Hash[];
-  /** For an undo of some hunks: the paths at which other hunks of the work, or its change of the mode, are left. */
+  /**
+   * Only for an undo of some hunks: the paths at which another part of the work stays, such as other hunks or a change
+   * of the mode.
+   */
   readonly partly: ReadonlySet<WorkspacePath>;
   /**
-   * The contents that merges and picked hunks have made: all of them for an undo of parts, and with `hunks`; the first
-   * ones for a dry run, whose contents are in no store.
+   * The contents that merges and picked hunks have made. An undo of parts, and a plan with the single hunks
+   * (`Planning.hunks`), have all of them. Any other dry run has only the first ones (see `MOST_COUNTED`). Any other
+   * undo has none.
    */
   readonly made: readonly Buffer[];
-  /** Only if they were asked for: the hunks of the work, by path, as far as there is room for them. */
+  /**
+   * The hunks of the work, by path. Empty unless `Planning.hunks` is set. Files beyond `MOST_HUNK_CHARS` are left out.
+   */
   readonly hunks: readonly PathHunks[];
 }
 
-/** The hunks of some work at a path, as its undo changes the present content. */
+/** The hunks of some work at a path. They say how an undo of the work changes the present content. */
 export interface PathHunks {
   readonly path: WorkspacePath;
   readonly present: Entry;
@@ -58,16 +66,17 @@ export interface Planning {
   readonly back?: number | undefined;
   /** Set if only these parts of the work are undone. */
   readonly chosen?: ChosenParts | undefined;
-  /** True to find the single hunks as well. */
+  /** True to list the single hunks of the work in the plan, too. */
   readonly hunks?: boolean | undefined;
 }
 
 /**
- * Returns the inverse of some work, and of no other work. For each path, the work's groups of changes are inverted one
- * after the other, from the newest to the oldest. If a path still has the state with which a group ended, the path gets
- * the state before this group. Otherwise, the state before the group and the present state are merged three ways. A
- * merge with a conflict is done twice: once with the present state preferred, and once with the undo preferred. If the
- * results differ, the path stays in conflict.
+ * Returns the inverse of some work, and of no other work. The changes of the work at a path form groups. Within a
+ * group, no other work changed the path. The groups are inverted one after the other, from the newest to the oldest. If
+ * a path still has the state with which a group ended, the path gets the state before this group. Otherwise, the state
+ * before the group and the present state are merged three ways. If a merge has a conflict, the groups are merged twice.
+ * The first time, conflicts are decided for the present state, and the second time for the undo. If the two results
+ * differ, the path stays in conflict.
  */
 export async function invertWork(
   context: Context,
@@ -122,13 +131,16 @@ export async function invertWork(
   };
 }
 
-/** The maximum total size of the hunks of one plan, in characters. Files that do not fit are undone as a whole. */
+/**
+ * The maximum total size, in characters, of the hunks of one plan. For a file whose hunks do not fit, the plan lists no
+ * hunks, so that people can choose the file only as a whole.
+ */
 const MOST_HUNK_CHARS = 16 * 1024 * 1024;
 
-/** The number of merged contents that a dry run keeps, so that their lines can be counted. */
+/** The number of merged contents that a dry run keeps in memory, so that their changed lines can be counted. */
 const MOST_COUNTED = 200;
 
-/** Picks the chosen hunks of each path. Keeps what the plan says about hunks. */
+/** Picks the chosen hunks of each path. Collects the fields of the plan that are about hunks. */
 class HunkChoice {
   readonly partly = new Set<WorkspacePath>();
   readonly made: Buffer[] = [];
@@ -142,7 +154,10 @@ class HunkChoice {
     this.#planning = planning;
   }
 
-  /** Returns the way back of only the chosen hunks of a path; the whole way if all of them are chosen. */
+  /**
+   * Returns the result of undoing only the chosen hunks of a path. Returns `whole` (the result of undoing all its
+   * hunks) if no single hunks of the path are chosen.
+   */
   async wayOf(whole: WholeWay): Promise<WayBack> {
     const { hunks, chosen, batch } = this.#planning;
     if (hunks === true) await this.#list(whole);
@@ -154,7 +169,9 @@ class HunkChoice {
     return way;
   }
 
-  /** Lists the hunks of a path, until they take too much room. Then no later file is read for its hunks. */
+  /**
+   * Adds the hunks of a path to the list if there is room for them. Once the room is used up, reads no further file.
+   */
   async #list(whole: WholeWay): Promise<void> {
     if (this.#room <= 0) return;
     const { path, present } = whole;
@@ -183,7 +200,7 @@ interface Splitting {
 /**
  * Leaves out each database (a unit of several files), unless all its files would return to their states before the
  * work. The files of a database cannot be merged, and files from different moments do not form a valid database.
- * Returns all skipped paths, including the files that are left out here.
+ * Returns all skipped paths, including those that this function leaves out.
  */
 async function leaveSplitUnits(
   context: Context,
@@ -216,8 +233,8 @@ async function leaveSplitUnits(
 }
 
 /**
- * Returns the event right before the commit in which the work first changed a unit; the head if no such change is
- * recorded.
+ * Returns the seq right before the commit in which the work first changed a file of the unit. Returns the seq of the
+ * head if no such change is recorded.
  */
 async function beginningOf(
   context: Context,
@@ -248,8 +265,12 @@ async function editedByOthers(
   const rows = await context.index.iterationsAt(unit, seq);
   const path = unit.find((one, i) => unmerged.has(one) || !isAsWas(ends.get(one), rows[i]?.entry));
   if (path === undefined) return undefined;
-  const how = `\`chronicle restore seq:${seq} ${pathArgument(path)}\` makes it as it was before`;
-  return { path, reason: "changed", detail: `others have changed it since, and a database is not merged: ${how}` };
+  const how = `\`chronicle restore seq:${seq} ${pathArgument(path)}\` restores the state before this work`;
+  return {
+    path,
+    reason: "changed",
+    detail: `others have changed this file since, and databases are not merged: ${how}`,
+  };
 }
 
 /** True if both states are equal, apart from mode bits that Chronicle never sets. */

@@ -10,8 +10,8 @@ import { workElsewhere } from "./work-elsewhere.ts";
 const MOST_ACTORS = 8;
 
 /**
- * Throws `NOT_FOUND` if no recorded work is this actor's. The caller of Chronicle always passes, because changes that
- * are not recorded yet may be the caller's. `span`: the events of all recorded work.
+ * Throws `NOT_FOUND` if the history has no work of this actor. Never throws for the actor of the caller, whose changes
+ * may be on disk but not recorded yet. `span`: the events to search for changes of the actor.
  */
 export async function requireActor(context: Context, name: string, span: SeqSpan): Promise<void> {
   if (name === context.caller.actor) return;

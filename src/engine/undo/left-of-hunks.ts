@@ -9,10 +9,10 @@ import type { Context } from "../log/context.ts";
 import { withoutGroups } from "./way-back.ts";
 
 /**
- * Returns the own events with what is left of them after undos of hunks. Such an undo in force has undone only a part of
- * an event's change, so the event cannot say what is left. This follows from the state that the undo wrote to the path:
- * the change from this state without all of the work to this state. If a person has since repeated an undone hunk, it
- * is the person's work, and is not undone again.
+ * Returns `own`, and in `rests` what undos of single hunks have left of its events. Such an undo has undone only a part
+ * of an event's change, so the event does not say what is left. The rest is computed from the state that the undo wrote
+ * to the path. It is the change from this state without any of the work to this state. If a person has repeated an
+ * undone hunk since, the hunk is now the person's work. It is then not undone again.
  */
 export async function withRests(context: Context, own: OwnEvents, taken: UndoneEvents): Promise<OwnEvents> {
   const rests = new Map<WorkspacePath, readonly Rest[]>();
@@ -31,15 +31,17 @@ interface OwnPath {
   readonly path: WorkspacePath;
   readonly firsts: OwnEvents["firsts"];
   readonly rows: readonly IterationRow[];
-  /** The undos of hunks of the path, the newest first. */
+  /** The undos in force that undid only some hunks of the path, the newest first. */
   readonly undos: readonly HunkUndo[];
-  /** For each of the undos, the events that it is about. */
+  /** For each undo, the seqs of the events that the undo undid in part. */
   readonly about: readonly (readonly number[])[];
-  /** The known rests of the undos, by the index of the undo. Without them, the time would double with each undo. */
+  /**
+   * Caches what each undo has left, by the index of the undo. Without this cache, the time would double with each undo.
+   */
   readonly left: Map<number, readonly Rest[]>;
 }
 
-/** Returns what the undos from index `from` on have left of the events. */
+/** Returns what is left of the events `seqs` after the undos from index `from` on. */
 async function restsAt(context: Context, path: OwnPath, seqs: ReadonlySet<number>, from = 0): Promise<readonly Rest[]> {
   const found: Rest[] = [];
   const known = new Set<number>();
@@ -57,8 +59,9 @@ async function restsAt(context: Context, path: OwnPath, seqs: ReadonlySet<number
 }
 
 /**
- * Returns what the undo has left of the events that it is about. Returns nothing if the undo has undone nothing, or if
- * this cannot be told because contents do not merge, or are gone. The events themselves then say what is left.
+ * Returns what undo number `i` has left of the events that it undid in part. Returns an empty list if the undo wrote
+ * nothing to the path, or if the rest cannot be computed because contents do not merge or are gone. The change of each
+ * event then counts as a whole.
  */
 async function leftBy(context: Context, of: OwnPath, i: number): Promise<readonly Rest[]> {
   const { path, rows, firsts } = of;
@@ -83,9 +86,10 @@ async function leftBy(context: Context, of: OwnPath, i: number): Promise<readonl
 type LeftChange = Pick<Rest, "before" | "after" | "made">;
 
 /**
- * Returns the groups without the hunks that an undo has undone: each state with the change of the undo. If some groups
- * do not merge, no state is without the whole work, so what is left cannot be told as one change. Returns no groups if
- * the change of the undo does not merge with a state.
+ * Returns the groups of the work's changes without the hunks that an undo has undone. For this, merges the change of
+ * the undo into the states before and after each group. Called if some of the groups do not merge. In this case, no
+ * state without the whole work can be computed, so one change cannot express what is left. Returns an empty list if the
+ * change of the undo does not merge with one of the states.
  */
 async function withoutHunks(
   context: Context,

@@ -12,11 +12,14 @@ import { tellOfCopies } from "../log/tell-of-copies.ts";
 
 /**
  * The common part of the operations on one path: restoring a version, and settling a conflict. Such an operation makes
- * all of its changes or none. Its answer does not mention interrupted operations that were finished before it. A
+ * all of its changes or none. The answer does not mention interrupted operations that Chronicle finished first. A
  * missing folder of a tracked root is an error, even if the folder was recorded as empty.
  */
 
-/** `hint` is the hint of the error if the path cannot get the state `target`. */
+/**
+ * The present state of a path, and the state that it is to get. `hint`: the hint of the error if the path cannot get
+ * it.
+ */
 export interface WantedState {
   readonly present: Entry | undefined;
   readonly target: Entry | undefined;
@@ -35,9 +38,9 @@ export async function planOnePath(
   if (unmerged.size + stayed.length > 0) {
     const why =
       stayed.length > 0
-        ? "the folder in its place is not empty"
+        ? "a folder that is not empty is in its place"
         : "something else is in its place, or in the place of its folder";
-    throw new ChronicleError("REFUSED", `${shownPath(path)} cannot be put there: ${why}`, {
+    throw new ChronicleError("REFUSED", `${shownPath(path)} cannot be written: ${why}`, {
       hint,
       data: { path: shownPath(path) },
     });

@@ -22,22 +22,22 @@ import { contentOf } from "../read/patches.ts";
 import { rangeInWords } from "./chosen-parts.ts";
 import { type WayBack, withoutGroups } from "./way-back.ts";
 
-/** The way back of only some hunks of a file. */
+/** The result of undoing only some hunks of a file. */
 export interface PickedLines extends WayBack {
-  /** True if other hunks, or a change of the mode, are left of the work. */
+  /** True if a part of the work stays at the file: other hunks, or a change of the mode. */
   readonly isPart: boolean;
 }
 
-/** The way back of all hunks of a path. */
+/** The result of undoing all hunks of a path. */
 export interface WholeWay extends WayBack {
   readonly path: WorkspacePath;
   readonly present: Entry | undefined;
 }
 
 /**
- * Returns the way back of only those hunks of the work that lie at the given lines. A hunk there that does not merge
- * with later edits becomes a conflict. Throws `REFUSED` if the undo of the whole work would change more than the text
- * of a file, and `NOT_FOUND` if the work has no hunk at these lines.
+ * Returns the result of undoing only those hunks of the work that lie at the given lines. A hunk that does not merge
+ * with later edits becomes a conflict. Throws `REFUSED` if single hunks of the path cannot be undone, for example
+ * because the work has created the whole file. Throws `NOT_FOUND` if the work has no hunk at one of these lines.
  */
 export async function onlyLines(
   context: Context,
@@ -92,8 +92,8 @@ async function sidesOf(context: Context, { made }: WholeWay, sides: SideEntries)
 }
 
 /**
- * Returns the hunks of the work at a path, or only those that the ranges pick. Returns `undefined` if single hunks of it
- * cannot be undone (see `onlyLines`).
+ * Returns the hunks of the work at a path, or only those that the ranges pick. Returns `undefined` if single hunks of
+ * the path cannot be undone (see `onlyLines`).
  */
 export async function hunksAt(
   context: Context,
@@ -112,8 +112,8 @@ export async function hunksAt(
 }
 
 /**
- * Returns those conflicts of earlier undos that an undo of lines settles: the ones whose wanted hunks the undo wants as
- * well. The others are about hunks at other lines, so they stay open.
+ * Returns the conflicts of earlier undos that an undo of lines settles. A conflict is settled if this undo wants the
+ * hunks that the earlier undo wanted. The other conflicts are about hunks at other lines, so they stay open.
  */
 export async function settledByLines(
   context: Context,
@@ -133,22 +133,27 @@ export async function settledByLines(
 }
 
 function reasonOf({ present, kept, wanted }: WholeWay): string {
-  if (present === undefined) return "it is not there now";
+  if (present === undefined) return "the file does not exist now";
   if (present.kind !== "file") return "it is not a file";
-  return kept.entry === undefined || wanted === undefined ? "the work has made the whole file" : "it was not a file";
+  return kept.entry === undefined || wanted === undefined
+    ? "the work has created the whole file"
+    : "it was not a file before";
 }
 
 /** Returns the error for a path of which no single lines can be undone. */
 export function withoutLines(path: WorkspacePath, why: string): ChronicleError {
   return new ChronicleError("REFUSED", `lines of ${shownPath(path)} cannot be taken back: ${why}`, {
-    hint: `\`chronicle undo --file ${pathArgument(path)}\` takes back everybody's work on it; with --action, --turn, --session or --actor, only that work`,
+    hint: `\`chronicle undo --file ${pathArgument(path)}\` takes back everybody's work on the file; with --action, --turn, --session or --actor, it takes back only that work`,
     data: { path: shownPath(path) },
   });
 }
 
 const MOST_RANGES = 10;
 
-/** Returns the error for lines at which the work has changed nothing. `there`: the lines at which it has. */
+/**
+ * Returns the error for lines at which the work has changed nothing. `there`: the lines at which the work has changed
+ * something.
+ */
 export function nothingThere(
   path: WorkspacePath,
   { range, work }: { readonly range: LineRange | undefined; readonly work: string },

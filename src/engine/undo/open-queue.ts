@@ -4,8 +4,8 @@ import { OperationQueue } from "../capture/operation-queue.ts";
 import { endOrphans } from "./transaction.ts";
 
 /**
- * `keepToBudget`: see `OperationQueue`; passed in because its room is above this one. `onClose` runs last, after
- * everything in the queue has ended.
+ * Opens the queue of operations of a workspace. `keepToBudget` (see `Settling`) is a parameter, because this folder may
+ * not import `upkeep`. `onClose` runs last, after all operations in the queue have ended.
  */
 export function openQueue(
   context: Context,

@@ -17,8 +17,8 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
 }
 
 /**
- * Returns what can be undone and redone now. A part of a larger operation is undone with that operation, or by its own
- * id.
+ * Returns what can be undone and redone now. An operation that is part of a larger one is undone together with the
+ * larger one, or by its own id.
  */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   const stack = undoStack(
@@ -28,7 +28,8 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
         return [{ id, seq: toSeq, kind: "operation" as const, ...(isPart === true ? { isPart } : {}) }];
       if (selective === undefined) return isReversed(one) ? [] : [{ id, seq: toSeq, kind, ...optional({ target }) }];
       const { takes } = selective;
-      // Operations that a reversed undo left in part (`passes`) can be undone again.
+      // `passes`: the operations of which the undo undid only a part. If the undo is reversed, they can be undone
+      // again.
       const passes = reversed === undefined ? selective.passes : [];
       const isNothing = reversed?.isAll === true || selective.isNothing === true;
       return [{ id, seq: toSeq, kind, ...optional({ target }), takes, passes, ...(isNothing ? { isNothing } : {}) }];
@@ -62,8 +63,8 @@ function correctedStack(stack: UndoStack, operations: readonly LoggedOperation[]
 }
 
 /**
- * True for an undo or redo whose changes a later undo has undone. For an undo, one reversed path is enough, because an
- * operation counts as undone only if all of it is undone. For a redo, all paths must be reversed.
+ * True for an undo or redo whose changes a later undo has undone. For an undo, one reversed path is enough, because the
+ * operation is then no longer undone as a whole. For a redo, all paths must be reversed.
  */
 export function isReversed({ kind, reversed }: LoggedOperation): boolean {
   return reversed !== undefined && (kind === "undo" || reversed.isAll);
@@ -78,14 +79,17 @@ export async function changesOfOperation(context: Context, operation: LoggedOper
   return ownChanges(context, operation, { isOwn: (record) => record.intent === id });
 }
 
-/** Returns a test for events that were undone before the operation ended. Such events are not among its changes. */
+/**
+ * Returns a function that tells whether an event was undone before the operation ended. The operation's changes do not
+ * include such events.
+ */
 async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<UndoneEvents["holds"]> {
   return undoneBy(await listOperations(context), await ownersIn(context), toSeq).holds;
 }
 
 /**
- * True if the operation, or the operation of which it is a part, was undone and was not redone since. A later operation
- * that makes the redo impossible does not matter. False for an undo or redo.
+ * True if the operation, or the larger operation that it is part of, was undone and not redone since. Whether a redo is
+ * still possible does not matter. False for every undo and redo.
  */
 export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean {
   const { id, kind, partOf } = operation;

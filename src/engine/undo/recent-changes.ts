@@ -8,12 +8,12 @@ import { ownersIn } from "../facts/owners.ts";
 import { noteOwn, type OwnPaths } from "./recent-line.ts";
 import type { RecentView } from "./recent-view.ts";
 
-/** Edits form one burst if the pause between two of them is at most this long, in milliseconds. */
+/** The maximum pause, in milliseconds, between two consecutive edits of one burst. */
 export const QUIET_MS = 300_000;
 
-/** Changes in a row that belong to no recorded work. */
+/** Consecutive changes that belong to no recorded work. */
 export interface Burst {
-  /** `watch`: the edits were recorded while a watch went on. `edit`: a capture found them later. */
+  /** `watch`: a running watch recorded the edits. `edit`: a later capture found them. */
   readonly kind: "edit" | "watch";
   readonly actor: string;
   /** The ids of the work that may have made the changes, if the actor is `ambiguous`. */
@@ -24,20 +24,20 @@ export interface Burst {
   last: number;
   lastTs: string;
   readonly own: OwnPaths;
-  /** The next event that changed a file and is not of this burst. */
+  /** The seq of the next event that changed a file and is not of this burst; `Infinity` if there is no such event. */
   next: number;
 }
 
 export interface RecentChanges {
-  /** The own paths of runs, actions, transactions and intents, by id. */
+  /** Maps the id of each run, action, transaction and intent to the paths that it changed. */
   readonly byOwner: ReadonlyMap<string, OwnPaths>;
   /** In the order of the log. */
   readonly bursts: readonly Burst[];
 }
 
 /**
- * Reads the changes of files in the view. `borders` has the seqs, ascending, of events at which a burst ends, because
- * they have lines of their own.
+ * Reads the changes of files in the view. `borders`: the seqs, in ascending order, of the events at which a burst ends,
+ * because each of these events has a line of its own in the list.
  */
 export async function changesInView(view: RecentView, borders: readonly number[]): Promise<RecentChanges> {
   const { context, after, head } = view;
@@ -48,7 +48,7 @@ export async function changesInView(view: RecentView, borders: readonly number[]
   return reader;
 }
 
-/** The causes of changes that nobody made in the folder itself: they came with the baseline, or from another copy. */
+/** The causes of changes that are no edits in the folder: the baseline, changes from another copy, and erasures. */
 const FROM_ELSEWHERE: ReadonlySet<string> = new Set(["baseline", "replica", "merge", "erase"]);
 
 class ChangeReader implements RecentChanges {
@@ -117,7 +117,7 @@ class ChangeReader implements RecentChanges {
     burst.lastTs = ts;
   }
 
-  /** Ends the burst, because event `seq` changed a file and is not of the burst. */
+  /** Ends the burst before event `seq`, which changed a file and is not of the burst. */
   #end(seq: number): void {
     const last = this.bursts.at(-1);
     if (last?.next === Infinity) last.next = seq;
@@ -125,7 +125,10 @@ class ChangeReader implements RecentChanges {
   }
 }
 
-/** True for a change that belongs to no action, no run and no operation. A watch only records it. */
+/**
+ * True for a change that belongs to no action, no run and no operation. A change that a watch recorded does not belong
+ * to the watch.
+ */
 function isEditOfNobody({ cause, action, session, intent }: FileRecord): boolean {
   if (FROM_ELSEWHERE.has(cause) || action !== undefined || intent !== undefined) return false;
   return session === undefined || cause === "watch";

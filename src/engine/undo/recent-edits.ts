@@ -5,7 +5,7 @@ import { type Burst, QUIET_MS } from "./recent-changes.ts";
 import { type RecentLine, whoOf } from "./recent-line.ts";
 import { isStateGone } from "./recent-state.ts";
 
-/** A moment at which the whole folder was looked at, so that all later changes were made after it. */
+/** A moment at which the whole folder was scanned. Changes that are recorded later were made after this moment. */
 export interface WholeLook {
   readonly seq: number;
   readonly ts: string;
@@ -17,7 +17,7 @@ interface Beside {
   readonly looks: readonly WholeLook[];
 }
 
-/** Returns the line of a burst. `snapshot`: the snapshot that was made of it. */
+/** Returns the line of a burst. `snapshot`: the snapshot that was made of the burst. */
 export function lineOfBurst(context: Context, burst: Burst, { after, looks }: Beside, snapshot?: Snapshot): RecentLine {
   const { kind, first, last, lastTs, own, actor } = burst;
   const fromSeq = first - 1;
@@ -52,8 +52,8 @@ function summaryOf({ kind, actor, candidates }: Burst): string {
 }
 
 /**
- * Returns the command that restores the state before event `first`; empty if that state is no longer kept. A commit can
- * hold other changes before this event. A state within a commit cannot be restored, so the state before the commit is.
+ * Returns the command that restores the state before event `first`; an empty text if that state is no longer kept. No
+ * state within a commit can be restored, so the command names the state before the commit of the event.
  */
 export async function backTo(context: Context, first: number): Promise<string> {
   const before = await beforeCommit(context, first);
@@ -72,7 +72,8 @@ async function beforeCommit({ index }: Context, seq: number): Promise<number> {
 }
 
 /**
- * Returns, by the id of the snapshot, the burst that each snapshot was made of: the edits directly before it.
+ * Maps the id of each snapshot to the burst that the snapshot was made of: the edits directly before the snapshot.
+ * Leaves out snapshots without such edits.
  */
 export function burstsOfSnapshots(
   snapshots: readonly Snapshot[],

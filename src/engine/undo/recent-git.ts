@@ -8,7 +8,7 @@ import type { Context } from "../log/context.ts";
 import { gitShape } from "../log/shape.ts";
 import type { RecentLine } from "./recent-line.ts";
 
-/** The changes of git of the lines of one page. */
+/** The changes of the state of git that belong to the lines of one page. */
 export class PageGit {
   readonly #context: Context;
   readonly #changes: ReadonlyMap<string, readonly GitChange[]>;
@@ -19,14 +19,14 @@ export class PageGit {
     this.#changes = changes;
   }
 
-  /** `context`: may be a view of the newest events, which has the records of all these lines. */
+  /** `context` may be limited to the newest events, if these include the records of all these lines. */
   static async of(context: Context, lines: readonly RecentLine[]): Promise<PageGit> {
     const wanted = new Set(lines.flatMap(workOf).map((id) => `${GIT}${id}`));
     const found = await loggedGit(context, (row) => wanted.has(row.recordId));
     return new PageGit(context, new Map(found.map(({ id, changes }) => [id, changes])));
   }
 
-  /** Returns what the work of a line changed in the state of git; `undefined` if nothing is recorded of it. */
+  /** Returns what the work of a line changed in the state of git; `undefined` if no such change is recorded. */
   of(line: RecentLine): RecentGit[] | undefined {
     const all = workOf(line).flatMap((id) => this.#changes.get(id) ?? []);
     const changes = all.reduce<readonly GitChange[]>((sum, change) => composeGit(sum, [change]), []);
@@ -50,7 +50,7 @@ export class PageGit {
   }
 }
 
-/** The most messages of a reflog that a line has: the newest ones. */
+/** The maximum number of messages of a reflog in one line. The newest messages are used. */
 const MOST_MESSAGES = 20;
 
 function workOf({ id, operations = [id] }: RecentLine): readonly string[] {

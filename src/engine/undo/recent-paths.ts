@@ -11,20 +11,28 @@ import { Patches } from "../read/patches.ts";
 import { RenameBudget, renamesAmong } from "../read/renames.ts";
 import type { OwnPaths, RecentLine } from "./recent-line.ts";
 
-/** The paths of a line are compared with their earlier states if there are at most this many, and so many on a page. */
+/**
+ * The maximum number of changed paths of one line that are compared with their earlier states. If a line has more
+ * paths, how each path changed is not shown.
+ */
 const MOST_COMPARED = 1_000;
+/** The maximum number of such paths for all lines of a page. */
 const MOST_COMPARED_ON_PAGE = 3_000;
 
-/** Lines are counted in at most so many files of one line of the list, and of a page. */
+/**
+ * The maximum number of files of one line of the list in which added and removed lines are counted. For more files, no
+ * numbers are shown.
+ */
 const MOST_FILES = 20;
+/** The maximum number of such files for all lines of a page. */
 const MOST_FILES_ON_PAGE = 60;
 
-/** The number of paths and folders that a line names. */
+/** The maximum number of paths and folders that a line names. */
 const MOST_NAMED = 6;
 
 type PathsPart = Pick<RecentItem, "changed" | "paths" | "more_paths" | "lines">;
 
-/** Describes the changed paths of the lines of one page. The whole work is bounded. */
+/** Describes the changed paths of the lines of one page. Limits for the whole page bound the time that this takes. */
 export class PagePaths {
   readonly #context: Context;
   readonly #patches: Patches;
@@ -65,13 +73,16 @@ export class PagePaths {
     return changes.sort((a, b) => comparePaths(a.path, b.path));
   }
 
-  /** Returns the renames among changes. What is read for similar contents is bounded for the whole page. */
+  /** Returns the renames among changes. The search for similar contents has one budget for the whole page. */
   async #renamesAmong(changes: readonly Change[]): Promise<Renames> {
     if (!this.#isWithRenames) return new Map();
     return renamesAmong(this.#context, changes, this.#similar);
   }
 
-  /** Counts lines. Returns `undefined` if there is nothing to count, or if not everything can be counted quickly. */
+  /**
+   * Counts added and removed lines. Returns `undefined` if no file has lines to count, or if some file cannot be
+   * counted quickly.
+   */
   async #linesOf(changes: readonly Change[], renames: Renames): Promise<RecentItem["lines"]> {
     const gone = new Set<Change>([...renames.values()].map((one) => one.gone));
     const whole = changes.filter((one) => !gone.has(one));
@@ -94,7 +105,7 @@ export class PagePaths {
   }
 }
 
-/** Returns the own paths of a line, also if it has no list of them. */
+/** Returns the paths that a line's work changed. If the line has no `own`, reads them from the index. */
 export async function ownPathsOf(context: Context, line: RecentLine): Promise<OwnPaths> {
   if (line.own !== undefined) return line.own;
   const paths = await context.index.touched(line.fromSeq, line.seq);
@@ -109,14 +120,14 @@ interface NamedPath {
   readonly similarity?: number;
 }
 
-/** Leaves out folders that were made or removed together with paths within them. */
+/** Leaves out changed folders that directly contain another changed path. */
 function withoutFolders(changes: readonly Change[]): Change[] {
   const around = new Set(changes.map(({ path }) => parentOf(path)));
   const isFolder = ({ before, after }: Change): boolean => (after ?? before)?.kind === "dir";
   return changes.filter((one) => !isFolder(one) || !around.has(one.path));
 }
 
-/** Lists a deleted and a created file that are one renamed file as one path. */
+/** Joins the deletion and the creation of a renamed file into one path of the list. */
 function withRenames(changes: readonly Change[], renames: Renames): NamedPath[] {
   const gone = new Set<Change>([...renames.values()].map((one) => one.gone));
   return changes.flatMap((change): NamedPath[] => {
@@ -128,7 +139,7 @@ function withRenames(changes: readonly Change[], renames: Renames): NamedPath[] 
   });
 }
 
-/** Names the paths, or the folders that hold them if there are too many. */
+/** Lists the paths. If there are too many, lists folders that contain them instead. */
 function named(all: readonly NamedPath[]): Pick<RecentItem, "paths" | "more_paths"> {
   const groups = all.length <= MOST_NAMED ? all.map((one) => [one]) : groupsOf(all);
   const shown = groups.slice(0, MOST_NAMED);
@@ -136,7 +147,10 @@ function named(all: readonly NamedPath[]): Pick<RecentItem, "paths" | "more_path
   return { paths: shown.map(shapeOf), ...(rest === 0 ? {} : { more_paths: rest }) };
 }
 
-/** Groups paths by the first folder in which they differ. */
+/**
+ * Groups paths by their first component beneath the folder that contains all of them. If there are too many groups,
+ * puts all paths into one group.
+ */
 function groupsOf(all: readonly NamedPath[]): NamedPath[][] {
   const common = commonFolder(all.map(({ path }) => path));
   const depth = common === undefined ? 0 : partsOf(common).length;
@@ -163,7 +177,7 @@ function shapeOf(group: readonly NamedPath[]): RecentPath {
   return { path: shownPath(folder), change, files: group.length };
 }
 
-/** Returns the deepest folder that holds all paths; `undefined` if that is no folder below a root. */
+/** Returns the deepest folder that contains all paths; `undefined` if only a root contains all of them. */
 function commonFolder(paths: readonly WorkspacePath[]): WorkspacePath | undefined {
   const [first] = paths;
   if (first === undefined) return undefined;
