@@ -39,7 +39,10 @@ interface Facts {
   readonly isUndone: (operation: string) => boolean;
 }
 
-/** Returns everything that happened in the view, as lines. `most`: the number of lines that the caller needs. */
+/**
+ * Returns a line for everything that happened in the view, the newest first. `most`: the number of lines that the
+ * caller needs.
+ */
 export async function storyIn(
   view: RecentView,
   { actions: isWithIdle = false, most }: RecentOptions & { readonly most: number },
@@ -89,7 +92,7 @@ async function factsOf(view: RecentView): Promise<Facts> {
   };
 }
 
-/** Returns the moments at which the whole folder was looked at, in the order of the log. */
+/** Returns the moments at which the whole folder was scanned, in the order of the log. */
 function looksOf(snapshots: readonly Snapshot[], sessions: readonly Session[]): WholeLook[] {
   const looks: WholeLook[] = snapshots.map(({ seq, ts }) => ({ seq, ts }));
   for (const { kind, fromSeq, seq, started, ended } of sessions) {
@@ -224,7 +227,7 @@ function doerOf(
   return kind === "run" ? { actor, who: "command", session: id } : { actor, who: whoOf(actor) };
 }
 
-/** Returns the actors of runs, transactions and intents, by id. */
+/** Returns a map from the ids of runs, transactions and finished intents to their actors. */
 async function actorsOf(context: Context): Promise<ReadonlyMap<string, string>> {
   const actors = new Map<string, string>();
   for (const { id, actor } of [...(await listSessions(context)), ...(await allTransactions(context))])
@@ -233,7 +236,7 @@ async function actorsOf(context: Context): Promise<ReadonlyMap<string, string>> 
   return actors;
 }
 
-/** Returns lines for the runs that go on. A run within another one has no line of its own. */
+/** Returns lines for the runs that have not ended. A run within another run has no line of its own. */
 function openRunLines({ sessions, view }: Facts, { byOwner }: RecentChanges): RecentLine[] {
   const open = sessions.filter(
     (one) => one.kind === "run" && one.state === "running" && one.within.run === undefined && one.ended === null,
@@ -255,7 +258,10 @@ function openRunLines({ sessions, view }: Facts, { byOwner }: RecentChanges): Re
   });
 }
 
-/** Returns lines for the actions outside of turns that changed nothing. Such an action is no operation. */
+/**
+ * Returns lines for the actions that are no operations, because they changed nothing or are still open. Leaves out
+ * actions of turns and of runs.
+ */
 function idleLines({ actions, operations, view }: Facts): RecentLine[] {
   const known = new Set(operations.map(({ id }) => id));
   const idle = actions.filter((one) => !isOfTurn(one) && one.run === undefined && !known.has(one.id));
@@ -278,10 +284,10 @@ function idleLines({ actions, operations, view }: Facts): RecentLine[] {
 
 /**
  * Returns the command that reverses an operation:
- * - `redo` for an undo, and `undo` for a redo. The operation must be the last one that did anything, and the command
- *   must reverse exactly this operation.
- * - For any other operation that can be undone, its undo.
- * - In all other cases, a restore of the state before the operation.
+ * - For the last operation that did anything, if it is an undo or a redo: `chronicle redo` or `chronicle undo`. This
+ *   holds only if the command reverses exactly this operation.
+ * - For an operation that can be undone: `chronicle undo`, if needed with the id of the operation.
+ * - In all other cases: a restore of the state before the operation.
  */
 function wayBack({ operation, stack }: Pick<Step, "operation" | "stack">, isLast: boolean): string {
   const { id, kind, fromSeq, target, selective } = operation;

@@ -11,14 +11,15 @@ import { leastOf } from "../../util/long-lists.ts";
 import { firstFill } from "../facts/brought-paths.ts";
 import type { RecentLine, Who } from "./recent-line.ts";
 
-/** Changes of a sync form one line if the pause between them is at most this long, in milliseconds. */
+/** The maximum pause, in milliseconds, between consecutive changes of a sync that form one line. */
 const PAUSE_MS = 120_000;
 
 /** The number of events of a source that are read at once. */
 const STRIDE = 500;
 
+/** Changes that came from a source together. */
 interface Brought {
-  /** The event before the first of these changes. */
+  /** The seq of the event before the first of these changes. */
   readonly fromSeq: number;
   readonly seq: number;
   /** The time of event `seq`, in ISO-8601. */
@@ -26,24 +27,28 @@ interface Brought {
   readonly changed: number;
 }
 
-/** A peer from which changes come. Recording its changes also writes an event of the record `recordId`. */
+/**
+ * A peer from which changes come. When changes of the peer are recorded, an event of the record `recordId` is written,
+ * too.
+ */
 interface Source {
   readonly id: string;
   readonly who: Who;
   readonly summary: string;
   readonly recordId: string;
   /**
-   * Returns the changes that were written with an event of the record; `undefined` if there are none. `before` is the
-   * record's previous event, or 0.
+   * Returns the changes that were written with an event of the record; `undefined` if there are none. `before`: the seq
+   * of the record's previous event; 0 if there is none.
    */
   readonly broughtBy: (event: LogEvent, before: number) => Brought | undefined;
 }
 
 /**
  * Returns lines for the changes that came from origins (in a replica) and from replicas (in an origin). Consecutive
- * changes of one source form one line if the pause between them is short and nothing lies between them: no event with a
- * line of its own, and no other change of a file. `between` has the seqs of the events with lines of their own. Returns
- * at least the newest `most` lines of each source, or all if there are fewer.
+ * changes of one source form one line if the pause between them is short and nothing else happened between them. Any
+ * other change of a file, and any event with a line of its own, separates them. `between`: the seqs of the events with
+ * lines of their own. `most`: the number of the newest lines to return for each source. More lines than this may be
+ * returned.
  */
 export async function syncLines(
   context: Context,
@@ -60,8 +65,9 @@ export async function syncLines(
 }
 
 interface SyncRun {
+  /** The changes that form the line, from the newest to the oldest. */
   readonly run: readonly Brought[];
-  /** The event at which this replica first had all files of the origin, or 0 if there is none. */
+  /** The seq at which this replica first had all files of its origin; 0 if there is no such event. */
   readonly filled: number;
 }
 
@@ -115,7 +121,10 @@ async function replicas(context: Context): Promise<Source[]> {
   });
 }
 
-/** Returns the accepted changes that became events after the previous answer to the replica. */
+/**
+ * Returns the accepted changes of a replica that became events after event `before`, which is the previous answer to
+ * the replica.
+ */
 function writtenBy({ seq, ts, record }: LogEvent, before: number): Brought | undefined {
   const { accepted } = decodeWriteBack(record);
   const became = new Set(accepted.map(({ sequence }) => sequence).filter((one) => one > before));

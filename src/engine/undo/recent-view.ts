@@ -5,19 +5,19 @@ import { Memo } from "../log/memo.ts";
 
 /** The newest events of a history, as if older records did not exist. */
 export interface RecentView {
-  /** The context, whose `index.records` returns only records with an event in the window, and unfinished records. */
+  /** A context whose `index.records` returns only unfinished records, and records with an event in the view. */
   readonly context: Context;
-  /** The window has all events after this one. 0: the window is the whole history. */
+  /** The seq of the event after which the view begins; 0 if the view is the whole history. */
   readonly after: number;
   readonly head: number;
 }
 
 /**
- * Returns a view of the history in which only the events after event `after` count. Reading the records of the view
- * costs as much as the window is long, and not as much as the history is long.
+ * Returns a view of the history in which only the events after event `after` count. The time to read records grows with
+ * the number of events in the view, and not with the length of the history.
  *
- * The view is for lists, because it is not complete: work whose last event is before the window is missing. Work that
- * was finished within the window is there as a whole, because the last event of a record has all of its facts.
+ * Only lists use the view, because it is not complete: it lacks work whose last event is older than the view. Work that
+ * was finished within the view is in it as a whole, because the last event of a record has all facts of the record.
  */
 export async function recentView(context: Context, after: number): Promise<RecentView> {
   const head = (await context.index.head()).seq;
@@ -36,7 +36,7 @@ export async function recentView(context: Context, after: number): Promise<Recen
       return typeof value === "function" ? (value.bind(target) as unknown) : value;
     },
   });
-  // The caches of the history must not be filled with what a part of it says.
+  // The caches of the history must not hold results that come from only a part of the history.
   const inView = { ...context, index, memo: new Memo() };
   keepActions(inView);
   return { context: inView, after, head };

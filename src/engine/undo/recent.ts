@@ -15,29 +15,35 @@ import type { RecentLine } from "./recent-line.ts";
 import { recentView, type RecentView } from "./recent-view.ts";
 import { type Story, storyIn } from "./recent-story.ts";
 
-/** The least number of events that are read first. A list reads more of them, page by page, until it has enough lines. */
+/**
+ * The minimum number of the newest events that are read first (the first window). If they do not give enough lines, the
+ * window grows.
+ */
 const FIRST_WINDOW = 600;
 
-/** The number of events of a line, as a first guess. */
+/** The estimated number of events per line, which determines the size of the first window. */
 const EVENTS_OF_LINE = 8;
 
-/** The number of events before the oldest iteration that a first window holds, so that its turn or run is whole. */
+/**
+ * The number of additional events that a first window reads before the oldest wanted iteration of a file, so that the
+ * turn or run of this iteration is usually complete.
+ */
 const MARGIN = 120;
 
 /** The factor by which the window grows. */
 const GROWTH = 4;
 
-/** The window grows up to this many events so that the shown lines are whole. */
+/** The maximum number of events to which the window grows in order to complete the shown lines. */
 const LONGEST_WINDOW = 60_000;
 
 /**
- * Returns the newest `limit` lines of recent work that match the options, newest first: runs, turns of agents, actions
- * outside of turns, bursts of edits, operations, snapshots, open transactions, and changes that a sync brought.
- * `undoable` is the id of the operation that an undo without arguments would undo; `null` if there is none.
+ * Returns the newest `limit` lines of recent work that match the options, newest first. A line stands for a run, a turn
+ * of an agent, an action outside of turns, a burst of edits, an operation, a snapshot, an open transaction, or changes
+ * that a sync brought. `undoable` is the id of the operation that an undo without arguments would undo; `null` if there
+ * is none.
  *
- * Reads the history from its newest end, and only as far as the lines need it. With `before`, the later
- * events are read, too, because a later undo says of older work that it is undone. Throws `NOT_FOUND` if `since` names
- * no moment.
+ * Reads the history from its newest end, and only as far as the lines need it. With `before`, also reads the later
+ * events, because they may have undone older work. Throws `NOT_FOUND` if `since` names no moment.
  */
 export async function recentWork(context: Context, limit = 20, options: RecentOptions = {}): Promise<RecentShape> {
   const { seq: head } = await context.index.head();
@@ -46,7 +52,7 @@ export async function recentWork(context: Context, limit = 20, options: RecentOp
   let after = first;
   for (;;) {
     const view = await recentView(context, after);
-    // Lines of syncs are counted from the newest one, and the wanted ones may be older.
+    // Lines of syncs are counted from the newest one. With `before`, the wanted lines may be much older.
     const most = options.before === undefined ? limit : Number.MAX_SAFE_INTEGER;
     const story = await storyIn(view, { ...options, most });
     const lines = await matching(context, story.lines, { options, bound, until, limit });
@@ -58,42 +64,46 @@ export async function recentWork(context: Context, limit = 20, options: RecentOp
 
 interface Asked {
   readonly head: number;
-  /** The last event of the newest wanted line. */
+  /** The seq of the last event that a wanted line may have. */
   readonly until: number;
   readonly limit: number;
   readonly options: RecentOptions;
 }
 
 interface Range {
-  /** The event after which the first window begins. */
+  /** The seq after which the first window begins. */
   readonly after: number;
-  /** The event up to which no line is wanted. */
+  /** Lines whose last change is at or before this seq are not wanted. */
   readonly bound: number;
 }
 
-/** Returns the range of the events to read first. For a file, it begins at the newest iterations of the file. */
+/**
+ * Returns the range of the events to read first. If a file is asked for, the range includes the newest iterations of
+ * the file.
+ */
 async function rangeOf(context: Context, { head, until, limit, options }: Asked): Promise<Range> {
   const { since, file } = options;
   const bound = since === undefined ? 0 : (await resolveMoment(context, since)).seq;
   const after = Math.max(0, until - Math.max(FIRST_WINDOW, limit * EVENTS_OF_LINE));
   const path = file === undefined ? undefined : parseGivenPath(file);
   const last = path === undefined ? undefined : await context.index.iterationAt(path, until);
-  // A folder has no iteration for each change beneath it.
+  // A change beneath a folder is no iteration of the folder, so the iterations of a folder do not limit the range.
   if (path === undefined || last === undefined || last.entry?.kind === "dir") return { after, bound };
   const newest = await firstAfter(context, path, Math.max(0, last.iteration - limit));
   const first = await firstAfter(context, path, 0);
-  // No line of the list is about a file that came with the baseline, or that a compaction has put into a new base.
+  // The first iteration of a file is in no line if it came with the baseline, or if a compaction put it into a new
+  // base.
   const isInLine = first === undefined || first.entry?.kind === "dir" || !(await isFromBase(context, first));
   const oldest = isInLine ? first : await firstAfter(context, path, first.iteration);
   if (oldest === undefined) return { after, bound: head };
   return {
     after: Math.max(0, Math.min(after, (newest?.seq ?? 0) - MARGIN)),
-    // A folder is recorded before the paths in it, so nothing beneath this path is older.
+    // The path may have been a folder. A folder is recorded before the paths in it, so no event beneath it is older.
     bound: Math.max(bound, oldest.seq - 1),
   };
 }
 
-/** Returns the first iteration of a path with a greater number than this one. */
+/** Returns the first iteration of a path after the iteration with this number. */
 async function firstAfter(
   { index }: Context,
   path: WorkspacePath,
@@ -117,7 +127,7 @@ interface Found {
   readonly limit: number;
 }
 
-/** Returns the event after which a longer window begins; `undefined` if the window is long enough. */
+/** Returns the seq after which a longer window begins; `undefined` if the window is long enough. */
 async function widened(
   context: Context,
   { view, story, lines, bound, until, limit }: Found,
@@ -136,8 +146,9 @@ function isCut({ isCut: may, fromSeq }: RecentLine, after: number): boolean {
 }
 
 /**
- * Returns the first event of the operations that an undo or redo in the view names, if such an operation ended before
- * the view. Without these operations, it would be wrong what can be undone next.
+ * Looks for operations that an undo or redo in the view names, and that ended before the view. Returns the lowest seq
+ * at which such an operation ended; `undefined` if there is none. Without these operations, the view would give a wrong
+ * answer to what can be undone next.
  */
 async function firstMissing({ index }: Context, view: RecentView, story: Story): Promise<number | undefined> {
   const known = new Set(story.operations.map(({ id }) => id));
@@ -169,7 +180,10 @@ async function matching(context: Context, lines: readonly RecentLine[], wanted: 
   return found;
 }
 
-/** Returns the last event of the work at which something changed. An event that only ends the work does not count. */
+/**
+ * Returns the seq of the last event with which the work changed something. An event that only ends the work does not
+ * count.
+ */
 function lastChange({ kind, seq, own }: RecentLine): number {
   const isMark = kind === "snapshot" || kind === "baseline";
   return isMark || own === undefined || own.size === 0 ? seq : greatestOf([...own.values()].map(({ last }) => last));
@@ -226,20 +240,26 @@ async function answer(context: Context, { view, story, lines, options }: Page): 
   return { items, undoable };
 }
 
-/** Returns the lane of each line: one for each session or, outside of sessions, for each actor. */
+/**
+ * Returns the lane of each line, which is its column in the graph. Each session has a lane. Outside of sessions, each
+ * actor has one.
+ */
 function lanesOf(lines: readonly RecentLine[]): Required<Pick<RecentItem, "lane" | "lanes_beside">>[] {
   const rows = lines.map(({ fromSeq, seq, session, actor }) => ({ fromSeq, seq, key: session ?? actor }));
   return graphLanes(rows).map(({ lane, beside }) => ({ lane, lanes_beside: [...beside] }));
 }
 
-/** Returns the operation that is undone next. The whole history is only read if nothing in the view can be undone. */
+/**
+ * Returns the id of the operation that is undone next; `null` if there is none. Reads the whole history only if nothing
+ * in the view can be undone.
+ */
 async function nextUndo(context: Context, { operations, isWhole }: Story): Promise<string | null> {
   const next = stackOf(operations).undoable.at(-1);
   if (next !== undefined || isWhole) return next ?? null;
   return stackOf(await listOperations(context)).undoable.at(-1) ?? null;
 }
 
-/** Returns, by the id of an undone operation, the undo that undid it last. */
+/** Returns a map from the id of each undone operation to the id of the last undo that undid it. */
 function undosOf({ operations }: Story): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const { kind, id, target, selective } of operations) {
@@ -251,7 +271,10 @@ function undosOf({ operations }: Story): ReadonlyMap<string, string> {
 
 const SHORTEST = 8;
 
-/** Returns the beginning of an id: so long that no other line of the view has the same. */
+/**
+ * Returns the shortest beginning of an id, of at least `SHORTEST` characters, with which no other line of the view
+ * begins.
+ */
 function shortId({ id }: RecentLine, all: readonly RecentLine[]): string {
   if (id.startsWith("seq:")) return id;
   for (let length = SHORTEST; length < id.length; length += 1) {

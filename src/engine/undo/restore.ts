@@ -43,8 +43,8 @@ import { unreadableNow } from "../capture/unreadable-now.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Restores files to an earlier moment, which `text` names. The state on disk is captured before (not in a dry run), so
- * that the restore can be undone. Throws `USAGE` if the moment is `now`, and the errors of `resolveMoment`.
+ * Restores files to an earlier moment, which `text` names. First captures the state on disk (not in a dry run), so that
+ * the restore can be undone. Throws `USAGE` if the moment is `now`, and the errors of `resolveMoment`.
  */
 export async function restore(
   context: Context,
@@ -63,7 +63,7 @@ export async function restore(
     ...(await planTo(context, moment, { present, paths: options.paths })),
     kind: "restore",
     summary: `restore to ${moment.label}`,
-    // The changes are those between two proved states, and the plan takes nothing else from the index.
+    // The plan has only changes between two proved states, and takes nothing else from the index.
     isProved: true,
     // The folders above the named paths are restored with them.
     ...(options.paths === undefined ? {} : { folders: "whole" }),
@@ -127,9 +127,10 @@ async function actionBegunAt(context: Context, seq: number): Promise<string | un
 }
 
 /**
- * Restores the files of an action to their state before the action, no matter who changed them since. The state on disk
- * is captured before (not in a dry run), so that `undo` undoes the rollback. If paths outside of the workspace are
- * named (`outside`), restores only those paths (see `restoreOutside`). Throws `NOT_FOUND` or `AMBIGUOUS` for the id.
+ * Restores the files of an action to their state before the action, no matter who changed them since. First captures
+ * the state on disk (not in a dry run), so that `undo` undoes the rollback. If paths outside of the workspace are named
+ * (`outside`), restores only those paths (see `restoreOutside`). Throws `NOT_FOUND` if no action has the id, and
+ * `AMBIGUOUS` if a shortened id fits several actions.
  */
 export async function rollback(
   context: Context,
@@ -143,7 +144,7 @@ export async function rollback(
   await refuseCompacted(context, action);
   const finished = finishedNotes(before, dryRun);
   const known = await ownPaths(context, action);
-  // Captures only the paths of the action, including paths that the rules have left out since.
+  // Captures only the paths of the action, including paths that the rules now leave out.
   const look = { only: [...action.paths, ...known], exact: true };
   return changeFiles<RestoreShape>(context, { dryRun, force, look }, async (present) => {
     // If the action is open, this capture may have found folders that the action has made.
@@ -218,8 +219,8 @@ export async function restoreTo(context: Context, text: string, options: Restore
 }
 
 /**
- * True if the folder's rules do not leave the path out as a part of git's own state. False in a hosted workspace,
- * because no rule there can take in a path of git.
+ * True if the rules of the folder do not count the path as a part of git's own state. False in a hosted workspace,
+ * because its rules cannot take in any path of git.
  */
 async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
   return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
@@ -321,8 +322,8 @@ function isKeptIn({ blobs }: Context): (hash: Hash) => Promise<boolean> {
 }
 
 /**
- * Returns the states that the action kept of these paths, and of everything beneath them. Throws `NOT_FOUND` if it kept
- * nothing of one of the paths.
+ * Returns the states that the action kept of these paths, and of everything beneath them. Throws `NOT_FOUND` if the
+ * action kept nothing of one of the paths.
  */
 async function keptOf(
   context: Context,
@@ -367,7 +368,7 @@ async function refuseGone(context: Context, targets: ReadonlyMap<WorkspacePath, 
 function notKept(action: OutsideAction, path: string): ChronicleError {
   const hint =
     action.outside.length === 0
-      ? "it touched nothing outside of the workspace"
+      ? "the action touched nothing outside of the workspace"
       : `name one of: ${action.outside.slice(0, 8).join(", ")}`;
   return new ChronicleError(
     "NOT_FOUND",
@@ -381,7 +382,7 @@ function notKept(action: OutsideAction, path: string): ChronicleError {
 
 /** Returns the item of the answer for a path that is skipped because its present state cannot be kept. */
 function notKeptNow({ path, reason }: Omission): RestoreShape["skipped"][number] {
-  const detail = `what is there now cannot be kept (${reason.replaceAll("-", " ")})`;
+  const detail = `its present state cannot be kept (${reason.replaceAll("-", " ")})`;
   return { path: shownOutside(path), reason: "changed", detail };
 }
 

@@ -10,7 +10,7 @@ import { shownPath } from "../log/shape.ts";
 import { endBefore } from "./before-change.ts";
 import { commitRun, endedBefore, rollbackTransaction } from "./transaction.ts";
 
-/** A run whose command has ended, as far as the end of its transaction needs it. */
+/** The facts of an ended run that are needed to end its transaction. */
 interface DoneRun {
   readonly session: Session;
   readonly changes: readonly Change[];
@@ -20,7 +20,7 @@ interface DoneRun {
 
 const BESIDE = "another run was active at the same time, and either run may have changed them";
 
-/** Returns the changes that a rollback left, and the command that helps; `null` if nothing is left. */
+/** Returns the paths that a rollback did not take back, with the reason and the next step; `null` if there are none. */
 function leftOf(
   given: { readonly done: DoneRun } & Pick<UndoShape, "skipped" | "unmerged">,
 ): RunShape["not_rolled_back"] {
@@ -65,7 +65,9 @@ function leftOf(
   return { reason: "they are not recorded, so their earlier content is gone", paths, hint: shown };
 }
 
-/** Returns the copies that a rollback kept of what others wrote during the rollback; `null` if there are none. */
+/**
+ * Returns the copies that a rollback kept of contents that others wrote during the rollback; `null` if there are none.
+ */
 function besideOf(conflicts: UndoShape["conflicts"]): RunShape["not_rolled_back"] {
   if (conflicts.length === 0) return null;
   const reason = "the files were written to during the rollback, and copies of what was written are kept beside them";
@@ -78,7 +80,7 @@ function whySkipped(skipped: UndoShape["skipped"]): string {
   return isMeanwhile ? "they were changed while the rest was taken back" : "they could not be changed";
 }
 
-/** What became of the transaction of a run. */
+/** The result of ending the transaction of a run. */
 export interface TransactionEnd {
   readonly isRolledBack: boolean;
   readonly left: RunShape["not_rolled_back"];
@@ -94,7 +96,9 @@ interface EndedRun {
   readonly done: DoneRun;
 }
 
-/** Commits the transaction of a run, or rolls it back if the command failed. Does nothing if the run had none. */
+/**
+ * Commits the transaction of a run, or rolls it back if the command failed. Does nothing if the run had no transaction.
+ */
 export async function endTransaction(
   context: Context,
   transaction: string | undefined,
@@ -145,7 +149,7 @@ async function commitOrTell(context: Context, transaction: string): Promise<Tran
   }
 }
 
-/** Returns the message of an error, as it can be recorded. */
+/** Returns the message of an error, in well-formed Unicode so that it can be recorded. */
 export function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).toWellFormed();
 }
