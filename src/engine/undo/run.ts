@@ -88,7 +88,9 @@ async function recordedBefore(context: Context): Promise<RunShape | undefined> {
   return recordedRun(context, session, { exitCode, signal, code: exitCode ?? 1 });
 }
 
-/** Returns git's own state that the command is about to remove or write, as far as its arguments tell. */
+/**
+ * Returns the parts of git's own state that the command is about to remove or write, as far as its arguments show this.
+ */
 function gitRemovedBy(context: Context, { command, cwd }: RunOptions, { omitted }: BeforeSession): Omission[] {
   const there = [...omitted.values()].map(({ omission }) => omission).filter(isGitState);
   if (there.length === 0) return [];
@@ -165,7 +167,7 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
 }
 
 export interface HowToRun {
-  /** The ids of the actions whose functions make this call. */
+  /** The ids of the actions within whose functions the program makes this call. */
   readonly within?: readonly string[];
   /**
    * The queue in which the run takes turns with other operations. Default: none, because the caller has queued the
@@ -192,7 +194,7 @@ export async function run(given: Context, options: RunOptions, how: HowToRun = {
   const { session, transaction, kept } = begun;
   const recorder = new Recorder(context, {
     cause: "run",
-    // The root existed when the command began. If it is gone at the end, the command has removed it.
+    // The root existed when the command began. If the root is gone at the end, the command has removed it.
     ends: { absentRoot: "removed" },
     inTurn,
     ...optional({ onCapture: options.onCapture }),
@@ -228,9 +230,9 @@ function ofRunner(runner: CommandRunner): Pick<Context["processes"], "pid" | "ru
  */
 async function endUnstarted(context: Context, begun: Begun, recorder: Recorder): Promise<void> {
   const { session, transaction, kept } = begun;
-  await orTell(context, "its end was not recorded", () => finish(context, session, { recorder, kept }));
+  await orTell(context, "the end of the run was not recorded", () => finish(context, session, { recorder, kept }));
   if (transaction === undefined) return;
-  await orTell(context, "it was not rolled back", async () =>
+  await orTell(context, "the run was not rolled back", async () =>
     tellOfCopies(context, (await rollbackTransaction(context, transaction)).undo.conflicts),
   );
 }
@@ -260,7 +262,7 @@ async function runShape(
 }
 
 const UNSEEN_END =
-  "the end was recorded without the process that recorded the run, so changed files that are not recorded are not listed";
+  "the process that recorded the run was gone when the run ended, so changed files that no capture takes are not listed";
 
 /**
  * Records the end of a run whose command continued after the process that recorded the run was gone. If the end is
@@ -399,7 +401,7 @@ interface Finished {
   readonly session: Session;
   readonly changes: readonly Change[];
   readonly ambiguous: readonly WorkspacePath[];
-  /** The changes of git repositories. */
+  /** The changes of the state of git. */
   readonly git: readonly GitChange[];
   readonly unknown: UnknownBefore;
   readonly coverage: RunShape["coverage"];
@@ -410,7 +412,7 @@ interface Finished {
 /** The paths that no capture takes, as they were before a session, and the contents kept aside for the session. */
 type Kept = BeforeSession &
   Pick<KeptAside, "entries"> & {
-    /** The repositories' own state that is kept aside whole. */
+    /** The folders with git's own state that are kept aside as a whole. */
     readonly trees: readonly Omission[];
   };
 
@@ -438,7 +440,7 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
   const lost = await lostGit(context, session.git, (path) => kept.trees.some((one) => isWithin(path, one.path)));
   const trees = [...kept.trees, ...lost.trees];
   const entries = new Map([...(await stillKept(context, kept.entries, before)), ...lost.entries]);
-  // Trees are compared path by path.
+  // Everything in `trees` is compared path by path, so paths within them are left out of `omitted` and `hidden`.
   const isInTree = (path: WorkspacePath): boolean => trees.some((one) => isWithin(path, one.path));
   const omitted = new Map([...kept.omitted].filter(([path]) => !isInTree(path)));
   const { changes: omittedChanges, aside } = await changesAside(
@@ -458,7 +460,10 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
   return { session: ended, changes, ambiguous, git: git.changes, unknown, coverage, notRecorded: null };
 }
 
-/** Captures the session's rule files that exclude themselves. Other files that these rules exclude are only listed. */
+/**
+ * Captures those rule files (`.gitignore`) of the session that are excluded by their own rules. Other files that these
+ * rules exclude are only listed.
+ */
 async function takeRules(
   recorder: Recorder,
   hidden: readonly OmittedChange[],
@@ -479,8 +484,8 @@ function isUndoable({ changes, git, session }: Finished): boolean {
 }
 
 /**
- * Returns a note if captures failed during the command. The last capture recorded the changes that they missed, but not
- * the states in between.
+ * Returns a note if captures failed during the command. The last capture recorded the changes that the failed captures
+ * missed, but not the states in between.
  */
 function missedNote(failure: unknown): string[] {
   if (failure === undefined) return [];

@@ -34,7 +34,8 @@ type Selector = (typeof SELECTORS)[number];
 
 /**
  * Returns the given selector; `undefined` if there is none. If a file narrows the work of another selector, returns the
- * other one. Throws `USAGE` if the selectors cannot be given together (`isOneSelection`), or if one is empty.
+ * other selector. Throws `USAGE` if the selectors cannot be given together (`isOneSelection`), or if one of them is
+ * empty.
  */
 export function selectorOf(selection: Selection): { readonly by: Selector; readonly value: string } | undefined {
   const given = SELECTORS.flatMap((by) => {
@@ -59,13 +60,13 @@ export interface ChosenWork extends Work {
    * candidates.
    */
   readonly mayBe: ReadonlySet<string>;
-  /** For all work after a moment (`to`): the number of operations. */
+  /** The number of operations in the work. Set only for all work after a moment (`to`). */
   readonly pieces?: number;
 }
 
 /**
- * Returns the work that a selection means. Throws `USAGE` for an invalid selection, `NOT_FOUND` or `AMBIGUOUS` if it
- * matches nothing or several things, and `PRUNED` if the work was compacted away.
+ * Returns the work that a selection means. Throws `USAGE` for an invalid selection, `NOT_FOUND` or `AMBIGUOUS` if the
+ * selection matches nothing or several things, and `PRUNED` if the work was compacted away.
  */
 export async function workOf(context: Context, selection: Selection): Promise<ChosenWork> {
   const given = selectorOf(selection);
@@ -147,9 +148,9 @@ async function workOfActions(
 }
 
 /**
- * Returns a test for ambiguous changes. The test is true if all candidates of a change are among these ids, and at
- * least one candidate is not abandoned. If all candidates are abandoned, a person may have made the change, because an
- * abandoned action may never have run.
+ * Returns a function that tells whether an ambiguous change belongs to the work with these ids. It does if all
+ * candidates of the change are among these ids, and at least one candidate is not abandoned. If all candidates are
+ * abandoned, a person may have made the change, because an abandoned action may never have run.
  */
 async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(record: FileRecord) => boolean> {
   const abandoned = (await actionsEver(context)).filter(({ state }) => state === "abandoned");
@@ -169,7 +170,10 @@ function isOf({ session, action }: FileRecord, ids: ReadonlySet<string>): boolea
 
 const LIST = "`chronicle actions` lists them";
 
-/** Returns the error for work that was compacted away. `by`: the event at which the history begins. */
+/**
+ * Returns the error for work that was compacted away. `by`: the event of the compaction, at which the history now
+ * begins.
+ */
 export function compactedAway(what: string, by: number): ChronicleError {
   return new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
     hint: `the history begins there: \`seq:${by}\` is the earliest state that can be restored`,
@@ -178,9 +182,9 @@ export function compactedAway(what: string, by: number): ChronicleError {
 }
 
 /**
- * Returns a test for the events of some work. The test is false for the baseline, and for events of operations other
- * than writes, such as restores, undos and redos. For an ambiguous change, the test is true only if no other work can
- * have made the change (`isOnly`). For all other events, `isOwn` decides.
+ * Returns a function that tells whether an event belongs to some work. It returns false for the baseline, and for
+ * events of operations other than writes, such as restores, undos and redos. For an ambiguous change, it returns true
+ * only if no other work can have made the change (`isOnly`). For all other events, `isOwn` decides.
  */
 function ownOnly(
   isOwn: (record: FileRecord) => boolean,
@@ -192,13 +196,13 @@ function ownOnly(
     (isOnly(record) || (record.actor !== "ambiguous" && isOwn(record)));
 }
 
-/** A turn id is unique only within its session. */
+/** The id of a turn, with that of its session, because a turn id is unique only within its session. */
 interface Turn {
   readonly session?: string;
   readonly turn: string;
 }
 
-/** The session and the actor to which turns are restricted. The session may be the beginning of its id. */
+/** The session and the actor to which turns are restricted. The session may be given by the beginning of its id. */
 type TurnsOf = Pick<Selection, "session" | "actor">;
 
 async function workOfNamedTurn(context: Context, asked: string, of: TurnsOf): Promise<ChosenWork> {
@@ -209,7 +213,7 @@ async function workOfNamedTurn(context: Context, asked: string, of: TurnsOf): Pr
 
 /**
  * Returns the work of the last turn with work left (`hasWorkLeft`). Throws `NOT_FOUND` if there is no such turn. Turns
- * whose actions changed nothing by themselves come last: an ambiguous change may still be theirs.
+ * whose actions have no changes of their own are tried last, because ambiguous changes may still belong to them.
  */
 export async function lastTurnWith(
   context: Context,
@@ -371,7 +375,7 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
   const all = await actionsEver(context);
   const elsewhere = await workElsewhere(context);
   const sessions = await listSessions(context);
-  // The record of a write names the session that asked for it. This session may have no record here.
+  // The record of a write names the session that asked for it. That session may have no record in this history.
   const writes = (await doneIntents(context)).filter(({ intent }) => intent.kind === "write");
   const id = sessionNamed(asked, [
     ...sessions.map((one) => one.id),
@@ -432,8 +436,8 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
 }
 
 /**
- * Returns all changes of a file or folder after the baseline, by anybody, including restores and undos. For a file of a
- * database, all files of that database are included.
+ * Returns all changes of a file or folder after the baseline, by anybody, including restores and undos. If the file is
+ * part of a database, all files of that database are included.
  */
 async function workOnFile(context: Context, given: string): Promise<ChosenWork> {
   const { path, isMeant } = await fileNamed(context, given);
@@ -451,7 +455,10 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
   };
 }
 
-/** Returns the named path, and a test for the paths that are meant: the path, what is beneath it, and its database. */
+/**
+ * Returns the named path. Also returns a function that tells which paths are meant: the path, everything beneath it,
+ * and the other files of its database.
+ */
 export async function fileNamed(
   context: Context,
   given: string,
@@ -528,8 +535,8 @@ async function allAfter(context: Context, seq: number): Promise<ChosenWork> {
 }
 
 /**
- * Returns all recorded work after event `seq` (see `stateBefore`), with that of restores and undos, and without people's
- * own edits.
+ * Returns all recorded work after event `seq` (see `stateBefore`). Includes restores and undos, but not edits that
+ * people made outside of recorded work.
  */
 export async function workBackTo(context: Context, seq: number): Promise<ChosenWork> {
   const sessions = await listSessions(context);
@@ -549,8 +556,9 @@ export async function workBackTo(context: Context, seq: number): Promise<ChosenW
 }
 
 /**
- * Returns the event whose state a moment names. The moment may also be the id of a turn. It then is the event right
- * before the turn's first event, also if this event is inside a commit: all events after it may be the turn's.
+ * Returns the seq of the state that `asked` names: a moment, or the id of a turn. For a turn, returns the seq right
+ * before the turn's first event, even if that event is inside a commit. All events after this seq may belong to the
+ * turn.
  */
 export async function stateBefore(context: Context, asked: string): Promise<number> {
   try {
@@ -581,7 +589,7 @@ function isWork(record: FileRecord, watches: ReadonlySet<string>): boolean {
   return isOfSession || [action, transaction, intent, candidates].some((one) => one !== undefined);
 }
 
-/** Returns the span from the earliest start to the head. It does not begin before the history's beginning. */
+/** Returns the span from the earliest start to the head. The span never begins before the history. */
 async function spanFrom(
   context: Context,
   starts: readonly number[],
@@ -602,9 +610,9 @@ async function lostOf(context: Context, what: string, starts: readonly number[])
 }
 
 /**
- * Leaves out each event that only records the first sight of a path, after the rules no longer left the path out. Such
- * an event is nobody's change, because the path may have existed before. Together with a later deletion, such an event
- * would be no change, and an undo would not bring the path back.
+ * Leaves out each event that only records the first sight of a path: the rules had left the path out, and now they do
+ * not. Such an event is nobody's change, because the path may have existed before. If the path was deleted later, the
+ * event and the deletion together would be no change, and an undo would not bring the path back.
  *
  * Only work that includes everybody's events (`everything`) contains such an event. The event is not left out if the
  * path has no later event in the work. An undo then reports why the path is not removed.

@@ -39,7 +39,7 @@ import { optional } from "../../util/optional.ts";
 
 /** The work that a step of a whole operation inverts. */
 export interface StepWork extends OwnWork {
-  /** For each operation that is inverted, the event before its first event. */
+  /** For each operation that is inverted, the seq before its first event. */
   readonly starts: readonly number[];
 }
 
@@ -56,8 +56,8 @@ export interface Step extends NamedStep {
 }
 
 /**
- * Returns the step that is meant. If the named operation is an undo of a whole operation, or a redo, the step is about
- * its target:
+ * Returns the step that the named operation stands for. If the named operation is an undo of a whole operation, or a
+ * redo, the step is about its target:
  * - Undoing or redoing an undo, and redoing a redo, redoes the target.
  * - Undoing a redo undoes the target.
  * - If the target is no longer recorded, the named undo or redo is undone like any other operation, even if a redo was
@@ -94,7 +94,7 @@ function undoAround(
     const later = reverserOf(undo, operations);
     if (later === undefined) return undefined;
     throw new ChronicleError("REFUSED", "the undo of this work was itself undone, together with other work", {
-      hint: `${redo(later.id)} takes that back; then ${redo(operation.id)} can redo this work`,
+      hint: `${redo(later.id)} takes that later undo back; then ${redo(operation.id)} can redo this work`,
       data: { undo: later.id },
     });
   }
@@ -109,9 +109,9 @@ function undoAround(
 
 /**
  * Returns the undo that a redo of the operation must invert; `undefined` if this is an undo of the operation itself.
- * Unlike `undoAround`, this function also looks at the operation's own events. An undo of selected work does not name
- * the operation if it undid only a part of these events. Throws `REFUSED` in the cases of `undoAround`, and if several
- * undos undid the events.
+ * Unlike `undoAround`, this function also looks at the operation's own events: an undo of selected work that undid only
+ * some of these events does not name the operation. Throws `REFUSED` in the cases of `undoAround`, and if several undos
+ * undid the events.
  */
 export async function undoToInvert(
   context: Context,
@@ -277,7 +277,7 @@ function undoThatTook(operations: readonly LoggedOperation[], ids: ReadonlySet<s
   return took;
 }
 
-/** Returns the seq of the last event of the undos that reversed this undo; 0 if none did. */
+/** Returns the seq of the last event of the undos that reversed this undo; 0 if no undo did. */
 function reversedAt({ reversed }: LoggedOperation): number {
   return Math.max(0, greatestOf([...(reversed?.paths.values() ?? [])]));
 }
@@ -410,9 +410,11 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
 }
 
 /**
- * Returns the work of an operation, and the operation that it is the work of. For an undo of selected work, this is the
- * work that it undid. If the work is narrowed to parts (`isNarrowed`) and the undo is not named, an undo of some hunks
- * stands for all hunks of this work in the same files. An undo of a whole operation and a redo are about their target (`stepMeant`).
+ * Returns the work that a step undoes, and the operation that this work belongs to. For an undo of selected work, this
+ * is the work that the undo undid. A redo, and an undo of a whole operation, stand for their target (`stepMeant`).
+ *
+ * `isNarrowed`: true if parts of the work are chosen and the caller named no operation. If the step is then about an
+ * undo of some hunks, returns the work with all its hunks in the same files.
  */
 export async function workToUndo(
   context: Context,
@@ -430,7 +432,7 @@ export async function workToUndo(
   return { operation: operations.find(({ id }) => all.label === `operation ${id}`) ?? operation, work: all };
 }
 
-/** Returns the work of an undo of some hunks, with all hunks of the work in the files of the undo. */
+/** Extends the work of an undo of some hunks to all hunks of this work in the same files. */
 function withAllHunks(work: Work, selective: Selective): Work {
   const took = eventsTouched(selective);
   const paths = selective.parts.map(({ path }) => path);
@@ -444,20 +446,20 @@ function withAllHunks(work: Work, selective: Selective): Work {
   };
 }
 
-/** Returns the work without the operation that it is a step of, because only a part of it is undone. */
+/** Returns the work without the id of its operation, because the caller may undo only a part of the operation. */
 function withoutStep({ operation: _operation, ...work }: Work): Work {
   return work;
 }
 
-/** True for an undo that ended while the second operation was open. */
+/** True if the first operation is an undo that ended while the second operation was open. */
 function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }: LoggedOperation): boolean {
   return kind === "undo" && toSeq > fromSeq && toSeq <= end;
 }
 
 /**
- * Returns the redo of an undo of selected work. It inverts what the undo wrote, except at paths where the undo was
- * reversed, and at the paths of `pathsNotHeld`. The redo also withdraws the conflicts of later undos of the same work
- * that changed nothing, because such undos have no redo of their own.
+ * Returns the redo of an undo of selected work. The redo inverts what the undo wrote, except at paths where the undo
+ * was reversed, and at the paths of `pathsNotHeld`. The redo also withdraws the conflicts of later undos of the same
+ * work that changed nothing, because such undos have no redo of their own.
  */
 async function redoOf(
   context: Context,
@@ -489,8 +491,9 @@ async function redoOf(
 }
 
 /**
- * Throws `REFUSED` for the redo of an undo of hunks if a later undo in force undid more of the same changes. What the
- * later undo has left follows from the state without the earlier hunks.
+ * Throws `REFUSED` for the redo of an undo of hunks if a later undo in force undid more of the same changes. The later
+ * undo computed its result from the state without the hunks of the earlier undo, so the later undo must be redone
+ * first.
  */
 async function refuseRebuilt(
   context: Context,
@@ -509,14 +512,15 @@ async function refuseRebuilt(
     const later = operations.findLast(isMore);
     if (later === undefined) continue;
     throw new ChronicleError("REFUSED", "a later undo has taken back more of the same changes", {
-      hint: `\`chronicle redo ${later.id.slice(0, 8)}\` brings that back; then this undo can be redone`,
+      hint: `\`chronicle redo ${later.id.slice(0, 8)}\` brings these changes back; then this undo can be redone`,
       data: { undo: later.id },
     });
   }
 }
 
 /**
- * Returns the paths that a redo of the undo leaves as they are. No event of such a path is undone by this undo alone:
+ * Returns the paths that a redo of the undo leaves as they are. These are the paths without an event that is undone by
+ * this undo alone:
  * - Another undo in force undid events of the path, too.
  * - No undo in force undid events of the path, because an earlier redo brought them back. Such a path is returned only
  *   if this undo alone still undoes events of another path, where that redo met a conflict.
@@ -551,7 +555,7 @@ function wordsOfUndo({ summary }: LoggedOperation): string | undefined {
 
 const UNDO_OF = "undo of ";
 
-/** Returns the selected work of an undo that was redone or reversed, so that it can be undone once more. */
+/** Returns the selected work of an undo that was redone or reversed, so that the work can be undone once more. */
 async function again(
   context: Context,
   undo: LoggedOperation,
@@ -565,7 +569,7 @@ async function again(
   const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
   // Events of restores and undos are included only if the earlier undo included them.
   const isEverything = isWithSteps || /^(?:file|since|to) /.test(selection);
-  // The redo tells which hunks of a path were undone.
+  // The events of the redos tell which hunks of a path were undone.
   const parts = new Set(selective?.parts.map(({ path }) => path));
   const redos = parts.size === 0 ? [] : operations.filter(({ kind, target }) => kind === "redo" && target === id);
   const redone = new Set(redos.map((one) => one.id));
@@ -601,8 +605,8 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
 }
 
 /**
- * Returns the operation as work if a part of it was undone separately. Returns `undefined` if no part was, or if the
- * step is done as a whole or not at all.
+ * Returns the operation as work if a part of it was undone separately. Returns `undefined` if no part of it was, or if
+ * the step is done as a whole or not at all.
  */
 async function partOf(
   context: Context,

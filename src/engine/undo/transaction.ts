@@ -50,8 +50,8 @@ import { optional } from "../../util/optional.ts";
  */
 
 /**
- * Begins a transaction, or a savepoint (see `parentFor`). `actions` are the ids of the actions whose functions begin
- * it. Throws `USAGE` for invalid options, and for a session id that is not an agent's.
+ * Begins a transaction, or a savepoint (see `parentFor`). `actions`: the ids of the actions within whose functions the
+ * program begins the transaction. Throws `USAGE` for invalid options, and for a session id that is not an agent's.
  */
 export async function beginTransaction(
   context: Context,
@@ -71,7 +71,7 @@ export interface HeldRun {
   readonly within: Within;
 }
 
-/** The run that a new transaction holds, or the actions whose functions begin it. */
+/** The run that a new transaction holds, or the actions within whose functions the program begins the transaction. */
 export interface Surroundings {
   readonly holds?: HeldRun;
   readonly actions?: readonly string[];
@@ -79,7 +79,7 @@ export interface Surroundings {
 
 /**
  * Writes the record of a new transaction, and returns its id. If an active transaction holds the same run already,
- * returns the id of that transaction. The caller has captured the workspace.
+ * returns the id of that transaction. The caller must capture the workspace before.
  */
 export async function openTransaction(
   context: Context,
@@ -190,8 +190,8 @@ function parentFor(active: readonly LoggedTransaction[], of: Begun): string | un
 }
 
 /**
- * Commits a transaction and its savepoints. Throws `NOT_FOUND`, `AMBIGUOUS`, or `REFUSED` if the transaction is not
- * active.
+ * Commits a transaction and its savepoints. Throws `NOT_FOUND` or `AMBIGUOUS` if the id does not name one transaction,
+ * and `REFUSED` if the transaction is not active.
  */
 export async function commitTransaction(
   context: Context,
@@ -237,7 +237,8 @@ export interface RollbackHow {
 
 /**
  * Undoes a transaction and its savepoints, as one operation that can be redone. Later work of others stays. Throws
- * `NOT_FOUND`, `AMBIGUOUS`, or `REFUSED` if the transaction has ended or cannot be rolled back.
+ * `NOT_FOUND` or `AMBIGUOUS` if the id does not name one transaction, and `REFUSED` if the transaction has ended or
+ * cannot be rolled back.
  */
 export async function rollbackTransaction(
   context: Context,
@@ -271,7 +272,7 @@ function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): stri
   const isLeft = (why: string): boolean => skipped.some(({ reason }) => reason === why);
   return [
     ...(isLeft("special") || isLeft("left-out")
-      ? [`once nothing is in their place any more, ${restoring} restores the paths that were left`]
+      ? [`some paths were left because something else is in their place: once that is gone, ${restoring} restores them`]
       : []),
     ...(isLeft("changed-meanwhile")
       ? [`paths that were changed meanwhile were left as they are: ${restoring} restores their earlier state`]
@@ -282,7 +283,7 @@ function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): stri
 /** The maximum number of paths that a note names. */
 const MOST_PATHS = 20;
 
-/** Returns a note on ambiguous changes. They stay, because they may not be the transaction's. */
+/** Returns a note on ambiguous changes. The rollback leaves these changes, because others may have made them. */
 async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction): Promise<string[]> {
   const family = new Set(familyOf(await allTransactions(context), id).map((one) => one.id));
   const paths = new Set<string>();
@@ -314,8 +315,8 @@ async function erasedNotes(context: Context): Promise<string[]> {
 }
 
 /**
- * Returns the option of the last capture for an orphan, a transaction whose owner is gone. A caller who ends an orphan
- * by name needs this option: the capture then still attributes changes to the transaction, which was open until now.
+ * Returns an option for the capture that ends an orphan (a transaction whose owner is gone), if a caller named the
+ * orphan. The transaction was then open until now, so the capture still attributes changes to it.
  */
 function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
   return orphaned ? { reopened: id } : {};
@@ -357,7 +358,9 @@ async function rollbackIntent(
   return undefined;
 }
 
-/** Returns the answer for a rollback that was completed before. `undo` is its id. */
+/**
+ * Returns the answer for a rollback that was completed before. `undo`: the id of the undo that the rollback recorded.
+ */
 function nothing(undo: string): UndoShape {
   return {
     changes: [],
@@ -373,7 +376,10 @@ function nothing(undo: string): UndoShape {
   };
 }
 
-/** Throws `NOT_FOUND` if no transaction matches, `AMBIGUOUS` if several match, and `REFUSED` if it is not active. */
+/**
+ * Throws `NOT_FOUND` if no transaction matches, `AMBIGUOUS` if several match, and `REFUSED` if the transaction is not
+ * active.
+ */
 async function activeOne(context: Context, id: string): Promise<LoggedTransaction> {
   await catchUp(context, { recover: false });
   const transaction = findTransaction(await allTransactions(context), id);
@@ -392,7 +398,7 @@ function refuseEnded({ id, status }: LoggedTransaction): ChronicleError {
   });
 }
 
-/** Returns how the transaction ended, if the error says that the transaction is no longer active. */
+/** Returns how the transaction ended, if the error says that it is no longer active; `undefined` otherwise. */
 export function endedBefore(error: unknown): Finish["status"] | undefined {
   if (!(error instanceof ChronicleError) || error.code !== "REFUSED") return undefined;
   const { status } = error.data ?? {};
@@ -502,7 +508,7 @@ async function keepByRule(context: Context, orphan: LoggedTransaction, { message
 }
 
 async function rollBackByRule(context: Context, orphan: LoggedTransaction, before: BeforeChange): Promise<void> {
-  // Changes that were not recorded before the process died may be the work of others.
+  // Changes that were not recorded before the process died may be the work of others, so they are not rolled back.
   const { changes: unknown } = await capture(context, { cause: "capture", reserve: true });
   const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true }, before);
   const count = undo.changes.length;

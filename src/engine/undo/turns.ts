@@ -16,8 +16,8 @@ const DEFAULT_LIMIT = 20;
 const MOST_PATHS = 50;
 
 /**
- * Returns the newest turns of agents, newest first. Throws `USAGE` unless the limit is a whole number from 1 up,
- * and `NOT_FOUND` or `AMBIGUOUS` if `before` does not mean one turn.
+ * Returns the newest turns of agents, newest first. Throws `USAGE` unless the limit is a whole number from 1 up, and
+ * `NOT_FOUND` or `AMBIGUOUS` if `before` does not name exactly one turn.
  */
 export async function listTurns(
   context: Context,
@@ -43,8 +43,8 @@ export async function listTurns(
 const SHORTEST_ID = 8;
 
 /**
- * Returns the shortest beginning of the turn's id that no other turn's id has. If another session has a turn with the
- * same id, or with an id that begins with this one, returns `<session>:<turn>` or the whole id.
+ * Returns the shortest beginning of a turn's id with which no other turn's id begins. If another session has a turn
+ * with the same id, returns `<session>:<turn>`. If another turn's id begins with this whole id, returns the whole id.
  */
 function shortId({ turn, session = "" }: KnownTurn, all: readonly KnownTurn[]): string {
   const others = all.filter((one) => one.turn !== turn || (one.session ?? "") !== session).map((one) => one.turn);
@@ -82,7 +82,7 @@ async function shapeOf(context: Context, turn: KnownTurn, undone: Undone): Promi
   };
 }
 
-/** Returns the paths without the folders above other paths, because a turn is about what it put into a folder. */
+/** Leaves out folders above other changed paths, because the list is about what a turn put into these folders. */
 function withoutFolders(paths: ReadonlySet<WorkspacePath>): WorkspacePath[] {
   const above = new Set([...paths].flatMap((path) => [...foldersAbove(path)]));
   return [...paths].filter((path) => !above.has(path));
@@ -104,7 +104,7 @@ async function doneIn(context: Context, turn: KnownTurn, { taken, stack, owners 
     paths.add(path);
     counts[taken.holds(seq, record, path) ? "undone" : "left"] += 1;
   }
-  // Files that no capture takes have no events. Their changes are undone with the action.
+  // Files that no capture takes have no events. Their changes are undone together with the action.
   for (const { id, omittedChanges } of turn.actions) {
     for (const { path, kept } of omittedChanges) {
       if (!kept) continue;

@@ -80,11 +80,11 @@ async function finderOf(context: Context, options: UndoOptions): Promise<() => P
 }
 
 /**
- * Returns the work of the last turn of which an undo can still undo something. So each such undo goes one turn further
- * back. A turn is passed over in these cases:
+ * Returns the work of the last turn of which an undo can still undo something. Repeated undos of the last turn
+ * therefore go back turn by turn. A turn is passed over in these cases:
  * - All its changes are undone.
  * - Earlier undos have reported each change that is left, as a conflict or as left alone.
- * - The files are already as they were before it, or only folders are left that hold others' files.
+ * - The files are already as they were before the turn, or only folders are left that hold others' files.
  */
 async function lastTurn(
   context: Context,
@@ -109,8 +109,9 @@ async function lastTurn(
 }
 
 /**
- * True if an undo of the work would only say that the state of git was changed since. Such an undo is not recorded, so
- * that it can be tried again by its id. The last turn must not stay the last one because of it.
+ * True if an undo of the work would change nothing, and would only report that the state of git was changed since. Such
+ * an undo is not recorded, so that it can be tried again by its id. The search for the last turn passes over such work.
+ * Otherwise, the same turn would stay the last one.
  */
 async function isGitInTheWay(context: Context, { keepers }: Work): Promise<boolean> {
   const step = { kind: "undo", takes: keepersOf(keepers).map(({ id }) => id) } as const;
@@ -119,14 +120,17 @@ async function isGitInTheWay(context: Context, { keepers }: Work): Promise<boole
   return (await asideOfStep(context, step)).changes.length === 0;
 }
 
-/** True if the undo would change something, would meet a conflict, or would skip more than folders with others' files. */
+/**
+ * True if the undo would change something, would meet a conflict, or would skip a path that is no folder with others'
+ * files.
+ */
 function isAnyLeft({ changes, unmerged, skipped }: InversePlan): boolean {
   return changes.length + unmerged.length > 0 || skipped.some(({ reason }) => reason !== "not-empty");
 }
 
 /**
- * True if the work has a change at each part, and a hunk at its lines, also if it does not merge, and if the undo of
- * these parts would change something.
+ * True if the work changed each of the parts, and if their undo still has something to do (`isAnyLeft`). If a part
+ * names lines, the work must have a hunk at these lines. This hunk need not merge.
  */
 async function hasParts(
   context: Context,
@@ -156,7 +160,10 @@ async function inParts<W extends Work>(
 }
 
 export interface UndoWork {
-  /** The label of the work, or a test of it. An interrupted undo of such work counts as this undo. */
+  /**
+   * The label of the work, or an object that tests a label. If an undo of work with such a label was interrupted
+   * before, it counts as this undo.
+   */
   readonly finished: string | { readonly test: (label: string) => boolean };
   readonly options: Pick<UndoOptions, "dryRun" | "force" | "exact" | "parts" | "hunks" | "onProgress">;
   readonly before: BeforeChange;

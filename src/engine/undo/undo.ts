@@ -71,7 +71,9 @@ function refuseHunks({ hunks, dryRun }: UndoOptions): void {
   throw new ChronicleError("USAGE", "hunks are shown by a dry run only", { hint: "give the dry run, too" });
 }
 
-/** Undoes those parts of the last operation, or of a named one, that the options name; if they name none, all of it. */
+/**
+ * Undoes parts of the last operation, or of a named operation. Undoes the whole operation if the options name no parts.
+ */
 async function undoParts(context: Context, options: UndoOptions, before: BeforeChange): Promise<UndoShape> {
   const parts = (await partsIn(context, options)) ?? [];
   const where = parts.length === 0 ? "" : partsInLabel(parts);
@@ -92,8 +94,9 @@ async function undoParts(context: Context, options: UndoOptions, before: BeforeC
 }
 
 /**
- * Returns the redone undos of hunks that say nothing about one of the parts, because they were about other files. If
- * there are no parts, returns all undos of hunks, so that all hunks of the last operation can be chosen from.
+ * Returns the ids of the undos of hunks that are not meant, because one of the parts is about a file that they did not
+ * change. If there are no parts, returns all undos of hunks, so that all hunks of the last operation can be chosen
+ * from.
  */
 async function othersAmong(
   context: Context,
@@ -192,8 +195,8 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   const own = await changesToInvert(context, step);
   const { unrecorded } = present;
   const all = await separateEdited(context, own, unrecorded);
-  // If the operation is not undone now, the redo passes over edited paths. It changes only paths that still have the
-  // state that an undo gave them.
+  // If the operation is not undone now, the redo passes over edited paths. The redo then changes only paths that still
+  // have the state that an undo gave them.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
   const merging = present.force || asking.exact ? undefined : await mergingPart(context, step, { sorted, unrecorded });
   if (merging !== undefined) return planInversion(context, merging, how);
@@ -201,9 +204,9 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
 }
 
 /**
- * Returns the step as an inversion of events, which is merged with later edits, if there are any. An edit of a path, and
- * something else in the place of a folder, count as such edits. Paths that somebody is writing now are left out. Returns
- * `undefined` if there are no later edits, or if the step is done as a whole or not at all.
+ * If there are later edits, returns the step as an inversion of events that is merged with these edits. Later edits are
+ * changes of the step's paths, and anything else in the place of a folder. Leaves out paths that somebody is writing
+ * now. Returns `undefined` if there are no later edits, or if the step is done as a whole or not at all.
  */
 async function mergingPart(
   context: Context,
@@ -216,7 +219,8 @@ async function mergingPart(
     const { skipped } = await withFolders(context, clean, unrecorded);
     return skipped.length === 0 ? undefined : partStep(context, step);
   }
-  // The undo writes to no path that is absent now and was edited since, so nobody can be writing over its result.
+  // Only paths that exist are checked. The undo writes to no edited path that is absent now, so nobody can be writing
+  // over its result there.
   const there = edited.filter(({ change }) => change.before !== undefined);
   const paths = there.flatMap(({ change, with: cause }) => (cause === undefined ? [change.path] : []));
   const written = await beingWritten(context, paths);
@@ -234,7 +238,9 @@ async function worksWithin(context: Context, { id, kind }: LoggedOperation): Pro
 }
 
 interface WholeStep extends InversionOptions {
-  /** The command that names this operation by id, so that it means the same step even after other operations. */
+  /**
+   * The command that names this operation by id, so that the command means the same step even after other operations.
+   */
   readonly command: string;
   readonly own: OwnWork;
   readonly sorted: Sorted;
@@ -266,7 +272,8 @@ async function planWhole(
     back: backOf(operation, own.changes),
     folders: "whole",
     conflicts: () => conflicts,
-    // An undo of an operation that is undone already is not recorded, because a later redo would redo that undo.
+    // An undo of an operation that is undone already is not recorded. Otherwise, a later redo would redo that undo,
+    // which changed nothing.
     isNothing: isNothing || inTheWay.length > 0,
     skipped: [...unrecorded, ...inTheWay],
     isWhole: true,
@@ -303,7 +310,7 @@ function settleable(blocked: readonly SkippedPath[]): readonly SkippedPath[] {
 }
 
 /**
- * Returns a function that gives the states to which a path goes back: the one before its first change, and the one
+ * Returns a function that gives the states to which a path goes back: the state before its first change, and the state
  * before the operation. For a run's own change, only the state before the run is used, because a rule file that the run
  * wrote says nothing about earlier states.
  */
@@ -492,7 +499,7 @@ async function separateUnits(
   return { ...sorted, clean, edited: [...edited.values()].sort((a, b) => comparePaths(a.change.path, b.change.path)) };
 }
 
-/** Returns the event right before the operation that first changed a file of this unit. */
+/** Returns the seq right before the operation that first changed a file of this unit. */
 function startOf({ changes, starts }: StepWork, unit: readonly WorkspacePath[]): number {
   const first = leastOf(changes.flatMap(({ path, first: { seq } }) => (unit.includes(path) ? [seq] : [])));
   return greatestOf(starts.filter((seq) => seq < first));

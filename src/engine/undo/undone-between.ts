@@ -17,12 +17,12 @@ export interface TakenEvent {
 
 /**
  * Joins own events of a path if only undone events without effect lie between them (`between`). The joined events are
- * inverted as one change. Inverted one by one, they would be merged with states that none of them made, or would bring
- * back undone changes. These events have no effect:
+ * inverted as one change. If they were inverted one by one, they would be merged with states that none of them made, or
+ * would bring back undone changes. These events have no effect:
  * - An undone event, and the events that its undo wrote to the path.
  * - An undone event of the same work (`undone`) whose undo wrote nothing to the path, because later events had already
- *   reversed the event. It must stand directly before an own event or another event without effect. It counts as an own
- *   event.
+ *   reversed the event. Such an event (a bridge) must stand directly before an own event or another event without
+ *   effect. It counts as an own event.
  */
 export async function withUndoneBetween(
   context: Context,
@@ -49,8 +49,8 @@ export async function withUndoneBetween(
       more,
       events.filter((one) => bridges.has(one.seq)),
     );
-    // Only a bridge (see `withoutEffect`) can move the beginning. Before any other undone event, the path had the same
-    // state as before the own events.
+    // Only a bridge can move the beginning of the work at the path. Before any other undone event, the path had the
+    // same state as before the own events.
     const first = events.find(({ seq }) => bridges.has(seq));
     if (first !== undefined && first.seq < (firsts.get(path)?.seq ?? 0))
       firsts.set(path, firstEvent(first.record, first.seq));
@@ -81,8 +81,8 @@ interface Beside {
 
 /**
  * Returns the events without effect (`all`), and those of them whose undos wrote nothing (`bridges`). An undo that
- * wrote something counts only if one run of consecutive events contains all events that it undid or wrote. Each event
- * of such a run is own or without effect.
+ * wrote something counts only if all events that it undid or wrote lie in one series of consecutive events. Each event
+ * of this series must be own or without effect.
  */
 function withoutEffect(rows: readonly number[], { own, events: all, taken, isOfWork }: Beside) {
   const undos = [...new Set(all.flatMap(({ by }) => by))];
@@ -120,7 +120,7 @@ function withoutEffect(rows: readonly number[], { own, events: all, taken, isOfW
   }
 }
 
-/** Returns the undos whose writes no later undo has undone. */
+/** Returns the undos of whose writes no later undo has undone any. */
 function standingUndos(
   written: ReadonlyMap<SeqSpan, readonly number[]>,
   events: readonly TakenEvent[],
@@ -138,8 +138,8 @@ function isIn({ fromSeq, toSeq }: SeqSpan, seq: number): boolean {
 }
 
 /**
- * Returns the runs of consecutive events that are parts, from the newest to the oldest. The second argument of `isPart`
- * is true if the next later event is a part.
+ * Groups consecutive events that are parts into series, from the newest to the oldest. The second argument of `isPart`
+ * is true if the event right after the first argument is a part.
  */
 function runsOf(rows: readonly number[], isPart: (seq: number, isBefore: boolean) => boolean): number[][] {
   const runs: number[][] = [];

@@ -70,7 +70,7 @@ export async function unknownBeforeRun(
   return { paths: found.map(({ path }) => path), notes: notesOf(found) };
 }
 
-/** Returns what the answer to a run says of created paths that may have existed before. */
+/** Returns the fields of a run's answer that are about created paths which may have existed before. */
 export function unknownShape({ paths, notes }: UnknownBefore): Pick<RunShape, "notes" | "newly_recorded"> {
   return paths.length === 0 ? {} : { notes: [...notes], newly_recorded: paths.map(shownPath) };
 }

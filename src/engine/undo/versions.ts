@@ -107,12 +107,12 @@ async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | und
   return sameEntry(present, entry) || sameEntry(present, settable(entry));
 }
 
-/** The most iterations after a version that are searched for the replica's next state of the path. */
+/** The maximum number of iterations after a version among which the replica's next state of the path is looked for. */
 const MOST_ROWS = 100;
 
 /**
  * Returns the iteration into which the replica merged a version. This is the replica's first iteration of the path
- * after the version, if it contains all changes of the version already.
+ * after the version, if that iteration contains all changes of the version.
  */
 async function findMerge(context: Context, version: VersionRecord): Promise<IterationRow | undefined> {
   const { path, entry, seen } = version;

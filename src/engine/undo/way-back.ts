@@ -14,6 +14,7 @@ import type { Group, PathGroups } from "../facts/own-work.ts";
 import type { Context } from "../log/context.ts";
 import { contentOf } from "../read/patches.ts";
 
+/** The result of undoing some changes of a path. */
 export interface WayBack {
   /** The end state if the merges prefer the present state. */
   readonly kept: Folded;
@@ -24,9 +25,9 @@ export interface WayBack {
 }
 
 /**
- * Inverts the joined groups. If the result has a conflict, inverts the groups of own events alone (`apart`). Their
- * result is used if it has no conflict. The results can differ, because a state that others restored can lie between
- * the events of one joined group.
+ * Inverts the groups of own changes of a path (`groups`). If the result has a conflict, also inverts the groups that
+ * the own events alone form (`apart`), and uses that result if it has no conflict. The two results can differ, because
+ * a state that others restored can lie between the events of one group of `groups`.
  */
 export async function wayBack(
   merger: Merger,
@@ -43,7 +44,7 @@ export async function wayBack(
   return { kept, wanted, made };
 }
 
-/** Returns the present state of a path without some of its changes. Content that a merge made goes into the batch. */
+/** Returns the present state of a path without some of its changes. Adds contents that merges made to the batch. */
 export async function mergeGroups(
   context: Context,
   groups: readonly Group[],

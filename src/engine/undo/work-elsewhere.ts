@@ -1,7 +1,10 @@
 import type { RemoteWorkRow } from "../../core/records/remote-work.ts";
 import type { Context } from "../log/context.ts";
 
-/** Work that was done at another copy, and came here by a sync. Its actions and sessions have no records here. */
+/**
+ * Work that was done in another copy of the workspace, and that came here by a sync. This history has no records of its
+ * actions and sessions.
+ */
 export interface WorkElsewhere {
   readonly session?: string;
   readonly turn?: string;
@@ -9,12 +12,12 @@ export interface WorkElsewhere {
   readonly actor: string;
   /** How the work came here: a replica wrote it back, or a sync brought it from the origin. */
   readonly from: "replica" | "origin";
-  /** The event before the first event of the work. */
+  /** The seq of the event before the first event of the work. */
   readonly fromSeq: number;
   readonly toSeq: number;
 }
 
-/** Returns the work in the order of its last events. */
+/** Returns all work from other copies, in the order of its last events. */
 export async function workElsewhere({ index }: Context): Promise<readonly WorkElsewhere[]> {
   return (await index.remoteWork()).map(elsewhere);
 }
