@@ -23,11 +23,14 @@ async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBat
 }
 
 export interface AliveOptions extends GivenUp {
-  /** Only events from `position` on are read. `prev` is the event before them. Default: all events. */
+  /**
+   * Set to read only the events from `position` on. `prev` is the event before these events. Default: all events are
+   * read.
+   */
   readonly from?: { readonly position: LogPosition; readonly prev: Head };
   /** The event after which the log starts, if the log starts neither at event 1 nor with a compaction. */
   readonly anchor?: HistoryAnchor | undefined;
-  /** Events that the log must have: those of the kept head and of the index. */
+  /** Events that the log must have: the kept head, and the head of the index. */
   readonly anchors: readonly Head[];
   /** Milliseconds since the epoch. Contents that were kept aside until an earlier time are not needed. */
   readonly now: number;
@@ -38,9 +41,10 @@ export interface AliveOptions extends GivenUp {
 }
 
 /**
- * Yields every content that a workspace's history needs. Throws if these contents cannot be known, so that nothing is
- * freed: `LOG_DAMAGED` if a line cannot be read or does not continue the line before it, `ROLLBACK_DETECTED` if an
- * event of `anchors` is missing or has another hash, and `BLOB_MISSING` if a base is not in the store.
+ * Yields every content that a workspace's history needs. Throws an error if it cannot find out which contents these
+ * are, so that nothing is freed: `LOG_DAMAGED` if a line cannot be read or does not continue the line before it,
+ * `ROLLBACK_DETECTED` if an event of `anchors` is missing or has another hash, and `BLOB_MISSING` if a base is not in
+ * the store.
  */
 export async function* aliveContents(log: EventLog, blobs: BlobStore, options: AliveOptions): AsyncGenerator<Hash> {
   const { from, anchors, anchor } = options;

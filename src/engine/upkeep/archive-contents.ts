@@ -13,14 +13,17 @@ import { baseOf } from "../log/project.ts";
 import { givenUpIn } from "../log/recorded-prunings.ts";
 import { protectedNames } from "../state/protected.ts";
 
-/** The class of a content in an archive. Files decide later whether an ordinary content is protected. */
+/**
+ * The class of a content in an archive. The class does not say whether a content is protected: the export finds this
+ * out from the files that have the content.
+ */
 type Class = "ordinary" | "private";
 
 /** The lines of a history up to its head, and every content that it needs. */
 export interface HistoryToArchive {
   readonly first: number;
   readonly head: Head;
-  /** The length of all lines with their newlines, in bytes. */
+  /** The length, in bytes, of all lines with their newlines. */
   readonly logBytes: number;
   /** The needed contents, in the order in which the history names them first. */
   readonly contents: ReadonlyMap<Hash, Class>;
@@ -28,7 +31,10 @@ export interface HistoryToArchive {
   readonly secrets: ReadonlySet<Hash>;
   /** Contents that only the origin of a sync may have. */
   readonly upstream: ReadonlySet<Hash>;
-  /** The names of the parts in quarantine that the history names, each once, ascending. */
+  /**
+   * The names of the files in quarantine that the history names, each once, in ascending order. Such a file has the
+   * bytes that a recovery cut off the end of the log.
+   */
   readonly quarantined: readonly string[];
 }
 

@@ -25,12 +25,15 @@ export async function setArchived(context: Context, archived: boolean): Promise<
   );
 }
 
-/** An archived workspace cannot follow an origin: its sync would fail again and again without notice. */
+/**
+ * Throws `REFUSED` if the workspace follows an origin. In an archived workspace, the sync would fail again and again
+ * without notice.
+ */
 async function refuseSynced(context: Context): Promise<void> {
   const followed = await followedOrigin(context);
   if (followed === undefined) return;
   throw new ChronicleError("REFUSED", `this workspace is in a sync with ${followed.url}`, {
-    hint: "end the sync first: `chronicle sync stop`, with the folder or this id",
+    hint: "end the sync first: `chronicle sync stop`, with the folder or the id of the workspace",
     data: { workspace: context.workspaceId },
   });
 }

@@ -94,7 +94,10 @@ class Comparison {
       const row = this.#records.get(recordId);
       this.#records.delete(recordId);
       if (row === undefined || row.seq !== seq || row.ts !== ts || row.op !== op) {
-        faults.push({ where: recordId, detail: `is in it as of event ${seq}; the log has ${row?.seq ?? "none"}` });
+        faults.push({
+          where: recordId,
+          detail: `is in the base as of event ${seq}; the log has ${row?.seq ?? "none"}`,
+        });
       } else if (!(await this.#isOfLog(row, one))) {
         faults.push({ where: recordId, detail: `differs from the record of event ${seq}` });
       }
@@ -102,7 +105,10 @@ class Comparison {
     return faults;
   }
 
-  /** Bases of earlier versions lack the depth, so a missing depth is not compared. */
+  /**
+   * True if the record of the base equals the record of its event in the log. Bases of earlier versions of Chronicle
+   * lack the recursion depth, so a missing depth is not compared.
+   */
   async #isOfLog(row: EventRow, { record, recursionDepth }: BaseRecord): Promise<boolean> {
     if (this.#eventOf === undefined) return true;
     const event = await this.#eventOf(row);
@@ -111,8 +117,8 @@ class Comparison {
   }
 
   finish(): BaseFault[] {
-    const faults = [...this.#records.keys()].map((where) => ({ where, detail: "is not in it" }));
-    if (this.#missing > 0) faults.push({ where: "entries", detail: `${this.#missing} paths are not in it` });
+    const faults = [...this.#records.keys()].map((where) => ({ where, detail: "is not in the base" }));
+    if (this.#missing > 0) faults.push({ where: "entries", detail: `${this.#missing} paths are not in the base` });
     return faults;
   }
 
@@ -130,7 +136,7 @@ class Comparison {
       const where = displayPath(one.path);
       faults.push({
         where,
-        detail: `is in it as iteration ${one.iteration} of event ${one.seq}; the log has ${known}`,
+        detail: `is in the base as iteration ${one.iteration} of event ${one.seq}; the log has ${known}`,
       });
     });
     return faults;

@@ -83,7 +83,8 @@ async function sealLog(
   const dropsArchive = options.dropArchive === true;
   if (dropsArchive) await verifyBeforeDrop(context, { base, root, options });
   const workspace = await workspaceRecord(context);
-  // The sentinel names the present head. This head is kept, so that the sentinel can be compared with a kept head.
+  // The sentinel names the present head. This head is kept first, so that the sentinel can be compared with a kept
+  // head.
   await keepHead(context);
   const sentinel: Sentinel = {
     base,
@@ -171,7 +172,8 @@ async function verifyBeforeDrop(context: Context, { base, root, options }: ToVer
   const needed = await presentOf(context, log.needed);
   const stored = await context.blobs.has([...needed.keys()]);
   for (const [hash, { where }] of needed) {
-    if (!stored.has(hash)) problems.push({ kind: "blob-missing", where, detail: `the content ${hash} is not there` });
+    if (!stored.has(hash))
+      problems.push({ kind: "blob-missing", where, detail: `the content ${hash} is not in the store` });
   }
   if (kept?.valid === true && kept.seq >= log.firstSeq && log.hashes(kept.seq) !== kept.hash) {
     problems.push({ kind: "log-replaced", where: `event ${kept.seq}`, detail: "it is not what the kept head says" });
@@ -214,7 +216,7 @@ async function refuseOpenIntents(context: Context): Promise<void> {
 
 /**
  * Throws `REFUSED` if work is open, because the beginning of the work would be lost. Makes sure that the last state has
- * a snapshot, because it is the earliest state that can be restored after the drop.
+ * a snapshot, because this state is the earliest one that can be restored after the drop.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
   await endIdleSessions(context);
@@ -250,7 +252,7 @@ async function refuseOpenWork(context: Context): Promise<void> {
 
 const WAIT = "try again when it has ended";
 const IDLE = `end the agent; a session counts as ended if nothing was recorded in it for ${UNOWNED_HOURS} hours`;
-const UNOWNED = `try again when its agent has ended; after ${UNOWNED_HOURS} hours it counts as abandoned`;
+const UNOWNED = `try again when its agent has ended; after ${UNOWNED_HOURS} hours, the action counts as abandoned`;
 
 function stillOpen(what: string, hint: string): ChronicleError {
   return new ChronicleError("REFUSED", `${what}: its changes could not be undone without the archive`, { hint });

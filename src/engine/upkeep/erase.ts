@@ -23,9 +23,9 @@ import { refuseAtOnce } from "../capture/operation-queue.ts";
 import { shownPath } from "../log/shape.ts";
 import { refuseUnsigned } from "../log/signing.ts";
 
-// Takes contents out of a history. An event names the contents, and says who erased them and why. `verify` then accepts
-// that these contents are missing. No line is removed, so the chain and the roots still verify. The first `gc` after
-// the grace period removes the bytes. During the grace period, the erasure can be withdrawn.
+// An erasure takes contents out of a history. An event names these contents, and says who erased them and why. `verify`
+// then accepts that these contents are missing. No line is removed, so the chain and the roots still verify. The first
+// `gc` after the grace period removes the bytes. During the grace period, the erasure can be withdrawn.
 //
 // A content that some path has now is kept, because it would be recorded again. The only exception is a path that the
 // rules leave out now. Such a path is recorded as gone and no longer captured, and its file stays on disk.
@@ -146,7 +146,7 @@ function askedOf({ what, match }: EraseOptions): Asked {
   return { asked: { path: shownPath(path) }, path, isMeant: (_, of) => of !== undefined && isWithin(of, path) };
 }
 
-/** A pattern is written as one line of a `.gitignore`. */
+/** Returns the request for a pattern. A pattern is written as one line of a `.gitignore`. */
 function matching(match: string): Asked {
   const pattern = new FilterPattern(match);
   if (pattern.isNegated || match.trim() === "" || match.startsWith("#")) {
@@ -239,7 +239,7 @@ async function nothingFound(context: Context, { path, asked }: Asked): Promise<C
     return unknownPath(context, path);
   const what =
     asked.content === undefined
-      ? `no recorded file ${asked.match === undefined ? "there" : `that matches ${JSON.stringify(asked.match)}`} has a content`
+      ? `no recorded file ${asked.match === undefined ? "at this path" : `that matches ${JSON.stringify(asked.match)}`} has a content`
       : `no path of this workspace has or had the content ${asked.content}`;
   return new ChronicleError("NOT_FOUND", what, { hint: "`chronicle history FILE` lists the contents of a file" });
 }
@@ -251,8 +251,8 @@ function tooMany(count: number): ChronicleError {
 }
 
 /**
- * Throws `REFUSED` if the copy of the origin's history has some of the contents, because this copy must equal the
- * origin's history.
+ * Throws `REFUSED` if this folder's copy of its origin's history has some of the contents, because this copy must equal
+ * the origin's history.
  */
 function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
   if (upstream.length === 0) return;
@@ -417,7 +417,10 @@ function meantBy(all: readonly LoggedErasure[], asked: string): LoggedErasure {
 async function refuseGone(context: Context, { until, contents }: LoggedErasure): Promise<void> {
   const hint = "restore the files from a backup, or from another copy of this store; they are then recorded again";
   if (isOver(context, until)) {
-    throw new ChronicleError("REFUSED", `this could be brought back only until ${until}`, { hint, data: { until } });
+    throw new ChronicleError("REFUSED", `the erased contents could be brought back only until ${until}`, {
+      hint,
+      data: { until },
+    });
   }
   const stored = await context.store.stored(contents);
   const missing = new Set(contents.filter((hash) => !stored.has(hash)));
