@@ -60,8 +60,8 @@ export interface Planning {
   /** The batch that receives the merged contents. A dry run has no batch. */
   readonly batch?: BlobBatch;
   /**
-   * The last event before the work. An undo of the whole work restores the state after this event. Not set for work
-   * without a single beginning, such as the work of an actor.
+   * The seq of the last event before the work. An undo of the whole work restores the state after this event. Not set
+   * for work without a single beginning, such as the work of an actor.
    */
   readonly back?: number | undefined;
   /** Set if only these parts of the work are undone. */
@@ -244,7 +244,8 @@ async function beginningOf(
   const { seq } = await context.index.head();
   const first = leastOf(unit.flatMap((path) => firsts.get(path)?.seq ?? []));
   if (first > seq) return seq;
-  // In the middle of a commit, the recorded states of the unit's files may be from different moments.
+  // In the middle of a commit, the recorded states of the unit's files may be from different moments, so the state
+  // before the whole commit is used.
   const commit = await context.index.commitFrom(first);
   return Math.min(first, commit?.first ?? first) - 1;
 }

@@ -39,8 +39,8 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
 }
 
 /**
- * Corrects the stack for the operations that have the field `LoggedOperation.isUndone`. For these, the field counts,
- * and not their undos and redos.
+ * Corrects the stack for the operations that have the field `LoggedOperation.isUndone`. This field alone decides
+ * whether such an operation is undone. Its undos and redos do not count.
  */
 function correctedStack(stack: UndoStack, operations: readonly LoggedOperation[]): UndoStack {
   const wrong = operations.filter(({ id, isUndone }) => isUndone !== undefined && isUndone !== stack.undone.has(id));
@@ -64,7 +64,7 @@ function correctedStack(stack: UndoStack, operations: readonly LoggedOperation[]
 
 /**
  * True for an undo or redo whose changes a later undo has undone. For an undo, one reversed path is enough, because the
- * operation is then no longer undone as a whole. For a redo, all paths must be reversed.
+ * operation that it undid is then no longer undone as a whole. For a redo, all paths must be reversed.
  */
 export function isReversed({ kind, reversed }: LoggedOperation): boolean {
   return reversed !== undefined && (kind === "undo" || reversed.isAll);

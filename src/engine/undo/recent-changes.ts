@@ -103,7 +103,7 @@ class ChangeReader implements RecentChanges {
       last.actor === actor &&
       last.candidates === candidates &&
       last.transaction === transaction &&
-      // If the clock was set back in between, the difference is negative.
+      // The difference is negative if the clock was set back between the two events.
       Math.abs(Date.parse(ts) - Date.parse(last.lastTs)) <= QUIET_MS;
     if (!isSame) {
       this.#end(seq);

@@ -60,7 +60,7 @@ export async function backTo(context: Context, first: number): Promise<string> {
   return (await isStateGone(context, before)) ? "" : `chronicle restore seq:${before}`;
 }
 
-/** Returns the id of a burst: the moment right before it. */
+/** Returns the id of a burst: the moment right before the commit of its first event. */
 async function idBefore(context: Context, first: number): Promise<Pick<RecentItem, "id" | "short_id">> {
   const id = `seq:${await beforeCommit(context, first)}`;
   return { id, short_id: id };

@@ -121,7 +121,7 @@ function snapshotAndEditLines({ view, snapshots, looks }: Facts, { bursts }: Rec
     else if (burst !== undefined) lines.push(lineOfBurst(context, burst, { after, looks }, snapshot));
   }
   for (const burst of bursts)
-    // The line of a transaction counts the edits in it.
+    // Edits within a transaction have no line of their own, because the line of the transaction counts them.
     if (!taken.has(burst) && burst.transaction === undefined) lines.push(lineOfBurst(context, burst, { after, looks }));
   return lines;
 }
@@ -158,7 +158,7 @@ async function beforeSnapshot(
   burst: Burst | undefined,
 ): Promise<Pick<RecentItem, "back"> & Partial<RecentItem>> {
   const start = await historyStart(context);
-  // The log no longer has the edits, so the snapshot's own count is shown.
+  // If the log no longer has the edits, the line shows the number of changes that the snapshot recorded.
   if (start !== undefined && seq < start.seq) return { back: "", changed: changed ?? 0 };
   return { back: await backTo(context, burst?.first ?? seq) };
 }

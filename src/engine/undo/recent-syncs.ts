@@ -170,7 +170,7 @@ async function isContinued(
   one: Brought,
   { later, borders }: { readonly later: Brought; readonly borders: readonly number[] },
 ): Promise<boolean> {
-  // If the clock was set back in between, the difference is negative.
+  // The difference is negative if the clock was set back between the two changes.
   if (Math.abs(Date.parse(later.ts) - Date.parse(one.ts)) > PAUSE_MS) return false;
   if (borders.some((seq) => seq > one.seq && seq < later.seq)) return false;
   return (await context.index.touched(one.seq, later.fromSeq)).length === 0;

@@ -235,11 +235,11 @@ interface OutsideAction {
 
 /**
  * Restores the named absolute paths to their state before the action. Each path must be a path that the action kept, or
- * lie beneath such a path. Files that were added to a folder later stay. The restore is an action of its own. This
- * action first keeps the state on disk, durably, so that its `rollback` can undo the restore. After a crash, each file
- * has its old or its new state, and the restore can be repeated. Throws `NOT_FOUND` for a path that the action did not
- * keep, `ERASED`, `PRUNED` or `BLOB_MISSING` if an earlier content is gone, and `REFUSED` if the state on disk cannot
- * be kept.
+ * lie beneath such a path. Files that were added to a folder since the action stay. The restore is an action of its
+ * own. This action first keeps the state on disk, durably, so that its `rollback` can undo the restore. After a crash,
+ * each file has its old or its new state, and the restore can be repeated. Throws `NOT_FOUND` for a path that the
+ * action did not keep, `ERASED`, `PRUNED` or `BLOB_MISSING` if an earlier content is gone, and `REFUSED` if the state
+ * on disk cannot be kept.
  */
 async function restoreOutside(
   context: Context,
@@ -442,7 +442,9 @@ function outsideSkipped({ path, reason, detail }: SkippedPath): RestoreShape["sk
   return { path: shownOutside(path), reason, detail };
 }
 
-/** Orders each folder before its contents. Deletions come last, the contents before their folder. */
+/**
+ * Puts each folder before its contents, and all deletions last. Among the deletions, contents come before their folder.
+ */
 function foldersFirst(changes: readonly Change[]): Change[] {
   const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
   const stays = sorted.filter((one) => one.after !== undefined);

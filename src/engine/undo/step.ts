@@ -330,7 +330,8 @@ export async function changesToInvert(context: Context, { direction, operation, 
   );
   if (direction === "redo") return together(context, lastOf(steps.slice(0, lastIndexOf(steps, "undo") + 1), "undo"));
   const redos = steps.at(-1)?.kind === "redo" ? lastOf(steps, "redo") : [];
-  // The work of the operation itself can be in force at paths where the redos were reversed.
+  // At paths where the redos were reversed, the step inverts the change of the operation itself, which can be in force
+  // there.
   const isSomeReversed = redos.some(({ reversed }) => reversed !== undefined);
   return together(context, redos.length === 0 || isSomeReversed ? [operation, ...redos] : redos);
 }
@@ -353,7 +354,7 @@ async function together(context: Context, operations: readonly LoggedOperation[]
   const claims: PathClaim[] = [];
   for (const one of operations) {
     const work = await changesOfOperation(context, one);
-    // If an undo or redo of a path was reversed, nothing of it is left to invert.
+    // If an undo or redo was reversed at a path, nothing of it is left to invert at this path.
     for (const change of work.changes)
       if (one.reversed?.paths.has(change.path) !== true) changes.set(change.path, change);
     addAll(claims, work.claims);
@@ -370,7 +371,9 @@ export async function inversionOf(context: Context, step: Step): Promise<Inversi
   return (await selectiveStep(context, step)) ?? (await interleavedStep(context, step));
 }
 
-/** Returns the undo of an operation's work as a step of the stack. Such a step is recorded even if no file changes. */
+/**
+ * Returns the undo of an operation's work as a step of the undo stack. Such a step is recorded even if no file changes.
+ */
 async function stepOver(context: Context, work: Work, { operation, stack }: Step): Promise<Inversion> {
   return { ...(await undoOf(context, work)), always: true, operation: operationShape(operation, stack) };
 }
@@ -658,7 +661,10 @@ export async function partStep(
   return { ...(await stepOver(context, await workOf(context, step.operation), step)), ...optional({ leaves }) };
 }
 
-/** Returns an operation as work: its own events, the events of everything within it, and its keepers. */
+/**
+ * Returns an operation as work: its own events, the events of everything within it, and its keepers (the runs and
+ * actions for which files may have been kept aside).
+ */
 async function workOf(context: Context, { id, kind, summary, fromSeq, toSeq }: LoggedOperation): Promise<Work> {
   const owners = await ownersIn(context);
   const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);

@@ -43,8 +43,8 @@ import { optional } from "../../util/optional.ts";
 /**
  * Transactions: the changes between the beginning and the end are all kept, or all rolled back.
  *
- * The whole workspace is captured at the beginning and at the end. If the transaction holds the folder (`holdsFolder`),
- * plain writes between the two captures therefore belong to the transaction. Earlier and later writes do not. If the
+ * The whole workspace is captured at the beginning and at the end. If the transaction is for the whole folder
+ * (`holdsFolder`), plain writes between the two captures therefore belong to it. Earlier and later writes do not. If the
  * owner dies, the next change of the workspace rolls the transaction back. A transaction that was begun with
  * `onOwnerDeath: "keep"` is committed instead.
  */
@@ -324,8 +324,8 @@ function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: st
 
 /**
  * Returns the result of an earlier rollback that changed the files, but was interrupted before it marked the
- * transaction as rolled back. Returns `undefined` if there is none, or if the transaction has made a later change. If a
- * caller named the transaction, the workspace is captured first, because it may contain such a change.
+ * transaction as rolled back. Returns `undefined` if there is no such rollback, or if the transaction has made a change
+ * after it. If a caller named the transaction, the workspace is captured first, because it may contain such a change.
  */
 async function rollbackDone(
   context: Context,
@@ -343,7 +343,10 @@ async function rollbackDone(
   return finished.length > 0 ? onlyFinished(context, finished, false) : nothing(done.id);
 }
 
-/** Returns the finished undo of the transaction, if one was recorded after the transaction's record. */
+/**
+ * Returns the finished undo of the transaction that was recorded after the transaction's record; `undefined` if there
+ * is none.
+ */
 async function rollbackIntent(
   context: Context,
   transaction: LoggedTransaction,

@@ -285,9 +285,9 @@ async function conflictsAbout(
 }
 
 /**
- * True if undoing the own events leaves nothing of the work that a redo brought back:
- * - The own events include everything that the redo wrote.
- * - Or they include at least one event of this work, and all its other events are undone already.
+ * True if undoing the events in `own` leaves nothing of the work that a redo brought back. This is so in two cases:
+ * - `own` includes every event that the redo wrote.
+ * - `own` includes at least one event of this work, and all other events of the work are undone already.
  */
 async function leavesNothingOf(
   context: Context,

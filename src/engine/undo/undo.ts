@@ -324,8 +324,8 @@ function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path:
 }
 
 /**
- * Returns a note on the operation right after the undone one, if an undo without arguments passed over it. Such an undo
- * passes over an operation of which an earlier undo of selected work has left a part.
+ * Returns a note if an undo without arguments passed over the operation right after the undone one. It passes over an
+ * operation if an earlier undo of selected work has undone only a part of the operation.
  */
 function passedNotes(operations: readonly LoggedOperation[], stack: UndoStack, undone: LoggedOperation): string[] {
   const passes = new Set(operations.flatMap((one) => one.selective?.passes ?? []));
@@ -361,7 +361,7 @@ async function hasFinished(context: Context, direction: Direction, { options, be
 
 const MOST_KEPT = 20;
 
-/** Returns notes that name the iterations with the edits which `--force` overwrote. */
+/** Returns notes that name the iterations in which the edits that `--force` overwrote are recorded. */
 function keptNotes(edited: readonly Edited[]): string[] {
   const kept = edited.filter(({ change }) => change.before !== undefined && change.before.kind !== "dir");
   const notes = kept.slice(0, MOST_KEPT).map(({ change, iteration }) => {
@@ -464,7 +464,7 @@ async function separateUnits(
   if (units.length === 0) return sorted;
   const { seq } = await context.index.head();
   const all = [...sorted.clean.map((change) => ({ change })), ...sorted.edited];
-  // The present states. If a path needs no change, its present state is the target state.
+  // Maps each path to its present state. If a path needs no change, its present state is the target state.
   const present = new Map([
     ...wanted.map(({ path, after }) => [path, after] as const),
     ...all.map(({ change: { path, before } }) => [path, before] as const),

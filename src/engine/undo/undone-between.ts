@@ -16,9 +16,9 @@ export interface TakenEvent {
 }
 
 /**
- * Joins own events of a path if only undone events without effect lie between them (`between`). The joined events are
- * inverted as one change. If they were inverted one by one, they would be merged with states that none of them made, or
- * would bring back undone changes. These events have no effect:
+ * Joins events of some work (own events) at a path if only undone events without effect lie between them (`between`).
+ * The joined events are inverted as one change. If they were inverted one by one, they would be merged with states that
+ * none of them made, or would bring back undone changes. These events have no effect:
  * - An undone event, and the events that its undo wrote to the path.
  * - An undone event of the same work (`undone`) whose undo wrote nothing to the path, because later events had already
  *   reversed the event. Such an event (a bridge) must stand directly before an own event or another event without
@@ -120,7 +120,7 @@ function withoutEffect(rows: readonly number[], { own, events: all, taken, isOfW
   }
 }
 
-/** Returns the undos of whose writes no later undo has undone any. */
+/** Returns the undos that are in effect: no later undo that is in effect has undone an event that they wrote. */
 function standingUndos(
   written: ReadonlyMap<SeqSpan, readonly number[]>,
   events: readonly TakenEvent[],

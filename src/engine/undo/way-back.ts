@@ -18,16 +18,16 @@ import { contentOf } from "../read/patches.ts";
 export interface WayBack {
   /** The end state if the merges prefer the present state. */
   readonly kept: Folded;
-  /** The end state if the merges prefer the undo. It is the same object as `kept.entry` if both states are equal. */
+  /** The end state if the merges prefer the undo. This is the same object as `kept.entry` if both states are equal. */
   readonly wanted: Entry | undefined;
   /** The contents that merges made for the two end states. */
   readonly made: readonly Buffer[];
 }
 
 /**
- * Inverts the groups of own changes of a path (`groups`). If the result has a conflict, also inverts the groups that
- * the own events alone form (`apart`), and uses that result if it has no conflict. The two results can differ, because
- * a state that others restored can lie between the events of one group of `groups`.
+ * Inverts the groups of the work's changes of a path (`groups`). If the result has a conflict, also inverts the groups
+ * that the events of the work alone form (`apart`), and uses that result if it has no conflict. The two results can
+ * differ, because a state that others restored can lie between the events of one group of `groups`.
  */
 export async function wayBack(
   merger: Merger,

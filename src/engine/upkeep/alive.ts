@@ -42,9 +42,10 @@ export interface AliveOptions extends GivenUp {
 
 /**
  * Yields every content that a workspace's history needs. Throws an error if it cannot find out which contents these
- * are, so that nothing is freed: `LOG_DAMAGED` if a line cannot be read or does not continue the line before it,
- * `ROLLBACK_DETECTED` if an event of `anchors` is missing or has another hash, and `BLOB_MISSING` if a base is not in
- * the store.
+ * are, so that nothing is freed:
+ * - `LOG_DAMAGED` if a line cannot be read, or does not continue the line before it.
+ * - `ROLLBACK_DETECTED` if an event of `anchors` is missing or has another hash.
+ * - `BLOB_MISSING` if a base is not in the store.
  */
 export async function* aliveContents(log: EventLog, blobs: BlobStore, options: AliveOptions): AsyncGenerator<Hash> {
   const { from, anchors, anchor } = options;

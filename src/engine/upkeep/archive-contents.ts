@@ -29,7 +29,7 @@ export interface HistoryToArchive {
   readonly contents: ReadonlyMap<Hash, Class>;
   /** Private contents that are secrets by the names of their paths. */
   readonly secrets: ReadonlySet<Hash>;
-  /** Contents that only the origin of a sync may have. */
+  /** Contents that may be stored only at the origin of a sync. */
   readonly upstream: ReadonlySet<Hash>;
   /**
    * The names of the files in quarantine that the history names, each once, in ascending order. Such a file has the

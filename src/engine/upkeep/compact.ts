@@ -30,9 +30,9 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * Moves the log into the archive and begins a new one with a sentinel. As long as the archive exists, every moment can
- * be restored. With `dropArchive`, the archive is removed, and the history begins at the sentinel. Before the archive
- * is removed, this call or an earlier one has verified the log from its first line and compared the base with the
- * replayed state.
+ * be restored. With `dropArchive`, the archive is removed, and the history begins at the sentinel. The archive is
+ * removed only after this call or an earlier one has verified the log from its first line, and has compared the base
+ * with the replayed state.
  *
  * Throws `NOT_FOUND` if nothing is recorded. Throws `REFUSED` if the history is not signed, if an operation is
  * interrupted, or if the log or its state cannot be proved. With `dropArchive`, also throws `REFUSED` if work is open,

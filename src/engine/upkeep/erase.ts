@@ -391,7 +391,7 @@ export async function listErasures(context: Context): Promise<ErasureShape[]> {
  * gone.
  */
 export async function unerase(context: Context, asked: string): Promise<ErasureShape> {
-  // The lease keeps collectors from freeing a content between its check and the event.
+  // The lease keeps collectors from freeing a content between the check of this content and the event.
   using _lease = await context.blobs.lease();
   return await withCommit(context, async (commit) => {
     const one = meantBy((await erasuresInForce(context)).all, asked);
