@@ -44,8 +44,8 @@ import { optional } from "../../util/optional.ts";
  * Transactions: the changes between the beginning and the end are all kept, or all rolled back.
  *
  * The whole workspace is captured at the beginning and at the end. If the transaction is for the whole folder
- * (`holdsFolder`), plain writes between the two captures therefore belong to it. Earlier and later writes do not. If the
- * owner dies, the next change of the workspace rolls the transaction back. A transaction that was begun with
+ * (`holdsFolder`), plain writes between the two captures therefore belong to it. Earlier and later writes do not. If
+ * the owner dies, the next change of the workspace rolls the transaction back. A transaction that was begun with
  * `onOwnerDeath: "keep"` is committed instead.
  */
 
