@@ -1,17 +1,17 @@
 /** A line of a reflog (`git help reflog`): a ref was moved from one commit to another one. */
 export interface ReflogLine {
-  /** The hash of the commit; all zeros if there was none. */
+  /** The hash of the commit before the move; all zeros if there was no such commit. */
   readonly before: string;
   readonly after: string;
-  /** In seconds since the epoch. */
+  /** The time of the move, in seconds since the epoch. */
   readonly time: number;
-  /** What moved the ref, in git's words: `reset: moving to HEAD~1`. */
+  /** Git's description of the move, such as `reset: moving to HEAD~1`. */
   readonly message: string;
 }
 
 const LINE = /^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*> (\d{1,12}) [+-]\d{4}\t(.*)$/;
 
-/** Parses a reflog or the end of one. Leaves out what is no whole line. */
+/** Parses a reflog, or the end of a reflog. Skips each line that is incomplete or malformed. */
 export function parseReflog(text: string): ReflogLine[] {
   return text.split("\n").flatMap((line) => {
     const [, before, after, time, message] = LINE.exec(line) ?? [];
@@ -20,25 +20,28 @@ export function parseReflog(text: string): ReflogLine[] {
   });
 }
 
-/** A move of HEAD that some work has made, which ended at a time (in ms since the epoch). `undefined`: no commit. */
+/** A move of HEAD that some work made. */
 export interface HeadMove {
+  /** The hash of the commit before the work; `undefined` if there was none. */
   readonly before: string | undefined;
+  /** The hash of the commit after the work; `undefined` if there was none. */
   readonly after: string | undefined;
-  /** True if another branch was checked out, which can be done without a move to another commit. */
+  /** True if the work checked out another branch. The other branch may have the same commit. */
   readonly isSwitch: boolean;
+  /** The time at which the work ended, in ms since the epoch. */
   readonly ended: number;
 }
 
-/** The most lines of a reflog that lead from one commit to another. */
+/** The maximum number of reflog lines that `reflogMessages` follows back from the last line. */
 const MOST_STEPS = 1_000;
 
 /**
- * Returns the messages of the lines that lead from one commit to another, the oldest first. Returns none if the reflog
- * has no such lines, or if they are later than the work.
+ * Returns the messages of the lines that lead from the commit `before` to the commit `after`, the oldest first. Returns
+ * an empty list if the reflog has no such lines, or if the work ended before these lines were written.
  */
 export function reflogMessages(all: readonly ReflogLine[], { before, after, isSwitch, ended }: HeadMove): string[] {
-  // Lines of the second in which the work ended can be later than the work. A switch to another branch is, if the work
-  // was none.
+  // The times in a reflog are whole seconds. A line of the second in which the work ended may therefore be later than
+  // the work. If the work switched no branch, a line that keeps the commit may be such a later switch, and is ignored.
   const lines = isSwitch ? all : all.filter((line) => line.before !== line.after);
   const isStart = (line: ReflogLine): boolean =>
     before === undefined ? /^0+$/.test(line.before) : line.before === before;

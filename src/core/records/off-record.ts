@@ -8,15 +8,15 @@ import { damaged, hashOf, list, object, optionalText, text, whole } from "../val
 import { optional } from "../../util/optional.ts";
 
 /**
- * The paths that were changed off the record, with marks of their states. A capture omits a path whose present state
- * has these marks. This data is stored beside the log, not in it, because the lines of a log cannot be erased.
- * `docs/format.md` describes the bytes.
+ * The paths that were changed off the record, each with marks that identify the state in which the path was left. A
+ * capture omits a path if the present state of the path still has these marks. This data is stored beside the log and
+ * not in the log, because the lines of a log cannot be erased. `docs/format.md` describes the bytes.
  */
 export interface OffRecord {
   /** A text that is hashed into each `seal`, so that equal contents have different seals in different workspaces. */
   readonly salt: string;
   /**
-   * Commands that are running off the record. A change that is made while such a command runs may have been made by the
+   * The commands that are running off the record. While such a command runs, any change may have been made by the
    * command.
    */
   readonly going: readonly OffRecordCommand[];
@@ -28,7 +28,7 @@ export interface OffRecordCommand {
   readonly id: string;
   /** The process that writes the notes when the command ends. */
   readonly pid: number;
-  /** Distinguishes the process from others that had the same pid. */
+  /** A mark that distinguishes the process from earlier and later processes with the same pid. */
   readonly pidMark?: string;
   /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
@@ -39,13 +39,15 @@ export interface OffRecordCommand {
 /** A path that was changed off the record. */
 export interface OffRecordNote {
   readonly path: WorkspacePath;
-  /** The last event of the log at the time of the note. The note has no effect once the path has a later event. */
+  /**
+   * The seq of the log's last event when the note was written. The note has no effect once the path has a later event.
+   */
   readonly seq: number;
   /** The state in which the path was left; `undefined` if the path did not exist. */
   readonly state: OffRecordState | undefined;
 }
 
-/** Marks that identify the state of a path without its content. */
+/** The marks that identify the state of a path. They do not contain the path's content. */
 export interface OffRecordState {
   readonly kind: EntryKind;
   readonly size: number;
@@ -57,7 +59,7 @@ export interface OffRecordState {
   readonly seal: Hash | undefined;
 }
 
-/** Returns the salted hash of a content. `content` is the unsalted hash. */
+/** Returns the salted hash of a content. `content` is the SHA-256 of the content without a salt. */
 export function sealOf({ salt }: Pick<OffRecord, "salt">, content: Hash): Hash {
   return sha256(`${salt}\n${content}`);
 }
@@ -120,7 +122,7 @@ function parsed(encoded: string): Json {
   try {
     return JSON.parse(encoded) as Json;
   } catch {
-    return damaged("the notes of what is off the record are no JSON");
+    return damaged("the notes of what is off the record are not JSON");
   }
 }
 
@@ -128,7 +130,7 @@ function decodeState(value: Json | undefined): OffRecordState | undefined {
   if (value === null) return undefined;
   const body = object(value, "a state off the record");
   const kind = text(body, "kind");
-  if (!KINDS.has(kind)) damaged(`a kind off the record is ${JSON.stringify(kind)}`);
+  if (!KINDS.has(kind)) damaged(`the kind of a path off the record is ${JSON.stringify(kind)}`);
   return {
     kind: kind as EntryKind,
     size: whole(body, "size"),

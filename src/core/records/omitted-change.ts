@@ -9,7 +9,7 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * A change that a session or action made to an omitted path. The change is not recorded as an iteration of the path.
- * Only the record of the session or action mentions it.
+ * Only the record of the session or action mentions the change.
  */
 export interface OmittedChange {
   readonly path: WorkspacePath;
@@ -18,8 +18,8 @@ export interface OmittedChange {
   /** A text for messages, such as the rule that leaves the path out. */
   readonly detail?: string;
   /**
-   * True if the content that `undo` needs to invert the change was kept aside. This is the earlier content or, for a
-   * created path, the created content.
+   * True if the content that `undo` needs to invert the change was kept aside. For a created path, this is the created
+   * content. For other changes, it is the earlier content.
    */
   readonly kept: boolean;
   /** True if the path's earlier content is lost for good. */
@@ -30,15 +30,15 @@ export interface OmittedChange {
    */
   readonly recorded?: true;
   /**
-   * The ids of the sessions and actions that may have made the change. Set if several were open at the same time. In
-   * this case, `undo` leaves the path as it is, unless `undo` undoes all candidates.
+   * The ids of the sessions and actions that may have made the change. Set only if several of them were open at the
+   * same time. An `undo` that does not undo all candidates leaves the path as it is.
    */
   readonly candidates?: readonly string[];
 }
 
 /**
- * Returns true if an undo of only this session or action also inverts this change. The undo inverts the change if the
- * content was kept aside, and no other session or action can have made the change.
+ * Returns true if an undo of the session or action alone also inverts the change. This requires that the content was
+ * kept aside, and that no other session or action can have made the change.
  */
 export function isRestored({ kept, candidates }: Pick<OmittedChange, "kept" | "candidates">): boolean {
   return kept && candidates === undefined;
@@ -49,8 +49,8 @@ type OmittedChangeType = "created" | "modified" | "deleted";
 const TYPES: ReadonlySet<OmittedChangeType> = new Set(["created", "modified", "deleted"]);
 
 /**
- * The maximum number of changes of omitted paths that a record lists. Losses are listed first. Further changes are
- * dropped.
+ * The maximum number of changes of omitted paths that a record lists. Changes whose `lost` is true are listed first.
+ * Changes beyond the maximum are dropped.
  */
 const MOST_LISTED = 2_000;
 
@@ -68,7 +68,7 @@ export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
   }));
 }
 
-/** Decodes the list in a record's field. Returns an empty list if the record lacks the field. */
+/** Decodes the list of changes in the field `key` of a record. Returns an empty list if the record lacks the field. */
 export function decodeOmittedChanges(body: RecordBody, key: string): readonly OmittedChange[] {
   if (body[key] === undefined) return [];
   return list(body, key).map((item) => {
@@ -87,8 +87,8 @@ export function decodeOmittedChanges(body: RecordBody, key: string): readonly Om
   });
 }
 
-// Before an action, the omitted paths are listed, each with some fields of its stat. The list is stored as a blob,
-// because another process may finish the action. The blob is canonical JSON, sorted by path.
+// Before an action, the omitted paths are listed, each with some fields of its stat result. The list is stored as a
+// blob, because another process may finish the action. The blob is canonical JSON. Its items are sorted by path.
 
 /** An omitted path that existed before an action. */
 export interface ListedOmission {
@@ -96,7 +96,7 @@ export interface ListedOmission {
   readonly stat: OmittedStat;
 }
 
-/** The fields of an omitted path's stat that are compared. */
+/** The fields of an omitted path's stat result that are recorded before an action. */
 export interface OmittedStat {
   readonly kind: EntryKind | "special";
   readonly mode: number;

@@ -22,12 +22,12 @@ export interface OutsideRecord {
   readonly entry: Entry | undefined;
   /** The number of the iteration: 1, 2, 3 … per path. */
   readonly iteration: number;
-  /** `before`: the state before the action. `after`: the state after the action. */
+  /** The time of the state: before the action (`before`) or after the action (`after`). */
   readonly phase: OutsidePhase;
   /** The action for which the state was kept. */
   readonly action: string;
   readonly actor: string;
-  /** True if everything beneath the path was kept with it. */
+  /** True if everything beneath the path was kept, too. */
   readonly deep: boolean;
 }
 
@@ -37,22 +37,23 @@ const SLASH = 0x2f;
 
 const PHASES: ReadonlySet<string> = new Set<OutsidePhase>(["before", "after"]);
 
-/** The root id under which receipts name paths outside of the workspace: `@outside:etc/hosts`. */
+/** The root id with which a `Coverage` names paths outside of the workspace, such as `@outside:etc/hosts`. */
 const OUTSIDE_ROOT = "outside";
 
-/** Converts an absolute, normalised path to one relative to `/`. Throws `PATH_INVALID` for an invalid path. */
+/** Converts an absolute, normalised path to a path relative to `/`. Throws `PATH_INVALID` for an invalid path. */
 export function outsidePath(absolute: string): WorkspacePath {
   return parsePath(absolute.replace(/^\//, ""));
 }
 
 /**
- * Converts a path relative to `/` to the form in receipts: a path in the root `outside`, shown as `@outside:etc/hosts`.
+ * Converts a path relative to `/` to the form that a `Coverage` uses: a path in the root `outside`, shown as
+ * `@outside:etc/hosts`.
  */
 export function markedOutside(path: WorkspacePath): WorkspacePath {
   return pathInRoot(OUTSIDE_ROOT, path);
 }
 
-/** Converts a path from a receipt to the absolute path, for messages. */
+/** Converts a path in the root `outside` to the absolute path, for messages. */
 export function shownOutside(path: WorkspacePath): string {
   return `/${splitRoot(path).path}`;
 }
@@ -78,7 +79,7 @@ export function pathOfOutsideId(recordId: string): WorkspacePath | undefined {
   const path = recordedPath(() => pathFromBytes(bytes.subarray(1)));
   // Another encoding of the same path is refused, because each path has exactly one id.
   const isOne = bytes[0] === SLASH && bytes.toString("base64") === encoded && !isUtf8Path(path);
-  return isOne ? path : damaged(`${JSON.stringify(recordId)} is not how that path is named`);
+  return isOne ? path : damaged(`${JSON.stringify(recordId)} is not the record id of the path that it names`);
 }
 
 export function encodeOutside(record: OutsideRecord): RecordBody {

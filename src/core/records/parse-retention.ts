@@ -8,8 +8,8 @@ function isKey(key: unknown): key is RetentionKey {
 
 /**
  * Returns the settings in the section `chronicle:` of a file. Returns an empty object if the file has no such section.
- * Throws `USAGE`, with the file and the line, for a text or a section that is not a YAML map, and for an unknown key or
- * an invalid value. `file` names the file in the message.
+ * Throws `USAGE` if the text or the section is not a YAML map, or if the section has an unknown key or an invalid
+ * value. The message names the line and the file (`file`).
  */
 export function parseRetentionConfig(text: string, file: string): RetentionConfig {
   const lines = new LineCounter();
@@ -27,7 +27,7 @@ export function parseRetentionConfig(text: string, file: string): RetentionConfi
     );
   }
   if (document.contents === null) return {};
-  if (!isMap(document.contents)) return wrong(0, "this is not a list of sections", EXAMPLE);
+  if (!isMap(document.contents)) return wrong(0, "this file has no sections", EXAMPLE);
   const section: unknown = document.contents.get("chronicle", true);
   if (section === undefined || (isScalar(section) && section.value === null)) return {};
   if (!isMap(section)) return wrong(offsetOf(section), "chronicle: holds no settings", EXAMPLE);

@@ -2,8 +2,9 @@ import type { RecordBody } from "../values/event.ts";
 import { flag, text } from "../values/record-fields.ts";
 
 /**
- * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. The pin has a record of its own, because a
- * snapshot's record is never written again: the event of the snapshot's record identifies the snapshot's state.
+ * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. The pin has a record of its own, because
+ * the record of a snapshot is written only once. A snapshot is the state right after the event of its record, so a
+ * second event would change this state.
  */
 export interface PinRecord {
   readonly pinned: boolean;

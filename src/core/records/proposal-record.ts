@@ -6,13 +6,13 @@ import { whole } from "../values/record-fields.ts";
 const PREFIX = "proposal:";
 
 /**
- * `proposal:<id of the path's file record>`: a replica proposes the present state of a path to the origin once more.
+ * `proposal:<id of the path's file record>`: a replica once more proposes the present state of a path to the origin.
  * The proposal is based on the origin's events that the replica had applied when it recorded the proposal. Like the
  * event of a file, the event of a proposal is an entry of the replica's journal.
  */
 export interface ProposalRecord {
   readonly path: WorkspacePath;
-  /** The iteration that is proposed, in the replica's own history; 0 if the path never existed there. */
+  /** The number of the proposed iteration in the replica's own history; 0 if the path never existed in this history. */
   readonly iteration: number;
 }
 

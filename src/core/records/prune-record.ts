@@ -6,20 +6,22 @@ import { optional } from "../../util/optional.ts";
 export type PruneCause = "limits" | "asked" | "brought-back";
 
 /**
- * `prune:<workspace id>`: what was pruned from the history. Each pruning, and each withdrawal of prunings, is a new
- * event of this one record. The last event is in force.
+ * `prune:<workspace id>`: the states that are kept of a pruned history. Each pruning, and each withdrawal of prunings,
+ * is a new event of this one record. The last event is in force.
  *
- * A pruning removes no lines of the log. `floorSeq` and `kept` alone determine which contents may be missing from the
- * store after the pruning. The state at the floor, all later states, and the states in `kept` can still be restored.
+ * A pruning removes no lines of the log. `floorSeq` and `kept` alone determine which contents a pruning gives up,
+ * except for private contents (see `privates`). The state at the floor, all later states, and the states in `kept` can
+ * still be restored.
  */
 export interface PruneRecord {
   /**
-   * The floor. The state after this event and all later states are kept. The floor only grows, unless a pruning is
-   * withdrawn.
+   * The floor: the seq of an event. The state after this event and all later states are kept. The floor never
+   * decreases, unless a pruning is withdrawn.
    */
   readonly floorSeq: number;
   /**
-   * The states below the floor that are kept, too. Each state is named by the seq of its event. The seqs are ascending.
+   * The states below the floor that are kept, too. Each seq names an event, and stands for the state right after this
+   * event. The seqs are ascending.
    */
   readonly kept: readonly number[];
   /**
@@ -34,22 +36,24 @@ export interface PruneRecord {
    * (`brought-back`).
    */
   readonly cause: PruneCause;
-  /** True if a person has said that the given-up contents may be freed at once. */
+  /** True if a person has said that the given-up contents may be freed at once, without the grace period. */
   readonly now?: boolean;
-  /** An estimate (an upper bound) of the bytes that were given up since contents were last freed. */
+  /** An upper bound for the size, in bytes, of the contents that were given up since contents were last freed. */
   readonly pendingBytes: number;
-  /** The private contents that were given up so far, by this event and earlier ones. Omitted if there are none. */
+  /** The private contents that this event and earlier events of the record gave up. Omitted if there are none. */
   readonly privates?: GivenUpPrivates;
   readonly actor: string;
 }
 
 /**
- * The private contents (`Aside`, `KeptPrompt`) that were given up before their time, because they exceeded
- * `max_private_bytes`. They are those that a record below the floor names, unless `kept` has the seq of this record.
- * They never come back: a withdrawal of prunings does not concern them.
+ * The private contents (`Aside`, `KeptPrompt`) that were given up before their `until`, because all private contents
+ * together exceeded `max_private_bytes`. The private contents of a record were given up if the record's last event at
+ * that time was below `floorSeq` and not in `kept`. A withdrawal of prunings does not bring these contents back.
  */
 export interface GivenUpPrivates extends KeptStates {
-  /** The number of records whose private contents were given up since the history began, and the size of these. */
+  /**
+   * The number of records whose private contents were given up since the history began, and the size of these contents.
+   */
   readonly records: number;
   readonly bytes: number;
 }
@@ -107,7 +111,8 @@ const CAUSES: ReadonlySet<PruneCause> = new Set(["limits", "asked", "brought-bac
 
 function statesIn(body: RecordBody, key: string, floorSeq: number): number[] {
   const states = list(body, key).map((one) => {
-    if (typeof one !== "number" || !Number.isSafeInteger(one)) return damaged(`${key} holds no event number`);
+    if (typeof one !== "number" || !Number.isSafeInteger(one))
+      return damaged(`${key} holds something else than event numbers`);
     return one;
   });
   const isWrong = (seq: number, i: number): boolean => seq >= floorSeq || seq <= (states[i - 1] ?? -1);

@@ -19,8 +19,8 @@ import { decodeVersion, decodeWriteBack, versionRecordId } from "./write-back.ts
 type Reader = (body: RecordBody, recordId: string) => unknown;
 
 /**
- * The decoders that `readRecord` uses, by the kind of the record. Records of files, outside paths, compactions and
- * signers are decoded elsewhere, and the content of a user's record is not checked.
+ * Maps the kind of a record to the decoder that `readRecord` uses. Records of files, outside paths, compactions and
+ * signers are decoded elsewhere. The content of a user's record is not checked.
  */
 const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["snapshot", decodeSnapshot],
@@ -46,19 +46,19 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["version", version],
 ]);
 
-/** The maximum length of a user's own id, after `user:`, in bytes. */
+/** The maximum length, in bytes, of a user's own id, which follows `user:` in the record id. */
 const MAX_USER_ID_BYTES = 1024;
 
 /**
- * Checks a record by decoding it. Throws `LOG_DAMAGED` if the decoding fails, and for an id whose kind is not in
- * `READERS`. Of a user's record, checks only the id. Throws `FORMAT_UNSUPPORTED` for a workspace record of another
- * format.
+ * Checks a record by decoding it. For a user's record, checks only the id. Throws `FORMAT_UNSUPPORTED` for a workspace
+ * record of another format. Throws `LOG_DAMAGED` for any other invalid record, and for an id whose kind is not in
+ * `READERS`.
  */
 export function readRecord(recordId: string, body: RecordBody): void {
   const [kind = "", ...rest] = recordId.split(":");
   if (kind === "user" && rest.length > 0) return checkUserId(rest.join(":"));
   const read = READERS.get(kind);
-  // A replica does not know the origin's workspace before it has reached the origin for the first time. Until then, its
+  // A replica learns the id of the origin's workspace when it first reaches the origin. Until then, the replica's
   // record has the id `replica:`.
   const isNamed = rest.join(":") !== "" || recordId === "replica:";
   if (read === undefined || !isNamed) return damaged(`${JSON.stringify(recordId)} is no id of a record`);
@@ -72,7 +72,7 @@ function checkUserId(id: string): void {
 }
 
 function commitOnly(body: RecordBody): void {
-  if (Object.keys(body).join() !== "commit") damaged("it does not hold commit and nothing else");
+  if (Object.keys(body).join() !== "commit") damaged("its only field must be commit");
 }
 
 /** Checks the record of a recovery, in which a damaged or incomplete end of the log was cut off and kept elsewhere. */

@@ -12,15 +12,15 @@ import {
 } from "./record-state.ts";
 
 /**
- * The state of a record store as a file (`docs/format.md`):
+ * Encodes and decodes the state of a record store as a file (`docs/format.md`):
  * - A state is `{"format":2,…,"records":[`, a newline, the rows separated by a comma and a newline, a newline, and
  *   `]}`.
- * - A *base* is the bare state. Its name is the SHA-256 of its bytes.
+ * - A *base* is a file that has only a state. The name of the file is the SHA-256 of its bytes.
  * - A *checkpoint* (`snapshot.json`) is `{"checksum":"<SHA-256 of the state's bytes>","state":`, a state, `}`, and a
  *   newline.
  *
- * Each row is on a line of its own, so that a large state is never held as one string in memory. The rows of a base are
- * sorted by id, so that equal states have the same base.
+ * Each row is on a line of its own. A large state can therefore be written and read without holding it as one string in
+ * memory. The rows of a base are sorted by id, so that equal states have the same base.
  */
 
 const OPEN = '{"checksum":"';
@@ -28,7 +28,7 @@ const MIDDLE = '","state":';
 const CLOSE = "}\n";
 const END = "\n]}";
 const NEWLINE = 0x0a;
-/** The approximate length of the pieces in which rows are encoded, in characters. */
+/** The approximate length, in characters, of the pieces of text in which rows are encoded. */
 const PIECE = 1024 * 1024;
 
 function headerOf(state: RecordState, store: string, offset: number): StateHeader {
