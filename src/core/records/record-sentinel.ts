@@ -14,7 +14,7 @@ export interface RecordSentinel {
   readonly head: Hash;
   /** The number of previous events, which is the size of the log tree. */
   readonly size: number;
-  /** The frontier of the log tree of this size. */
+  /** The frontier of that log tree: the roots of its perfect subtrees. */
   readonly frontier: readonly Hash[];
   readonly store: string;
 }

@@ -4,7 +4,7 @@ import type { Head, LogEvent, RecordBody, SealedEvent } from "../values/event.ts
 import { type Hash, isHash } from "../values/hash.ts";
 import { LogTree } from "../log/log-tree.ts";
 
-/** A live record of a record store. The body is kept as its exact canonical text. */
+/** A live record of a record store. `text` is the exact canonical text of the record's body. */
 export interface StateRecord {
   readonly op: "upsert" | "migrate";
   readonly recordId: string;
@@ -15,8 +15,8 @@ export interface StateRecord {
 }
 
 /**
- * The state of a record store: all live records, and the head and the log tree, which are needed to append the next
- * event.
+ * The state of a record store: all live records, the head and the log tree. The head and the log tree are needed to
+ * append the next event.
  */
 export class RecordState {
   readonly #records = new Map<string, StateRecord>();
@@ -61,7 +61,7 @@ export class RecordState {
     return this.#store;
   }
 
-  /** The number of live records, including Chronicle's own. */
+  /** The number of live records, including Chronicle's own records. */
   get size(): number {
     return this.#records.size;
   }
@@ -79,7 +79,7 @@ export class RecordState {
     return this.#records.values();
   }
 
-  /** Applies an event that follows the head. `text` is the canonical text of the record. */
+  /** Applies the event that follows the head. `text` is the canonical text of the event's record. */
   apply(event: LogEvent, text: string): void {
     const { seq, hash, ts, recordId, recursionDepth, op } = event;
     this.#head = { seq, hash };
@@ -103,8 +103,8 @@ export class RecordState {
 }
 
 /**
- * Returns the canonical text of an event's record, cut out of the bytes of the event's line in the log. `line` must be
- * whole and canonical.
+ * Returns the canonical text of an event's record. The text is cut out of `line`: the bytes of the event's line in the
+ * log, which must be whole and canonical.
  */
 export function recordText(line: Buffer, event: LogEvent): string {
   const { recordId, recursionDepth, seq, ts, op, prevHash, hash } = event;
@@ -113,7 +113,9 @@ export function recordText(line: Buffer, event: LogEvent): string {
   return line.subarray(start, line.length - Buffer.byteLength(tail)).toString("utf8");
 }
 
-/** Returns the canonical text of a just sealed event's record, cut out of the event's line. */
+/**
+ * Returns the canonical text of the record of an event that was just sealed. The text is cut out of the event's line.
+ */
 export function sealedText(event: SealedEvent): string {
   const { op, prevHash, hash, line } = event;
   const start = `{"hash":"${hash}","op":"${op}","prev_hash":"${prevHash}","record":`.length;
@@ -154,7 +156,7 @@ export interface StateHeader {
   readonly format: 2;
   readonly frontier: readonly Hash[];
   readonly hash: Hash;
-  /** Byte offset in `events.wal` after the line of `seq`; 0 in a base. */
+  /** The byte offset in `events.wal` right after the line of the event `seq`; 0 in a base. */
   readonly offset: number;
   readonly seq: number;
   readonly store: string;

@@ -27,12 +27,12 @@ import type { UpstreamChange } from "../tree/upstream-change.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The records of snapshots, sessions and intents: their types in the log, their encoding and their decoding.
+ * Defines, encodes and decodes the records of snapshots, sessions and intents.
  *
- * Decoding is strict. A record that lacks a field, or has a field of another type, is damaged (`LOG_DAMAGED`).
+ * Decoding is strict. It throws `LOG_DAMAGED` for a record that lacks a field or has a field of another type.
  */
 
-/** `snapshot:<id>`: a kept name for the state right after its event. */
+/** `snapshot:<id>`: a snapshot, which names the state right after the event of this record. */
 export interface SnapshotRecord {
   /** The number of the snapshot. The baseline has number 0. */
   readonly number: number;
@@ -45,9 +45,9 @@ export interface SnapshotRecord {
   /** The number of paths that changed since the previous snapshot; `null` for the baseline. */
   readonly changed: number | null;
   readonly coverage: Coverage;
-  /** A blob with the canonical JSON of the filters in force, one per root. */
+  /** The hash of a blob with the canonical JSON of the filters in force, one filter per root. */
   readonly filter: Hash;
-  /** The number of entries in the state, and the bytes of their contents. */
+  /** The number of entries in the state, and the size of their contents in bytes. */
   readonly entries: number;
   readonly bytes: number;
   readonly name?: string;
@@ -72,7 +72,7 @@ export interface SessionRecord {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly paths: readonly string[];
-  /** The state before the session is the state after this event. */
+  /** The last event before the session. The session began with the state right after this event. */
   readonly fromSeq: number;
   /** The Merkle roots of the states that the session recorded. */
   readonly merkleRoots: readonly Hash[];
@@ -82,9 +82,9 @@ export interface SessionRecord {
   readonly networkEvents: readonly Json[];
   readonly notes: readonly string[];
   readonly actor: string;
-  /** The process of the session; 0 if the session is not bound to a process. */
+  /** The pid of the session's process; 0 if the session is not bound to a process. */
   readonly pid: number;
-  /** Distinguishes the process from others that had the same pid. */
+  /** A mark that distinguishes the process from earlier and later processes with the same pid. */
   readonly pidMark?: string;
   /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
@@ -95,8 +95,8 @@ export interface SessionRecord {
   /** The contents that were kept aside for the session. Omitted if there are none. */
   readonly aside?: Aside;
   /**
-   * Only while a run is going on: the state of the git repositories when it began, as a blob (`git-record.ts`). Omitted
-   * if there are none.
+   * Set only while a run is in progress: a blob with the state of the git repositories at the beginning of the run
+   * (`git-record.ts`). Omitted if there are no git repositories.
    */
   readonly git?: Aside;
 }
@@ -114,8 +114,9 @@ export interface UndonePart {
 /**
  * `intent:<id>`: an operation that changes files. The record is written as `open` before the first file is changed, and
  * is written again as `done` or `abandoned` when the operation ends. A crash can leave an intent open. A later change
- * of the workspace then closes the intent. That change first finishes the operation. An incomplete write to a hosted
- * workspace is undone instead. An operation is `abandoned` if it has changed nothing, or was undone in this way.
+ * of the workspace then first finishes the operation and closes the intent. An incomplete write to a hosted workspace
+ * is undone instead of finished. The state `abandoned` means that the operation changed nothing, or was undone after a
+ * crash.
  */
 export interface IntentRecord {
   /**
@@ -135,8 +136,8 @@ export interface IntentRecord {
   /** The client that requested the operation, by the name that the client gives itself. */
   readonly client?: string;
   /**
-   * The mark of the process that carried out the operation (see `pidMark`). Omitted if it is unknown. The mark is
-   * needed because several processes can have the same client name.
+   * The mark of the process that carried out the operation (see `pidMark`). Omitted if the mark is unknown. The
+   * client's name alone does not identify the process, because several processes can have the same client name.
    */
   readonly process?: string;
   readonly started: string;
@@ -159,21 +160,22 @@ export interface IntentRecord {
    */
   readonly selection?: string;
   /**
-   * Only for an undo of selected work: the ids of the operations that the undo undoes completely. An undo of selected
-   * work that was redone counts as such an operation.
+   * Only for an undo of selected work: the ids of the operations that the undo undoes completely, except at the paths
+   * in `left`. The list can also have the id of an earlier undo of selected work that was redone, because such an undo
+   * can be undone again.
    */
   readonly takes?: readonly string[];
   /**
-   * Only for an undo of selected work: the ids of the operations of which the undo undoes only a part, because the
-   * other changes did not merge with later work. When an `undo` without a selection looks for the next operation, it
-   * skips these operations. It also skips an operation in `takes` that changed a path in `left`.
+   * Only for an undo of selected work: the ids of the operations of which the undo undoes only a part. Their other
+   * changes did not merge with later work, or were left alone. An `undo` without a selection skips these operations
+   * when it looks for the next operation to undo. It also skips an operation in `takes` that changed a path in `left`.
    */
   readonly passes?: readonly string[];
   /** Only for an undo of selected work: the events that the undo undoes. */
   readonly took?: SeqRanges;
   /**
-   * Only for an undo of selected work: the events of paths that did not merge with later work. These events are not
-   * undone.
+   * Only for an undo of selected work: the events at paths whose changes did not merge with later work. These events
+   * are not undone.
    */
   readonly met?: SeqRanges;
   /**
@@ -181,7 +183,7 @@ export interface IntentRecord {
    * undone, even if `took` has them. The list is complete once the intent is closed.
    */
   readonly left?: readonly WorkspacePath[];
-  /** Only for an undo of selected work: the paths of which it undoes only some hunks (see `UndonePart`). */
+  /** Only for an undo of selected work: the paths of which the undo undoes only some hunks (see `UndonePart`). */
   readonly parts?: readonly UndonePart[];
   /**
    * Only for a write: the session, the action and the transaction that own the write, as in the write's file records
@@ -191,8 +193,8 @@ export interface IntentRecord {
   readonly action?: string;
   readonly transaction?: string;
   /**
-   * `request`: the id that the caller gave the request. `asked`: the SHA-256 of the request's method and arguments, by
-   * which a different request with the same id is recognised. Both are omitted if the caller gave no id.
+   * `request`: the id that the caller gave the request. `asked`: the SHA-256 of the request's method and arguments. A
+   * request with the same id and another hash is a different request. Both fields are omitted if the caller gave no id.
    */
   readonly request?: string;
   readonly asked?: Hash;
@@ -215,7 +217,7 @@ export interface IntentRecord {
    * for this action.
    */
   readonly brings?: string;
-  /** Set while the intent is open: contents that the operation needs and that no other record names. */
+  /** Set while the intent is open: the hashes of contents that the operation needs and that no other record names. */
   readonly contents?: readonly Hash[];
   /** Set while the intent is open: the conflicts that are written as separate records when the intent is closed. */
   readonly conflicts?: readonly IdentifiedConflict[];
@@ -231,6 +233,7 @@ export interface IntentRecord {
   readonly proposals?: readonly WorkspacePath[];
 }
 
+/** A path that an operation left alone. */
 export interface StayedPath {
   readonly path: WorkspacePath;
   readonly reason: string;
@@ -250,8 +253,8 @@ export const MAX_STAYED = 1_000;
 
 /**
  * The maximum number of omissions that a snapshot record lists. The record counts all omissions, including those that
- * it does not list. The same maximum applies to the record's rules that are not applied (`unapplied`); further rules
- * are dropped.
+ * it does not list. The same maximum applies to `unapplied`, the list of rules that are not applied. Rules beyond the
+ * maximum are dropped.
  */
 const MAX_OMITTED = 2_000;
 
@@ -289,7 +292,7 @@ function decodeCoverage(value: Json | undefined): Coverage {
   });
   const unlisted = whole(body, "count") - omitted.length;
   if (unlisted < 0) damaged("count is less than what is listed");
-  // Excluded paths are listed last. If one is listed, only excluded paths are missing from the list.
+  // Excluded paths are listed last. If the list has an excluded path, only excluded paths are missing from the list.
   const isKnown = unlisted === 0 || omitted.some((one) => one.reason === "excluded");
   const rules = body["unapplied"] === undefined ? {} : { unapplied: list(body, "unapplied").map(unappliedOf) };
   return { complete: flag(body, "complete"), omitted, ...rules, ...(isKnown ? {} : { unlisted }) };
@@ -542,8 +545,8 @@ function decodeSelective(body: RecordBody): Selective {
 }
 
 /**
- * The ids of the innermost run, action and transaction within which a bracket was begun. Each is omitted if there is
- * none.
+ * The ids of the innermost run, action and transaction within which a bracket was begun. Each id is omitted if there is
+ * no such bracket.
  */
 export interface Within {
   readonly run?: string;
@@ -583,7 +586,7 @@ export function leavesOpen(recordId: string, record: RecordBody): boolean {
   return OPEN.some(([prefix, key, state]) => recordId.startsWith(prefix) && record[key] === state);
 }
 
-/** The maximum length of a request id that a caller chooses, in characters. */
+/** The maximum length, in characters, of a request id that a caller chooses. */
 export const MOST_REQUEST_CHARS = 200;
 
 /**
@@ -595,8 +598,8 @@ export function intentOfRequest(request: string): string {
 }
 
 /**
- * Derives an id from a text: a UUID of version 8 (RFC 9562) made from the SHA-256. The same text always gives the same
- * id.
+ * Derives an id from a text: a UUID of version 8 (RFC 9562), made from the SHA-256 of the text. The same text always
+ * gives the same id.
  */
 export function idOfText(text: string): string {
   const hex = sha256(text);

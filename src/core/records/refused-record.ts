@@ -6,7 +6,7 @@ export interface RefusedRecord {
   /** The operation: `prune`, `gc` … */
   readonly what: string;
   readonly actor: string;
-  /** The time in ISO 8601 UTC. */
+  /** The time of the attempt, in ISO 8601 UTC. */
   readonly at: string;
   /**
    * Details of the attempt as JSON, such as its arguments. Secrets are masked, and the text is cut off after 500
@@ -19,7 +19,7 @@ export function encodeRefused({ what, actor, at, detail }: RefusedRecord): Recor
   return { what: what.toWellFormed(), actor: actor.toWellFormed(), at, detail: detail.toWellFormed() };
 }
 
-/** Decodes a refused record. Throws `LOG_DAMAGED` if it is invalid. */
+/** Decodes the record of a refused attempt. Throws `LOG_DAMAGED` if the record is invalid. */
 export function decodeRefused(body: RecordBody): RefusedRecord {
   return { what: text(body, "what"), actor: text(body, "actor"), at: text(body, "at"), detail: text(body, "detail") };
 }

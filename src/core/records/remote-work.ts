@@ -3,12 +3,15 @@ import { changesOf } from "../values/file-record.ts";
 
 /**
  * Work that was done in another copy of the workspace and arrived by a sync. This log has no records of the work's
- * session, turn and action. Only the file events of the work name them.
+ * session, turn and action. Only the work's file events name the session, the turn and the action.
  */
 export interface RemoteWorkRow {
   /** The replica that wrote the work back; `""` if the work came from the origin. */
   readonly replica: string;
-  /** The session, the turn and the action; `""` if none is named. At least one of the three is not empty. */
+  /**
+   * The ids of the session, the turn and the action. An id that the events do not name is `""`. At least one of the
+   * three is not empty.
+   */
   readonly session: string;
   readonly turn: string;
   readonly action: string;
@@ -23,7 +26,7 @@ export interface RemoteWorkRow {
 }
 
 /**
- * Collects the remote work of events, which must be in ascending order. Returns one row for each combination of
+ * Collects the remote work in events. The events must be in ascending order. Returns one row for each combination of
  * replica, session, turn and action. Throws `LOG_DAMAGED` for an invalid event.
  */
 export function remoteWorkIn(events: Iterable<LogEvent>): RemoteWorkRow[] {
@@ -35,7 +38,10 @@ export function remoteWorkIn(events: Iterable<LogEvent>): RemoteWorkRow[] {
   return [...found.values()];
 }
 
-/** Adds a row to the known rows. The row must be later than the known row with the same key. */
+/**
+ * Adds a row to the known rows. If a known row has the same replica, session, turn and action, merges the two rows. The
+ * added row must be the later one.
+ */
 export function noteRemoteWork(known: Map<string, RemoteWorkRow>, row: RemoteWorkRow): void {
   const key = JSON.stringify([row.replica, row.session, row.turn, row.action]);
   const { firstSeq, firstTs, events } = known.get(key) ?? { ...row, events: 0 };

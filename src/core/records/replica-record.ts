@@ -20,7 +20,7 @@ export interface FolderIdentity {
   readonly ino: string;
   /**
    * The folder's birth time (`Disk.birthOf`). It distinguishes the folder from a later folder with the same inode.
-   * Omitted if it is unknown.
+   * Omitted if the time is unknown.
    */
   readonly birth?: string;
 }
@@ -39,8 +39,9 @@ export type Kept = "here" | "both";
 export type EditorFilesRule = "leave" | "sync";
 
 /**
- * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. Each step of the sync writes the
- * record in the commit of its changes to the folder. The last event of the record has the current state of the sync.
+ * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. Each step of the sync writes
+ * this record, in the same commit as the step's changes to the folder. The last event of the record has the current
+ * state of the sync.
  */
 export interface ReplicaRecord {
   /** The id of the origin's workspace; `""` until the origin has answered once. */
@@ -59,8 +60,8 @@ export interface ReplicaRecord {
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
   /**
-   * The value of `filterTo` at the last reconciliation. Set only if `filterTo` has changed since. The next step of the
-   * sync removes this field.
+   * The value of `filterTo` at the last reconciliation. Set only if `filterTo` has changed since that reconciliation.
+   * The next step of the sync removes this field.
    */
   readonly filteredTo?: readonly string[];
   /** The name of a predefined filter. Omitted if none applies. */
@@ -69,7 +70,7 @@ export interface ReplicaRecord {
   readonly editorFiles?: EditorFilesRule;
   /** The time in milliseconds for which a file must be unchanged before it is recorded. Default: 50. */
   readonly debounceMs?: number;
-  /** True if protected files are synced both ways, too. Default: each side keeps its own. */
+  /** True if protected files are synced both ways, too. Default: each side keeps its own protected files. */
   readonly withProtected?: true;
   /**
    * The protected names that a person has added at the origin. Files with these names are also protected in the folder.
@@ -78,7 +79,7 @@ export interface ReplicaRecord {
   readonly originNames?: readonly string[];
   /** The protected names that a person had added in the folder at the last reconciliation. Default: none. */
   readonly ownNames?: readonly string[];
-  /** The origin's event up to which the folder is reconciled; 0 if the folder was never reconciled. */
+  /** The last event of the origin with which the folder is reconciled; 0 if the folder was never reconciled. */
   readonly applied: number;
   /**
    * The last event of the replica's own log to which the origin is known to have replied. Pruning keeps the contents of

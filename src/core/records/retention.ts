@@ -9,9 +9,8 @@
  * jumps do not add to ages. Otherwise, a wrong clock could make all earlier moments too old.
  *
  * The times of two kinds of moments are corrected:
- * - A moment whose time is after the end of the log is treated as recorded together with the next moment.
- * - A moment whose time is earlier than the time of a previous moment (by seq) is treated as recorded together with the
- *   previous moment.
+ * - A moment with a later time than the end of the log gets the time of the next moment (by seq).
+ * - A moment with an earlier time than a previous moment (by seq) gets the latest time of the previous moments.
  */
 
 /** A moment that names a restorable state. */
@@ -19,7 +18,7 @@ export interface KeptMoment {
   readonly kind: "action" | "snapshot";
   /** A text for messages: the id of an action or the number of a snapshot. */
   readonly name: string;
-  /** The moment names the state after this event. */
+  /** The seq of an event. The moment names the state right after this event. */
   readonly state: number;
   /** The time in the log, in milliseconds since 1970. */
   readonly ts: number;
@@ -92,7 +91,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const LONGEST_STEP = 90 * DAY;
 
-/** Returns the moments that are kept and those that are pruned, and the resulting floor. */
+/** Returns the moments that are kept, the moments that are pruned, and the resulting floor. */
 export function answerPruning(question: PruneQuestion): PruneAnswer {
   const { moments, rules, head } = question;
   const hold = question.hold ?? Number.POSITIVE_INFINITY;
@@ -126,8 +125,9 @@ function notIn<T>(set: ReadonlySet<T>): (one: T) => boolean {
 }
 
 /**
- * Returns the corrected time of each moment. No time is earlier than that of a previous moment. A time after the end of
- * the log means that the clock ran ahead. Such a moment gets the time of the next moment.
+ * Returns the corrected time of each moment. No corrected time is earlier than that of a previous moment. A moment
+ * whose time is after the end of the log was recorded while the clock ran ahead. Such a moment gets the time of the
+ * next moment.
  */
 function timesOf({ moments, head }: PruneQuestion): number[] {
   let latest = Number.NEGATIVE_INFINITY;
@@ -168,8 +168,8 @@ interface Judged {
  * Returns the moments that exceed the limits and may be pruned (`mayGo`):
  * - `maxSnapshots` limits the number of actions that are neither pinned nor named. If there are more, the oldest ones
  *   are pruned until the number is a tenth below the limit. If the number only fell to the limit, every new action
- *   would cause a pruning. At least half of the limit is left for actions without a `shield`, even if many actions have
- *   one.
+ *   would cause a pruning. Even if many actions have a `shield`, at least half of `maxSnapshots` is left for actions
+ *   without a `shield`.
  * - `maxAgeMs` limits the age of actions and snapshots.
  */
 function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: Judged): KeptMoment[] {
@@ -191,8 +191,8 @@ export function isCounted({ kind, shield }: KeptMoment): boolean {
 }
 
 /**
- * For each rule, a function that numbers the periods: it returns the number of the period that contains a time (UTC).
- * Weeks begin on Monday.
+ * Maps each rule to a function that returns the number of the period (in UTC) in which a time lies. Weeks begin on
+ * Monday.
  */
 const PERIODS: Readonly<Record<"hourly" | "daily" | "weekly" | "monthly" | "yearly", (ts: number) => number>> = {
   hourly: (ts) => Math.floor(ts / HOUR),
@@ -244,8 +244,8 @@ export type RetentionKey = (typeof KEYS)[number];
 export const RETENTION_KEYS: readonly RetentionKey[] = KEYS;
 
 /**
- * The defaults. A maximum of 0 means no limit. The default of `max_private_bytes` is the largest folder that is kept
- * aside as a whole (`OUTSIDE_LIMITS`), so that it alone makes nothing too large to be kept.
+ * The defaults. A maximum of 0 means no limit. The default of `max_private_bytes` is the maximum size of a folder that
+ * is kept aside as a whole (`OUTSIDE_LIMITS`). Every folder within that size therefore fits.
  */
 export const DEFAULT_RETENTION: Required<RetentionConfig> = {
   max_snapshots: 50,

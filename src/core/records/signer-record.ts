@@ -8,13 +8,14 @@ import { damaged, hashOf, object, orNull, text, whole } from "../values/record-f
 export interface SignerRecord {
   /** The verifier key: `<name>+<key id>+<Base64>`. */
   readonly key: string;
-  /** The first event that the key signs, which is the seq of this event. */
+  /** The seq of this event, which is the first event that the key signs. */
   readonly since: number;
   /**
    * The reason why this key signs:
    * - `begun`: the history begins with this key.
    * - `changed`: this key replaces the previous key, which has signed a head that covers this event.
-   * - `accepted`: a person has accepted the history as found, although it was not signed or contradicted its head.
+   * - `accepted`: a person has accepted the history as found, although the history was not signed or contradicted its
+   *   head.
    */
   readonly why: "begun" | "changed" | "accepted";
   readonly actor: string;
@@ -25,7 +26,7 @@ export interface SignerRecord {
 export interface Acceptance {
   /** The last event of the log as found. */
   readonly log: Head;
-  /** The kept head; `null` if none could be read. */
+  /** The kept head; `null` if no kept head could be read. */
   readonly head: Head | null;
   /**
    * The name of a file in the folder `heads`: a copy of the replaced head, as a signed note. `null` if there was no
@@ -60,7 +61,7 @@ export function decodeSigner(body: RecordBody): SignerRecord {
   const why = text(body, "why");
   const base = { key: text(body, "key"), since: whole(body, "since"), actor: text(body, "actor") };
   if (why === "begun" || why === "changed") return { ...base, why };
-  if (why !== "accepted") return damaged(`a signer cannot stand here because of ${JSON.stringify(why)}`);
+  if (why !== "accepted") return damaged(`why is ${JSON.stringify(why)}`);
   const accepted = object(body["accepted"], "accepted");
   return {
     ...base,

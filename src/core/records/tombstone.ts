@@ -19,15 +19,15 @@ export type GivenUpPart =
   | { readonly kind: "pruning"; readonly event: number }
   | { readonly kind: "archive"; readonly first: number; readonly last: number };
 
-/** The note about a forgotten history or a given-up part. It is stored outside of the store. */
+/** The note about a forgotten history, or about a given-up part of a history. It is stored outside of the store. */
 export interface Tombstone {
   /** The id of the workspace; for a part, the result of `partId`. */
   readonly id: string;
   /** Set if only a part of this workspace's history was given up. */
   readonly part?: GivenUpPart & { readonly workspace: string };
-  /** The name of the workspace. Omitted if it had none. */
+  /** The name of the workspace. Omitted if the workspace had no name. */
   readonly name?: string;
-  /** The workspace's first folder; empty if it had none. */
+  /** The workspace's first folder; `""` if the workspace had no folder. */
   readonly path: string;
   /** The store's folder. */
   readonly store: string;
@@ -35,9 +35,9 @@ export interface Tombstone {
   readonly forgotten: string;
   /** The time from which the data may be freed. */
   readonly until: string;
-  /** The time at which the data was freed; `undefined` if it has not been freed. */
+  /** The time at which the data was freed. Omitted if the data has not been freed. */
   readonly freed?: string;
-  /** The workspace's last signed head; `null` if none was kept. */
+  /** The workspace's last signed head; `null` if no head was kept. */
   readonly head: { readonly seq: number; readonly hash: Hash } | null;
   /** The process that gave up the data, the ancestors of the process, and the actor's name. */
   readonly by: { readonly pid: number; readonly ancestors: readonly number[]; readonly actor: string };
