@@ -210,7 +210,9 @@ export interface IntentRecord {
   readonly keptAt?: readonly KeptBeside[];
   /** The plan of the operation's changes to paths that were kept aside. Omitted if there are none. */
   readonly aside?: Aside;
-  /** The operation's changes to the state of git repositories, as a blob (`git-record.ts`). Omitted if there are none. */
+  /**
+   * A blob with the operation's changes to the state of git repositories (`git-record.ts`). Omitted if there are none.
+   */
   readonly git?: Aside;
   /**
    * Only for a rollback with `aside`: the id of the action that is rolled back. The paths in `aside` were kept aside

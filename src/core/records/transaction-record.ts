@@ -6,7 +6,7 @@ export interface TransactionRecord {
   readonly status: TransactionStatus;
   readonly startedAt: string;
   readonly finishedAt: string | null;
-  /** The state before the transaction is the state after this event. */
+  /** The last event before the transaction. The transaction began with the state right after this event. */
   readonly fromSeq: number;
   /** Only for a savepoint: the enclosing transaction. */
   readonly parent?: string;
@@ -22,25 +22,27 @@ export interface TransactionRecord {
    * - the changes of actions and writes
    * - the restores, undos and redos of the client that began the transaction
    *
-   * If this field and `session` are omitted, all restores, undos and redos in the transaction belong to the
-   * transaction, too. The changes that no action makes also belong to the transaction while it is the innermost
-   * bracket.
+   * If both this field and `session` are omitted, these changes belong to the transaction, too:
+   * - all restores, undos and redos while the transaction is active
+   * - the changes that no action makes while the transaction is the innermost bracket
    */
   readonly scope?: "actions";
   /** The client that began the transaction, by the name that the client gives itself. */
   readonly client?: string;
   /**
    * Only with the scope `actions`: the mark of the process that began the transaction. Omitted if this process does not
-   * own the transaction. A restore, undo or redo belongs to the transaction only if it has the same actor, the same
-   * client and the same mark. If one of the two marks is unknown, only the actor and the client are compared.
+   * own the transaction. A restore, undo or redo belongs to the transaction only if it has the transaction's actor,
+   * client and mark. If the mark of the transaction or of the operation is unknown, only the actor and the client are
+   * compared.
    */
   readonly process?: string;
   /**
-   * The process that owns the transaction. If this process ends, the transaction is ended, too. `null`: no process owns
-   * the transaction, and only a commit or a rollback ends it. Transactions of the command line have no owner.
+   * The pid of the process that owns the transaction. If this process ends, the transaction is ended, too. `null` if no
+   * process owns the transaction. Then only a commit or a rollback ends the transaction. Transactions that the command
+   * line begins have no owner.
    */
   readonly pid: number | null;
-  /** Distinguishes the process from others that had the same pid. */
+  /** A mark that distinguishes the process from earlier and later processes with the same pid. */
   readonly pidMark?: string;
   /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
@@ -74,9 +76,7 @@ export interface TransactionRecord {
 
 export type TransactionStatus = "active" | "committed" | "rolled_back";
 
-/**
- * Returns true if the transaction owns the changes that no action made while the transaction was the innermost bracket.
- */
+/** Returns true if changes that no action makes belong to the transaction while it is the innermost bracket. */
 export function holdsFolder({ scope, session }: Pick<TransactionRecord, "scope" | "session">): boolean {
   return scope === undefined && session === undefined;
 }

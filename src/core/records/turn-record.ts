@@ -4,21 +4,22 @@ import type { Hash } from "../values/hash.ts";
 import { damaged, flag, hashOf, object, optionalText, text } from "../values/record-fields.ts";
 import { optional } from "../../util/optional.ts";
 
-/** `turn:<session>:<turn>`: the beginning of an agent's turn, which a person's message to the agent has begun. */
+/** `turn:<session>:<turn>`: an agent's turn, which began with a person's message to the agent. */
 export interface TurnRecord {
   readonly session: string;
   readonly turn: string;
   readonly actor: string;
   /** The time at which the person sent the message, in ISO 8601. */
   readonly started: string;
-  /** The message. Omitted if the agent gave none, or if the workspace records no prompts. */
+  /** The message. Omitted if the agent reported no message, or if the workspace records no prompts. */
   readonly prompt?: KeptPrompt;
 }
 
 /**
- * The place of a person's message to an agent. The message has the class `private`: it is shown to persons only, is
- * kept for `PROMPT_MS`, and no replica receives it. The record names the message by the hash of a blob with a random
- * salt (`encodePrompt`). Therefore, a short message cannot be guessed from the log.
+ * The reference to the stored message of a person to an agent. The message has the class `private`: it is shown to
+ * persons only, is kept for `PROMPT_MS`, and no replica receives it. The record names the hash of a blob that has the
+ * message and a random salt (`encodePrompt`). Because of the salt, a short message cannot be guessed from the hash in
+ * the log.
  */
 export interface KeptPrompt {
   readonly content: Hash;
@@ -26,11 +27,11 @@ export interface KeptPrompt {
   readonly until: string;
 }
 
-/** A person's message to an agent, and the place of the conversation. */
+/** A person's message to an agent, and the file of the conversation. */
 export interface Prompt {
   /** The beginning of the message, at most `MOST_PROMPT_BYTES` in UTF-8. Secrets are masked. */
   readonly text: string;
-  /** True if the message was longer. */
+  /** True if the message was longer than `text`. */
   readonly isCut: boolean;
   /** The file in which the agent keeps the conversation. */
   readonly transcript?: string;
@@ -50,7 +51,9 @@ export function turnRecordId({ session, turn }: Pick<TurnRecord, "session" | "tu
   return `${PREFIX}${session}:${turn}`;
 }
 
-/** The beginning of the ids of the records of all turns, or of the turns of one session. */
+/**
+ * Returns the prefix of the record ids of the turns of a session. Without `session`, returns the prefix for all turns.
+ */
 export function turnsPrefix(session?: string): string {
   return session === undefined ? PREFIX : `${PREFIX}${session}:`;
 }
@@ -67,7 +70,10 @@ export function decodeTurn(body: RecordBody): TurnRecord {
   return { session, turn, actor: text(body, "actor"), started: text(body, "started"), ...optional({ prompt }) };
 }
 
-/** Returns the place of the turn's prompt; `undefined` if the turn has none. Throws `LOG_DAMAGED` if it is invalid. */
+/**
+ * Returns the reference to the prompt in the record of a turn; `undefined` if the record has none. Throws `LOG_DAMAGED`
+ * if the reference is invalid.
+ */
 export function decodeKeptPrompt(body: RecordBody): KeptPrompt | undefined {
   if (body["prompt"] === undefined) return undefined;
   const prompt = object(body["prompt"], "prompt");
@@ -75,7 +81,7 @@ export function decodeKeptPrompt(body: RecordBody): KeptPrompt | undefined {
   return { content: hashOf(prompt, "content"), until: text(prompt, "until") };
 }
 
-/** Encodes a prompt as the blob that the record of its turn names. `salt` must be random. */
+/** Encodes a prompt as the blob that the record of the turn names. `salt` must be random. */
 export function encodePrompt({ text: words, isCut, transcript, message }: Prompt, salt: string): Buffer {
   const fields: { readonly [key: string]: Json | undefined } = { transcript, message };
   const given = Object.entries(fields).flatMap(([key, value]) =>
@@ -93,7 +99,7 @@ export function decodePrompt(bytes: Uint8Array): Prompt {
   return { text: text(body, "text"), isCut, ...optional({ transcript, message }) };
 }
 
-/** Returns the beginning of the text that has at most `most` bytes in UTF-8, without a part of a character. */
+/** Returns the longest prefix of the text that has at most `most` bytes in UTF-8. Does not cut a character apart. */
 export function cutToBytes(words: string, most: number): string {
   const bytes = Buffer.from(words);
   if (bytes.length <= most) return words;

@@ -4,22 +4,22 @@ export interface OperationStep {
   readonly seq: number;
   readonly kind: "operation" | "undo" | "redo";
   /**
-   * The id of the operation that an undo undoes, or that a redo redoes. For a redo, it may also be the id of an undo
-   * with `takes`.
+   * The id of the operation that an undo undoes, or that a redo redoes. The target of a redo can also be an undo with
+   * `takes`.
    */
   readonly target?: string;
   /**
-   * Only for an undo of selected work: the ids of the operations that the undo undoes completely. An undo of selected
-   * work that was redone counts as such an operation.
+   * Only for an undo of selected work: the ids of the operations that the undo undoes completely. The list can also
+   * have the id of an earlier undo of selected work that was redone, because such an undo can be undone again.
    */
   readonly takes?: readonly string[];
   /**
    * Only for an undo of selected work: the ids of the operations of which the undo undoes only a part. The other
-   * changes of these operations do not merge, or are left alone. These operations do not count as undone. Nevertheless,
-   * an `undo` without a selection no longer selects them.
+   * changes of these operations do not merge with later work, or are left alone. These operations do not count as
+   * undone, but an `undo` without a selection no longer selects them.
    */
   readonly passes?: readonly string[];
-  /** True for an undo of selected work that changed nothing, so that there is nothing to redo. */
+  /** True for an undo of selected work that changed nothing. Such an undo cannot be redone. */
   readonly isNothing?: true;
   /**
    * True for an operation that is part of a larger operation. An `undo` without a selection never selects such a part.
@@ -29,13 +29,13 @@ export interface OperationStep {
 }
 
 /**
- * The ids of the operations that `undo` and `redo` can use. In `undoable` and `redoable`, the last id is that of the
- * next operation.
+ * The ids of the operations that can be undone and redone. In `undoable` and `redoable`, the last id is that of the
+ * operation that the next `undo` or `redo` without a selection selects.
  */
 export interface UndoStack {
   readonly undoable: readonly string[];
   readonly redoable: readonly string[];
-  /** The operations that were undone, and not redone since. */
+  /** The ids of the operations that were undone, and not redone after that. */
   readonly undone: ReadonlySet<string>;
 }
 
@@ -67,7 +67,8 @@ class Stacks {
   /** The `takes` of each undo of selected work, by the undo's id. */
   readonly #groups = new Map<string, readonly string[]>();
   /**
-   * All operations and undos of selected work so far. The value is true for an operation that is part of a larger one.
+   * Maps the id of each operation, and of each undo of selected work, to `true` if it is part of a larger operation,
+   * otherwise to `false`.
    */
   readonly #known = new Map<string, boolean>();
 

@@ -10,7 +10,7 @@ export interface RootPlace {
   readonly id: string | null;
   readonly device: string;
   /**
-   * The mount point at or above the folder, and the folder of the file system that is mounted there. Omitted if
+   * A text that identifies the mount that contains the folder. The text begins with the mount point. Omitted if
    * unknown.
    */
   readonly mount?: string;
@@ -40,7 +40,7 @@ export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
 
 /**
  * Returns true if the machine was booted, or the file system of a root was mounted anew, between `last` and `now`. Data
- * that had not been written to the disk before that can be lost. Returns false if the boots or the mounts are unknown.
+ * that had not reached the disk by then can be lost. An unknown boot or mount counts as unchanged.
  */
 export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
   if (hasRestarted(last, now)) return true;
@@ -48,8 +48,8 @@ export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
 }
 
 /**
- * Returns the ids of the roots (`undefined` for the first root) whose device or mount has changed. Such a root may
- * contain other files than before.
+ * Returns the ids of the roots whose device or mount has changed; the id of the first root is `undefined`. Such a root
+ * may contain other files than at the time of `last`.
  */
 export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet<string | undefined> {
   const elsewhere = now.roots.filter((root) => {
@@ -75,21 +75,24 @@ function isOther(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && a !== b;
 }
 
+/** The facts about an unclean end: the machine went down, or the file system of a root was mounted anew. */
 export interface UncleanEnd {
   /** True if a process synced the folder with an origin when the machine went down. */
   readonly wasFollowed: boolean;
   /**
-   * The paths that were recorded shortly before the end. The system may not have written their files to the disk yet.
+   * The paths that were recorded shortly before the end. The system may not have written all of these files to the disk
+   * before the end.
    */
   readonly recent: ReadonlySet<WorkspacePath>;
   /**
-   * Returns the modification time with which the file at a path was last seen, in ms; `undefined` if it is unknown. If
-   * the file was rewritten with the same bytes after it was recorded, this time is later than the recorded time.
+   * Returns the modification time, in ms, with which the file at a path was last seen; `undefined` if the time is
+   * unknown. If the file was rewritten with the same bytes after it was recorded, this time is later than the recorded
+   * time.
    */
   readonly seen: (path: WorkspacePath) => number | undefined;
   /**
-   * The time at which the machine booted again, in ms since the epoch; `undefined` if there was no boot, or if its time
-   * is unknown.
+   * The time, in ms since the epoch, at which the machine booted again; `undefined` if the machine did not boot, or if
+   * the time is unknown.
    */
   readonly restarted?: number | undefined;
 }
@@ -100,9 +103,9 @@ export interface UncleanEnd {
  *   modification time that was recorded or last seen. An edited file has a new time.
  * - The file system (Btrfs) returned to an earlier state as a whole. The path then has an earlier file, or none. A
  *   person may also have deleted the file. Therefore, this loss is assumed only for paths that were recorded shortly
- *   before the end, and only if a process synced the folder until then.
+ *   before the end, and only if a process synced the folder until the end.
  * - XFS emptied a file that was rewritten right before the end. The file has a new modification time, which is before
- *   the machine booted again. This loss, too, is assumed only if a process synced the folder.
+ *   the machine booted again. This loss, too, is assumed only if a process synced the folder until the end.
  */
 export function isLostInCrash({ path, before, after }: Change, unclean: UncleanEnd): boolean {
   const { wasFollowed, recent, seen } = unclean;

@@ -21,8 +21,8 @@ import { optional } from "../../util/optional.ts";
 export const FORMAT_VERSION = 2;
 
 /**
- * Throws `FORMAT_UNSUPPORTED` unless `format` is `FORMAT_VERSION`. `what` (such as `this workspace`) is the subject of
- * the message.
+ * Throws `FORMAT_UNSUPPORTED` unless `format` is `FORMAT_VERSION`. `what` (for example, `this workspace`) begins the
+ * message.
  */
 export function refuseOtherFormat(format: number, what: string): void {
   if (format === FORMAT_VERSION) return;
@@ -33,7 +33,7 @@ export function refuseOtherFormat(format: number, what: string): void {
     {
       hint: isNewer
         ? `a newer version of Chronicle wrote it: update Chronicle. Nothing was changed`
-        : `an older version of Chronicle wrote it, and only such a version (before format ${FORMAT_VERSION}) reads it; begin a new history with this version. Nothing was changed`,
+        : `an older version of Chronicle wrote it. Read it with such a version (before format ${FORMAT_VERSION}), or begin a new history with this version. Nothing was changed`,
       data: { format, reads: FORMAT_VERSION },
     },
   );
@@ -43,9 +43,11 @@ export function refuseOtherFormat(format: number, what: string): void {
 export interface RootRecord {
   /** The id of the root; `null` for the first root. */
   readonly id: string | null;
-  /** The absolute folder; `""` in a hosted workspace, whose files exist only in its log and blobs. */
+  /** The absolute path of the folder; `""` in a hosted workspace, which has no folder. */
   readonly folder: string;
-  /** The only name in the folder that is tracked. Omitted if the whole folder is tracked. */
+  /**
+   * Only for a root that is a single file: the name of the file in `folder`. Omitted if the whole folder is tracked.
+   */
   readonly only?: string;
   readonly filter: FilterOptions;
   readonly limits: CaptureLimits;
@@ -57,8 +59,8 @@ export interface WorkspaceRecord {
   readonly created: string;
   readonly roots: readonly RootRecord[];
   /**
-   * The device and the inode of the first root, as decimal numbers. By these two numbers, a moved folder is recognised.
-   * Both are `"0"` in a hosted workspace.
+   * The device and the inode of the first root, as decimal numbers. The two numbers identify the folder after it was
+   * moved. Both are `"0"` in a hosted workspace.
    */
   readonly device: string;
   readonly inode: string;
@@ -67,25 +69,29 @@ export interface WorkspaceRecord {
    * folder with the same inode. Omitted if unknown.
    */
   readonly born?: string;
-  /** False if excluded files are not kept aside. Copies that were kept aside before are then freed. Default: true. */
+  /**
+   * False if excluded files are not kept aside. In this case, copies that were kept aside earlier are freed. Default:
+   * true.
+   */
   readonly keepsAside?: false;
-  /** False if no prompts are recorded. Prompts that were recorded before are then freed. Default: true. */
+  /** False if no prompts are recorded. In this case, prompts that were recorded earlier are freed. Default: true. */
   readonly recordsPrompts?: false;
   /**
    * File names that a person has added to the table of protected names, or excluded (`!`). See `ProtectedNames`.
    * Default: none.
    */
   readonly protectedNames?: readonly string[];
-  /** The name of the workspace, which is unique in the store. Omitted if it has none. */
+  /** The name of the workspace, which is unique in the store. Omitted if the workspace has no name. */
   readonly name?: string;
-  /** The time at which the workspace was archived. Omitted if it is not archived. */
+  /** The time at which the workspace was archived. Omitted if the workspace is not archived. */
   readonly archived?: string;
   /** Only for a fork: the state with which the fork begins. */
   readonly from?: ForkOrigin;
 }
 
 /**
- * A state of another workspace: the state after event `seq`, with the event's hash and the Merkle root of the files.
+ * A state of another workspace: the state right after the event `seq`. `hash` is the hash of this event, and `root` is
+ * the Merkle root of the files.
  */
 export interface ForkOrigin {
   readonly workspace: string;
@@ -170,9 +176,9 @@ export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
 
 function checkRootIds(roots: readonly RootRecord[]): void {
   const [first, ...further] = roots.map(({ id }) => id);
-  if (first !== null) damaged("the first of its roots is not one without an id");
+  if (first !== null) damaged("the first root has an id");
   if (further.some((id) => id === null || !isRootId(id))) damaged("a further root has no root id");
-  if (new Set(further).size < further.length) damaged("two of its roots have the same id");
+  if (new Set(further).size < further.length) damaged("two roots have the same id");
 }
 
 type OptionalFields = Pick<

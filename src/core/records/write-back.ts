@@ -10,8 +10,9 @@ import { optional } from "../../util/optional.ts";
 /** A change of a replica, as the origin receives it. */
 export interface WriteBackEntry {
   /**
-   * The seq of the entry's event in the replica's own log, which identifies the entry. A decided entry that is sent
-   * again is not carried out again. It gets the same answer, if the answer is still known.
+   * The seq of the entry's event in the replica's own log, which identifies the entry. If an entry that was already
+   * decided is sent again, the origin does not carry it out again. The origin repeats its answer, if the answer is
+   * still known.
    */
   readonly localSeq: number;
   /**
@@ -22,7 +23,10 @@ export interface WriteBackEntry {
   readonly path: WorkspacePath;
   /** The state; `undefined` for a deletion. */
   readonly entry: Entry | undefined;
-  /** The origin's event of this path on which the change is based; 0 if the replica has seen no event of the path. */
+  /**
+   * The seq of the origin's event of this path on which the change is based; 0 if the replica has seen no event of the
+   * path.
+   */
   readonly seen: number;
   readonly actor: string;
   readonly session?: string;
@@ -40,8 +44,9 @@ export interface WriteBackBatch {
   readonly acknowledged: number;
   /**
    * The `localSeq` of the replica's last decided entry, as known to the connection that received this batch. If the
-   * history has a different last entry, another program has written under this replica's id. The batch is then refused,
-   * unless it contains the last decided entry of the history. If `after` is omitted, the last entry is not checked.
+   * origin's history has a different last decided entry, another program has written under this replica's id. In this
+   * case, the batch is refused, unless it contains the last decided entry of the history. If `after` is omitted, the
+   * last decided entry is not checked.
    */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
@@ -56,13 +61,13 @@ export interface WriteBackBatch {
 export interface WriteBackRules {
   /** The filter of the direction `from-replica`. Default: none. */
   readonly filter?: DirectionalFilter;
-  /** The maximum size of a content that is accepted, in bytes. Default: no maximum. */
+  /** The maximum size, in bytes, of a content that is accepted. Default: no maximum. */
   readonly maxBytes?: number;
 }
 
 /**
- * The reason why an entry was rejected, as in the protocol (docs/protocol.md). An entry that was `unavailable` must be
- * sent again.
+ * The reason why an entry was rejected, as in the protocol (docs/protocol.md). An entry that was rejected as
+ * `unavailable` must be sent again.
  */
 export type WriteBackReason =
   | "stale"
@@ -87,8 +92,8 @@ export interface RejectedEntry {
   readonly localSeq: number;
   readonly reason: WriteBackReason;
   /**
-   * The event that caused the rejection, if there is one. This is the last event of the path, of a path beneath it, or
-   * of another path that is in the way.
+   * The seq of the event that caused the rejection, if there is such an event. It is the last event of the path, of a
+   * path beneath the path, or of another path that is in the way.
    */
   readonly currentSequence?: number;
   /** Set if the replica itself rejected the entry, without sending it. The origin does not know such an entry. */
@@ -130,9 +135,9 @@ export interface WriteBackRecord extends WriteBackAnswer {
   /** The hash of that entry's event in the replica's own log. Omitted if it is unknown. */
   readonly hash?: Hash;
   /**
-   * The `localSeq` of each deletion that was rejected because the folder is not empty. Such a deletion is kept as a
-   * version. If the replica's next batch deletes the contents of the folder, the folder is deleted, too. Empty if there
-   * are none.
+   * The `localSeq` of each deletion that was rejected because its path is a folder that is not empty. Such a deletion
+   * is kept as a version. If the replica's next batch deletes everything in the folder, the folder is deleted, too.
+   * Empty if there are no such deletions.
    */
   readonly going: readonly number[];
 }
