@@ -3,9 +3,10 @@ import { GIT_VALUED } from "./shell-arguments.ts";
 import type { ShellWord } from "./shell-words.ts";
 
 /**
- * The paths that a program writes or removes according to its arguments. `personsCommandIn` reports a command with such
- * a path in a guarded folder. Paths that `argumentsOf` (`shell-arguments.ts`) returns can be missing here, because
- * `personsCommandIn` checks both results. If `deep` is true, everything beneath the paths is affected.
+ * The paths that a program writes or removes according to its arguments. `personsCommandIn` reports a command that has
+ * such a path in a guarded folder. It also checks the paths that `argumentsOf` (`shell-arguments.ts`) returns.
+ * Therefore, `paths` may lack paths that `argumentsOf` returns. If `deep` is true, everything beneath the paths is
+ * affected.
  */
 export interface Guarding {
   readonly paths: readonly ShellWord[];
@@ -21,16 +22,20 @@ function given(words: readonly ShellWord[], valued: string): GivenOptions {
   return readOptions(words, new Set(valued.split(" ")));
 }
 
-/** Returns a reader that returns all operands. `valued` has the options that take a value. */
+/** Makes a reader that returns all operands. `valued` has the options that take a value, separated by blanks. */
 function operands(valued = ""): Reader {
   return (words) => ({ paths: given(words, valued).operands, deep: false });
 }
 
+/** Makes a reader that returns the values of these options, which are separated by blanks. */
 function named(options: string): Reader {
   return (words) => ({ paths: valuesOf(given(words, options), options), deep: false });
 }
 
-/** Reads the arguments of a program that replaces its operands, or writes to the value of `-o`. */
+/**
+ * Reads the arguments of a compressor. A compressor replaces the files that its operands name, and writes to the file
+ * after `-o`.
+ */
 function compressor(words: readonly ShellWord[]): Guarding {
   const read = given(words, "-S -T -o");
   const isOnlyRead = hasAny(read, "-c -l -t --stdout --list --test");
@@ -56,7 +61,9 @@ function tar(words: readonly ShellWord[]): Guarding {
     : { paths: archives, deep: false };
 }
 
-/** Splits the letters of `tar xfC FILE FOLDER` into options, each followed by its value. */
+/**
+ * Splits the letters of the old form `tar xfC FILE FOLDER` into options, and puts the value of each option after it.
+ */
 function withDash(words: readonly ShellWord[]): readonly ShellWord[] {
   const [first, ...rest] = words;
   if (first === undefined || !/^[a-zA-Z]+$/.test(first.text)) return words;
@@ -105,7 +112,7 @@ function zip(words: readonly ShellWord[]): Guarding {
 const GIT_READS = new Set(
   "log status show diff ls-files ls-tree rev-parse cat-file grep blame describe rev-list show-ref shortlog".split(" "),
 );
-/** Verbs whose operands are folders that git makes or fills. */
+/** The git verbs whose operands can name folders that git creates or fills. */
 const GIT_MAKES = new Set(["clone", "init", "worktree", "submodule"]);
 
 function git(words: readonly ShellWord[]): Guarding {
@@ -131,15 +138,15 @@ function openssl(words: readonly ShellWord[]): Guarding {
   return { paths: words.filter((_, at) => words[at - 1]?.text === "-out"), deep: false };
 }
 
-/** Returns the last operand, if it is local. `scp` only reads the other operands. */
+/** Returns the last operand, if it is a local path. `scp` writes only to the last operand. */
 function target(words: readonly ShellWord[]): Guarding {
   const last = given(words, "-P -i -o -F -S -c -l -J").operands.at(-1);
   return { paths: last === undefined || /^[^/]*:/.test(last.text) ? [] : [last], deep: false };
 }
 
 /**
- * Returns the operands: the sources and, without `-t`, the target. A link to a guarded file would permit writes to that
- * file. `argumentsOf` reads the value of `-t`.
+ * Returns the operands: the sources and, without `-t`, the target. The sources are included, because a link to a
+ * guarded file would permit writes to that file. `argumentsOf` reads the value of `-t`.
  */
 function ln(words: readonly ShellWord[]): Guarding {
   return { paths: given(words, "-t -S --target-directory --suffix").operands, deep: false };

@@ -1,8 +1,8 @@
 import { fedPieces, ONLY_FIRST, TOOL_FLAGS, TOOL_WORDS, type ToolFlag, type ToolWords } from "./secret-tools.ts";
 
-// Recorded commands often contain secrets. This module recognises a secret by its name (`--token`, `API_KEY=`,
-// `Authorization:`), by its place (`curl -u`, `mysql -p`, user info in a URL) or by its shape, and masks it. In doubt,
-// a word is masked. A secret in an unnamed argument of unknown shape cannot be recognised.
+// Recorded commands often contain secrets. This module masks them. It recognises a secret by its name (`--token`,
+// `API_KEY=`, `Authorization:`), by its place (`curl -u`, `mysql -p`, user info in a URL) or by its shape. In doubt, a
+// word is masked. A secret in an unnamed argument of unknown shape cannot be recognised.
 
 export const MASK = "***";
 
@@ -50,19 +50,25 @@ const SHAPES = [
 ];
 
 const USER_INFO = /\b([a-z][a-z\d+.-]{1,20}:\/\/)([^\s/?#'"]{1,1000})@/gi;
-/** Addresses that are secrets themselves, and signed addresses. The first group stays, and the rest is masked. */
+/**
+ * Matches URLs that are secrets themselves, and signatures in signed URLs. The first group stays, and the rest is
+ * masked.
+ */
 const ADDRESSES = [
   /(\bhooks\.slack\.com\/services\/)[\w./,-]+/gi,
   /(\bdiscord(?:app)?\.com\/api\/webhooks\/)[\w./-]+/gi,
   /(\bapi\.telegram\.org\/bot)[\w:-]+/gi,
   /([?&](?:sig|signature|x-amz-signature)=)[^&\s'"*]+/gi,
 ];
-/** SQL and PowerShell statements with a secret in quotes. */
+/** Matches SQL and PowerShell statements with a secret in quotes. The first group stays, and the rest is masked. */
 const QUOTED = [/(\bidentified\s{1,4}by\s{1,4}(["']))(?:(?!\2)[^])+/gi, /(\bpassword\s{1,4}(["']))(?:(?!\2)[^])+/gi];
 const SET_VARIABLE = /(SetEnvironmentVariable\(\s{0,4}["'](\w{1,64})["']\s{0,4},\s{0,4}(["']))(?:(?!\3)[^])+/gi;
 const BEARER = /\b(bearer\s{1,4})[\w.~+/=-]{8,}/gi;
 
-/** A name with a value. `name` is a global pattern. `value` is sticky, and is matched at the end of the name. */
+/**
+ * A rule for a secret that follows its name. `name` is a global pattern. `value` is a sticky pattern, which is matched
+ * right after the name.
+ */
 interface NamedRule {
   readonly name: RegExp;
   readonly value: RegExp;
@@ -70,16 +76,17 @@ interface NamedRule {
   readonly mask: string;
 }
 
-/** The length of names is bounded, so that the time is linear in the length of the text. */
+/** Each pattern bounds the length of the name, so that masking takes time linear in the length of the text. */
 const NAMED_RULES: readonly NamedRule[] = [
-  // A header. The value extends to the closing quote or the end of the line. The scheme before the value stays.
+  // An HTTP header. The value extends to the closing quote or the end of the line. A scheme such as `Bearer` is matched
+  // by `name`, and is not masked.
   {
     name: /(?<![\w-])([a-z][\w-]{2,63})\s{0,4}:\s{0,4}(?:(?:bearer|basic|token|digest|negotiate|apikey)\s{1,4})?/gi,
     value: /[^\s'"][^'"\r\n]*/y,
     isSecret: isSecretHeader,
     mask: MASK,
   },
-  // A field of a JSON object. The object can be escaped in a string.
+  // A field of a JSON object. The quotes can be escaped, because the object can be in a string.
   {
     name: /["']([\w.-]{1,64})\\{0,3}["']\s{0,4}:\s{0,4}/g,
     value: /\\{1,3}["'][^"']*["']?|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s,}"']+/y,
@@ -93,7 +100,8 @@ const NAMED_RULES: readonly NamedRule[] = [
     isSecret: isSecretName,
     mask: MASK,
   },
-  // `--pwd=…`, and `…;Pwd=…` of a connection string. If the value is a path, it is a folder and not a password.
+  // The option `--pwd=…`, and the field `Pwd=…` of a connection string. A value that is a path is a folder, not a
+  // password.
   {
     name: /(?:(?<![\w-])--?|;\s{0,4})(pwd)=(?![./~$])/gi,
     value: /"[^"]*"?|'[^']*'?|[^\s&;|'"]+/y,
@@ -144,7 +152,7 @@ function maskShapes(text: string): string {
 
 const SHELL = /^(?:ba|da|z|k|a|fi)?sh$|^su$|^eval$/;
 
-/** The kind of the next word, after a flag or a name. */
+/** The kind of word that is expected after a flag or a name. */
 type Next =
   | "plain"
   | "command"
@@ -155,10 +163,10 @@ type Next =
 
 interface Progress {
   readonly rule: ToolWords;
-  /** The number of words of `after` that were matched. `count` is the number of words after them. */
+  /** The number of words of `rule.after` that were matched so far. `count` is the number of words after these words. */
   matched: number;
   count: number;
-  /** All words from this count on are the value of a secret. The name of the secret came before them. */
+  /** All words from this `count` on are the value of a secret whose name was an earlier word. */
   from: number;
 }
 
@@ -290,7 +298,7 @@ function offsetOf(name: string): number {
   return isSecret ? 1 : Number.POSITIVE_INFINITY;
 }
 
-/** Returns true for a secret variable in the form in which PowerShell assigns to it (`$env:API_KEY`, `$password`). */
+/** Returns true for the name of a secret variable in an assignment of PowerShell (`$env:API_KEY`, `$password`). */
 function isSecretVariable(word: string): boolean {
   const [, name] = /^\$(?:(?:env|global|script|local):)?(\w{1,64})$/i.exec(word) ?? [];
   return name !== undefined && isSecretName(name);
@@ -315,13 +323,13 @@ function attachedTo({ takes }: ToolFlag, start: string, rest: string): string | 
   return `${start}${MASK}`;
 }
 
-/** A word of a shell command, with its quotes, or a separator between words. */
+/** Matches a word of a shell command with its quotes, or a separator between words. */
 const SHELL_WORDS = /(?:"(?:[^"\\]|\\[^])*"|'[^']*'|\\[^]|[^\s;|&()<>"'\\])+|\s+|[^]/g;
 
 function maskShell(command: string): string {
   let words = new Words();
   let masked = "";
-  // Private keys may contain many words, so they are masked before the command is split.
+  // The shapes are masked before the command is split, because a private key can have many words.
   const whole = maskShapes(command).replace(SET_VARIABLE, (match, stays: string, name: string) =>
     isSecretName(name) ? `${stays}${MASK}` : match,
   );
@@ -349,7 +357,7 @@ function maskShellWord(words: Words, piece: string): string {
   return inner.includes(quote) && quote !== "" ? words.mask(piece) : `${quote}${words.mask(inner)}${quote}`;
 }
 
-/** Masks the secrets in a command line, or in a text that may quote one. */
+/** Masks the secrets in a command line, or in a text that may contain command lines. */
 export function maskLine(line: string): string {
   return maskCommand(["sh", "-c", line])[2] ?? "";
 }

@@ -3,8 +3,8 @@ import { ChronicleError, errnoOf } from "../values/errors.ts";
 import { quoteCommand } from "./quote-command.ts";
 
 /**
- * Returns the hint for the errno. If permission was refused or no hint is known, the hint is to check the program
- * itself.
+ * Returns the hint for the errno. If permission was refused, or if no hint is known for the errno, the hint is to check
+ * the program itself.
  */
 function hintOfStart(errno: string | undefined): string {
   const isRefused = errno === undefined || errno === "EACCES" || errno === "EPERM";
@@ -15,7 +15,7 @@ function hintOfStart(errno: string | undefined): string {
 
 function hintOfMissing(program: string): string {
   if (!/\s/.test(program)) return "is it installed, and on the PATH?";
-  return `it was taken as the name of one program; for a line of a shell: \`chronicle run -- ${quoteCommand(["sh", "-c", program])}\``;
+  return `the whole text was taken as the name of one program. To run a line of a shell: \`chronicle run -- ${quoteCommand(["sh", "-c", program])}\``;
 }
 
 /** Returns the error of a command that could not be started. `cause`: the system's error. */

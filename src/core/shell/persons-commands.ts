@@ -31,7 +31,7 @@ const MOST_NESTED = 5;
 /** The maximum number of arguments of a script that are tried one by one, each as the only argument. */
 const MOST_EACH = 4;
 
-/** The maximum number of commands of a line that are judged. */
+/** The maximum number of commands in a line that are checked. */
 const MOST_COMMANDS = 10_000;
 
 const CHRONICLE = /^(?:chronicle(?:\.(?:[cm]?js|cmd))?|@chronicle-dev\/chronicle(?:@.*)?)$/;
@@ -41,8 +41,8 @@ const always: Judge = () => true;
 const isNoDryRun: Judge = ({ options }) => !options.has("-n") && !options.has("--dry-run");
 
 /**
- * The verbs that a hook refuses to an agent. The commands themselves refuse further verbs to a caller that they
- * recognise as an agent. Each verb has a test of its arguments. The test returns true if the call does one of these:
+ * Maps each verb that a hook refuses to an agent to a test of the verb's arguments. (Other verbs are refused by the
+ * commands themselves, if they recognise the caller as an agent.) The test returns true if the call does one of these:
  * - give up history, or accept another history
  * - configure Chronicle, or switch it off
  * - decide whether work is on the record
@@ -64,14 +64,14 @@ export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   ["token", ({ operands }) => /^(?:create|revoke)$/.test(operands[0]?.text ?? "")],
   // The address of the page leads to an operator's token as well.
   ["ui", always],
-  // An archive can bring another key, and contents that agents are not shown.
+  // An archive can contain a key, and contents that agents must not see.
   ["export", ({ options }) => ["--with-key", "--with-protected", "--with-private"].some((name) => options.has(name))],
   ["import", ({ options }) => !options.has("--from")],
   // An installed watch outlives the agent, and runs outside of its sandbox.
   ["watch", ({ options }) => options.has("--install") || options.has("--uninstall")],
 ]);
 
-/** The words that messages show after a verb. Default: none. */
+/** Maps a verb to a function that returns the words which messages show after the verb. Default: no words. */
 const SHOWN: Readonly<Record<string, (given: GivenOptions) => string>> = {
   agents: () => " uninstall",
   compact: () => " --drop-archive",
@@ -83,15 +83,15 @@ const SHOWN: Readonly<Record<string, (given: GivenOptions) => string>> = {
 };
 
 /**
- * Returns the first violation in a shell line, in the form for messages. A violation is a command that only a person
- * may give, or a path in the guarded folders that the line removes or writes. Returns `undefined` if there is none.
+ * Returns the first violation in a shell line, as a text for messages; `undefined` if there is no violation. A
+ * violation is a command that only a person may give, or a path in a guarded folder that the line removes or writes.
  *
  * A word whose value cannot be known (an unknown variable, the output of a command, a line that a program reads) is
  * allowed. Everything beyond the limits (`MAX_SHELL_LINE`, `MOST_NESTED`, `MOST_COMMANDS`) is allowed, too. Never
  * throws. Takes time linear in the length of the line.
  */
 export function personsCommandIn(line: string, place: GuardedPlace): string | undefined {
-  // If the current folder is itself given as `/proc/self/cwd`, the real folder is unknown, and `/` is used.
+  // If `place.cwd` is itself `/proc/self/cwd`, the real folder is unknown, and `/` is used.
   return new Guard(place).read(line, resolved(place.cwd, "/"), 0);
 }
 
@@ -160,7 +160,7 @@ class Guard {
     }
   }
 
-  /** Returns the known variables. They include `$PWD` if the line does not change the current folder. */
+  /** Returns the variables with known values. They include `$PWD` if the line does not change the current folder. */
   #known(line: string, cwd: string | undefined): Readonly<Record<string, string>> {
     const stays = cwd !== undefined && !/\b(?:cd|pushd|popd)\b/.test(line);
     return stays ? { ...this.#variables, PWD: cwd } : this.#variables;
@@ -220,7 +220,8 @@ class Guard {
     const words = rest.slice(flag + 2);
     const known = words.slice(0, 10).flatMap(({ text, known: isKnown }, at) => (isKnown ? [[String(at), text]] : []));
     const given = words.slice(1).filter((word) => word.known);
-    // `"$@"` is several words. All of them are tried together, and then each as the only argument.
+    // `"$@"` stands for several words. The line is tried first with all of these words as one text, and then with each
+    // word alone.
     const each = depth <= 1 && /\$\{?[@*]/.test(line.text) ? given.slice(0, MOST_EACH).map(({ text }) => text) : [];
     const outer = this.#variables;
     for (const all of [given.map(({ text }) => text).join(" "), ...each]) {
@@ -238,8 +239,8 @@ class Guard {
   }
 
   /**
-   * Judges the paths in a program's arguments. A folder above a guarded one is a hit only if the program affects
-   * everything beneath that folder. A `chmod` that only gives rights to the owner is an exception.
+   * Judges the paths in a program's arguments. A folder above a guarded folder is a hit only if the program affects
+   * everything beneath it. For this check, a `chmod` that only gives rights to the owner is taken as not recursive.
    */
   #arguments(tool: string, rest: readonly ShellWord[], cwd: string | undefined): string | undefined {
     const touched = argumentsOf(tool, rest);
@@ -281,7 +282,9 @@ class Guard {
   }
 }
 
-/** Matches the links of a process to its own root and current folder, which are those of the shell. */
+/**
+ * Matches the links of a process to its own root and to its own current folder. A command inherits both from the shell.
+ */
 const OWN_LINKS = /^proc\/(?:self|thread-self)\/(root|cwd)$/;
 
 /**
@@ -294,7 +297,7 @@ function resolved(path: string, cwd: string): string {
     if (part === ".") continue;
     if (part === "..") at.pop();
     else at.push(part);
-    // A `..` after such a link begins at the target of the link.
+    // A `..` after one of the links in `OWN_LINKS` begins at the target of the link.
     const which = at.length === 3 ? OWN_LINKS.exec(at.join("/"))?.[1] : undefined;
     if (which !== undefined) at = which === "root" ? [] : partsOf(cwd);
   }
@@ -316,7 +319,10 @@ function partsOf(path: string): string[] {
   return path.split("/").filter((part) => part !== "");
 }
 
-/** The options of `chronicle` and of `PERSONS_VERBS` that take a value. A test compares them with the command line. */
+/**
+ * The options of `chronicle`, and of the verbs in `PERSONS_VERBS`, that take a value. A test compares them with the
+ * options of the command line.
+ */
 export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
   (
     "-C -w --directory --workspace --store --remote --token-file --wait " +
@@ -338,7 +344,10 @@ function verb(valued: string, places: WritingVerb["places"]): WritingVerb {
   return { valued: new Set(valued.split(" ")), places };
 }
 
-/** The verbs that write to a place in their arguments. A test compares their options with the command line. */
+/**
+ * Maps each verb that writes to a path in its arguments to the options with a value and to these paths. A test compares
+ * the options with those of the command line.
+ */
 export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
   ["run", verb("--summary --network-events --note", (given) => valuesOf(given, "--summary"))],
   ["restore", verb("--to", (given) => valuesOf(given, "--to"))],
@@ -381,7 +390,10 @@ interface ChronicleLine {
   readonly folder: ShellWord | undefined;
 }
 
-/** Parses the arguments of `chronicle`. Returns `undefined` if they ask for help, or if the verb cannot be known. */
+/**
+ * Parses the arguments of `chronicle`. Returns `undefined` if the arguments ask for help, or if the verb cannot be
+ * known.
+ */
 function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
   const before = readOptions(words, CHRONICLE_VALUED, { endsAtOperand: true, hasNumbers: true });
   const [named, ...rest] = before.operands;
@@ -397,7 +409,7 @@ function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
 /** A program that runs the command in its own arguments. */
 interface Runner {
   readonly valued: ReadonlySet<string>;
-  /** The number of the runner's own operands before the command. */
+  /** The number of operands of the runner itself, which stand before the command. */
   readonly own: number;
 }
 
@@ -443,7 +455,7 @@ const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["deno", new Set(["run"])],
 ]);
 
-/** The maximum number of arguments of `parallel` that are tried. */
+/** The maximum number of arguments of `parallel` that are checked. */
 const MOST_TRIED = 100;
 
 function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
@@ -462,8 +474,8 @@ function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (read
 const PARALLEL_VALUED = new Set("-j -N -n -L -a -I -S --jobs --arg-file --sshlogin --results --joblog".split(" "));
 
 /**
- * Returns the commands that `parallel COMMAND… ::: ARGUMENT…` runs: one for each argument. Without a command, the
- * arguments are shell lines (see `linesRunBy`).
+ * Returns the commands that `parallel COMMAND… ::: ARGUMENT…` runs: one command for each argument. Without a command,
+ * the arguments are shell lines (see `linesRunBy`).
  */
 function parallelCommands(rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
   const from = firstOperand(rest, PARALLEL_VALUED);

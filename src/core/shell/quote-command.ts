@@ -1,11 +1,9 @@
+/** Matches a word that needs no quotes in a POSIX shell. */
 const PLAIN = /^[\w@%+=:,./-]+$/;
-/**
- * Matches the same words as `PLAIN`, except words with `=`. A shell would read `A=b` in the place of the command as an
- * assignment.
- */
+/** Matches the same words as `PLAIN`, except words with `=`. A shell would read a first word `A=b` as an assignment. */
 const PLAIN_COMMAND = /^[\w@%+:,./-]+$/;
 
-/** Formats a command as a line of a POSIX shell. Quotes the words that need it. */
+/** Formats a command as a line of a POSIX shell. Quotes the words that need quotes. */
 export function quoteCommand(argv: readonly string[]): string {
   return argv.map((word, i) => ((i === 0 ? PLAIN_COMMAND : PLAIN).test(word) ? word : quoted(word))).join(" ");
 }

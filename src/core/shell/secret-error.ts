@@ -9,7 +9,7 @@ export const KEPT_BACK = "a secret by its name: no agent and no reader is shown 
  */
 export function secretError(what: string): ChronicleError {
   return new ChronicleError("FORBIDDEN", `${JSON.stringify(what)} is ${KEPT_BACK}`, {
-    hint: `undo and restore put it back like any file; to see it: ${WHO_CAN}. \`chronicle config protectedNames\` shows the names that a person has added`,
+    hint: `undo and restore put the file back like any other file. Agents and readers cannot see its content, but ${WHO_CAN}. \`chronicle config protectedNames\` shows the names that a person has added`,
     data: { what },
   });
 }

@@ -1,24 +1,24 @@
-// The ways in which well-known programs take secrets on their command line: by flags, and by the place of a word.
+// The ways in which well-known programs take secrets on their command line: by a flag, or by the position of a word.
 
 /**
- * The form in which a flag takes a secret.
- * - `next`: in the next argument, or in the flag's own argument (`-pX`)
- * - `apart`: only in the next argument
- * - `attached`: only in the flag's own argument
- * - `user`: as `user:secret`
- * - `percent`: as `user%secret`
- * - `source`: as one of OpenSSL's sources (`pass:…`, `env:…`, `file:…`)
- * - `pair`: as `name=secret`
- * - `nothing`: the flag looks like the name of a secret, but takes no value
+ * A flag with which a program takes a secret. `takes` is the form of the secret:
+ * - `next`: the next argument, or the rest of the flag's own argument (`-pX`)
+ * - `apart`: only the next argument
+ * - `attached`: only the rest of the flag's own argument
+ * - `user`: `user:secret`
+ * - `percent`: `user%secret`
+ * - `source`: one of OpenSSL's sources (`pass:…`, `env:…`, `file:…`)
+ * - `pair`: `name=secret`
+ * - `nothing`: no secret. The flag looks like the name of a secret, but takes no value
  */
 export interface ToolFlag {
   readonly flags: readonly string[];
   readonly takes: "next" | "apart" | "attached" | "user" | "percent" | "source" | "pair" | "nothing";
-  /** The subcommand after which the flag takes a secret. Default: the flag always takes one. */
+  /** The subcommand after which the flag takes a secret. Default: the flag always takes a secret. */
   readonly after?: string;
 }
 
-/** A place at which a program takes secrets on its command line without a flag. */
+/** A position at which a program takes secrets on its command line without a flag. */
 export interface ToolWords {
   /** The words that precede the secret, in this order. Flags and other words may be between them. */
   readonly after: readonly string[];
@@ -31,7 +31,10 @@ export interface ToolWords {
    * - `named`: all words after the first name of a secret.
    */
   readonly secret: number | "value" | "values" | "named";
-  /** Only if `secret` is a number: the words are secret only if an earlier word of the command matches this pattern. */
+  /**
+   * Only if `secret` is a number: a pattern. The words are secret only if an earlier word of the command matches the
+   * pattern.
+   */
   readonly flag?: RegExp;
 }
 
@@ -45,7 +48,7 @@ const PUBLISH: readonly ToolFlag[] = [{ flags: ["-p"], takes: "next", after: "pu
 const AUTH: readonly ToolFlag[] = [{ flags: ["-a", "--auth"], takes: "user" }];
 const REGISTRY: readonly ToolFlag[] = [LOGIN, { flags: ["--creds", "--src-creds", "--dest-creds"], takes: "user" }];
 
-/** The flags with which programs take secrets, by the name of the program. */
+/** Maps the name of a program to the flags with which the program takes secrets. */
 export const TOOL_FLAGS: Readonly<Record<string, readonly ToolFlag[]>> = {
   "7z": DATABASE,
   "7za": DATABASE,
@@ -155,7 +158,7 @@ const SECRETS_SET: readonly ToolWords[] = [
 ];
 const SETS: readonly ToolWords[] = [{ after: [], secret: "value" }];
 
-/** The places at which programs take secrets without a flag, by the name of the program. */
+/** Maps the name of a program to the positions at which the program takes secrets without a flag. */
 export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
   aws: [{ after: ["configure", "set"], secret: "value" }],
   cargo: [AFTER_LOGIN],
@@ -216,11 +219,14 @@ export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
  */
 export const ONLY_FIRST: ReadonlySet<string> = new Set(["set", "http", "https", "security"]);
 
-// The following code finds the secrets that a shell line passes to a program's standard input: by a pipe (`echo … |
-// docker login --password-stdin`), a here-string or a here-document. The line is given in pieces, as `mask-secrets.ts`
-// splits it.
+// The following code finds the secrets that a shell line passes to a program's standard input: by a pipe
+// (`echo … | docker login --password-stdin`), a here-string or a here-document. The line is given as the pieces into
+// which `mask-secrets.ts` splits it.
 
-/** A simple command: its pieces (`to` is exclusive), and the separators between the previous command and this one. */
+/**
+ * A simple command: the indexes of its pieces (`to` is exclusive), and the separators between the previous command and
+ * this command (`before`).
+ */
 interface Piped {
   readonly from: number;
   to: number;
@@ -233,7 +239,10 @@ const PIPE = /^\)*\|&?\n*\(*$/;
 const STDIN_FLAG =
   /^--(?:[a-z-]*(?:password|passwd|passphrase|pass|token|secret|key)-stdin|with-token|password-stdin)$/;
 
-/** Programs that read a secret from their standard input if each of the patterns matches a word of the command. */
+/**
+ * Programs that can read a secret from their standard input. A program reads a secret if each of its patterns matches a
+ * word of the command.
+ */
 const READERS: readonly (readonly [program: string, ...words: RegExp[]])[] = [
   ["chpasswd"],
   ["sudo", /^-[a-zA-Z]*S|^--stdin$/],
@@ -258,10 +267,10 @@ const READERS: readonly (readonly [program: string, ...words: RegExp[]])[] = [
 ];
 const PRINTERS = new Set(["echo", "printf", "print", "Write-Output"]);
 
-/** The words of an `echo` that are not masked: flags, formats of `printf`, and variables. */
+/** Matches the printed words that are not masked: flags of `echo`, formats of `printf`, and variables. */
 const PLAIN = /^(?:-[neErs]+|(?:%s|%b|\\[nrt0])+|\$\{?\w+\}?)$/;
 
-/** Returns the indexes of the pieces that are secrets for the standard input of a program. */
+/** Returns the indexes of the pieces with secrets that a program gets on its standard input. */
 export function fedPieces(pieces: readonly string[]): ReadonlySet<number> {
   const fed = new Set<number>();
   const commands = commandsOf(pieces);
@@ -319,7 +328,8 @@ interface Feeding {
 }
 
 /**
- * Marks the words that earlier commands of the pipeline print. Stops at an earlier command that itself reads a secret.
+ * Adds the words that earlier commands of the pipeline print to `fed`. Stops at an earlier command that itself reads a
+ * secret.
  */
 function feedBack(pieces: readonly string[], { commands, at, fed }: Feeding): void {
   let inGroup = false;
@@ -347,7 +357,10 @@ function markPrinted(pieces: readonly string[], { from, to }: Piped, fed: Set<nu
   }
 }
 
-/** Marks the text of a here-string or here-document. Returns "to the end" for a document without an end. */
+/**
+ * Adds the text of a here-string or here-document to `fed`. Returns "to the end" for a document that extends to the end
+ * of the line because its end mark is missing.
+ */
 function feedHere(pieces: readonly string[], { from, to }: Piped, fed: Set<number>): "to the end" | "done" {
   for (let at = from; at < to; at += 1) {
     if (pieces[at] !== "<" || pieces[at + 1] !== "<") continue;
