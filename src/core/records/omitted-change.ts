@@ -25,8 +25,8 @@ export interface OmittedChange {
   /** True if the path's earlier content is lost for good. */
   readonly lost: boolean;
   /**
-   * Set if the history has an earlier state of the path, but the new state could not be recorded. For example, the file
-   * was too large or unreadable. In this case, `undo` leaves the path as it is.
+   * Set if the history has an earlier state of the path, but the new state could not be recorded. The reason can be
+   * that the file is too large or unreadable. `undo` then leaves the path as it is.
    */
   readonly recorded?: true;
   /**

@@ -20,7 +20,7 @@ import { damaged, flag, optionalText, recordedPath, text, whole } from "../value
 export interface OutsideRecord {
   /** The state; `undefined` if the path did not exist. */
   readonly entry: Entry | undefined;
-  /** The number of the iteration: 1, 2, 3 … per path. */
+  /** The number of the iteration. Each path has the iterations 1, 2, 3 … */
   readonly iteration: number;
   /** The time of the state: before the action (`before`) or after the action (`after`). */
   readonly phase: OutsidePhase;

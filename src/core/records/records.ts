@@ -38,7 +38,7 @@ export interface SnapshotRecord {
   readonly number: number;
   readonly cause: string;
   readonly root: Hash;
-  /** The number of the previous snapshot; `null` for the first one. */
+  /** The number of the previous snapshot; `null` for the first snapshot. */
   readonly parent: number | null;
   readonly pinned: boolean;
   readonly actor: string;
@@ -166,9 +166,10 @@ export interface IntentRecord {
    */
   readonly takes?: readonly string[];
   /**
-   * Only for an undo of selected work: the ids of the operations of which the undo undoes only a part. Their other
-   * changes did not merge with later work, or were left alone. An `undo` without a selection skips these operations
-   * when it looks for the next operation to undo. It also skips an operation in `takes` that changed a path in `left`.
+   * Only for an undo of selected work: the ids of the operations of which the undo undoes only a part. The other
+   * changes of these operations did not merge with later work, or were left alone. An `undo` without a selection skips
+   * these operations when it looks for the next operation to undo. It also skips an operation in `takes` that changed a
+   * path in `left`.
    */
   readonly passes?: readonly string[];
   /** Only for an undo of selected work: the events that the undo undoes. */

@@ -6,7 +6,7 @@
  * moments, from this moment to the end of the log. The wall clock is not used.
  *
  * An interval counts as a clock jump if it is longer than 90 days and longer than three times the age limit. Clock
- * jumps do not add to ages. Otherwise, a wrong clock could make all earlier moments too old.
+ * jumps do not add to ages. If they did, a wrong clock could make all earlier moments too old.
  *
  * The times of two kinds of moments are corrected:
  * - A moment with a later time than the end of the log gets the time of the next moment (by seq).
@@ -23,7 +23,7 @@ export interface KeptMoment {
   /** The time in the log, in milliseconds since 1970. */
   readonly ts: number;
   /**
-   * The reason why the moment is kept whatever the rules are; omitted if there is none.
+   * The reason why the moment is kept whatever the rules are; omitted if there is no such reason.
    * - `baseline`: the moment is snapshot 0.
    * - `named`: the moment is a snapshot with a name.
    * - `pinned`: the moment is pinned.
@@ -166,10 +166,10 @@ interface Judged {
 
 /**
  * Returns the moments that exceed the limits and may be pruned (`mayGo`):
- * - `maxSnapshots` limits the number of actions that are neither pinned nor named. If there are more, the oldest ones
- *   are pruned until the number is a tenth below the limit. If the number only fell to the limit, every new action
- *   would cause a pruning. Even if many actions have a `shield`, at least half of `maxSnapshots` is left for actions
- *   without a `shield`.
+ * - `maxSnapshots` limits the number of actions that are neither pinned nor named. If there are more, the oldest
+ *   actions are pruned until the number is a tenth below the limit. If the pruning stopped at the limit, every new
+ *   action would cause another pruning. Even if many actions have a `shield`, at least half of `maxSnapshots` is left
+ *   for actions without a `shield`.
  * - `maxAgeMs` limits the age of actions and snapshots.
  */
 function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: Judged): KeptMoment[] {

@@ -24,7 +24,7 @@ export interface SignerRecord {
 }
 
 export interface Acceptance {
-  /** The last event of the log as found. */
+  /** The last event of the log, as the person found the log. */
   readonly log: Head;
   /** The kept head; `null` if no kept head could be read. */
   readonly head: Head | null;

@@ -44,11 +44,12 @@ export interface UndoStack {
  *
  * An undo moves an operation from the undo stack to the top of the redo stack, even if the operation is in the middle
  * of the undo stack. A redo moves the operation back to the top of the undo stack. A new operation clears the redo
- * stack. An operation that is still undone can then only be redone by its id.
+ * stack. After that, an operation that is still undone can only be redone by its id.
  *
  * An undo of selected work is an operation of its own. The operations in its `takes` and `passes` leave both stacks. If
- * the undo changed something, its own id is put on the redo stack. If this undo is redone, its id moves to the undo
- * stack. If this id is undone again, another undo of selected work is recorded, with the id in its `takes`.
+ * the undo changed something, its own id is put on the redo stack. If the undo is redone, its id moves to the undo
+ * stack. If the undo is then undone again, another undo of selected work is recorded, whose `takes` has the id of the
+ * first undo.
  *
  * A step whose target is missing, because it was pruned, changes nothing. A redo of an operation that is not undone
  * changes nothing, either.
@@ -64,7 +65,7 @@ class Stacks {
   readonly #undoable = new Set<string>();
   readonly #redoable = new Set<string>();
   readonly #undone = new Set<string>();
-  /** The `takes` of each undo of selected work, by the undo's id. */
+  /** Maps the id of each undo of selected work to the `takes` of the undo. */
   readonly #groups = new Map<string, readonly string[]>();
   /**
    * Maps the id of each operation, and of each undo of selected work, to `true` if it is part of a larger operation,

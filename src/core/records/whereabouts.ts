@@ -104,8 +104,8 @@ export interface UncleanEnd {
  * - The file system (Btrfs) returned to an earlier state as a whole. The path then has an earlier file, or none. A
  *   person may also have deleted the file. Therefore, this loss is assumed only for paths that were recorded shortly
  *   before the end, and only if a process synced the folder until the end.
- * - XFS emptied a file that was rewritten right before the end. The file has a new modification time, which is before
- *   the machine booted again. This loss, too, is assumed only if a process synced the folder until the end.
+ * - XFS emptied a file that was rewritten right before the end. The file has a new modification time, from before the
+ *   machine booted again. This loss, too, is assumed only if a process synced the folder until the end.
  */
 export function isLostInCrash({ path, before, after }: Change, unclean: UncleanEnd): boolean {
   const { wasFollowed, recent, seen } = unclean;

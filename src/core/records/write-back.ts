@@ -51,8 +51,9 @@ export interface WriteBackBatch {
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
   /**
-   * Contents that the replica could not send. They are treated as missing even if the store has them. Otherwise, a
-   * replica could get access to contents of other people by naming the hashes of these contents. Default: none.
+   * The hashes of contents that the replica could not send. These contents are treated as missing even if the store has
+   * them. Otherwise, a replica could get access to contents of other people by naming the hashes of these contents.
+   * Default: none.
    */
   readonly missing?: ReadonlySet<Hash>;
 }
@@ -197,8 +198,8 @@ function decodeRejected(body: RecordBody): RejectedEntry {
 }
 
 /**
- * `version:<replica>:<local_seq>`: a state of a path that a replica has made. This state did not become the path's
- * state, because somebody else had changed the path. The content of the state is kept like other contents of the
+ * `version:<replica>:<local_seq>`: a state that a replica gave to a path. It did not become the path's state at the
+ * origin, because somebody else had changed the path. The content of the state is kept like other contents of the
  * history.
  */
 export interface VersionRecord {

@@ -240,7 +240,8 @@ class Guard {
 
   /**
    * Judges the paths in a program's arguments. A folder above a guarded folder is a hit only if the program affects
-   * everything beneath it. For this check, a `chmod` that only gives rights to the owner is taken as not recursive.
+   * everything beneath that folder. For this check, a `chmod` that only gives rights to the owner is taken as not
+   * recursive.
    */
   #arguments(tool: string, rest: readonly ShellWord[], cwd: string | undefined): string | undefined {
     const touched = argumentsOf(tool, rest);
@@ -345,8 +346,8 @@ function verb(valued: string, places: WritingVerb["places"]): WritingVerb {
 }
 
 /**
- * Maps each verb that writes to a path in its arguments to the options with a value and to these paths. A test compares
- * the options with those of the command line.
+ * Maps each verb that writes to paths in its arguments to the verb's options with a value and to a function that
+ * returns these paths. A test compares the options with those of the command line.
  */
 export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
   ["run", verb("--summary --network-events --note", (given) => valuesOf(given, "--summary"))],
