@@ -72,20 +72,38 @@ const CACHE = join(import.meta.dirname, "../.cache");
 const OWN_ENV = { ...process.env };
 
 /**
- * Returns the folder of a corpus, in `bench/.cache`. Makes the corpus at the first call; this needs a package registry.
+ * Returns the folder of a corpus, in `bench/.cache`. Makes the corpus at the first call; this needs the npm registry.
  * The content depends only on the pinned lists. A corpus gets its name when it is complete, so that an interrupted call
  * leaves no incomplete corpus.
  */
 export function corpusFolder(name: CorpusName): string {
   const folder = join(CACHE, `corpus-${name}`);
   if (existsSync(folder)) return folder;
+  const earlier = failures.get(name);
+  if (earlier !== undefined) throw earlier;
   const unfinished = `${folder}.${process.pid}.unfinished`;
-  mkdirSync(unfinished, { recursive: true });
-  if (name === "L") copies(unfinished);
-  else if (name === "R") commits(unfinished);
-  else for (const spec of name === "S" ? SMALL : MEDIUM) unpack(tarball(spec), join(unfinished, folderOf(spec)));
+  try {
+    fill(unfinished, name);
+  } catch (error) {
+    rmSync(unfinished, { recursive: true, force: true });
+    const failure = new Error(`corpus ${name} cannot be made. Its packages come from the npm registry`, {
+      cause: error,
+    });
+    failures.set(name, failure);
+    throw failure;
+  }
   renameSync(unfinished, folder);
   return folder;
+}
+
+/** The failures by corpus. A corpus that cannot be made is not tried again, because each try takes a minute. */
+const failures = new Map<CorpusName, Error>();
+
+function fill(folder: string, name: CorpusName): void {
+  mkdirSync(folder, { recursive: true });
+  if (name === "L") copies(folder);
+  else if (name === "R") commits(folder);
+  else for (const spec of name === "S" ? SMALL : MEDIUM) unpack(tarball(spec), join(folder, folderOf(spec)));
 }
 
 /** Returns the folder of the cache. Makes it if it does not exist. */
