@@ -2,8 +2,8 @@ import { ANY, FIRST_CLASS, GLOBSTAR, MAYBE, SLASH, STAR, textOf, widthOf } from 
 import type { Glob } from "./ignore-glob.ts";
 
 /**
- * The positions (indexes of steps) that a glob can have reached after some text. The list is empty if no continuation
- * of the text can match.
+ * The indexes of the steps at which a match of a glob can continue after some text. The list is empty if no
+ * continuation of the text can match.
  */
 export type GlobState = readonly number[];
 
@@ -29,8 +29,8 @@ export function matchName(glob: Glob, name: string): boolean {
   const { steps } = glob;
   let step = 0;
   let at = 0;
-  // The last star, and the text position from which to resume when a later step fails. Earlier stars never need to
-  // consume more text.
+  // `star` is the step of the last `*`, and `starAt` is the end of the text that this `*` has consumed. When a later
+  // step fails, the `*` consumes one more character. Earlier stars never need to consume more text.
   let star = -1;
   let starAt = 0;
   while (at < name.length) {
@@ -66,8 +66,8 @@ function stateAt(glob: Glob, step: number): GlobState {
 }
 
 /**
- * Adds a step to a state, and also the steps that can be reached from this step without consuming text. `seen` flags
- * the steps of a long state. Without `seen`, the state itself is searched.
+ * Adds a step to a state, and also the steps that can be reached from this step without consuming text. `seen` has a 1
+ * at the index of each step that the state already has. Without `seen`, the state itself is searched.
  */
 function addStep(glob: Glob, step: number, state: number[], seen?: Uint8Array): void {
   if (seen === undefined ? state.includes(step) : seen[step] === 1) return;
@@ -106,9 +106,9 @@ export function accepts(glob: Glob, state: GlobState): boolean {
 }
 
 /**
- * Returns the next component if only one is possible. `after` is the state after the `/` that follows the component;
- * `undefined` if the glob ends with the component. Returns `undefined` if the component has a wildcard, or if the state
- * is not exactly one position.
+ * Returns the next component of a path if the glob allows only one name for it. `after` is the state after the `/` that
+ * follows the component; `undefined` if the glob ends with the component. Returns `undefined` if the component has a
+ * wildcard, or if the state does not have exactly one step.
  */
 export function literalComponent(
   glob: Glob,

@@ -5,18 +5,18 @@ import type { GlobState } from "./ignore-match.ts";
 import { pathToBytes } from "../values/path.ts";
 import { foldCase } from "./tracked-paths.ts";
 
-/** The maximum size of a rule file that is applied, in bytes of UTF-8. */
+/** The maximum size, in bytes of UTF-8, of a rule file that is applied. */
 export const MAX_RULE_FILE_BYTES = 1024 ** 2;
 
 /**
- * The maximum number of rules in one file that must be tried on every path. A file with more of them is not applied.
- * Such a rule is a path whose first component has a wildcard, or a name glob that is neither `*tail` nor `head*`. All
- * other rules are found by a lookup.
+ * The maximum number of rules in one file that must be tried on every path, because no lookup finds them. Such a rule
+ * is a path whose first component has a wildcard, or a name glob that is neither `*tail` nor `head*`. A file with more
+ * such rules is not applied.
  */
 export const MAX_WILD_RULES = 2000;
 
 export interface IgnoreRule {
-  /** The index among the rules of the file. The last match decides. */
+  /** The index of the rule among the rules of its file. The matching rule with the highest index decides. */
   readonly index: number;
   /** The number of the line, from 1. */
   readonly line: number;
@@ -26,15 +26,15 @@ export interface IgnoreRule {
 }
 
 /**
- * Two indexes among all rules with the same text: that of the last rule for files, and that of the last rule for
- * folders. -1 if there is no such rule.
+ * Two indexes for all rules with the same text: the index of the last of them that applies to files, and the index of
+ * the last of them that applies to folders. An index is -1 if there is no such rule.
  */
 interface Slot {
   file: number;
   folder: number;
 }
 
-/** A rule for paths that can still match something beneath the present folder. */
+/** A rule for paths that can still match something beneath the current folder. */
 interface LivePath {
   readonly rule: IgnoreRule;
   readonly glob: Glob;
@@ -42,8 +42,9 @@ interface LivePath {
 }
 
 /**
- * The rules for paths as they apply in one folder. If a rule allows only one name for the next component, it is in
- * `named`, under that name. `wild` has all other rules.
+ * The rules for paths that can still match something in one folder. `named` maps the name of a child to the rules that
+ * allow only this name as the next component. `after` is the state of such a rule beneath the child; `undefined` if the
+ * rule ends with this name. `wild` has all other rules.
  */
 export interface LivePaths {
   readonly named: ReadonlyMap<string, readonly { readonly live: LivePath; readonly after: GlobState | undefined }[]>;
@@ -55,14 +56,15 @@ const NO_PATHS: LivePaths = { named: new Map(), wild: [] };
 // oxlint-disable-next-line no-control-regex
 const ASCII = /^[\0-\x7f]*$/;
 
-/** Converts a name to git's view of it: one character per byte. */
+/** Converts a name to the form in which git compares it: a text with one character for each byte. */
 export function byteText(name: string): string {
   return ASCII.test(name) ? name : pathToBytes(name).toString("latin1");
 }
 
 /**
- * The compiled rules of one file. Names must be passed as `byteText`. A file beyond the limits above is not applied at
- * all, because a part of its rules alone could exclude paths that the other rules include again.
+ * The compiled rules of one file. Names must be passed in the form that `byteText` returns. A file that exceeds
+ * `MAX_RULE_FILE_BYTES` or `MAX_WILD_RULES` is not applied at all. A part of its rules alone could exclude paths that
+ * the other rules include again.
  */
 export class RuleSet {
   /** The reason why the file is not applied; `undefined` if it is applied. */
@@ -111,7 +113,8 @@ export class RuleSet {
   }
 
   /**
-   * Returns the last rule that matches a child of a folder. `paths`: the rules for paths as they apply in the folder.
+   * Returns the last rule that matches a child of a folder; `undefined` if no rule matches. `paths`: the rules for
+   * paths that apply in the folder.
    */
   find(name: string, isFolder: boolean, paths: LivePaths): IgnoreRule | undefined {
     const folded = this.#folded(name);
@@ -128,7 +131,7 @@ export class RuleSet {
   }
 }
 
-/** Returns the rules for paths as they apply in a child folder. */
+/** Returns the rules for paths that apply in a child folder. `paths`: the rules for paths that apply in its parent. */
 export function descend(paths: LivePaths, name: string): LivePaths {
   const below: LivePath[] = [];
   for (const { live, after } of paths.named.get(name) ?? []) {
@@ -185,7 +188,8 @@ function arrange(paths: readonly LivePath[]): LivePaths {
 }
 
 /**
- * The rules for names at any depth. Plain names, `*tail` and `head*` are found by lookups, one for each text length.
+ * The rules for names at any depth. Plain names, `*tail` and `head*` are found by lookups. For tails and for heads, one
+ * lookup is needed for each length of their text.
  */
 class NameRules {
   readonly #exact = new Map<string, Slot>();
@@ -270,7 +274,7 @@ function indexIn(slot: Slot | undefined, isFolder: boolean): number {
 
 interface RuleLine {
   readonly rule: Omit<IgnoreRule, "index">;
-  /** The pattern without a leading `!` and a final `/`, as `byteText`. */
+  /** The pattern without its leading `!` and its final `/`, in the form that `byteText` returns. */
   readonly body: string;
 }
 
@@ -294,7 +298,7 @@ function cutAtNul(text: string): string {
   return at < 0 ? text : text.slice(0, at);
 }
 
-/** Removes trailing spaces, except after a `\`. */
+/** Removes trailing spaces. A space that a `\` escapes stays. */
 function trimSpaces(text: string): string {
   if (!text.endsWith(" ")) return text;
   let end = -1;

@@ -10,29 +10,30 @@ const GIT = ".git";
 const TRACKED: Verdict = { tracked: true, rule: "default" };
 const GIT_VERDICT: Verdict = { tracked: false, rule: "git", pattern: GIT };
 
-/** A git repository that begins in a folder, or contains the root. */
+/** A git repository that begins in a folder of the workspace, or that contains the workspace's root. */
 export interface RepositoryScope {
   /**
-   * True if outer rules do not apply in the repository. False for a repository that begins at or above the root,
-   * because the workspace has no rules from outside of such a repository.
+   * True if the rules of outer folders do not apply in the repository. False for a repository that begins at or above
+   * the root, because the workspace has no rules from outside of such a repository.
    */
   readonly isBoundary: boolean;
   readonly ignoreCase: boolean;
-  /** The paths that git tracks in the repository; `undefined` if git tracks nothing that its ignore rules exclude. */
+  /** The paths that git tracks in the repository; `undefined` if the ignore rules exclude none of these paths. */
   readonly tracked: TrackedPaths | undefined;
 }
 
 export interface CompiledFilter {
   /**
-   * Returns the scope for the children of a folder. May return `parent` itself if the same rules apply in the folder as
-   * in its parent.
+   * Returns the scope for the children of a folder. May return `parent` itself if the folder has the same rules as its
+   * parent.
    *
-   * - `parent`: the scope of the folder that contains this folder. Without it, no rule file above this folder applies.
+   * - `parent`: the scope of the folder that contains this folder. If `parent` is `undefined`, no rule file above this
+   *   folder applies.
    * - `ruleFiles`: the files whose rules begin to apply in this folder, lowest precedence first. In the folder of a
-   *   repository, their order is the user's own file, `info/exclude`, the files above the root, and then `.gitignore`.
-   *   The files have no effect if `useGitignore` is off.
+   *   repository, the order is the user's own ignore file, `info/exclude`, the `.gitignore` files above the root, and
+   *   then the folder's own `.gitignore`. The files have no effect if `useGitignore` is false.
    * - `repository`: the repository that begins in this folder. As in git, no ignore rule excludes the paths that git
-   *   tracks in the repository, and outer rules do not apply in it (see `RepositoryScope.isBoundary`).
+   *   tracks in the repository, and the rules of outer folders do not apply in it (see `RepositoryScope.isBoundary`).
    */
   enter(
     parent: FolderScope | undefined,
@@ -40,7 +41,9 @@ export interface CompiledFilter {
     ruleFiles: readonly RuleFile[],
     repository?: RepositoryScope,
   ): FolderScope;
-  /** Returns why a rule file is not applied (too large, too many wildcards); `undefined` if it is applied. */
+  /**
+   * Returns the reason why a rule file is not applied (too large, too many wildcards); `undefined` if it is applied.
+   */
   problemOf(ruleFile: RuleFile): string | undefined;
 }
 
@@ -50,17 +53,19 @@ export interface CompiledFilter {
  * 1. `forceInclude`. A path that one of these patterns names is tracked, with everything below the path. `.git` and the
  *    paths below it are tracked only if the pattern has a component `.git`.
  * 2. `.git`, file or folder, at any depth.
- * 3. `excludePatterns`. A pattern without a `/` is a whole name. A pattern with a `/` is searched in the path. For this
- *    search, the path gets a `/` before it and, for a folder, also one after it. Therefore, `/a` finds names that begin
- *    with `a`, and `a/` finds folders whose names end with `a`.
- * 4. `excludeGlobs`, against the name of a file or folder: `*`, `?`, `[…]`, `\`; a leading `**` component has no
- *    effect.
- * 5. Ignore files, exactly as git reads them, to the byte. The deepest file with a matching rule decides. Ignore files
- *    exclude nothing that git tracks.
+ * 3. `excludePatterns`. A pattern without a `/` must equal the whole name of a file or folder. A pattern with a `/`
+ *    matches if it occurs in the path. For this comparison, a `/` is put before the path, and another one after the
+ *    path of a folder. Therefore, `/a` finds names that begin with `a`, and `a/` finds folders whose names end with
+ *    `a`.
+ * 4. `excludeGlobs`. A glob (`*`, `?`, `[…]`, `\`) is compared with the name of a file or folder. A leading `**`
+ *    component has no effect.
+ * 5. Ignore files, which are read exactly as git reads them. The deepest file with a matching rule decides. Ignore
+ *    files exclude nothing that git tracks.
  *
  * Everything in an excluded folder is excluded, except force-included paths. If an ignore file excludes the folder, the
- * paths in it that git tracks are another exception. The rules look only at a path and its kind, because a recorded
- * filter also judges paths that are gone. The scan, not the filter, omits files because of their size or content.
+ * paths in it that git tracks are not excluded either. The rules look only at a path and its kind, because a recorded
+ * filter also judges paths that no longer exist. The scan, not the filter, omits files because of their size or
+ * content.
  */
 export function compileFilter(options: FilterOptions): CompiledFilter {
   return new Filter(options);
@@ -183,8 +188,9 @@ export class FolderScope {
   }
 
   /**
-   * Returns true if the child folder must be walked: it is tracked, or something beneath it may be force-included or
-   * tracked by git. In a walked folder that is not tracked, only such paths are tracked.
+   * Returns true if the child folder must be walked. This is so if the folder is tracked, or if something beneath it
+   * may be force-included or tracked by git. In a walked folder that is not tracked itself, only paths of these two
+   * kinds are tracked.
    */
   walks(name: string): boolean {
     const verdict = this.judge(name, true);
@@ -291,13 +297,16 @@ export class FolderScope {
   }
 }
 
-/** A compiled recorded filter. It gives the same verdicts on whole paths as a walk with the same rules. */
+/**
+ * A recorded filter in compiled form. It gives the same verdict on a path as a walk from the root to the path with the
+ * same rules.
+ */
 export interface SpecFilter {
   /** The path is relative to the workspace's root; `""` is the root itself. */
   judge(path: string, isFolder: boolean): Verdict;
 }
 
-/** Compiles a recorded filter. It caches the scopes of folders, so that many paths can be judged fast. */
+/** Compiles a recorded filter. The result caches the scopes of folders, so that many paths can be judged fast. */
 export function compileSpec(spec: FilterSpec): SpecFilter {
   return new RecordedFilter(spec);
 }

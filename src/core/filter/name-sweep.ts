@@ -1,17 +1,17 @@
 import { compileGlob } from "./ignore-glob.ts";
 import { matchName } from "./ignore-match.ts";
 
-/** Names in a folder that a command is about to remove or overwrite. */
+/** A sweep: names in a folder that a command is about to remove or overwrite. */
 export interface NameSweep {
-  /** A shell's pattern for the names; `undefined` if all names are swept. */
+  /** The shell pattern of the names; `undefined` if all names are swept. */
   readonly names?: string;
-  /** True if everything beneath the folders among these names is swept, too. */
+  /** True if everything beneath the swept folders is removed or overwritten, too. */
   readonly deep: boolean;
   /** A name that is left alone, even if the pattern matches it. */
   readonly spares?: string;
 }
 
-/** Returns true if the sweep includes the name, or if the pattern cannot be fully evaluated. */
+/** Returns true if the sweep includes the name. Also returns true if the pattern cannot be fully evaluated. */
 export function sweepsName({ names, spares }: NameSweep, name: string): boolean {
   if (name === spares) return false;
   // A pattern with a `{` counts as a match for any name, because git's globs have no alternatives (`{a,b}`).
@@ -21,18 +21,22 @@ export function sweepsName({ names, spares }: NameSweep, name: string): boolean 
   return glob === undefined || matchName(glob, name);
 }
 
-/** The maximum number of words to which a part of a path is expanded. A part with more words matches every name. */
+/**
+ * The maximum number of words to which one component of a path is expanded (`a{b,c}` to `ab` and `ac`). A component
+ * with more words matches every name.
+ */
 const MOST_ALTERNATIVES = 100;
 
 /**
- * The maximum length of a part that is compared with names, in characters. A longer part with a wildcard matches every
- * name.
+ * The maximum length, in characters, of a component with wildcards that is compared with names. A longer component
+ * matches every name.
  */
 const MOST_CHARACTERS = 255;
 
 /**
- * Returns a test of names against one part of a path that has `*`, `?`, `[…]` or `{a,b}`. Returns `undefined` if the
- * part has none of these. A pattern that begins with a wildcard does not match a leading dot.
+ * Returns a function that tests names against one component of a path with `*`, `?`, `[…]` or `{a,b}`. Returns
+ * `undefined` if the component has none of these. A pattern that begins with a wildcard does not match a name with a
+ * leading dot.
  */
 export function globPattern(part: string): ((name: string) => boolean) | undefined {
   if (!/[*?[{]/.test(part)) return undefined;

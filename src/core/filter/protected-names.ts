@@ -4,15 +4,16 @@ import { matchName } from "./ignore-match.ts";
 import { nameOf, type WorkspacePath } from "../values/path.ts";
 
 /**
- * Names of files with secrets, as well-known tools call them. A `!` excludes a name again, and the last match decides.
- * Only the last component of a path is tested, in lower case, because some disks treat `.ENV` as `.env`.
+ * Patterns for the names that well-known tools give to files with secrets. A pattern with a leading `!` excludes names
+ * again. The last pattern that matches decides. Only the last component of a path is tested. It is compared in lower
+ * case, because some disks treat `.ENV` as `.env`.
  *
- * A copy beside the file (`.env~`, `id_rsa.bak`, `.id_rsa.swp`, a conflict copy `id_rsa.conflict-…` of an undo) is
- * treated as the file, and so is a copy of a copy (`server.key.old.bak`). A pattern that matches the copy's own name
- * takes precedence. For example, `.env.*` protects `.env.example~`.
+ * A copy beside such a file (`.env~`, `id_rsa.bak`, `.id_rsa.swp`, a conflict copy `id_rsa.conflict-…` of an undo) is
+ * treated like the file itself. This is also true of a copy of a copy (`server.key.old.bak`). A pattern that matches
+ * the copy's own name takes precedence. For example, `.env.*` protects `.env.example~`.
  */
 export const PROTECTED_NAMES: readonly string[] = [
-  // Environment files (dotenv, Docker Compose, direnv). Their examples have no secrets.
+  // Environment files (dotenv, Docker Compose, direnv). The example files of these tools have no secrets.
   ...[".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", ".envrc"],
   // Private keys and stores of keys (OpenSSH, PuTTY, OpenSSL, Java, KeePass, Android).
   ...["id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "*.ppk"],
@@ -28,19 +29,19 @@ interface NameRule {
 }
 
 /**
- * Decides whether the name of a file makes it protected. Uses the table, and the names that a person has added or
- * excluded.
+ * Decides by the name of a file whether the file is protected. Uses `PROTECTED_NAMES`, and the names that a person has
+ * added or excluded.
  */
 export class ProtectedNames {
-  /** A text that identifies the decisions. Two objects with an equal text decide alike. */
+  /** A text that identifies the patterns. Two objects with an equal text decide alike. */
   readonly text: string;
   readonly #added: readonly NameRule[];
   readonly #elsewhere: readonly NameRule[];
 
   /**
-   * `added` are patterns like those of the table, and take precedence over it. `elsewhere` are patterns that a person
-   * has added in another copy of the history, such as the origin. The patterns in `elsewhere` only add protected names,
-   * and exclude none.
+   * `added`: patterns like those in `PROTECTED_NAMES`. They take precedence over `PROTECTED_NAMES`. `elsewhere`:
+   * patterns that a person has added in another copy of the history, such as the origin. The patterns in `elsewhere`
+   * only add protected names. They exclude no name that the other patterns protect.
    */
   constructor(added: readonly string[] = [], elsewhere: readonly string[] = []) {
     this.text = JSON.stringify([added, elsewhere]);
@@ -58,8 +59,8 @@ export class ProtectedNames {
   }
 
   /**
-   * Returns whether a person's rule protects the name; `undefined` if no such rule matches. The rule applies to all
-   * past states of the path.
+   * Returns true if a pattern that a person has added protects the name, and false if such a pattern excludes the name.
+   * Returns `undefined` if no such pattern matches. The result applies to all past states of the path.
    */
   added(path: WorkspacePath): boolean | undefined {
     if (this.#elsewhere.length > 0 && lastMatch(this.#elsewhere, path) === true) return true;
@@ -90,7 +91,7 @@ const TABLE: readonly NameRule[] = PROTECTED_NAMES.flatMap(ruleOf);
 
 /**
  * Patterns for the names of copies beside a file, as people, editors and Chronicle make them. Such a name is the file's
- * name with an addition. The group of each pattern is the name without the addition.
+ * name with an addition. The capture group of each pattern is the name without the addition.
  */
 const COPIES: readonly RegExp[] = [
   // Backups and temporary files: `x~`, `x.~1~`, `x.bak`, a conflict copy of an undo.
@@ -101,7 +102,7 @@ const COPIES: readonly RegExp[] = [
   ...[/^#(.+)#$/s, /^\.#(.+)$/s, /^\.(.+)\.sw[a-px]$/s, /^\._(.+)$/s, /^\.~lock\.(.+)#$/s],
 ];
 
-/** A cheap test before the regular expressions of `COPIES`. */
+/** Returns false if the name matches no pattern of `COPIES`. This test is cheaper than the patterns. */
 function mayBeCopy(name: string): boolean {
   const [first, last] = [name.charAt(0), name.charAt(name.length - 1)];
   if (first === "." || first === "#" || last === "~" || last === ")" || name.includes("copy")) return true;
@@ -114,7 +115,10 @@ const ENDINGS: ReadonlySet<string> = new Set(["bak", "old", "orig", "save", "tmp
 /** The maximum number of additions that are removed from a name, one after the other. */
 const MOST_COPIES = 4;
 
-/** Returns the name, followed by the names of the files of which it can be a copy, the nearest first. */
+/**
+ * Returns the name, followed by the names of the files of which it can be a copy. The fewer additions were removed from
+ * a name, the earlier it comes.
+ */
 function namesMeant(name: string): string[] {
   const names = [name];
   if (!mayBeCopy(name)) return names;

@@ -16,7 +16,7 @@ export function foldCase(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Tracked paths from a list. A path that ends with `/` is a separate repository. */
+/** The tracked paths of a list. A path that ends with `/` stands for a separate repository. */
 export class ListedPaths implements TrackedPaths {
   readonly #paths = new Set<string>();
   readonly #folders = new Set<string>();
@@ -90,8 +90,8 @@ export class IndexedPaths implements TrackedPaths {
 }
 
 /**
- * Yields the tracked paths of an index that are in the root. The paths are relative to the root. Separate repositories
- * end with `/`.
+ * Yields the tracked paths of an index that lie in the workspace's root. The paths are relative to this root. The path
+ * of a separate repository ends with `/`.
  */
 export function* pathsInRoot(index: GitIndex, { folder, above }: TreePlace): Generator<string> {
   const outer = pathToBytes(above === "" ? "" : `${above}/`);

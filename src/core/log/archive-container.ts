@@ -1,18 +1,19 @@
 import { ChronicleError } from "../values/errors.ts";
 
 /**
- * The container of an exported history: a tar file (POSIX.1-1988, "ustar") in one fixed spelling, so that the same
- * history always gives the same bytes. Every entry is a regular file of mode 0600, of no owner and of the time 0. The
- * prefix of its name is the archive's folder. A reader accepts exactly the bytes that a writer makes of a name and a
- * size, so links, other kinds of entries, and names in another spelling are refused.
+ * The container of an exported history. It is a tar file (POSIX.1-1988, "ustar") in one fixed encoding, so that the
+ * same history always gives the same bytes. Every entry is a regular file with the mode 0600, the user and group id 0,
+ * and the time 0. The prefix of its name is the archive's folder. A reader accepts a header only if it has exactly the
+ * bytes that a writer makes of the entry's folder, name and size. Therefore, links, other kinds of entries, and other
+ * encodings are refused.
  */
 
 const BLOCK = 512;
 
-/** The offset of the size in a header. */
+/** The offset, in bytes, of the size in a header. */
 const SIZE_AT = 124;
 
-/** The largest size that eleven octal digits can state. A greater one is written in binary, as GNU tar does. */
+/** The largest size that eleven octal digits can state. A larger size is written in binary, as GNU tar does. */
 const MAX_OCTAL = 8 ** 11 - 1;
 
 /** The end of a container: two blocks of zeros. */
@@ -20,13 +21,13 @@ export const CONTAINER_END = new Uint8Array(2 * BLOCK);
 
 /** One file in a container. */
 export interface ContainerEntry {
-  /** The path in the archive's folder, such as `contents/<hash>`. At most 100 ASCII characters. */
+  /** The path relative to the archive's folder, such as `contents/<hash>`. At most 100 ASCII characters. */
   readonly name: string;
-  /** In bytes. */
+  /** The size in bytes. */
   readonly size: number;
 }
 
-/** An entry that is being read. The pieces must be read to their end before the next entry is requested. */
+/** An entry that is being read. All its pieces must be read before the next entry is requested. */
 export interface OpenedEntry extends ContainerEntry {
   readonly pieces: AsyncIterable<Uint8Array>;
 }
@@ -45,7 +46,7 @@ export function entryHeader(folder: string, { name, size }: ContainerEntry): Buf
   block.write("0000000\0", 329, "latin1");
   block.write("0000000\0", 337, "latin1");
   block.write(folder, 345, 155, "latin1");
-  // The checksum counts its own field as blanks.
+  // The checksum is computed as if its own field had eight spaces.
   block.fill(0x20, 148, 156);
   const sum = block.reduce((total, byte) => total + byte, 0);
   block.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
@@ -67,34 +68,34 @@ function readSize(header: Buffer): number {
   return /^[0-7]{11}$/.test(digits) ? Number.parseInt(digits, 8) : Number.NaN;
 }
 
-/** Returns the zeros that follow the bytes of an entry, up to a whole block. */
+/** Returns the zero bytes that follow the content of an entry, up to the end of its last block. */
 export function entryPadding({ size }: Pick<ContainerEntry, "size">): Uint8Array {
   return new Uint8Array((BLOCK - (size % BLOCK)) % BLOCK);
 }
 
 /**
- * Reads a container entry by entry. `folder` becomes known with the first entry. Throws `INTEGRITY_VIOLATION` if the
- * bytes are not those of a container, end too early, or go on behind its end.
+ * Reads a container entry by entry. Throws `INTEGRITY_VIOLATION` if the bytes are not a container, end too early, or
+ * continue after the end of the container.
  */
 export class ContainerReader {
   readonly #source: AsyncIterator<Uint8Array>;
   #held: Uint8Array = new Uint8Array(0);
   #folder: string | undefined;
-  /** True while the bytes of an entry were not read to their end. */
+  /** True while the content of the current entry has not been read completely. */
   #isOpen = false;
 
   constructor(pieces: AsyncIterable<Uint8Array>) {
     this.#source = pieces[Symbol.asyncIterator]();
   }
 
-  /** The folder of all entries; empty before the first entry. */
+  /** The folder of all entries; `""` until the first entry has been read. */
   get folder(): string {
     return this.#folder ?? "";
   }
 
-  /** Resolves to the next entry; `undefined` at the end of the container, behind which nothing may follow. */
+  /** Resolves to the next entry; `undefined` at the end of the container. Throws an error if bytes follow this end. */
   async next(): Promise<OpenedEntry | undefined> {
-    if (this.#isOpen) throw new Error("the entry before was not read to its end");
+    if (this.#isOpen) throw new Error("the previous entry has not been read completely");
     const header = await this.#block();
     if (header.every((byte) => byte === 0)) {
       await this.#checkEnd();
@@ -153,7 +154,7 @@ export class ContainerReader {
     return piece;
   }
 
-  /** Reads on until there are bytes. Resolves to false at the end of the source. */
+  /** Reads from the source until `#held` has bytes. Resolves to false if the source ends before that. */
   async #more(): Promise<boolean> {
     for (;;) {
       const { done, value } = await this.#source.next();

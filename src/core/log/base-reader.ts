@@ -51,16 +51,15 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
   [PROTECTED_TAG, "file"],
 ]);
 
-/** The length of an entry row before its name, in bytes. This part has the kind, the depth, and the name's length. */
+/** The length, in bytes, of the part of an entry row before the name: the kind, the depth, and the name's length. */
 const ROW_START = 5;
-/** The length of the iteration and the seq, in bytes. Both numbers follow the name. */
+/** The length, in bytes, of the iteration and the seq together. They follow the name. */
 const ROW_NUMBERS = 16;
-/** The length of the columns at the end of a live folder's row, in bytes. */
+/** The length, in bytes, of the columns at the end of a live folder's row. */
 const DIR_COLUMNS = 34;
-/**
- * The length, in bytes, of the columns at the end of the row of a live file or link: in version 2, and in version 1.
- */
+/** The length, in bytes, of the columns at the end of the row of a live file or link. */
 const FILE_COLUMNS = 54;
+/** The value of `FILE_COLUMNS` for version 1. */
 const FILE_COLUMNS_MS = 50;
 
 class BaseReader {
@@ -92,7 +91,7 @@ class BaseReader {
     this.#wanted = 0;
   }
 
-  /** Returns the next rows; `undefined` if more bytes are needed or all rows have been read. */
+  /** Returns the header or the next rows; `undefined` if more bytes are needed or all rows have been read. */
   batch(): BaseBatch | undefined {
     if (this.#header === undefined) {
       this.#header = this.#readHeader();
@@ -160,7 +159,8 @@ class BaseReader {
   #readHeader(): BaseHeader | undefined {
     const bytes = this.#bytes;
     const seen = Math.min(bytes.length, BASE_MAGIC.length);
-    if (!bytes.subarray(0, seen).equals(BASE_MAGIC.subarray(0, seen))) notABase("it does not begin as one");
+    if (!bytes.subarray(0, seen).equals(BASE_MAGIC.subarray(0, seen)))
+      notABase("it does not begin with the magic of a base");
     const version = bytes.length >= 12 ? bytes.readUInt32BE(8) : BASE_VERSION;
     if (version === BASE_VERSION_MS) this.#fileColumns = FILE_COLUMNS_MS;
     else if (version !== BASE_VERSION) {
@@ -261,14 +261,15 @@ class BaseReader {
 function checkRoots({ root, roots }: BaseHeader): void {
   const first = roots.at(-1);
   const further = roots.slice(0, -1);
-  if (first === undefined || first.id !== "") return notABase("the workspace's first root is not its last entry");
+  if (first === undefined || first.id !== "")
+    return notABase("the last root in its list is not the workspace's first root");
   let previous: string | undefined;
   for (const { id } of further) {
     if (id === "" || !isRootId(id)) notABase(`${JSON.stringify(id)} is not a root id`);
     if (previous !== undefined && compareNames(previous, id) >= 0) notABase("its roots are out of order");
     previous = id;
   }
-  if (workspaceRoot(first.hash, further) !== root) notABase("its root is not that of its folders");
+  if (workspaceRoot(first.hash, further) !== root) notABase("its root does not match the hashes of its roots' folders");
 }
 
 function readName(bytes: Buffer, start: number, end: number): string {

@@ -7,7 +7,7 @@ import { isTimestamp } from "./chain.ts";
 import type { EventOp, RecordBody } from "../values/event.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The length of a record row before its JSON, in bytes. This part has the tag and the length of the JSON. */
+/** The length, in bytes, of the part of a record row before the JSON: the tag, and the length of the JSON. */
 const ROW_START = 5;
 
 /** The operations of live records. Deleted records have no rows. */
@@ -19,7 +19,7 @@ const RECORD_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns true for a record id that cannot be in a record row. Files have entry rows instead. The record of a
+ * Returns true for an id whose record cannot have a record row. Files have entry rows instead. The record of a
  * compaction is not part of a base, because it concerns only the log.
  */
 function isOfPathOrLog(recordId: string): boolean {
@@ -38,7 +38,7 @@ export function parseRecord(bytes: Buffer): BaseRecord {
   if (!isUtf8(bytes)) notABase("a record is not UTF-8");
   const value = parseCanonical(bytes.toString("utf8"));
   if (value === null || typeof value !== "object" || !RECORD_KEYS.has(Object.keys(value).join(" "))) {
-    return notABase("a record does not have the fields of one");
+    return notABase("a record row does not have exactly the fields of a record");
   }
   const fields = value as { readonly [key: string]: unknown };
   const { op, record, record_id: recordId, recursion_depth: recursionDepth, seq, ts } = fields;
@@ -61,13 +61,13 @@ export function parseRecord(bytes: Buffer): BaseRecord {
   return { recordId, seq, ts, op, record, ...optional({ recursionDepth }) } as BaseRecord;
 }
 
-/** Returns the JSON of a record row, as canonical JSON in UTF-8. */
+/** Returns the canonical JSON of a record row, in UTF-8. */
 export function recordText({ op, record, recordId, recursionDepth = 0, seq, ts }: BaseRecord): Buffer {
   const depth: RecordBody = recursionDepth === 0 ? {} : { recursion_depth: recursionDepth };
   return Buffer.from(canonicalJson({ op, record, record_id: recordId, ...depth, seq, ts }));
 }
 
-/** Returns the offset of the record rows in a base of `size` bytes. These rows are the end of the base. */
+/** Returns the offset of the record rows in a base of `size` bytes. The record rows are the last part of a base. */
 export function recordsOffset(size: number, records: readonly BaseRecord[]): number {
   return records.reduce((at, record) => at - ROW_START - recordText(record).length, size);
 }
@@ -104,7 +104,7 @@ export function notABase(reason: string): never {
 }
 
 interface RowPlace {
-  /** 1 for a path directly in its root. */
+  /** The depth of the path. It is 1 directly in the root. */
   readonly depth: number;
   readonly name: string;
   /** False for the row of a deleted path. */
@@ -114,11 +114,13 @@ interface RowPlace {
 }
 
 /**
- * Tracks the entry rows of a base that is written or read, and enforces their order. Each row must be in its folder,
- * names must ascend, no path may occur twice, and live rows must be in live folders.
+ * Tracks the entry rows of a base that is written or read, and enforces their order. The row of a folder must precede
+ * the rows in the folder, the names in a folder must ascend, no path may occur twice, and live rows must be in live
+ * folders.
  */
 export class BaseRows {
-  // These lists are indexed by depth; 0 is the root. Each row can be the folder of the next row.
+  // These lists are indexed by depth. The root has the depth 0. The lists describe the folders in which the next row
+  // can be.
   readonly #paths: WorkspacePath[] = [ROOT];
   readonly #liveFolders: boolean[] = [true];
   readonly #lastNames: (string | undefined)[] = [undefined];
