@@ -11,14 +11,14 @@ export interface FolderFault {
 }
 
 /**
- * Recomputes the Merkle hashes of a base from its rows. The memory that it uses grows only with the depth of the tree.
- * Pass the header, then every batch of entries, then call `finish`. Throws `INTEGRITY_VIOLATION` for entries that
- * `ManifestHasher` refuses.
+ * Recomputes the Merkle hashes of a base from its rows. Pass the header to the constructor, then every batch of entries
+ * to `add`, and then call `finish`. The memory that a check uses grows only with the depth of the tree. Throws
+ * `INTEGRITY_VIOLATION` for entries that `ManifestHasher` refuses.
  */
 export class BaseTreeCheck {
   readonly #header: BaseHeader;
   readonly #faults: FolderFault[] = [];
-  // The stored hashes of the folders that are not compared yet.
+  // Maps each folder that has not been compared yet to its stored hash.
   readonly #stored = new Map<WorkspacePath, Hash | undefined>();
   readonly #hasher: ManifestHasher;
 

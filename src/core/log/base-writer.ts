@@ -20,7 +20,7 @@ import { compareNames, nameOf, pathInRoot, pathToBytes, ROOT, splitRoot } from "
 
 const PIECE_BYTES = 1024 * 1024;
 
-/** The maximum size of an entry row without its name, in bytes. */
+/** The maximum size, in bytes, of an entry row without its name. */
 const ROW_FIXED = 1 + 2 + 2 + 8 + 8 + 2 + 32 + 8 + 8 + 4;
 
 export interface BaseContent {
@@ -34,12 +34,17 @@ export interface BaseContent {
   readonly records: Iterable<BaseRecord>;
 }
 
-/** Writes values into pieces of at most 1 MiB. The caller must check that a value fits (`hasRoom`). */
+/**
+ * Writes values into pieces of at most 1 MiB. Before each value, the caller must check with `hasRoom` that the value
+ * fits.
+ */
 class PieceWriter {
   #piece: Buffer = Buffer.allocUnsafe(PIECE_BYTES);
   #at = 0;
 
-  /** Returns true if `bytes` more bytes fit. If not, the caller must `take` the piece first. */
+  /**
+   * Returns true if `bytes` more bytes fit into the piece. If this returns false, the caller must call `take` first.
+   */
   hasRoom(bytes: number): boolean {
     return this.#at + bytes <= PIECE_BYTES;
   }
@@ -100,8 +105,9 @@ class PieceWriter {
 
 /**
  * Encodes a base in pieces of at most 1 MiB. Throws `INTEGRITY_VIOLATION` for rows out of order, for a path that occurs
- * twice or without its folder, and for a value that cannot be written. Throws it behind the last row of a kind if the
- * number of these rows is wrong. Throws `PATH_INVALID` for an impossible root id.
+ * twice or without its folder, and for a value that cannot be written. Also throws `INTEGRITY_VIOLATION` if the number
+ * of entry rows or of record rows is wrong. This check comes after the last of these rows. Throws `PATH_INVALID` for an
+ * impossible root id.
  */
 export function* encodeBase(content: BaseContent): Generator<Buffer> {
   const roots = sectionOrder(content.roots ?? [{ id: "", hash: content.root }]);
@@ -183,7 +189,8 @@ function tagOf({ kind, class: is }: Entry): number {
 function entryRow(writer: PieceWriter, rows: BaseRows, one: BaseEntry): void {
   const { path, entry } = one;
   const name = nameOf(path);
-  // A path in a further root begins with a component that names the root. The depth of a row does not count it.
+  // A path in a further root begins with a component that names the root. The depth of a row does not count this
+  // component.
   const depth = depthOf(path) - (path.startsWith("\0") ? 1 : 0);
   const live = entry !== undefined;
   if (rows.enter({ depth, name, live, liveFolder: entry?.kind === "dir" }) !== path) {

@@ -10,24 +10,27 @@ import { type Hash, isHash, sha256 } from "../values/hash.ts";
  * `hash op prev_hash record record_id recursion_depth seq ts`.
  *
  *     payload = {op, record, record_id, recursion_depth, seq, ts}
- *     hash    = SHA-256( prev_hash as 64 ASCII hex, or nothing at seq 1 ‖ canonical_json(payload) )
+ *     hash    = SHA-256( prev_hash as 64 ASCII hex digits, or nothing at seq 1 ‖ canonical_json(payload) )
  *
  * The text of the payload is the line without `hash` and `prev_hash`. Therefore, neither the writer nor the reader
  * serialises twice.
  */
 
-/** The maximum length of a line in bytes, without the newline. */
+/** The maximum length, in bytes, of a line without its newline. */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /**
- * The fault of a line. A line with `bad-seq` or `bad-prev` is sound, but does not follow the previous line. `not-json`
- * also stands for a line that is too long or not UTF-8.
+ * The fault of a line. For `bad-seq` and `bad-prev`, the line itself is sound, but does not follow the previous line.
+ * `not-json` is also the fault of a line that is too long or not UTF-8.
  */
 export interface LineFault {
   readonly kind: "not-json" | "not-canonical" | "bad-field" | "bad-hash" | "bad-seq" | "bad-prev";
-  /** A text for messages, with the expected and the actual value if there are such values. */
+  /** A text for messages. If a value differs from an expected value, the text has both. */
   readonly detail: string;
-  /** The event, if the line itself is sound (`bad-seq`, `bad-prev`). A verifier continues from it. */
+  /**
+   * The event of the line. Set only if the line itself is sound (`bad-seq`, `bad-prev`). A verifier continues from this
+   * event.
+   */
   readonly event?: LogEvent;
 }
 
@@ -47,9 +50,10 @@ function mustHoldIntegers(recordId: string): boolean {
 
 /**
  * Turns drafts into the events that follow `head`, all with the time `ts` (ISO 8601 UTC, milliseconds). Throws
- * `INTEGRITY_VIOLATION` for a time in another format, and for a head whose seq and hash do not fit together. Also
- * throws it for a draft that the log cannot hold: a fraction outside of `user:` records, a lone surrogate, an empty
- * record id, a delete with a record. Throws `LIMIT_EXCEEDED` for a line longer than `MAX_LINE_BYTES`.
+ * `INTEGRITY_VIOLATION` for a time in another format. Also throws this error for a head with a hash at seq 0, or
+ * without a hash at another seq. Throws the same error for a draft that the log cannot hold: a fraction outside of
+ * `user:` records, a lone surrogate, an empty record id, a delete with a record. Throws `LIMIT_EXCEEDED` for a line
+ * longer than `MAX_LINE_BYTES`.
  */
 export function sealEvents(head: Head, drafts: readonly EventDraft[], ts: string): SealedEvent[] {
   if (!isTimestamp(ts))
@@ -111,8 +115,8 @@ function show(value: unknown): string {
 }
 
 /**
- * Parses one line (without its newline) and checks it on its own: UTF-8, JSON, canonical, exactly the eight fields, and
- * the recomputed hash. Throws `LOG_DAMAGED` with the reason. `data.kind` of the error is the kind of the fault.
+ * Parses one line (without its newline). Checks the line on its own: UTF-8, canonical JSON, exactly the eight fields,
+ * and the recomputed hash. Throws `LOG_DAMAGED` with the reason. `data.kind` of the error is the kind of the fault.
  */
 export function parseLine(bytes: Uint8Array): LogEvent {
   const result = readLine(bytes);
@@ -141,8 +145,8 @@ export function checkLine(bytes: Uint8Array, prev: Head): { readonly event: LogE
 
 /**
  * Parses a line of a trusted log. Checks only that the line is JSON with the eight fields, not its hash or its
- * canonical form. Replay uses this function, because it is several times faster than `parseLine`, and the chain is
- * checked elsewhere. Throws `LOG_DAMAGED` if a field is missing or the line is not a JSON object.
+ * canonical form. Replay uses this function because it is several times faster than `parseLine`. The chain is checked
+ * elsewhere. Throws `LOG_DAMAGED` if a field is missing or the line is not a JSON object.
  */
 export function readEventFast(bytes: Uint8Array): LogEvent {
   const parsed = parseObject(asBuffer(bytes).toString("utf8"));
@@ -221,9 +225,9 @@ function lineFieldFault(event: LogEvent): string | undefined {
   const { seq, hash, prevHash } = event;
   if (typeof hash !== "string" || !isHash(hash)) return `hash is ${show(hash)}`;
   if (typeof prevHash !== "string" || (prevHash !== "" && !isHash(prevHash))) return `prev_hash is ${show(prevHash)}`;
-  // Without this rule, the input of SHA-256 (prev ‖ payload) would not determine where `prev` ends.
+  // Without this rule, it would not be clear where `prev_hash` ends in the input of SHA-256 (`prev_hash` ‖ payload).
   if ((seq === 1) !== (prevHash === ""))
-    return `prev_hash is ${show(prevHash)} at seq ${seq}: empty belongs to seq 1 only`;
+    return `prev_hash is ${show(prevHash)} at seq ${seq}, but only the event with seq 1 has an empty prev_hash`;
   return undefined;
 }
 

@@ -6,14 +6,14 @@ import { sha256 } from "../values/hash.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The on-disk form of the original chronomemory (`.chronomemory/events.wal`): one JSON object per line, with the fields
- * `seq ts op record_id record prev_hash hash recursion_depth`, and
+ * The format of a log of the original chronomemory (`.chronomemory/events.wal`), whose records Chronicle can import.
+ * Each line is one JSON object with the fields `seq ts op record_id record prev_hash hash recursion_depth`.
  *
  *     hash = SHA-256( json.dumps({seq, ts, op, record_id, record, prev_hash, recursion_depth},
  *                                sort_keys=True, ensure_ascii=False) ), lower-case hex
  *
- * `prev_hash` is the hash of the previous line, `""` for the first line. It is one of the hashed fields, not a prefix
- * of them.
+ * `prev_hash` is the hash of the previous line; `""` in the first line. `prev_hash` is one of the hashed fields. (In
+ * Chronicle's own log, it precedes the hashed fields.)
  */
 
 interface OriginalEvent {
@@ -28,6 +28,7 @@ interface OriginalEvent {
   readonly line: number;
 }
 
+/** The rest of a log, from the first line that does not verify. */
 interface OriginalTear {
   /** The 1-based number of the first line that does not verify. `byte` is the offset of its first byte. */
   readonly line: number;
@@ -49,10 +50,13 @@ interface TakenCheckpoint {
   readonly file: string;
 }
 
-/** A log of the original whose events are all verified. */
+/** A log of the original chronomemory. All its events are verified. */
 export interface OriginalLog {
   readonly events: readonly OriginalEvent[];
-  /** Records that no hash covers. Present only if the caller has accepted them. */
+  /**
+   * The records from the checkpoint (`snapshot.json`), which no hash covers. Present only if the log was compacted and
+   * the caller has passed a checkpoint.
+   */
   readonly checkpoint?: TakenCheckpoint;
   /** The part that does not verify. Present only if the caller has asked for the events before it (`upToTear`). */
   readonly tear?: OriginalTear;
@@ -79,11 +83,11 @@ interface VerifiedLine {
 }
 
 interface ReadOptions {
-  /** True to round numbers that a double cannot hold exactly. Such numbers are otherwise refused. */
+  /** True to round numbers that a double cannot hold exactly. False to refuse such numbers. */
   readonly roundNumbers: boolean;
   /**
-   * The bytes of the original's `snapshot.json`, from which a compacted log continues. No hash protects them. The
-   * checkpoint is needed only if the log begins after seq 1.
+   * The bytes of the checkpoint (`snapshot.json`) from which a compacted log continues. No hash protects these bytes.
+   * The checkpoint is needed only if the log begins after seq 1.
    */
   readonly checkpoint?: Uint8Array | undefined;
   /** True to return the events before the first line that does not verify, instead of throwing. Default false. */
@@ -114,7 +118,7 @@ export function readChronomemory(bytes: Uint8Array, options: ReadOptions): Origi
 
 interface ReadLines {
   readonly events: OriginalEvent[];
-  /** Hashes of the lines by seq. */
+  /** Maps the seq of each verified line to its hash. */
   readonly hashes: Map<number, string>;
   head: OriginalLog["head"];
   rounded: number;
@@ -155,8 +159,8 @@ function tearAt(left: readonly OriginalLine[], length: number, { message }: Chro
 }
 
 /**
- * Returns the records of the checkpoint. Leaves out the records that the log's events up to the checkpoint's seq have
- * changed. These events take precedence, because they are verified and the checkpoint is not.
+ * Returns the records of the checkpoint. Leaves out each record that an event of the log has changed at or before the
+ * checkpoint's seq. Such events take precedence, because they are verified and the checkpoint is not.
  */
 function takeCheckpoint(
   start: { readonly at: number; readonly seq: number },
@@ -199,7 +203,7 @@ function atLine<T>(at: number, work: () => T): T {
     if (!(error instanceof ChronicleError) || error.data["line"] !== undefined) throw error;
     if (error.code === "REFUSED") throw unsupported(at, error);
     throw new ChronicleError("INTEGRITY_VIOLATION", `line ${at} does not verify: ${error.message}`, {
-      hint: "nothing was imported; check where that file comes from, or mend it from a copy. With --up-to-tear (`upToTear: true`) the lines before that one are imported",
+      hint: "nothing was imported; check where the file comes from, or mend it from a copy. With --up-to-tear (`upToTear: true`) the lines before the damaged line are imported",
       data: { line: at },
       cause: error,
     });
@@ -220,7 +224,7 @@ function verifyLine(line: Buffer, text: string, { at, head }: Place): VerifiedLi
   if (!OPS.has(op)) refuse(`op is ${JSON.stringify(op)}`);
   const computed = hashOfFields(fields);
   if (hash !== computed) refuse(`its hash is ${hash}, its content gives ${computed}`);
-  // A compaction by the original leaves one line, which begins a new chain.
+  // A compaction by the original chronomemory leaves only one line in the log. This line begins a new chain.
   const isStart = op === "compact" && head.seq === 0 && seq >= 1;
   if (!isStart && seq !== head.seq + 1) refuse(`its seq is ${seq}, expected ${head.seq + 1}`);
   const prev = textOf(fields, "prev_hash");
@@ -272,7 +276,7 @@ function compacted(at: number): ChronicleError {
     "REFUSED",
     `line ${at}: this log was compacted: its earlier records are in a snapshot.json that no hash covers`,
     {
-      hint: "nothing was imported; import a copy of the log from before the compaction, or accept that file as it is: --accept-checkpoint (`checkpoint`, its bytes)",
+      hint: "nothing was imported; import a copy of the log from before the compaction, or accept the unverified snapshot.json with --accept-checkpoint (in the library: pass its bytes as `checkpoint`)",
       data: { line: at },
     },
   );
@@ -280,7 +284,7 @@ function compacted(at: number): ChronicleError {
 
 function unsupported(at: number, cause: ChronicleError): ChronicleError {
   return new ChronicleError("REFUSED", `line ${at} is not supported: ${cause.message}`, {
-    hint: "nothing was imported; the line may be sound, but what it holds cannot be kept here",
+    hint: "nothing was imported; the line may be sound, but Chronicle cannot store its record",
     data: { line: at },
     cause,
   });
@@ -288,7 +292,7 @@ function unsupported(at: number, cause: ChronicleError): ChronicleError {
 
 function nothingInFront({ line, reason }: OriginalTear): ChronicleError {
   return new ChronicleError("INTEGRITY_VIOLATION", reason, {
-    hint: "nothing was imported: no event precedes that line",
+    hint: `nothing was imported: no verified event precedes line ${line}`,
     data: { line },
   });
 }
@@ -296,14 +300,15 @@ function nothingInFront({ line, reason }: OriginalTear): ChronicleError {
 function wouldRound(where: string, count: number, data: { readonly line?: number } = {}): ChronicleError {
   const numbers = count === 1 ? "a number" : `${count} numbers`;
   return new ChronicleError("REFUSED", `${where} holds ${numbers} that a double cannot hold exactly`, {
-    hint: "nothing was imported; with --round-numbers (`roundNumbers: true`) they are rounded",
+    hint: "nothing was imported; with --round-numbers (`roundNumbers: true`), such numbers are rounded",
     data: { ...data, numbers: count },
   });
 }
 
-// The checkpoint of the original chronomemory (`.chronomemory/snapshot.json`) is an object. Each of its `records` has
-// an `id`. Its `seq` and `last_hash` are those of the last event that the checkpoint covers. A record whose `status` is
-// `tombstone` is deleted. No hash protects the file.
+// The checkpoint of the original chronomemory (`.chronomemory/snapshot.json`) is a JSON object with the fields `seq`,
+// `last_hash` and `records`. `seq` and `last_hash` are the seq and the hash of the last event that the checkpoint
+// covers. Each of the `records` has an `id`. A record whose `status` is `tombstone` is deleted. No hash protects the
+// file.
 
 interface CheckpointRecord {
   readonly id: string;
@@ -360,7 +365,7 @@ class Checkpoint {
     if (this.seq > last) refuseCheckpoint(`it ends with event ${this.seq}, and the log with event ${last}`);
     if (this.seq >= first && hashOf(this.seq) !== this.#lastHash)
       refuseCheckpoint(
-        `its event ${this.seq} has the hash ${this.#lastHash}, that of the log ${hashOf(this.seq) ?? "none"}`,
+        `event ${this.seq} has the hash ${this.#lastHash} in the checkpoint, but ${hashOf(this.seq) ?? "none"} in the log`,
       );
   }
 

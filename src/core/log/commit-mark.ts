@@ -3,15 +3,15 @@ import { type Hash, isHash } from "../values/hash.ts";
 import type { Json } from "../values/canonical-json.ts";
 
 /**
- * The mark at the end of a commit. A commit is the events of one durable append. The record of the commit's last event
+ * The mark at the end of a commit. A commit consists of the events of one durable append. The record of its last event
  * has the mark:
  *
  *     "commit": {"first": <seq of the commit's first event>, "root": <Merkle root of the files after the commit>}
  *
  * `root` is optional.
  *
- * Records of users, and the empty record of a `delete`, cannot hold the mark. If the last event has such a record, a
- * `commit:` event with the mark follows in the same append.
+ * The mark cannot be in a record of a user, nor in the empty record of a `delete`. If the last event has such a record,
+ * a `commit:` event with the mark follows in the same append.
  */
 export interface CommitMark {
   /** The seq of the first event of the commit. */
@@ -21,7 +21,8 @@ export interface CommitMark {
 }
 
 /**
- * Returns the record id of the event that carries a mark. `historyId` is the id of a workspace or of a record store.
+ * Returns the id of the record in which a `commit:` event has the mark. `historyId` is the id of a workspace or of a
+ * record store.
  */
 function commitRecordId(historyId: string): string {
   return `commit:${historyId}`;
@@ -65,18 +66,18 @@ export function markOf(event: Pick<LogEvent, "op" | "recordId" | "record">): Com
   return typeof mark === "string" ? undefined : mark;
 }
 
-/** Follows the events of a log in order and finds where commits end. */
+/** Reads the events of a log in order, and finds the end of each commit. */
 export class CommitFollower {
   /**
-   * The first event of the open commit; `undefined` before the first mark of a copy that lacks the history's first
-   * events, because such a copy may begin within a commit.
+   * The seq of the first event of the current commit. In a copy that lacks the history's first events, this is
+   * `undefined` until the first mark, because such a copy may begin within a commit.
    */
   #first: number | undefined;
   readonly #after: number;
 
   /**
-   * `after` is the seq of the event before the first event that `take` gets; 0 if there is none. The event `after` must
-   * end a commit, unless `isCopy` is true.
+   * `after`: the seq of the event before the first event that `take` gets; 0 if there is no earlier event. The event at
+   * this seq must end a commit, unless `isCopy` is true.
    */
   constructor(after: number, isCopy = false) {
     this.#first = isCopy && after > 0 ? undefined : after + 1;
@@ -92,7 +93,8 @@ export class CommitFollower {
     if (mark === undefined || typeof mark === "string") return mark;
     const isRight = this.#first === undefined ? mark.first <= this.#after + 1 : mark.first === this.#first;
     const expected = this.#first ?? this.#after + 1;
-    if (!isRight) return `it ends a commit from event ${mark.first} on, but the commit began at event ${expected}`;
+    if (!isRight)
+      return `its mark says that the commit began at event ${mark.first}, but it began at event ${expected}`;
     this.#first = event.seq + 1;
     return mark;
   }

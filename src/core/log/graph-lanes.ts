@@ -1,18 +1,18 @@
-/** Some work, in a list that has the newest work first. */
+/** Some work in a list. The newest work is first in the list. */
 export interface Spanned {
-  /** The event before the work. */
+  /** The seq of the event right before the work. */
   readonly fromSeq: number;
-  /** The last event of the work. The list is ordered by it. */
+  /** The seq of the last event of the work. The list is sorted by this seq, in descending order. */
   readonly seq: number;
-  /** Work with the same key, such as the same session, is drawn in the same lane if it can be. */
+  /** Items with the same key, such as the work of one session, are drawn in the same lane if this lane is free. */
   readonly key: string;
 }
 
-/** The lanes of one row of a graph, numbered from 0. */
+/** The lanes (columns) in one row of a graph, numbered from 0. */
 export interface RowLanes {
   /** The lane of the row's own work. */
   readonly lane: number;
-  /** The lanes of other work that went on when the row's work ended, ascending. */
+  /** The lanes of other work that was going on when the row's work ended, in ascending order. */
   readonly beside: readonly number[];
 }
 
@@ -22,8 +22,8 @@ interface Going {
 }
 
 /**
- * Returns the lanes of each row. Work is at the row of its end, and its lane goes on downwards past all rows that ended
- * after it had begun.
+ * Returns the lanes of each row. A row stands for the end of its work. The lane of the work continues downwards, past
+ * the row of each older work that ended after this work had begun.
  */
 export function graphLanes(rows: readonly Spanned[]): RowLanes[] {
   const lanes = new Map<string, number>();

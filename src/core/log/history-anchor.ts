@@ -15,11 +15,11 @@ export interface HistoryAnchor extends Head {
   readonly workspace: string;
   /** The time of the workspace's record in the base, in ISO 8601 UTC. */
   readonly ts: string;
-  /** The Merkle root of the files after the event. */
+  /** The Merkle root of the files after the event `seq`. */
   readonly root: Hash;
-  /** The base with the state after the event (`base-format.ts`). */
+  /** The base with the state after the event `seq` (`base-format.ts`). */
   readonly base: Hash;
-  /** The frontier of the log tree after the event (`log-tree.ts`). */
+  /** The frontier of the log tree after the event `seq` (`log-tree.ts`). */
   readonly frontier: readonly Hash[];
   /**
    * True if an earlier version wrote the anchor without a checksum. Nothing proves that the frontier of such an anchor
@@ -28,7 +28,10 @@ export interface HistoryAnchor extends Head {
   readonly isUnchecked?: boolean;
 }
 
-/** Encodes `anchor.json`. It contains a checksum, because nothing else protects some of its fields. */
+/**
+ * Encodes an anchor as the content of `anchor.json`. The content has a checksum, because nothing else protects some of
+ * the fields.
+ */
 export function encodeAnchor({ workspace, seq, hash, ts, root, base, frontier }: HistoryAnchor): string {
   const body: RecordBody = { workspace, seq, hash, ts, root, base, frontier };
   return `${canonicalJson({ ...body, checksum: checksumOf(body) })}\n`;
@@ -65,11 +68,13 @@ function uncheckedIn(file: string): HistoryAnchor | undefined {
 }
 
 function fieldsOf(body: RecordBody): HistoryAnchor {
-  const frontier = texts(body, "frontier").map((one) => (isHash(one) ? one : damaged("frontier holds no hash")));
+  const frontier = texts(body, "frontier").map((one) =>
+    isHash(one) ? one : damaged("frontier holds something other than hashes"),
+  );
   const seq = whole(body, "seq");
-  if (seq < 1) damaged("seq is no event");
+  if (seq < 1) damaged("seq is less than 1");
   const [workspace, ts] = [text(body, "workspace"), text(body, "ts")];
-  if (!isTimestamp(ts)) damaged("ts is no time");
+  if (!isTimestamp(ts)) damaged("ts is not a time");
   // The constructor throws if the frontier has the wrong length for this number of events.
   void new LogTree(frontier, seq);
   return {

@@ -9,10 +9,11 @@ import { type Hash, isHash, sha256 } from "../values/hash.ts";
  *     inner = SHA-256( 0x01 ‖ left ‖ right )
  *
  * The state of the tree is a *frontier* (compact range): the roots of its perfect subtrees, the largest first. There is
- * one subtree for each binary digit 1 of the size. The tree can continue from the frontier and the size alone.
+ * one subtree for each digit 1 in the binary form of the size. To append events, only the frontier and the size are
+ * needed.
  */
 
-// The buffer is reused for every leaf, because its content is needed only during one call.
+// The buffer is reused for every leaf, because its content is needed only during one call of `leafHash`.
 const leafInput = Buffer.alloc(33);
 
 export function leafHash(eventHash: Hash): Hash {
@@ -40,7 +41,7 @@ export class LogTree {
     if (!fits || !frontier.every(isHash)) {
       throw new ChronicleError(
         "INTEGRITY_VIOLATION",
-        `a frontier of ${frontier.length} cannot stand for ${size} events`,
+        `a frontier of ${frontier.length} hashes does not fit a tree of ${size} events`,
       );
     }
     this.#range = new CompactRange(size, frontier);
@@ -55,13 +56,16 @@ export class LogTree {
   }
 
   /**
-   * Appends the events of another tree that was built separately. The size of this tree must be a multiple of the size
-   * of the largest subtree of `piece`. Otherwise, throws `INTEGRITY_VIOLATION`.
+   * Appends the events of another tree that was built separately. Throws `INTEGRITY_VIOLATION` unless the size of this
+   * tree is a multiple of the size of the largest subtree of `piece`.
    */
   appendTree(piece: LogTree): void {
     let width = 2 ** Math.floor(Math.log2(Math.max(piece.size, 1)));
     if (piece.size > 0 && this.size % width !== 0) {
-      throw new ChronicleError("INTEGRITY_VIOLATION", `${piece.size} events cannot be joined at ${this.size}`);
+      throw new ChronicleError(
+        "INTEGRITY_VIOLATION",
+        `a tree of ${piece.size} events cannot be appended to a tree of ${this.size} events`,
+      );
     }
     let rest = piece.size;
     for (const subtree of piece.#range.subtrees) {

@@ -2,8 +2,8 @@ import { ChronicleError } from "../values/errors.ts";
 import type { Json } from "../values/event.ts";
 
 /**
- * JSON as Python's `json` module reads and writes it. This form is needed to check hashes that were made with that
- * module. Numbers are kept as text, because Python distinguishes `1` from `1.0`, and its integers are unbounded.
+ * JSON as Python's `json` module reads and writes it. This form is needed to check hashes of texts that this module
+ * wrote. Numbers are kept as text, because Python distinguishes `1` from `1.0` and has integers of any size.
  */
 export type PythonJson =
   | { readonly kind: "object"; readonly members: ReadonlyMap<string, PythonJson> }
@@ -12,7 +12,7 @@ export type PythonJson =
   | { readonly kind: "number"; readonly token: string }
   | { readonly kind: "literal"; readonly value: boolean | null };
 
-/** The maximum nesting. Values that are nested deeper are refused, so that the stack is not exhausted. */
+/** The maximum depth of nesting. Values that are nested deeper are refused, so that the stack is not exhausted. */
 const MAX_DEPTH = 300;
 const SPACES = /[ \t\n\r]*/y;
 const NUMBER = /NaN|-?Infinity|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
@@ -60,7 +60,7 @@ class Reader {
 
   end(): void {
     this.#skip(SPACES);
-    if (this.#at < this.#text.length) this.#refuse("something after the value");
+    if (this.#at < this.#text.length) this.#refuse("further text after the value");
   }
 
   #object(depth: number): PythonJson {
@@ -90,7 +90,7 @@ class Reader {
 
   #string(): string {
     const start = this.#at;
-    if (this.#text[start] !== '"') this.#refuse("no text where one must be");
+    if (this.#text[start] !== '"') this.#refuse("a string is missing");
     for (let at = start + 1; ; at += 1) {
       const unit = this.#text[at];
       if (unit === undefined) return this.#refuse("a text without an end");
@@ -131,7 +131,7 @@ class Reader {
 }
 
 /**
- * Returns the text that `json.dumps(value, sort_keys=True, ensure_ascii=False)` returns. This text has a blank after
+ * Returns the text that `json.dumps(value, sort_keys=True, ensure_ascii=False)` returns. This text has a space after
  * each comma and colon, keys sorted by code points, and only the escapes that JSON requires.
  */
 export function pythonText(value: PythonJson): string {
@@ -157,8 +157,8 @@ function memberOf(members: ReadonlyMap<string, PythonJson>, key: string): Python
 }
 
 /**
- * Compares two texts by code points, as Python does. Characters beyond U+FFFF come last. In a comparison by UTF-16
- * units, some other characters would follow them.
+ * Compares two texts by code points, as Python does. In this order, characters beyond U+FFFF come last. In the order of
+ * UTF-16 units, the characters from U+E000 to U+FFFF would follow them.
  */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
@@ -173,7 +173,10 @@ function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** A value in its stored form. `rounded` counts its numbers that a double cannot represent exactly. */
+/**
+ * A value in the form in which it is stored. `rounded` is the number of its integers that a double cannot represent
+ * exactly. These integers are rounded.
+ */
 export interface PlainValue {
   readonly value: Json;
   readonly rounded: number;
@@ -214,9 +217,9 @@ function numberOf(token: string): number {
 }
 
 /**
- * Returns true if a double represents the number exactly. Python writes a float with just the digits that identify it,
- * so only an integer can be inexact. Also returns true for a number that is not finite, because `numberOf` refuses such
- * a number.
+ * Returns true if a double represents the number exactly. Python writes a float with as many digits as are needed to
+ * identify it, so only an integer can be inexact. Also returns true for a number that is not finite, because `numberOf`
+ * refuses such a number.
  */
 function isExact(token: string): boolean {
   const number = Number(token);
