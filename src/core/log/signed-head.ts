@@ -13,8 +13,8 @@ import { type Hash, hashFromBytes, hashToBytes, isHash, sha256Bytes } from "../v
  *                                       an empty line ends the text
  *     — <key name> <base64 of key id (4 bytes) ‖ Ed25519 signature of the text (64 bytes)>
  *
- * Any tool that reads such notes can check the signature. The verifier key is `<name>+<key id hex>+<base64 of 0x01 ‖
- * key>`.
+ * Any tool for signed notes can check the signature with the verifier key
+ * `<name>+<key id hex>+<base64 of 0x01 ‖ public key>`.
  */
 
 export interface SignedHeadContent {
@@ -29,10 +29,10 @@ export interface SignedHeadContent {
   readonly root: Hash;
 }
 
-/** One signature line. The name and the key id are unproved. A verifier key is needed to check them. */
+/** One signature line. The name and the key id prove nothing until the signature is checked with a verifier key. */
 interface NoteSignature {
   readonly name: string;
-  /** 8 hex digits. */
+  /** The id of the key, as 8 hex digits. */
   readonly keyId: string;
   readonly signature: Buffer;
 }
@@ -74,7 +74,7 @@ export function generateKey(): SigningKey {
 }
 
 /**
- * Returns the text of a note. The signature is over this text. Throws `INTEGRITY_VIOLATION` for content that a note
+ * Returns the text of a note, which is the part that is signed. Throws `INTEGRITY_VIOLATION` for content that a note
  * cannot represent (seq 0, an invalid id or hash).
  */
 export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadContent): string {
@@ -85,9 +85,9 @@ export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadCo
 }
 
 /**
- * Signs a text of `encodeHead`, and returns the whole note. `keyName` is the name by which verifiers know the key, for
- * example `chronicle/<workspace id>` or a host name. The name must have no spaces and no `+`. Throws `USAGE` for an
- * invalid name, for a key that cannot be read, and for a key that is not an Ed25519 key.
+ * Signs a text that `encodeHead` has returned, and returns the whole note. `keyName` is the name by which verifiers
+ * know the key, for example `chronicle/<workspace id>` or a host name. The name must have no spaces and no `+`. Throws
+ * `USAGE` for an invalid name, for a key that cannot be read, and for a key that is not an Ed25519 key.
  */
 export function signHead(text: string, privateKeyPem: string, keyName: string): string {
   const key = readKey(() => createPrivateKey(privateKeyPem));
@@ -125,7 +125,9 @@ function typedKey(raw: Buffer): Buffer {
 
 function checkName(name: string): string {
   if (KEY_NAME.test(name)) return name;
-  throw new ChronicleError("USAGE", `not a key name: ${JSON.stringify(name)}`, { hint: "no spaces and no + in it" });
+  throw new ChronicleError("USAGE", `not a key name: ${JSON.stringify(name)}`, {
+    hint: "give a name without spaces and without +",
+  });
 }
 
 function keyIdOf(name: string, raw: Buffer): Buffer {
@@ -168,7 +170,8 @@ function decodeHead(text: string): SignedHeadContent {
   if (!origin.startsWith(ORIGIN)) malformed(`its origin is ${JSON.stringify(origin.slice(0, 80))}`);
   const logRoot = fromBase64(base64, 32);
   if (extensions.includes("")) malformed("it has an empty line");
-  if (!/^[1-9]\d{0,15}$/.test(size) || logRoot === undefined) return malformed("its size or its log root is not one");
+  if (!/^[1-9]\d{0,15}$/.test(size) || logRoot === undefined)
+    return malformed("its size is not a number of events, or its log root is not a hash in base64");
   const content: SignedHeadContent = {
     workspace: origin.slice(ORIGIN.length),
     seq: Number(size),
@@ -238,13 +241,13 @@ function parseVkey(vkey: string): { readonly name: string; readonly keyId: strin
   return { name, keyId, key: createPublicKey({ key: der, format: "der", type: "spki" }) };
 }
 
-/** A head that was kept elsewhere. A history can be checked against it. */
+/** A head that was kept outside of the store. The history can be checked against this head. */
 export interface ExpectedHead extends SignedHeadContent {
-  /** The signed note, if there was one. Its signature has not been checked. */
+  /** The signed note; omitted if none was kept. Its signature has not been checked. */
   readonly note?: string;
   /**
-   * The verifier key that was printed with the head, if there was one. The key is only as trustworthy as the place
-   * where it was stored.
+   * The verifier key that was kept with the head; omitted if none was kept. The key is only as trustworthy as the place
+   * where it was kept.
    */
   readonly key?: string;
 }

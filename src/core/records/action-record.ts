@@ -38,8 +38,8 @@ export interface ActionRecord {
   /** The declared paths: the paths that the action says it will change. */
   readonly paths: readonly WorkspacePath[];
   /**
-   * The paths whose states before the action were kept. If there are more than 20,000, only the declared paths are
-   * listed.
+   * The paths whose states before the action were kept. If there are more than 20,000 of these paths, only the declared
+   * paths are listed.
    */
   readonly files: readonly BackedUpFile[];
   /** Folders above the action's paths that did not exist before the action. */
@@ -48,28 +48,28 @@ export interface ActionRecord {
   readonly outside: readonly string[];
   readonly actor: string;
   /**
-   * The agent's session, the turn of the session, and the id that the agent gave the tool call. Each is omitted if it
-   * is unknown.
+   * The id of the agent's session, of the turn in the session, and of the agent's tool call. Each is omitted if it is
+   * unknown.
    */
   readonly session?: string;
   readonly turn?: string;
   readonly toolCall?: string;
   /** The innermost transaction to which the action belongs. */
   readonly transaction?: string;
-  /** The run within which the action began. An undo of that run also undoes the action. */
+  /** The run within which the action began. An undo of this run also undoes the action. */
   readonly run?: string;
   /** The other action within which this action began, such as a tool call that started another agent. */
   readonly action?: string;
-  /** The hash of the previous action's snapshot (its first event); empty for the first action. */
+  /** The hash of the first event of the previous action (its snapshot); `""` for the first action. */
   readonly previous: Hash | "";
-  /** The facts of the action's first event. Only the later events of the record have this field. */
+  /** The seq, hash, time and depth of the action's first event. Only the later events of the record have this field. */
   readonly begun?: BegunAt;
   /**
    * The process that will finish the action; `null` if no process is known. If the process ends before the action is
    * finished, the action is abandoned.
    */
   readonly pid: number | null;
-  /** Distinguishes the process from others that had the same pid. */
+  /** A text that distinguishes the process from earlier and later processes with the same pid. */
   readonly pidMark?: string;
   /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
@@ -93,8 +93,8 @@ export interface ActionRecord {
   /** The contents that were kept aside for the action. Omitted if there are none. */
   readonly aside?: Aside;
   /**
-   * Only of a command's action, and only while its end may still come: the state of the git repositories when it began,
-   * as a blob (`git-record.ts`). Omitted if there are none.
+   * The state of the git repositories when the action began, as a blob (`git-record.ts`). Set only for a command's
+   * action, and only while the action can still be finished. Omitted if there are no repositories.
    */
   readonly git?: Aside;
   /** The action's changes to omitted paths. Empty until the action is closed. */
@@ -123,8 +123,8 @@ export interface BegunAt {
 export interface BackedUpFile {
   readonly path: WorkspacePath;
   /**
-   * The number of the iteration that has the state; 0 if no iteration has it. In the case of 0, the path did not exist
-   * (`absent` is true), or its state is kept aside (`absent` is false).
+   * The number of the iteration that has the state; 0 if no iteration has it. If the number is 0, the path did not
+   * exist (`absent` is true), or its state is kept aside (`absent` is false).
    */
   readonly iteration: number;
   /** True if the path did not exist. In that case, a rollback removes whatever is at the path. */

@@ -17,7 +17,7 @@ export interface TargetPayload {
 
 /** The folders from which relative paths and `~` are resolved. */
 export interface TargetFolders {
-  /** The workspace's roots, the first root first. The `roots` of a worktree can be passed. */
+  /** The roots of the workspace. The first root comes first. The `roots` of a worktree can be passed. */
   readonly roots: readonly TargetRoot[];
   /** The folder for which `~` stands in a command. */
   readonly home?: string | undefined;
@@ -45,7 +45,7 @@ export type ActionTargets =
       readonly paths: readonly WorkspacePath[];
       /** Absolute, normalised paths that are in no root. */
       readonly outside: readonly string[];
-      /** The paths of `outside` whose whole subtrees may be touched. */
+      /** The paths in `outside` beneath which the tool may touch everything. */
       readonly outsideDeep: readonly string[];
       /** Names in a root that the tool may touch even if the filter excludes them. Omitted if there are none. */
       readonly swept?: readonly Sweep[];
@@ -62,8 +62,8 @@ const READS: ReadonlySet<string> = new Set(["read_file", "list_directory", "sear
 type Field = "path" | "source" | "destination";
 
 /**
- * The types of tools whose payload names all paths that the tool touches. `fields` has the fields of the payload with
- * these paths. `deep` is true if the tool also touches everything beneath these paths.
+ * Maps each type of tool whose payload names all touched paths to the fields with these paths. `deep` is true if the
+ * tool also touches everything beneath these paths.
  */
 const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly deep: boolean }> = new Map([
   ["write_file", { fields: ["path"] as const, deep: false }],
@@ -77,7 +77,9 @@ const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly d
   ["restore_outside", { fields: [] as const, deep: true }],
 ]);
 
-/** Other names under which tools pass a field. Some tools pass the source of a move as `path`. */
+/**
+ * Maps a field to the field in which some tools pass its value instead. Some tools pass the source of a move as `path`.
+ */
 const OTHER_NAMES: Readonly<Partial<Record<Field, Field>>> = { source: "path" };
 
 /**
@@ -151,13 +153,13 @@ function lacks(type: string, field: Field): ChronicleError {
   });
 }
 
-/** An absolute path that may be touched. With `deep`, everything beneath it may be touched too. */
+/** An absolute path that may be touched. If `deep` is true, everything beneath the path may be touched, too. */
 export interface Target {
   readonly path: string;
   readonly deep: boolean;
   /**
-   * Only for a deep target: the names beneath the path that may be touched even if the filter excludes them. Default:
-   * all names; for a path that was forecast from a command, no names.
+   * Only for a deep target: the names beneath the path that may be touched even if the filter excludes them. By
+   * default, these are all names. For a path that was forecast from a command, the default is no names.
    */
   readonly sweeps?: readonly NameSweep[];
 }
@@ -188,7 +190,7 @@ class Sorter {
   wholeWorkspace = false;
 
   constructor(folders: TargetFolders) {
-    // If several roots contain a path, the innermost of them owns the path.
+    // The longest folder comes first, because a path in several roots belongs to the innermost of them.
     this.#roots = folders.roots.toSorted((a, b) => b.folder.length - a.folder.length);
     this.base = folders.roots[0]?.folder ?? "/";
   }
@@ -238,7 +240,7 @@ function sweepsWithin(beneath: string, sweeps: readonly NameSweep[]): NameSweep[
   return sweeps.some((one) => one.deep && sweepsName(one, top)) ? [{ deep: true }] : [];
 }
 
-/** Returns the path relative to a folder: `""` for the folder itself, `undefined` if it is not in the folder. */
+/** Returns the path relative to a folder: `""` for the folder itself, `undefined` for a path outside of the folder. */
 function pathBeneath(path: string, folder: string): string | undefined {
   if (path === folder) return "";
   if (folder === "/") return path.slice(1);
@@ -250,13 +252,13 @@ function isPossible(path: string): boolean {
 }
 
 /**
- * Makes a path absolute and normalised: resolves it from `base`, and resolves `.` and `..` textually. Throws
- * `PATH_INVALID` for a path that no file can have.
+ * Makes a path absolute and normalised. Resolves a relative path from `base`, and resolves `.` and `..` textually.
+ * Throws `PATH_INVALID` for a path that no file can have.
  */
 function absolute(given: string, base: string): string {
   if (typeof given !== "string" || given === "" || !isPossible(given)) {
     const shown = String(given).slice(0, 200).toWellFormed();
-    throw new ChronicleError("PATH_INVALID", `path ${JSON.stringify(shown)} is refused: no file can have it`, {
+    throw new ChronicleError("PATH_INVALID", `path ${JSON.stringify(shown)} is refused: no file can have this path`, {
       hint: "give a path relative to the workspace's root, or an absolute one",
       data: { path: shown },
     });

@@ -9,7 +9,7 @@ const RESERVED = [
   ...["human", "person", "people", "operator", "owner", "user", "admin", "administrator", "root", "superuser"],
   ...["system", "chronicle", "ambiguous"],
 ];
-/** The actor in the records of changes whose owner is unknown. */
+/** The name of the actor in records of changes that belong to nobody. */
 const NOBODYS = "ambiguous";
 /** A placeholder for a character that may stand for any letter. */
 const ANY = "*";
@@ -44,8 +44,8 @@ const LOOK_OF = new Map(
   }),
 );
 /**
- * Boxed, circled and flag letters. Unicode normalisation does not turn most of them into letters. Each number is the
- * first code point of a row of 26.
+ * The first code points of four rows of 26 letters: boxed, circled and flag letters. Unicode normalisation does not
+ * turn most of these letters into plain letters.
  */
 const SIGNS = [0x1f1_30, 0x1f1_50, 0x1f1_70, 0x1f1_e6];
 
@@ -97,7 +97,7 @@ export function checkActorName(name: string | undefined): void {
   if (name === undefined) return;
   if (typeof name !== "string" || name.trim() === "") refuse("is empty", "give a name, or leave the actor out");
   checkVisible("actor's name", name);
-  if (name === NOBODYS) refuse("is that of changes whose owner is not known", "give another name");
+  if (name === NOBODYS) refuse("is reserved for changes whose actor is not known", "give another name");
 }
 
 /** Throws `USAGE` for a name or an id with invisible or control characters. */
@@ -112,8 +112,8 @@ function refuse(what: string, hint: string): never {
 }
 
 /**
- * Keeps only letters, digits and `ANY`, in lower case. Letters and digits that look alike in many fonts become the same
- * letter.
+ * Converts a name to lower case, and keeps only its letters, digits and `ANY`. Letters, digits and pairs of letters
+ * that look alike in many fonts become the same letter.
  */
 function folded(text: string): string {
   return text
@@ -136,8 +136,8 @@ function signed(letter: string): string | undefined {
 }
 
 /**
- * Returns true if the name has the length of the word, and equals it except for placeholders (`ANY`). At least half of
- * the characters must be equal letters.
+ * Returns true if the name has the length of the word, and differs from it only at placeholders (`ANY`). At least half
+ * of the characters must be equal letters.
  */
 function mayBe(open: string, word: string): boolean {
   if (!open.includes(ANY) || open.length !== word.length) return false;

@@ -4,13 +4,19 @@ import { type Hash, sha256 } from "../values/hash.ts";
 import { hashOf, object, text, whole } from "../values/record-fields.ts";
 import { FORMAT_VERSION, refuseOtherFormat } from "./workspace-record.ts";
 
-/** The names of the entries of an archive. They come in this order. */
+/**
+ * The names of the entries of an archive, in the order of the entries. A name that ends with `-` or `/` is the prefix
+ * of the names of several entries.
+ */
 export const ARCHIVE = {
   manifest: "chronicle-archive.json",
-  /** Only with `--with-key`. */
+  /** The signer's private key. Present only if the history was exported with `--with-key`. */
   key: "key.pem",
   head: "head",
-  /** Notes of former heads: this, and the first 16 digits of the SHA-256 of the note. In order of these digits. */
+  /**
+   * The prefix of the entries with the notes of former heads. The first 16 digits of the note's SHA-256 follow this
+   * prefix. The entries are sorted by these digits.
+   */
   former: "head.former-",
   quarantine: "quarantine/",
   withheld: "withheld",
@@ -18,16 +24,16 @@ export const ARCHIVE = {
   contents: "contents/",
 } as const;
 
-/** The version of the archive's form that this code reads and writes. */
+/** The version of the archive format that this code reads and writes. */
 const ARCHIVE_VERSION = 1;
 
-/** The numbers of contents that an archive leaves out, by the reason. */
+/** The numbers of contents that an archive leaves out, one number for each reason. */
 export interface WithheldCounts {
   /** Contents of files that are secrets by their names. */
   readonly protected: number;
-  /** The private contents: files that were kept aside, prompts, the state of git, files outside of the workspace. */
+  /** Private contents: files that were kept aside, prompts, the state of git, and files outside of the workspace. */
   readonly private: number;
-  /** Contents that the exporting store did not have either, because an origin or an earlier export left them out. */
+  /** Contents that the exporting store itself lacked, because an origin or an earlier export had left them out. */
   readonly elsewhere: number;
 }
 
@@ -36,19 +42,19 @@ export function formerName(note: string): string {
   return `${ARCHIVE.former}${sha256(note).slice(0, 16)}`;
 }
 
-/** Returns the folder in which all entries of an archive are. */
+/** Returns the name of the folder that contains all entries of an archive. */
 export function archiveFolder(workspace: string): string {
   return `chronicle-${workspace}`;
 }
 
-/** The first entry of an archive: what the rest of it must be. */
+/** The first entry of an archive. It describes the other entries, and an import checks them against it. */
 export interface ArchiveManifest {
   readonly workspace: string;
-  /** The first event, the last event, and the hash of the last one. */
+  /** The seq of the first event, the seq of the last event, and the hash of the last event. */
   readonly first: number;
   readonly seq: number;
   readonly hash: Hash;
-  /** The sum of the sizes of all entries behind the manifest, in bytes. */
+  /** The total size, in bytes, of all entries after the manifest. */
   readonly bytes: number;
   /** The number of contents in the archive. */
   readonly contents: number;
@@ -106,6 +112,6 @@ function otherVersion(version: number): ChronicleError {
   return new ChronicleError(
     "FORMAT_UNSUPPORTED",
     `this archive has the form ${version}, but this version of Chronicle reads only form ${ARCHIVE_VERSION}`,
-    { hint: "import it with the version of Chronicle that wrote it. Nothing was changed" },
+    { hint: "nothing was imported; import the archive with the version of Chronicle that wrote it" },
   );
 }

@@ -20,7 +20,7 @@ export interface Aside {
   readonly until: string;
 }
 
-/** The time for which files are kept aside: seven days, in ms. */
+/** The time, in ms, for which files are kept aside. It is seven days. */
 export const ASIDE_MS = 7 * 24 * 3_600_000;
 
 export function encodeAside({ plan, until }: Aside): Json {
@@ -28,8 +28,8 @@ export function encodeAside({ plan, until }: Aside): Json {
 }
 
 /**
- * Decodes what a record keeps in a field, which is `aside` for files. Returns `undefined` if the record lacks the field.
- * Throws `LOG_DAMAGED` if the field is invalid.
+ * Decodes the field of a record that names a private plan: `aside` for files that were kept aside, `git` for the state
+ * of git. Returns `undefined` if the record lacks the field. Throws `LOG_DAMAGED` if the field is invalid.
  */
 export function decodeAside(body: RecordBody, field: "aside" | "git" = "aside"): Aside | undefined {
   if (body[field] === undefined) return undefined;
@@ -38,7 +38,7 @@ export function decodeAside(body: RecordBody, field: "aside" | "git" = "aside"):
   return { plan: hashOf(aside, "plan"), until: text(aside, "until") };
 }
 
-/** Returns true if the contents must still be kept at this time (ms since the epoch). */
+/** Returns true if the contents must still be kept at the time `now` (ms since the epoch). */
 export function isKeptAt({ until }: Aside, now: number): boolean {
   return Date.parse(until) > now;
 }

@@ -44,8 +44,8 @@ export interface ConflictRecord {
   /** The way in which the conflict was settled. Omitted while the conflict is open. */
   readonly settled?: ConflictEnd;
   /**
-   * The reason. Two reasons occur only in a sync. With `blocked`, the origin's state cannot be written to the folder.
-   * With `collision`, the folder's disk treats the path's name as that of another path in the folder.
+   * The reason of the conflict. Two reasons occur only in a sync. With `blocked`, the origin's state cannot be written
+   * to the folder. With `collision`, the folder's disk treats the path's name as that of another path in the folder.
    */
   readonly reason: ConflictReason | "blocked" | "collision";
   /** The id of the intent that caused the conflict; `""` for a sync. */
@@ -144,7 +144,8 @@ export function conflictDraft({ id, record }: IdentifiedConflict): EventDraft {
 
 /**
  * Returns the contents that a conflict needs while it is open. Leaves out the content of `wanted` if the conflict is
- * blocked. A missing content can be the cause of such a conflict. The sync then requests the content again.
+ * `blocked`, because the lack of this content can be the cause of the conflict. In that case, the sync requests the
+ * content again.
  */
 export function contentsOfConflict({ base, current, wanted, reason }: ConflictRecord): Hash[] {
   return [base, current, reason === "blocked" ? undefined : wanted].flatMap((entry) => entry?.hash ?? []);

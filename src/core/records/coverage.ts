@@ -31,7 +31,10 @@ export interface Omission {
 
 /** Rules that Chronicle does not apply, with the reason. A capture records the paths that these rules would exclude. */
 export interface UnappliedRules {
-  /** A text for messages: the setting, or the file as a path that is absolute or relative to the root. */
+  /**
+   * A text for messages: the name of the setting, or the path of the file. The path is absolute or relative to the
+   * root.
+   */
   readonly source: string;
   /** A text for messages: the reason why the rules are not applied. */
   readonly detail: string;
@@ -51,7 +54,7 @@ export interface Coverage {
   readonly unlisted?: number;
 }
 
-/** The consequences of a reason. A new reason needs a value for each of them. */
+/** The consequences of a reason. A new reason needs a value for each of these traits. */
 interface ReasonTraits {
   /** The omission is intended, so the capture is complete in spite of it. */
   readonly isMeant: boolean;
@@ -62,7 +65,7 @@ interface ReasonTraits {
   readonly isByRule: boolean;
   /**
    * The reason applies to the path itself and to everything beneath it. The present state was not read, so the history
-   * has no copy of it.
+   * has no copy of this state.
    */
   readonly notRead: boolean;
   /** The path's content is never kept, not even aside. */
@@ -226,7 +229,7 @@ export function coverageOf(omitted: readonly Omission[], unapplied: readonly Una
 export interface CoverageRecord {
   /** The hash of a blob with the canonical JSON of the filters in force, one per root. */
   readonly filter: Hash;
-  /** The event before the first event of the capture. */
+  /** The seq of the event right before the first event of the capture. */
   readonly fromSeq: number;
   /**
    * Paths that the filters accept but that the capture could not record, sorted by path. A folder stands for everything
@@ -254,9 +257,10 @@ export function coverageRecordId(workspaceId: string): string {
 
 /**
  * Returns the omissions of a capture, sorted by path, and their number, in the form of a coverage record. Leaves out
- * excluded paths, because they can be derived from the filters. If there are more than `MAX_OMITTED`, the paths in
- * `recorded` have precedence, because the history has an earlier state of these paths. The caller must leave out an
- * `unstable` path (a path that changed while it was read) if a state of the path was read nevertheless.
+ * excluded paths, because they can be derived from the filters. If there are more than `MAX_OMITTED` omissions, those
+ * of paths in `recorded` have precedence, because the history has an earlier state of these paths. An `unstable` path
+ * is a path that changed while it was read. The caller must leave out such a path if a state of it was read
+ * nevertheless.
  */
 export function listedOmissions(
   omitted: readonly OmittedPath[],

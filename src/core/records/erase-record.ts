@@ -11,8 +11,8 @@ import { optional } from "../../util/optional.ts";
 export const ERASE = "erase:";
 
 /**
- * The request for an erasure: a path, the hash of a content, or a pattern as in a `.gitignore`. Exactly one of the
- * fields is set.
+ * The contents to erase, as the caller named them: by a path, by a hash, or by a pattern as in a `.gitignore`. Exactly
+ * one of the fields is set.
  */
 export interface EraseAsked {
   readonly path?: string;
@@ -21,20 +21,20 @@ export interface EraseAsked {
 }
 
 /**
- * `erase:<id>`: an erasure, with the contents that may be missing from the store because of it. No line of the log is
- * removed. The lines that name these contents keep their hashes, and prove the history as before.
+ * `erase:<id>`: an erasure, with the contents that it permits to be missing from the store. An erasure removes no line
+ * of the log. The lines that name these contents keep their hashes, and prove the history as before.
  */
 export interface EraseRecord {
   /**
-   * `erased`: the erasure is in force. `withdrawn`: the erasure was withdrawn within the grace period, and no content
-   * may be missing because of it.
+   * `erased`: the erasure is in force. `withdrawn`: the erasure was withdrawn within the grace period, and no longer
+   * permits any content to be missing.
    */
   readonly state: "erased" | "withdrawn";
   /** The hashes of the contents, ascending. */
   readonly contents: readonly Hash[];
   /**
-   * Kept-aside contents that may also be missing. They are listed by plan and path, because only plans may name their
-   * hashes. Default: none.
+   * Contents that were kept aside and may also be missing. Each is named by its plan and path, because only plans may
+   * have the hashes of such contents. Default: none.
    */
   readonly aside?: readonly ErasedAside[];
   readonly asked: EraseAsked;
@@ -48,12 +48,12 @@ export interface EraseRecord {
    */
   readonly until: string;
   /**
-   * The events that each ended the recording of a path, because a content of that path was erased. Only the events of
-   * earlier commits of this erasure are listed, not those of the commit that contains this record. The files of these
+   * Ranges of events. Each of these events ended the recording of a path, because a content of the path was erased. The
+   * ranges cover only the earlier commits of this erasure, not the commit that contains this record. The files of these
    * paths stay on disk. Default: none.
    */
   readonly untracked?: SeqRanges;
-  /** The origin's workspace and the event that this erasure follows. Set only in a folder that follows an origin. */
+  /** The origin's erasure that this erasure follows. Set only in a folder that follows an origin. */
   readonly upstream?: UpstreamErasure;
 }
 
@@ -63,7 +63,7 @@ export interface ErasedAside {
   readonly paths: readonly WorkspacePath[];
 }
 
-/** An event of an origin that erases contents or brings them back. */
+/** An event of an origin that erases contents or withdraws an erasure. `origin` is the id of the origin's workspace. */
 export interface UpstreamErasure {
   readonly origin: string;
   readonly seq: number;
@@ -91,12 +91,14 @@ function encodeErasedAside({ plan, paths }: ErasedAside): Json {
 
 /** Decodes an erase record. Throws `LOG_DAMAGED` if it is invalid. */
 export function decodeErase(body: RecordBody): EraseRecord {
-  const contents = texts(body, "contents").map((one) => (isHash(one) ? one : damaged("contents holds no hash")));
+  const contents = texts(body, "contents").map((one) =>
+    isHash(one) ? one : damaged("contents holds something other than hashes"),
+  );
   if (contents.some((hash, i) => hash <= (contents[i - 1] ?? ""))) damaged("contents is not in order");
   const state = text(body, "state");
   if (state !== "erased" && state !== "withdrawn") damaged(`state is ${state}`);
   const until = text(body, "until");
-  if (!isTimestamp(until)) damaged("until is no time");
+  if (!isTimestamp(until)) damaged("until is not a time");
   return {
     state: state === "withdrawn" ? state : "erased",
     contents,
@@ -124,9 +126,9 @@ function decodeUpstream(body: RecordBody): UpstreamErasure {
 function decodeAsked(body: RecordBody): EraseAsked {
   const [path, match] = [optionalText(body, "path"), optionalText(body, "match")];
   const content = optionalText(body, "content");
-  if (content !== undefined && !isHash(content)) damaged("asked names no hash");
+  if (content !== undefined && !isHash(content)) damaged("content in asked is not a hash");
   const given = [path, match, content].filter((one) => one !== undefined);
-  if (given.length !== 1) damaged("asked is not one of path, content and match");
+  if (given.length !== 1) damaged("asked has not exactly one of path, content and match");
   return {
     ...optional({ path }),
     ...(content === undefined ? {} : { content: content as Hash }),
