@@ -5,13 +5,13 @@ import type { Hash } from "../values/hash.ts";
 import type { WorkspacePath } from "../values/path.ts";
 import type { SeqRanges } from "../values/seq-ranges.ts";
 
-/** An erasure, with the last event of its record. */
+/** An erasure, with the id of its record and the seq of the last event of this record. */
 export interface LoggedErasure extends EraseRecord {
   readonly recordId: string;
   readonly seq: number;
   /**
-   * The events that each ended the recording of a path, because a content of that path was erased. Unlike the record's
-   * own field, this list includes the events of the record's own commit.
+   * Ranges of events. Each of these events ended the recording of a path, because a content of the path was erased.
+   * Unlike the same field of an `EraseRecord`, these ranges include the events in the commit that contains the record.
    */
   readonly untracked: SeqRanges;
 }
@@ -19,15 +19,15 @@ export interface LoggedErasure extends EraseRecord {
 /** Returns the erasure that an event records. Throws `LOG_DAMAGED` for an invalid record. */
 export function erasureIn({ recordId, seq, record }: Pick<LogEvent, "recordId" | "seq" | "record">): LoggedErasure {
   const said = decodeErase(record);
-  // In the commit of an erasure, only events that end the recording of paths precede the erasure.
+  // In the commit of an erase record, only events that end the recording of paths precede this record.
   const first = markOf({ op: "upsert", recordId, record })?.first ?? seq;
   const ofCommit: SeqRanges = first < seq ? [[first, seq - 1]] : [];
   return { ...said, recordId, seq, untracked: [...(said.untracked ?? []), ...ofCommit] };
 }
 
 /**
- * The erasures of a history. An erasure at event E permits its contents to be missing for all events before E. If an
- * event after E records such a content again, the content is kept as usual.
+ * The erasures of a history. After an erasure at event E, the store may lack an erased content that an event before E
+ * names. If an event after E records the content again, the store must have it.
  */
 export class Erasures {
   readonly #due: number | undefined;
@@ -36,8 +36,8 @@ export class Erasures {
   #aside: ReadonlyMap<Hash, ReadonlyMap<WorkspacePath, LoggedErasure>> | undefined;
 
   /**
-   * `due` is a time in ms since the epoch. If `due` is given, only the erasures whose grace period is over at this time
-   * are in force. Default: all erasures that were not withdrawn are in force.
+   * `due`: a time in ms since the epoch. If `due` is given, only erasures whose grace period is over at this time are
+   * in force. Otherwise, all erasures are in force. An erasure that was withdrawn is never in force.
    */
   constructor(due?: number) {
     this.#due = due;
@@ -55,14 +55,14 @@ export class Erasures {
   }
 
   /**
-   * Returns the last known event of an erase record, whether the erasure is in force or not; `undefined` if none is
-   * known.
+   * Returns the erasure as of the last known event of its record, whether it is in force or not. Returns `undefined` if
+   * no event of the record is known.
    */
   last(recordId: string): LoggedErasure | undefined {
     return this.#last.get(recordId);
   }
 
-  /** Returns the erasures in force, sorted by seq. */
+  /** The erasures in force, sorted by seq. */
   get all(): readonly LoggedErasure[] {
     const inForce = [...this.#last.values()].filter(({ state, until }) => state === "erased" && this.#isDue(until));
     return inForce.sort((a, b) => a.seq - b.seq);
@@ -78,14 +78,14 @@ export class Erasures {
     return this.#byContent().size;
   }
 
-  /** Returns the last erasure in force of a content; `undefined` if there is none. */
+  /** Returns the last erasure in force that erases a content; `undefined` if no such erasure is in force. */
   of(hash: Hash): LoggedErasure | undefined {
     return this.#byContent().get(hash);
   }
 
   /**
-   * Returns true if a content that event `seq` names may be missing from the store. The content may be missing if an
-   * erasure of it after that event is in force.
+   * Returns true if the store may lack a content that event `seq` names. The store may lack it if a later event is an
+   * erasure of the content that is in force.
    */
   license(hash: Hash, seq: number): boolean {
     if (this.#last.size === 0) return false;
@@ -98,7 +98,8 @@ export class Erasures {
   }
 
   /**
-   * Returns the last erasure in force of the content that a plan keeps aside for a path; `undefined` if there is none.
+   * Returns the last erasure in force that erases the content which a plan keeps aside for a path. Returns `undefined`
+   * if no such erasure is in force.
    */
   ofAside(plan: Hash, path: WorkspacePath): LoggedErasure | undefined {
     return this.#byPlan().get(plan)?.get(path);

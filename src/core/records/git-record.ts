@@ -10,18 +10,21 @@ import { optional } from "../../util/optional.ts";
 import { type Aside, decodeAside, encodeAside } from "./aside.ts";
 
 /**
- * The state of git repositories, which is no part of the files. A repository's state is a map from names to values. The
- * names are paths in the repository's git folder:
+ * The state of git repositories. It is recorded beside the files of the workspace, not among them. The state of a
+ * repository maps names to values. A name is a path in the repository's git folder:
  *
- * - `HEAD` and `refs/…`: the value is a hash of an object, or `ref: ` and the name of another ref.
- * - `index`: the value is `indexValue(…)`.
- * - `.git`: the value is as below. It is the file in the working tree that leads to the git folder. It has no value if
- *   the git folder itself has this place.
- * - Every other name (`MERGE_HEAD`, `rebase-merge/done`, `logs/refs/stash`): the value is the SHA-256 of the file's
- *   content, which is a blob.
+ * - `HEAD` and `refs/…`: the value is the hash of a git object, or `ref: ` and the name of another ref.
+ * - `index`: the value is the text that `indexValue` returns.
+ * - `.git`: the value is the SHA-256 of a blob. The blob is the content of the file `.git` in the working tree, which
+ *   leads to the git folder. If `.git` is the git folder itself, this name has no value.
+ * - Every other name (`MERGE_HEAD`, `rebase-merge/done`, `logs/refs/stash`): the value is the SHA-256 of a blob. The
+ *   blob is the content of the file with this name.
  */
 
-/** The prefix of the records `git:<id>`, where the id is that of the run, action or operation that changed git. */
+/**
+ * The prefix of the ids of git records. The prefix is followed by the id of the run, action or operation that changed
+ * the state of git.
+ */
 export const GIT = "git:";
 
 /** The name of the file that leads from a linked working tree or a submodule to its git folder. */
@@ -31,58 +34,76 @@ export const GIT_FILE = ".git";
 export interface GitState {
   /** The path of the repository's `.git`. */
   readonly path: WorkspacePath;
-  /** The values, without those of refs that are only in `packed-refs`. */
+  /** Maps the names to their values. Refs that are only in `packed-refs` are not in this map. */
   readonly values: ReadonlyMap<string, string>;
-  /** The content of `packed-refs`, a blob; absent if there is no such file. */
+  /** The hash of a blob with the content of `packed-refs`; absent if there is no such file. */
   readonly packed?: Hash;
-  /** The other working trees of the repository, in order of their names. */
+  /** The other working trees of the repository, sorted by name. */
   readonly worktrees: readonly GitWorktree[];
-  /** The rest of the git folder, so that an undo can make the folder anew; absent if it lies elsewhere. */
+  /**
+   * The rest of the git folder, from which an undo can restore the folder if it was deleted. Absent if the git folder
+   * is not the `.git` at `path`, or if it was not kept.
+   */
   readonly folder?: GitFolder;
 }
 
-/** A git folder in the working tree itself, without what the values say of it and without objects. */
+/**
+ * A git folder that is the `.git` of a working tree. Its objects, and the files that `GitState.values` describes, are
+ * left out.
+ */
 export interface GitFolder {
-  /** Identifies the folder of the objects: another text means that it was replaced. Empty if this is not known. */
+  /**
+   * A text that identifies the folder of the objects. If the text is a different one later, the folder may have been
+   * replaced. Empty if the text is not known.
+   */
   readonly objects: string;
-  /** The names of some packs and some loose objects; absent in older states. */
+  /**
+   * The names of some packs and some loose objects. They show later whether objects are missing. Absent in states of
+   * earlier versions.
+   */
   readonly sample?: readonly string[];
-  /** The mode of the files that the values describe. */
+  /** The mode of the files that `GitState.values` describes. */
   readonly mode: number;
-  /** The names of the folders and small files, each folder before its contents. */
+  /** The folders and small files, each folder before its contents. */
   readonly items: readonly GitFolderItem[];
-  /** The reason why an undo could not make the folder anew, for people; absent if it could. */
+  /** A text for messages that says why an undo cannot restore the folder; absent if an undo can restore it. */
   readonly problem?: string;
 }
 
-/** A folder, or a file or link with its content, in a git folder. */
+/** A folder, file or link in a git folder. */
 export interface GitFolderItem {
   readonly name: string;
   readonly kind: EntryKind;
   readonly mode: number;
-  /** In bytes; 0 for a folder. */
+  /** The size in bytes; 0 for a folder. */
   readonly size: number;
   readonly mtimeNs: bigint;
-  /** The content, a blob; absent for a folder. */
+  /** The hash of a blob with the content; absent for a folder. */
   readonly blob?: Hash;
 }
 
 /** A working tree of a repository. */
 export interface GitWorktree {
-  /** The name in the folder `worktrees`; empty for the main working tree. */
+  /** The name of the working tree in the folder `worktrees`; empty for the main working tree. */
   readonly name: string;
-  /** The full names of the branches that it has checked out or rebases. */
+  /** The full names of the branches that the working tree has checked out or is rebasing. */
   readonly branches: readonly string[];
 }
 
-/** One value of a repository that changed. `undefined`: the ref or file did not exist. */
+/**
+ * The change of one value of a repository. `before` or `after` is `undefined` if the ref or file did not exist at that
+ * time.
+ */
 export interface GitItem {
   readonly name: string;
   readonly before: string | undefined;
   readonly after: string | undefined;
 }
 
-/** The branch that is checked out, and its commit. Without a branch, HEAD is detached. Without a commit, it is unborn. */
+/**
+ * The branch that is checked out, and its commit. If `branch` is absent, HEAD is detached. If `commit` is absent, the
+ * branch has no commit yet.
+ */
 export interface GitHead {
   readonly branch?: string;
   readonly commit?: string;
@@ -94,15 +115,23 @@ export interface GitChange {
   readonly before: GitHead;
   readonly after: GitHead;
   readonly items: readonly GitItem[];
-  /** Packs of git, as blobs, with objects that the state before needs and that the state after no longer reaches. */
+  /**
+   * The hashes of blobs, which are packs in git's format. The packs have the objects that the state before the change
+   * needs, and that nothing in the repository reaches after the change.
+   */
   readonly packs: readonly Hash[];
-  /** The number of such objects that were missing in the repository, so that they are in no pack. Default: 0. */
+  /**
+   * The number of objects that are not in `packs`, although they belong there, because the repository lacked them.
+   * Default: 0.
+   */
   readonly lacking?: number;
 }
 
 /** `git:<id>`: the changes that a run, an action or an operation made to the state of git repositories. */
 export interface GitRecord {
-  /** `plan` is a blob with the changes (`encodeGitChanges`). It has the class `private`. */
+  /**
+   * Names a blob of the class `private`. The blob (`plan`) has the changes in the form that `encodeGitChanges` returns.
+   */
   readonly git: Aside;
 }
 
@@ -116,8 +145,10 @@ export function decodeGitRecord(body: RecordBody): GitRecord {
 }
 
 /**
- * The value of an index. `facts`: a digest of all that the index says of its paths, without the stats of files. `blob`:
- * the bytes of the index. `mtimeNs`: its modification time, from which git concludes which stats it can trust.
+ * The parts of the value of an index.
+ * - `facts`: a digest of everything that the index says about its paths, without the stats of files.
+ * - `blob`: the hash of a blob with the bytes of the index.
+ * - `mtimeNs`: the modification time of the index. Git decides by this time which of the stats it can trust.
  */
 export interface IndexValue {
   readonly facts: string;
@@ -138,28 +169,37 @@ export function parseIndexValue(value: string): IndexValue {
   return { facts, blob, mtimeNs: BigInt(time) };
 }
 
-/** True for `HEAD` and the names of refs, whose values are not contents of files. */
+/** Returns true for `HEAD` and for the names of refs. The values of these names are not contents of files. */
 export function isGitRef(name: string): boolean {
   return name === "HEAD" || name.startsWith("refs/");
 }
 
-/** True if two values of a name mean the same. Two indexes mean the same if they differ only in the stats of files. */
+/**
+ * Returns true if two values of a name mean the same. Two indexes mean the same if they differ only in the stats of
+ * files.
+ */
 export function sameGitValue(name: string, a: string | undefined, b: string | undefined): boolean {
   if (a === b || name !== "index" || a === undefined || b === undefined) return a === b;
   return parseIndexValue(a).facts === parseIndexValue(b).facts;
 }
 
-/** Returns the blob that a value needs; `undefined` for refs. Throws `LOG_DAMAGED` for an invalid value. */
+/** Returns the hash of the blob that a value needs; `undefined` for refs. Throws `LOG_DAMAGED` for an invalid value. */
 function blobOfGitValue(name: string, value: string): Hash | undefined {
   if (isGitRef(name)) return undefined;
   if (name === "index") return parseIndexValue(value).blob;
-  return isHash(value) ? value : damaged("the value of a file of git is no hash");
+  return isHash(value) ? value : damaged("the value of a git file is not a hash");
 }
 
-/** A line of `packed-refs`: the hash and the name. Lines for the targets of tags and the header do not match. */
+/**
+ * Matches a line of `packed-refs` with a ref, and captures the hash and the name. Matches neither the header nor the
+ * lines with the targets of annotated tags (`^…`).
+ */
 const PACKED = /^([0-9a-f]{40}(?:[0-9a-f]{24})?) (refs\/.+)$/;
 
-/** Parses `packed-refs` (`git help pack-refs`). Leaves out lines that are no refs, and names that are not UTF-8. */
+/**
+ * Parses `packed-refs` (`git help pack-refs`). Returns a map from the names of refs to hashes. Leaves out lines without
+ * a ref, and names that `isGitName` refuses.
+ */
 export function parsePackedRefs(text: string): ReadonlyMap<string, string> {
   const refs = new Map<string, string>();
   for (const line of text.split("\n")) {
@@ -169,13 +209,16 @@ export function parsePackedRefs(text: string): ReadonlyMap<string, string> {
   return refs;
 }
 
-/** The refs that are in `packed-refs` before and after some work. Neither is needed if both files are the same. */
+/** The refs in `packed-refs` before and after some work, as maps from names to hashes. */
 interface PackedRefs {
   readonly before: ReadonlyMap<string, string>;
   readonly after: ReadonlyMap<string, string>;
 }
 
-/** Returns the names whose values differ, in order. A loose ref hides the packed ref with its name. */
+/**
+ * Returns the changes of the values that differ between two states, sorted by name. A loose ref takes precedence over
+ * the packed ref with the same name.
+ */
 export function gitItems(before: GitState, after: GitState, packed: PackedRefs): readonly GitItem[] {
   const isPackedSame = before.packed === after.packed;
   const names = new Set([...before.values.keys(), ...after.values.keys()]);
@@ -189,7 +232,7 @@ export function gitItems(before: GitState, after: GitState, packed: PackedRefs):
   return items;
 }
 
-/** Returns the branch and commit of a state. */
+/** Returns the branch and commit of a state. `packed`: the refs in the `packed-refs` of the state. */
 export function gitHeadOf({ values }: GitState, packed: ReadonlyMap<string, string>): GitHead {
   const head = values.get("HEAD");
   if (head === undefined) return {};
@@ -202,12 +245,12 @@ export function gitHeadOf({ values }: GitState, packed: ReadonlyMap<string, stri
 /** The prefix of the value of a symbolic ref. */
 export const REF = "ref: ";
 
-/** Files that git writes anew at many operations. A change of them since is no reason not to undo. */
+/** Files that git overwrites in many operations. A later change of such a file does not prevent an undo. */
 export const SOFT_GIT_FILES: ReadonlySet<string> = new Set(["ORIG_HEAD", "AUTO_MERGE", "MERGE_RR"]);
 
 /**
- * Says, for people, that a value was changed since some work had left it as `left`. `now`: the present value, or the
- * value that other work has found.
+ * Returns a text for messages that says that a value was changed after some work. `left`: the value after this work.
+ * `now`: the present value, or the value that later work found.
  */
 export function gitMovedSince(name: string, left: string | undefined, now: string | undefined): string {
   if (name === "index") return "the index was changed since (something was staged or unstaged)";
@@ -222,12 +265,12 @@ function shownGitValue(value: string | undefined): string {
   return value.startsWith(REF) ? value.slice(REF.length).replace(/^refs\/heads\//, "") : value.slice(0, 7);
 }
 
-/** The branches of a change that other working trees use, and the name of the working tree of each. */
+/** Maps each branch that another working tree uses to the name of this working tree. */
 export type BranchesElsewhere = ReadonlyMap<string, string>;
 
 /**
- * Returns the branches that belong to other working trees, so that their changes are not the work's own. The branch of a
- * working tree that is gone afterwards belongs to nobody else any more.
+ * Returns the branches that belong to other working trees. A change of such a branch does not belong to the work
+ * between the two states. Leaves out the branches of a working tree that no longer exists after the work.
  */
 export function branchesElsewhere(before: GitState, after: GitState): BranchesElsewhere {
   const left = new Set(after.worktrees.map(({ name }) => name));
@@ -245,7 +288,10 @@ export function invertGit(changes: readonly GitChange[]): GitChange[] {
   }));
 }
 
-/** Combines the changes of two lists, of which `second` is the later one. Leaves out what is as it was before both. */
+/**
+ * Combines two lists of changes. The changes in `second` come after those in `first`. Leaves out each value that has
+ * the same state before `first` and after `second`.
+ */
 export function composeGit(first: readonly GitChange[], second: readonly GitChange[]): GitChange[] {
   const all = new Map<WorkspacePath, GitChange>(first.map((change) => [change.path, change]));
   for (const change of second) {
@@ -263,8 +309,9 @@ export function composeGit(first: readonly GitChange[], second: readonly GitChan
 }
 
 /**
- * Splits a change into that of the `.git` file and that of the repository, in the order in which they can be made: the
- * repository can be changed only while its `.git` file is there.
+ * Splits a change into the change of the `.git` file and the changes of all other values. Returns the two parts in the
+ * order in which they can be made, because the repository can be changed only while its `.git` file exists. Does not
+ * split a change that has only one of these parts.
  */
 export function splitGitFile(change: GitChange): readonly GitChange[] {
   const [file, rest] = [true, false].map((isFile) => change.items.filter(({ name }) => (name === GIT_FILE) === isFile));
@@ -286,13 +333,16 @@ function composeItems(first: readonly GitItem[], second: readonly GitItem[]): Gi
   return [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** True for a name in a git folder that is safe to use as a path: no `..`, no empty part, no control character. */
+/**
+ * Returns true for a name in a git folder that is safe to use as a path. Such a name has no `.` or `..`, no empty
+ * component and no control character, and is not too long.
+ */
 export function isGitName(name: string): boolean {
   if (!name.isWellFormed() || name.length > MOST_NAME || CONTROL.test(name)) return false;
   return !UNSAFE_PART.test(name);
 }
 
-/** An empty part, `.` or `..`. */
+/** Matches a name with an empty component, `.` or `..`. */
 const UNSAFE_PART = /(?:^|\/)\.{0,2}(?:\/|$)/;
 const MOST_NAME = 1_000;
 const CONTROL = /[\x00-\x1f\x7f]/;
@@ -311,7 +361,7 @@ export function encodeGitStates(states: readonly GitState[]): Buffer {
   return Buffer.from(canonicalJson({ format: VERSION, repositories }));
 }
 
-/** Decodes the states of repositories. Throws `LOG_DAMAGED` or `INTEGRITY_VIOLATION` if they are invalid. */
+/** Decodes the states of repositories. Throws `LOG_DAMAGED` or `INTEGRITY_VIOLATION` if the bytes are invalid. */
 export function decodeGitStates(bytes: Uint8Array): GitState[] {
   return repositoriesIn(bytes).map((body) => {
     const values = new Map<string, string>();
@@ -366,7 +416,7 @@ export function encodeGitChanges(changes: readonly GitChange[]): Buffer {
   return Buffer.from(canonicalJson({ format: VERSION, repositories }));
 }
 
-/** Decodes changes of repositories. Throws `LOG_DAMAGED` or `INTEGRITY_VIOLATION` if they are invalid. */
+/** Decodes changes of repositories. Throws `LOG_DAMAGED` or `INTEGRITY_VIOLATION` if the bytes are invalid. */
 export function decodeGitChanges(bytes: Uint8Array): GitChange[] {
   return repositoriesIn(bytes).map((body) => ({
     path: decodePath(body),
@@ -381,7 +431,10 @@ export function decodeGitChanges(bytes: Uint8Array): GitChange[] {
 function repositoriesIn(bytes: Uint8Array): RecordBody[] {
   const body = object(parseCanonical(Buffer.from(bytes).toString("utf8")), "a state of git");
   if (whole(body, "format") !== VERSION) {
-    throw new ChronicleError("FORMAT_UNSUPPORTED", "this state of git has another format");
+    throw new ChronicleError(
+      "FORMAT_UNSUPPORTED",
+      "the state of git is in a format that this version of Chronicle cannot read",
+    );
   }
   return list(body, "repositories").map((one) => object(one, "a repository"));
 }
@@ -415,12 +468,12 @@ function nameIn(name: string): string {
 
 const OBJECT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
-/** True for the hash of an object of git, SHA-1 or SHA-256. */
+/** Returns true for the hash of a git object (SHA-1 or SHA-256). */
 export function isGitHash(value: string): boolean {
   return OBJECT.test(value);
 }
 
-/** True for a value that HEAD or a ref can have. */
+/** Returns true for a value that HEAD or a ref can have. */
 export function isRefValue(value: string): boolean {
   return isGitHash(value) || (value.startsWith(`${REF}refs/`) && isGitName(value.slice(REF.length)));
 }
@@ -432,13 +485,13 @@ function checkedValue(name: string, value: Json): string {
   return value;
 }
 
-/** Returns the blobs that an encoding of states or of changes names. */
+/** Returns the hashes of the blobs that encoded states or encoded changes name. */
 export function blobsOfGit(bytes: Uint8Array): Hash[] {
   const isStates = repositoriesIn(bytes).some((body) => body["values"] !== undefined);
   return isStates ? blobsOfStates(decodeGitStates(bytes)) : blobsOfChanges(decodeGitChanges(bytes));
 }
 
-/** Returns the blobs that states name. */
+/** Returns the hashes of the blobs that states name. */
 export function blobsOfStates(states: readonly GitState[]): Hash[] {
   return states.flatMap(({ values, packed, folder }) => [
     ...(packed === undefined ? [] : [packed]),
@@ -447,7 +500,7 @@ export function blobsOfStates(states: readonly GitState[]): Hash[] {
   ]);
 }
 
-/** Returns the blobs that changes name. */
+/** Returns the hashes of the blobs that changes name. */
 function blobsOfChanges(changes: readonly GitChange[]): Hash[] {
   return changes.flatMap(({ items, packs }) => [
     ...packs,
