@@ -10,8 +10,8 @@ export const MAX_RULE_FILE_BYTES = 1024 ** 2;
 
 /**
  * The maximum number of rules in one file that must be tried on every path, because no lookup finds them. Such a rule
- * is a path whose first component has a wildcard, or a name glob that is neither `*tail` nor `head*`. A file with more
- * such rules is not applied.
+ * is a path pattern whose first component has a wildcard, or a name pattern that has a wildcard and is neither `*tail`
+ * nor `head*`. A file with more such rules is not applied.
  */
 export const MAX_WILD_RULES = 2000;
 
@@ -144,7 +144,7 @@ export function descend(paths: LivePaths, name: string): LivePaths {
   return below.length === 0 ? NO_PATHS : arrange(below);
 }
 
-/** Returns true if no rule for paths can match anything beneath the folder. */
+/** Returns true if `paths` has no rule that can still match something. */
 export function isSpent(paths: LivePaths): boolean {
   return paths.wild.length === 0 && paths.named.size === 0;
 }

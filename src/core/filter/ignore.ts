@@ -52,7 +52,7 @@ export interface CompiledFilter {
  *
  * 1. `forceInclude`. A path that one of these patterns names is tracked, with everything below the path. `.git` and the
  *    paths below it are tracked only if the pattern has a component `.git`.
- * 2. `.git`, file or folder, at any depth.
+ * 2. `.git`. A file or folder with this name is excluded at any depth.
  * 3. `excludePatterns`. A pattern without a `/` must equal the whole name of a file or folder. A pattern with a `/`
  *    matches if it occurs in the path. For this comparison, a `/` is put before the path, and another one after the
  *    path of a folder. Therefore, `/a` finds names that begin with `a`, and `a/` finds folders whose names end with
@@ -181,7 +181,7 @@ export class FolderScope {
     return this.judge(name, isFolder).tracked;
   }
 
-  /** Returns true if the child is `.git` or lies beneath a `.git`, unless it is force-included. */
+  /** Returns true if the child is `.git` or lies beneath a `.git`. Returns false for a force-included child. */
   isGits(name: string): boolean {
     if (this.#forcedBy(name, true) !== undefined) return false;
     return name === GIT || this.#state.excludedBy?.rule === "git";

@@ -15,8 +15,8 @@ import type { WorkspacePath } from "../values/path.ts";
  *     sections  per root, in the header's order: 'R' (0x52), then its entry rows
  *     records   the record rows, by ascending seq
  *
- *     entry row   kind byte 'f' 'p' (a protected file) 'l' 'd' or 'x' (deleted) · depth u16 · name length u16 · name
- *                 · iteration u64 · seq u64
+ *     entry row   kind byte: 'f' (file), 'p' (protected file), 'l' (link), 'd' (folder) or 'x' (deleted)
+ *                 · depth u16 · name length u16 · name · iteration u64 · seq u64
  *                 f, p, l: mode u16 · hash, 32 bytes · size u64 · mtime in whole ms, i64
  *                          · the rest of the mtime below one ms, in ns, u32 (not in version 1)
  *                 d: mode u16 · folder hash, 32 bytes
@@ -63,7 +63,7 @@ export interface BaseRecord {
   readonly ts: string;
   readonly op: EventOp;
   readonly record: RecordBody;
-  /** The event's recursion depth; omitted for 0. Bases of earlier versions do not have it. */
+  /** The event's recursion depth; omitted for 0. Bases of earlier versions do not have this field. */
   readonly recursionDepth?: number;
 }
 

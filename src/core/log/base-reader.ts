@@ -34,8 +34,8 @@ const BATCH_ROWS = 4096;
  * Reads a base from its bytes, in batches of at most 4,096 rows. The bytes are not trusted. Throws `FORMAT_UNSUPPORTED`
  * for an unknown version. Throws `INTEGRITY_VIOLATION` for a wrong magic, rows that are out of order, duplicate rows,
  * invalid names, rows without their folder, wrong counts, and missing or trailing bytes. Also throws
- * `INTEGRITY_VIOLATION` if the hashes of the roots do not match the root of the workspace. Does not check the hashes of
- * the folders beneath the roots: `ManifestHasher` can recompute them.
+ * `INTEGRITY_VIOLATION` if the hashes of the roots' folders do not match the Merkle root of the workspace. Does not
+ * check the hashes of the folders beneath the roots: `ManifestHasher` can recompute them.
  */
 export async function* decodeBase(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<BaseBatch> {
   const reader = new BaseReader();

@@ -12,8 +12,8 @@ import { optional } from "../../util/optional.ts";
  *     hash = SHA-256( json.dumps({seq, ts, op, record_id, record, prev_hash, recursion_depth},
  *                                sort_keys=True, ensure_ascii=False) ), lower-case hex
  *
- * `prev_hash` is the hash of the previous line; `""` in the first line. `prev_hash` is one of the hashed fields. (In
- * Chronicle's own log, it precedes the hashed fields.)
+ * `prev_hash` is the hash of the previous line; `""` in the first line. `prev_hash` is one of the hashed fields. In
+ * Chronicle's own log, `prev_hash` precedes the hashed fields instead.
  */
 
 interface OriginalEvent {
@@ -58,7 +58,9 @@ export interface OriginalLog {
    * the caller has passed a checkpoint.
    */
   readonly checkpoint?: TakenCheckpoint;
-  /** The part that does not verify. Present only if the caller has asked for the events before it (`upToTear`). */
+  /**
+   * The part that does not verify. Present only if the caller has asked for the events before this part (`upToTear`).
+   */
   readonly tear?: OriginalTear;
   /** The last verified line. If the log is empty, the seq is 0 and the hash is `""`. */
   readonly head: { readonly seq: number; readonly hash: string };

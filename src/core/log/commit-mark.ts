@@ -3,8 +3,8 @@ import { type Hash, isHash } from "../values/hash.ts";
 import type { Json } from "../values/canonical-json.ts";
 
 /**
- * The mark at the end of a commit. A commit consists of the events of one durable append. The record of its last event
- * has the mark:
+ * The mark at the end of a commit. A commit consists of the events of one durable append. The record of the
+ * commit's last event has the mark:
  *
  *     "commit": {"first": <seq of the commit's first event>, "root": <Merkle root of the files after the commit>}
  *

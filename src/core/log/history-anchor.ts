@@ -17,7 +17,7 @@ export interface HistoryAnchor extends Head {
   readonly ts: string;
   /** The Merkle root of the files after the event `seq`. */
   readonly root: Hash;
-  /** The base with the state after the event `seq` (`base-format.ts`). */
+  /** The hash of the base with the state after the event `seq` (`base-format.ts`). */
   readonly base: Hash;
   /** The frontier of the log tree after the event `seq` (`log-tree.ts`). */
   readonly frontier: readonly Hash[];

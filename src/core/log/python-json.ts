@@ -158,7 +158,7 @@ function memberOf(members: ReadonlyMap<string, PythonJson>, key: string): Python
 
 /**
  * Compares two texts by code points, as Python does. In this order, characters beyond U+FFFF come last. In the order of
- * UTF-16 units, the characters from U+E000 to U+FFFF would follow them.
+ * UTF-16 units, the characters from U+E000 to U+FFFF would come last instead.
  */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);

@@ -6,7 +6,7 @@ import { type Hash, hashFromBytes, hashToBytes, isHash, sha256Bytes } from "../v
  * The signed head: a C2SP tlog-checkpoint in a signed note (c2sp.org/tlog-checkpoint, c2sp.org/signed-note).
  *
  *     chronicle/<workspace id>          the origin
- *     <seq>                             the tree's size, decimal
+ *     <seq>                             the number of events, decimal
  *     <base64 of the log root>
  *     head <hash of the last event>     64 hex digits; an extension line
  *     root <Merkle root at that seq>    64 hex digits; an extension line
@@ -217,7 +217,7 @@ export function verifySignedHead(note: string, vkey: string): boolean {
   return judgeSignature(note, vkey) === "valid";
 }
 
-/** Returns true for a verifier key without whitespace around it. */
+/** Returns true if the text is a verifier key. Whitespace around the key is not allowed. */
 export function isVerifierKey(text: string): boolean {
   try {
     parseVkey(text);

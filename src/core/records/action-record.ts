@@ -73,13 +73,13 @@ export interface ActionRecord {
   readonly pidMark?: string;
   /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
-  /** The state before the action is the state after this event. */
+  /** The seq of an event. The state after this event is the state before the action. */
   readonly fromSeq: number;
   readonly pinned: boolean;
   readonly coverage: Coverage;
   readonly started: string;
   readonly ended: string | null;
-  /** The last event that can be a change of the action. Set once the action is closed. */
+  /** The seq of the last event that can be a change of the action. Set once the action is no longer open. */
   readonly toSeq?: number;
   /** The number of paths that the action changed; `null` while the action is open. */
   readonly changed: number | null;
@@ -97,7 +97,7 @@ export interface ActionRecord {
    * action, and only while the action can still be finished. Omitted if there are no repositories.
    */
   readonly git?: Aside;
-  /** The action's changes to omitted paths. Empty until the action is closed. */
+  /** The action's changes to omitted paths. Empty while the action is open. */
   readonly omittedChanges: readonly OmittedChange[];
 }
 
@@ -110,7 +110,7 @@ export interface ActionRecord {
  */
 export type ActionState = "open" | "done" | "failed" | "denied" | "abandoned";
 
-/** The seq, the hash and the time of an action's first event. */
+/** The seq, hash and time of an action's first event, and the depth. */
 export interface BegunAt {
   readonly seq: number;
   readonly hash: Hash;

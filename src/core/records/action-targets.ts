@@ -17,7 +17,7 @@ export interface TargetPayload {
 
 /** The folders from which relative paths and `~` are resolved. */
 export interface TargetFolders {
-  /** The roots of the workspace. The first root comes first. The `roots` of a worktree can be passed. */
+  /** The roots of the workspace, such as the `roots` of a worktree. The first root must come first. */
   readonly roots: readonly TargetRoot[];
   /** The folder for which `~` stands in a command. */
   readonly home?: string | undefined;

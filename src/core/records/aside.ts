@@ -12,8 +12,8 @@ import { damaged, hashOf, object, text } from "../values/record-fields.ts";
  */
 export interface Aside {
   /**
-   * The hash of the plan: the changes that the session or action made to the paths. While the session or action is
-   * open, its changes are not known yet, and the plan lists each path as removed.
+   * The hash of the plan, which has the changes that the session or action made to the paths. While the session or
+   * action is open, these changes are not known yet. Until they are known, the plan lists each path as removed.
    */
   readonly plan: Hash;
   /** The time, in ISO 8601, until which the plan and its contents are kept. */

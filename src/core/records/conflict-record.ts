@@ -19,15 +19,15 @@ export type ConflictEnd = "current" | "undo" | "merged" | "withdrawn";
 
 /** The additional fields of a conflict between a folder and its origin. */
 export interface SyncConflict {
-  /** The origin's workspace. */
+  /** The id of the origin's workspace. */
   readonly origin: string;
-  /** The origin's event that recorded `base`; 0 if the origin never had the path. */
+  /** The seq of the origin's event that recorded `base`; 0 if the origin never had the path. */
   readonly baseSeq: number;
-  /** The origin's event that recorded `wanted`; 0 if the origin never had the path. */
+  /** The seq of the origin's event that recorded `wanted`; 0 if the origin never had the path. */
   readonly upstreamSeq: number;
   /**
-   * The origin's event up to which the folder had been reconciled before the conflict. The state after this event is
-   * the base of all paths beneath the conflict's path.
+   * The seq of the origin's event up to which the folder had been reconciled before the conflict. The state after this
+   * event is the base of all paths beneath the conflict's path.
    */
   readonly since?: number;
   /** Only for a `blocked` conflict: a text for messages that says why the origin's state cannot be written. */
@@ -36,7 +36,7 @@ export interface SyncConflict {
 
 /**
  * `conflict:<id>`: a conflict. Either an undo wanted a state that did not merge with later work, or the states of a
- * folder and its origin did not merge (`sync`). All contents are kept.
+ * folder and its origin did not merge (`sync`). The contents of all these states are kept.
  */
 export interface ConflictRecord {
   readonly path: WorkspacePath;

@@ -60,7 +60,8 @@ interface ReasonTraits {
   readonly isMeant: boolean;
   /**
    * A rule leaves out the path: a rule of the filter, or a rule that every capture applies. The history has no state of
-   * the file that is now at the path. For any other reason, the history can have an earlier state of this file.
+   * the file that is now at the path. For a reason without this trait, the history can have an earlier state of this
+   * file.
    */
   readonly isByRule: boolean;
   /**

@@ -55,8 +55,8 @@ export class Erasures {
   }
 
   /**
-   * Returns the erasure as of the last known event of its record, whether it is in force or not. Returns `undefined` if
-   * no event of the record is known.
+   * Returns the erasure as of the last known event of its record, whether the erasure is in force or not. Returns
+   * `undefined` if no event of the record is known.
    */
   last(recordId: string): LoggedErasure | undefined {
     return this.#last.get(recordId);
@@ -84,8 +84,8 @@ export class Erasures {
   }
 
   /**
-   * Returns true if the store may lack a content that event `seq` names. The store may lack it if a later event is an
-   * erasure of the content that is in force.
+   * Returns true if the store may lack a content that event `seq` names. This is so if an erasure in force erases the
+   * content and comes after this event.
    */
   license(hash: Hash, seq: number): boolean {
     if (this.#last.size === 0) return false;
