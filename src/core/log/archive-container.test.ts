@@ -65,6 +65,6 @@ describe("the container of an archive", () => {
   it("does not go on before an entry is read to its end", async () => {
     const reader = new ContainerReader(inPieces(containerOf(ENTRIES), 10));
     await reader.next();
-    await expect(reader.next()).rejects.toThrow("not read to its end");
+    await expect(reader.next()).rejects.toThrow("has not been read completely");
   });
 });
