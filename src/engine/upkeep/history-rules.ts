@@ -23,18 +23,21 @@ export interface RulesStart {
   /** The event before the first checked event; 0 if the history is checked from its beginning. */
   readonly seq: number;
   /**
-   * True for a copy that starts at an anchor. From before the anchor, only the files, the workspace's own record and
-   * the erasures are known.
+   * True for a copy that starts at an anchor. Of the history before the anchor, only the files, the workspace's own
+   * record and the erasures are known.
    */
   readonly isAnchored?: boolean;
 }
 
 const NOTHING_PRUNED: KeptStates = { floorSeq: 0, kept: [] };
 
-/** The kinds of records in the first commit, in order. */
+/** The kinds of records in the first commit of a history, in the order of its events. */
 const FIRST_RECORDS = "workspace signer snapshot";
 
-/** The same kinds in histories of earlier versions, which named no signer. A missing signer is reported elsewhere. */
+/**
+ * The kinds of records in the first commit of a history that an earlier version of Chronicle began. Such a commit names
+ * no signer. `verifySigning` reports a missing signer.
+ */
 const FIRST_WITHOUT_SIGNER = "workspace snapshot";
 
 /**
@@ -61,11 +64,15 @@ export class HistoryRules {
   #newest = 0;
   readonly #outside = new Map<string, number>();
   /**
-   * The seq of the last record of a sync, and the last own event that the origin has answered (`settled`). `settled` is
-   * `Infinity` if there is no sync, or if it was stopped.
+   * The seq of the last `replica:` record, and `settled` of this record: the last event of this history that the
+   * followed origin has answered. `settled` is `Infinity` if the history has no such record, or if the sync was
+   * stopped.
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
-  /** The prunings so far. Of the prunings before a base, only the last is known. */
+  /**
+   * The prunings so far, after an entry for the history without prunings. Of the prunings before a base, only the last
+   * is known.
+   */
   readonly #prunings: KeptStates[] = [NOTHING_PRUNED];
   /** The private contents that were given up so far. */
   #privates: GivenUpPrivates | undefined;
@@ -82,7 +89,8 @@ export class HistoryRules {
   }
 
   /**
-   * Takes rows of a base, if the history begins on that base without its earlier events. Passes over unsound records.
+   * Takes the records of a base on which the history begins because the events before that base are missing. Skips a
+   * record that `checkHeldRecord` refuses.
    */
   rows({ records = [] }: BaseBatch): void {
     for (const one of records) {
@@ -142,9 +150,11 @@ export class HistoryRules {
       return;
     }
     const last = event.recordId.startsWith("commit:") ? event.seq - 1 : event.seq;
-    // The recovery from a torn tail is recorded before there is a state from which a root could be computed.
+    // A commit that only records the recovery from a torn tail states no root. It is written while the log is being
+    // read, when there is no state yet from which a root could be computed.
     const isDue = last - this.#lastRoot >= ROOT_EVERY && !events.every(isRecovery);
-    if (isDue || mustStateRoot(events)) this.#tell(event, "its commit does not state the Merkle root of the files");
+    if (isDue || mustStateRoot(events))
+      this.#tell(event, "the commit that this event ends does not state the Merkle root of the files");
   }
 
   #checkFile(event: LogEvent, { path, iteration }: IterationRow): void {
@@ -159,9 +169,12 @@ export class HistoryRules {
   }
 
   /**
-   * True if the number of the path's earlier iterations is not known. The base of a copy need not contain deleted
-   * paths. A part of the base can also come from an earlier copy. Since that copy was made, the origin may have been
-   * put back to an older state.
+   * True if the number of the path's earlier iterations is not known. In a copy that starts at an anchor, this is so
+   * until the copy has an event of the path, for two reasons:
+   *
+   * - The base of a copy need not contain deleted paths.
+   * - A part of the base can come from an earlier copy, and the origin may have been put back to an older state after
+   *   that copy was made.
    */
   #isUnknown(path: WorkspacePath): boolean {
     return this.#start.isAnchored === true && !this.#seen.has(path);
@@ -181,15 +194,19 @@ export class HistoryRules {
     const { state, begun, previous, fromSeq } = decodeAction(event.record);
     const known = this.#actions.get(recordId);
     if (begun !== undefined) {
-      if (known === undefined && this.#start.isAnchored !== true) this.#tell(event, "nothing has begun it");
-      else if (known !== undefined && !sameBegun(known, begun)) this.#tell(event, "its begun is not its first event");
+      if (known === undefined && this.#start.isAnchored !== true)
+        this.#tell(event, "no earlier event begins this action");
+      else if (known !== undefined && !sameBegun(known, begun))
+        this.#tell(event, "its field begun does not describe the first event of the action");
       return;
     }
-    if (known !== undefined) return this.#tell(event, "it does not name its first event in begun");
-    if (state !== "open") this.#tell(event, `it is ${state} from the beginning`);
-    else if (fromSeq !== seq - 1) this.#tell(event, `its from_seq is ${fromSeq}, not that of the event before it`);
+    if (known !== undefined)
+      return this.#tell(event, "its field begun is missing, and should describe the first event of the action");
+    if (state !== "open") this.#tell(event, `the first event of an action must have the state open, not ${state}`);
+    else if (fromSeq !== seq - 1)
+      this.#tell(event, `its from_seq is ${fromSeq}, not the seq of the event before this event`);
     if (this.#lastBegun !== undefined && previous !== this.#lastBegun)
-      this.#tell(event, "its previous is not the action begun before it");
+      this.#tell(event, "its field previous is not the hash of the first event of the action before");
     this.#actions.set(recordId, { seq, hash, ts, depth });
     this.#lastBegun = hash;
   }
@@ -204,7 +221,7 @@ export class HistoryRules {
   #checkSnapshot(event: LogEvent): void {
     const { base } = decodeSnapshot(event.record);
     if (base !== undefined && !this.#isBeginning)
-      this.#tell(event, "it names a base, which only snapshot 0 does, at the beginning of a history");
+      this.#tell(event, "it names a base, but only snapshot 0, at the beginning of a history, may name a base");
   }
 
   #checkProposal(event: LogEvent): void {
@@ -212,7 +229,7 @@ export class HistoryRules {
     if (path === undefined || this.#isUnknown(path)) return;
     const { iteration } = decodeProposal(path, event.record);
     const own = this.#state.iterationOf(path) ?? 0;
-    if (iteration !== own) this.#tell(event, `it proposes iteration ${iteration}, the path has ${own}`);
+    if (iteration !== own) this.#tell(event, `it proposes iteration ${iteration}, but the path has ${own} iterations`);
   }
 
   #takeReplica({ seq, record }: Pick<LogEvent, "seq" | "record">): void {
@@ -226,19 +243,21 @@ export class HistoryRules {
     const before = this.#prunings.at(-1) ?? NOTHING_PRUNED;
     this.#prunings.push(record);
     const { floorSeq, kept, cause } = record;
-    if (floorSeq >= event.seq) this.#tell(event, `its floor_seq is ${floorSeq}, which is not before it`);
+    if (floorSeq >= event.seq) this.#tell(event, `its floor_seq is ${floorSeq}, which is not before this event`);
     this.#checkPrivates(event, record.privates);
     if (cause === "brought-back") {
       const why = this.#faultOfBringingBack(record);
       if (why !== undefined) this.#tell(event, why);
       return;
     }
-    if (floorSeq < before.floorSeq) this.#tell(event, `its floor_seq is ${floorSeq}, and was ${before.floorSeq}`);
+    if (floorSeq < before.floorSeq)
+      this.#tell(event, `its floor_seq is ${floorSeq}, lower than that of the pruning before: ${before.floorSeq}`);
     const again = kept.find((state) => !keepsState(before, state));
-    if (again !== undefined) this.#tell(event, `it keeps the state after event ${again}, which was given up`);
+    if (again !== undefined)
+      this.#tell(event, `it keeps the state after event ${again}, which an earlier pruning gave up`);
     const { settled } = this.#replica;
     if (floorSeq > Math.max(settled, before.floorSeq))
-      this.#tell(event, `its floor_seq is ${floorSeq}, but an origin has answered up to event ${settled} only`);
+      this.#tell(event, `its floor_seq is ${floorSeq}, but the origin has answered only up to event ${settled}`);
   }
 
   #takeOldPruning(record: PruneRecord): void {
@@ -247,31 +266,34 @@ export class HistoryRules {
   }
 
   /**
-   * Private contents that were given up never come back. A record of an earlier version does not name them, which
-   * changes nothing.
+   * Checks that no private contents come back that an earlier pruning gave up. Skips a pruning that says nothing of
+   * private contents, such as a pruning of an earlier version of Chronicle.
    */
   #checkPrivates(event: LogEvent, now: GivenUpPrivates | undefined): void {
     if (now === undefined) return;
     const before = this.#privates;
     this.#privates = now;
     if (now.floorSeq > event.seq)
-      this.#tell(event, `the floor_seq of its private contents is ${now.floorSeq}, which is not before it`);
+      this.#tell(event, `the floor_seq of its private contents is ${now.floorSeq}, which is after this event`);
     if (before === undefined) return;
     const again = now.kept.some((seq) => !keepsState(before, seq));
     if (again || now.floorSeq < before.floorSeq || now.records < before.records)
-      this.#tell(event, "it keeps private contents that were given up");
+      this.#tell(event, "it keeps private contents that an earlier pruning gave up");
   }
 
   /**
-   * Returns what is wrong with a record that brings pruned states back. If the history begins with a base, not all
-   * earlier prunings are known, so less is checked.
+   * Returns the fault of a record that brings pruned states back; `undefined` if there is none. If the history begins
+   * with a base, not all earlier prunings are known, so less is checked.
    */
   #faultOfBringingBack(record: KeptStates): string | undefined {
     const earlier = this.#prunings.slice(0, -1);
     const before = earlier.at(-1) ?? NOTHING_PRUNED;
     const keeps = (more: KeptStates): boolean => sameKept(keptByAny([more, before]) ?? NOTHING_PRUNED, record);
-    if (this.#start.seq > 0) return earlier.length === 1 || keeps(record) ? undefined : "it gives up what was kept";
-    return earlier.some(keeps) ? undefined : "it does not keep what was kept before a pruning, and what is kept since";
+    if (this.#start.seq > 0)
+      return earlier.length === 1 || keeps(record) ? undefined : "it gives up a state that was kept";
+    return earlier.some(keeps)
+      ? undefined
+      : "it does not keep exactly the states kept before some earlier pruning and the states kept now";
   }
 
   #takeOldWorkspace(record: RecordBody): void {
@@ -287,7 +309,8 @@ export class HistoryRules {
 
   #checkSentinel(event: LogEvent): void {
     const { workspace } = decodeSentinel(event);
-    // If the events before the sentinel are missing, the workspace's record is compared when the base is read.
+    // If the events before the sentinel are missing, the workspace's record is not known yet. The two are compared when
+    // the base is read.
     if (this.#workspace === undefined) this.#first = { event, workspace };
     else this.#compareWorkspace(event, workspace);
   }
@@ -295,16 +318,16 @@ export class HistoryRules {
   #compareWorkspace(event: LogEvent, workspace: WorkspaceRecord): void {
     const own = this.#workspace;
     if (own !== undefined && textOf(own) === textOf(workspace)) return;
-    this.#tell(event, "its workspace is not the workspace's record");
+    this.#tell(event, "its field workspace is not equal to the workspace's record");
   }
 }
 
 function beginningOf(events: readonly LogEvent[]): string | undefined {
   const kinds = events.map(({ recordId }) => recordId.slice(0, recordId.indexOf(":"))).join(" ");
   if (kinds !== FIRST_RECORDS && kinds !== FIRST_WITHOUT_SIGNER)
-    return `its first commit holds ${kinds}, not ${FIRST_RECORDS}`;
+    return `the first commit has the records ${kinds}, not ${FIRST_RECORDS}`;
   const { number, base } = decodeSnapshot(events.at(-1)?.record ?? {});
-  return number === 0 && base !== undefined ? undefined : "its first snapshot is not number 0 with a base";
+  return number === 0 && base !== undefined ? undefined : "the first snapshot is not snapshot 0, or names no base";
 }
 
 function isRecovery({ recordId }: LogEvent): boolean {
@@ -324,8 +347,9 @@ function textOf(record: WorkspaceRecord): string {
 }
 
 /**
- * Each entry of a baseline must be iteration 1 of its path, recorded by event `at`, which names the base. Returns the
- * path of the first wrong entry, with the fault; `undefined` if there is none.
+ * Checks entries of a baseline. `at` is the seq of the event that names the base of the baseline. Each entry must be
+ * iteration 1 of its path, and be recorded by this event. Returns the path of the first wrong entry, with the fault;
+ * `undefined` if all entries are right.
  */
 export function baselineFault(
   { entries = [] }: BaseBatch,
@@ -335,6 +359,6 @@ export function baselineFault(
   if (wrong === undefined) return undefined;
   return {
     path: wrong.path,
-    detail: `is in it as iteration ${wrong.iteration} of event ${wrong.seq}, not 1 of event ${at}`,
+    detail: `is in the base as iteration ${wrong.iteration} of event ${wrong.seq}, not as iteration 1 of event ${at}`,
   };
 }

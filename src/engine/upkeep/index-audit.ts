@@ -15,7 +15,10 @@ import { eventRow, iterationsOf, type PlacedEvent } from "../log/project.ts";
 /** The maximum number of differences that are listed. Further differences are only counted. */
 const MOST_TOLD = 20;
 
-/** Rows per query in the search for the first event with a line. A base can bring many rows without lines. */
+/**
+ * The number of rows per query in the search for the first event that has a line in the log (`#beginsElsewhere`). The
+ * index can begin with many rows of a base, whose events have no line any more.
+ */
 const SOME_EVENTS = 2_000;
 
 /**
@@ -31,10 +34,10 @@ export class IndexAudit {
   readonly #open = new Map<string, number>();
   readonly #work = new Map<string, RemoteWorkRow>();
   readonly #faults: string[] = [];
-  /** The first event that was compared. Rows before it came from a base. */
+  /** The first event that was compared. The rows of earlier events came from a base. */
   #first: number | undefined;
   #count = 0;
-  /** The commit that was read last, and the event for which it was read. */
+  /** The row of the commit that was read last (`row`), and the event for which the row was read (`from`). */
   #commit: { readonly from: number; readonly row: CommitRow } | undefined;
   /** True if the index and the log begin at different compactions. In that case, nothing is reported. */
   #isElsewhere = false;
@@ -90,7 +93,7 @@ export class IndexAudit {
       for (const { event } of mine) await this.#compareCommit(event);
       const expected = mine.flatMap(({ event }) => [...iterationsOf(event)]);
       for (const { event } of mine) addAll(expected, (bases.get(event.seq) ?? []).map(rowOfBase));
-      // A base brings rows of events that are compacted away.
+      // The rows of a base can be of earlier events, whose lines a compaction has removed.
       const from = Math.min(first, leastOf(expected.map((row) => row.seq)));
       await this.#compareIterations(expected, this.#index.rowsBetween(from - 1, last));
     });
@@ -205,7 +208,8 @@ export class IndexAudit {
   }
 
   /**
-   * Returns the first commit in the index that ends at or after the event. All events of a commit have the same answer.
+   * Returns the first commit in the index that ends at or after the event. The answer is the same for all events of a
+   * commit, so the last answer is kept and reused.
    */
   async #commitOf(seq: number): Promise<CommitRow | undefined> {
     const known = this.#commit;
@@ -251,10 +255,13 @@ export class IndexAudit {
 
   #tell(detail: string): void {
     this.#count += 1;
-    if (this.#faults.length < MOST_TOLD) this.#faults.push(`it differs from the log: ${detail}`);
+    if (this.#faults.length < MOST_TOLD) this.#faults.push(`the index differs from the log: ${detail}`);
   }
 
-  /** If the index is damaged, notes this as a difference, and resolves to `undefined`. */
+  /**
+   * Returns the result of `work`. If the index is damaged, notes the damage as a difference, and resolves to
+   * `undefined`.
+   */
   async #guarded<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();

@@ -11,13 +11,14 @@ import { pruningInForce } from "../facts/pruning.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
 /**
- * Pins a snapshot or an action, or unpins it if `pinned` is false. Default: pins it. A pinned snapshot or action is not
- * pruned, unless the pruning ignores pins (`keepPinned: false`). Records nothing if the pin is already as requested.
+ * Pins a snapshot or an action. If `pinned` is false, unpins the snapshot or action instead. A pinned snapshot or
+ * action is not pruned, unless the pruning ignores pins (`keepPinned: false`). Records nothing if the pin is already as
+ * requested.
  *
  * `id` stands for the first of these that exists:
  *
  * 1. The action with this complete id.
- * 2. The snapshot with this number, this name, this id, or an id that begins with `id`.
+ * 2. The snapshot with this number; else with this name; else with this id, or with an id that begins with `id`.
  * 3. The action that `findAction` finds.
  *
  * Throws `NOT_FOUND` if nothing matches, and `AMBIGUOUS` if several snapshots or actions match. Throws `PRUNED` if the
@@ -43,8 +44,9 @@ export async function pin(context: Context, id: string, pinned = true): Promise<
 }
 
 /**
- * Returns the snapshots with this number, else with this name, else with this id or beginning of an id. A text that can
- * only be a number (see `isOnlyNumber`) matches no name and no id.
+ * Returns the snapshots with this number. If there are none, returns the snapshots with this name. If there are none
+ * either, returns the snapshots whose ids are this text or begin with the text. A text that can only be a number (see
+ * `isOnlyNumber`) is not compared with names and ids.
  */
 function meantSnapshots(all: readonly Snapshot[], text: string): readonly Snapshot[] {
   const numbered = /^\d{1,9}$/.test(text) ? all.filter(({ number }) => number === Number(text)) : [];
@@ -53,13 +55,13 @@ function meantSnapshots(all: readonly Snapshot[], text: string): readonly Snapsh
   return called.length > 0 ? called : meantBy(all, text, ({ id }) => id);
 }
 
-/** True if a text has only digits, and too few of them to be the beginning of an id. */
+/** True if a text has only digits, and is too short for the beginning of an id. */
 function isOnlyNumber(text: string): boolean {
   return /^\d+$/.test(text) && !isShownBeginning(text);
 }
 
 async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {
-  // A short number is never read as the beginning of an action's id. It can only be a complete id.
+  // A short number is never read as the beginning of an action's id, but only as a complete id.
   const asked = isOnlyNumber(id) ? actionById(context, id) : findAction(context, id);
   const found = await asked.catch((error: unknown) => {
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;

@@ -9,18 +9,23 @@ import { signingFault } from "../log/signing.ts";
 import { applyLimit, isOperationOpen, pendingBytes } from "./prune.ts";
 
 /**
- * Gives up the oldest private contents if a change has recorded private contents, and all of them now exceed the budget
- * (`max_private_bytes`). Those of work that is going on stay. The event of a pruning says what was given up, and `gc`
- * frees it. See `applyLimit` for the lease and the errors.
+ * Gives up the oldest private contents of the workspace if all its private contents together exceed the budget
+ * (`max_private_bytes`). Looks only if private contents were recorded, or a pruning was asked for, since the last call.
+ * The private contents of open work stay. A pruning event says which private contents were given up, and `gc` frees
+ * them. See `applyLimit` for the lease and the errors.
  *
- * If the process is killed before the event is recorded, the next change that records private contents does it.
+ * If the process is killed before the event is recorded, the call after the next change with private contents gives
+ * them up.
  */
 export async function keepToBudget(context: Context): Promise<void> {
   if (!takeBudgetAsked(context) || privateRoom(context) === Number.POSITIVE_INFINITY) return;
   await applyLimit(context, () => giveUpBeyondBudget(context));
 }
 
-/** Returns false if nothing was given up. */
+/**
+ * Gives up the private contents that exceed the budget. Returns false if nothing had to be given up, or if this is not
+ * possible now.
+ */
 async function giveUpBeyondBudget(context: Context): Promise<boolean> {
   const { index } = context;
   const room = privateRoom(context);
@@ -33,10 +38,10 @@ async function giveUpBeyondBudget(context: Context): Promise<boolean> {
   await index.notePrivateBound({ seq: found.seq, bytes: found.bytes });
   if (found.bytes <= room) return false;
   if (await isOperationOpen(context)) return false;
-  // An unsigned history proves nothing, so nothing of it is given up.
+  // Nothing of an unsigned history is given up, because an unsigned history proves nothing.
   if ((await signingFault(context)) !== undefined) return false;
   return withCommit(context, async (commit) => {
-    // Another process may have begun an operation since the look before the lock was held.
+    // Another process may have begun an operation before this process held the lock.
     if (await isOperationOpen(context)) return false;
     const isSame = (await commit.head()).seq === found.seq;
     const use = isSame ? found : await privateUse(context);
@@ -47,18 +52,20 @@ async function giveUpBeyondBudget(context: Context): Promise<boolean> {
   });
 }
 
-/** What is given up, and the bytes that this frees. */
+/** The items that are given up, and the number of bytes that this frees. */
 interface Excess {
   readonly gone: ReadonlySet<PrivateItem>;
   readonly bytes: number;
 }
 
 /**
- * Returns the items that are given up:
+ * Returns the items that are given up. Items of open work are never given up.
  *
- * - Each item that alone exceeds the budget, however new it is. No other item is given up for it.
- * - The oldest items, so many that the rest fits into the budget. Further small items go as well, as long as nine tenths
- *   of the budget stay used. If the rest only just fitted, every new item would cause a pruning.
+ * - Each item that alone exceeds the budget, however new the item is. Such an item does not count when the other items
+ *   are compared with the budget.
+ * - The oldest of the other items, until the rest fits into the budget. Then the next items are given up too, as long
+ *   as the rest still fills nine tenths of the budget. Otherwise, the rest would only just fit, and every new item
+ *   would cause a pruning.
  */
 function excessOf({ sizes, items }: PrivateUse, room: number): Excess {
   const total = ({ contents }: PrivateItem): number => contents.reduce((sum, id) => sum + (sizes[id] ?? 0), 0);

@@ -27,9 +27,9 @@ import { optional } from "../../util/optional.ts";
 const HOUR_MS = 3_600_000;
 
 /**
- * Gives up the states that the rules do not keep. No line is removed, and nothing in the folder changes. An event names
- * the states that are kept. After the grace period, or at once with `now`, `gc` can free the contents that only
- * given-up states need. A dry run records nothing.
+ * Gives up the states that the rules do not keep. Removes no line of the log, and changes nothing in the folder.
+ * Records an event that names the kept states. After the grace period, or at once with `now`, `gc` can free the
+ * contents that only given-up states need. A dry run records nothing.
  *
  * Throws `REFUSED` if the history is not signed. With `now`, also throws `REFUSED` if work is open, or if an earlier
  * pruning can still be brought back. Throws `USAGE` for an invalid rule.
@@ -49,8 +49,8 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     if (now) await refuseAtOnce(context);
     if (now) await refuseWaiting(context);
     const look = await lookAt(context, asked);
-    // The contents are counted before the event is written, because the given-up contents are no longer needed after
-    // the event.
+    // The contents that can be freed are counted before the event is written. They are contents that the history needs
+    // now and does not need after the event.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
     if (look.answer.pruned.length === 0) return shape;
     // The note is written before the event. A crash in between leaves a note without a pruning, which does no harm.
@@ -60,8 +60,8 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
 }
 
 /**
- * Throws `REFUSED` if an earlier pruning can still be brought back. `now` would free the contents of that pruning as
- * well.
+ * Throws `REFUSED` if an earlier pruning can still be brought back, because a pruning with `now` would also free the
+ * contents that the earlier pruning gave up.
  */
 async function refuseWaiting(context: Context): Promise<void> {
   const { all, inBase } = await loggedPrunings(context);
@@ -71,7 +71,7 @@ async function refuseWaiting(context: Context): Promise<void> {
   const until = new Date(first.ts + GRACE_MS).toISOString();
   throw new ChronicleError(
     "REFUSED",
-    `this would also free the contents that event ${first.seq} gave up, which are kept until ${until}`,
+    `a pruning with --now would also free the contents that event ${first.seq} gave up, which are kept until ${until}`,
     {
       hint: `leave out --now; or bring these contents back first (\`chronicle unforget ${partId(id, { kind: "pruning", event: first.seq })}\`), so that this pruning includes them`,
       data: { event: first.seq, until },
@@ -109,8 +109,8 @@ function askedFor(context: Context, options: PruneOptions): Asked {
 
 function countOf(name: string, value: number): number {
   if (value >= 0 && Number.isSafeInteger(value)) return value;
-  throw new ChronicleError("USAGE", `how much to keep (${name}) is not a whole number from 0 up: ${value}`, {
-    hint: "0 keeps nothing by that rule",
+  throw new ChronicleError("USAGE", `the rule ${name} needs a whole number from 0 up, not ${value}`, {
+    hint: "with 0, this rule keeps nothing",
   });
 }
 
@@ -163,7 +163,7 @@ interface ToAppend {
   readonly now?: boolean;
 }
 
-/** Appends the event of a pruning, and returns its seq. The lock must be held. */
+/** Appends the event of a pruning, and returns the seq of this event. The lock must be held. */
 async function append(
   context: Context,
   commit: Commit,
@@ -192,18 +192,18 @@ async function append(
 }
 
 /**
- * Returns the estimated bytes that were given up and not freed yet. An estimate above the threshold of `freeFrom`
- * counts as freed.
+ * Returns an estimate, in bytes, of the contents that were given up and not freed yet. If the recorded estimate is
+ * above the threshold (`freeFrom`), these contents count as freed, and the result is 0.
  */
 export async function pendingBytes(context: Context): Promise<number> {
   const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
   return pending > freeFrom(context) ? 0 : pending;
 }
 
-/** An upper bound of the bytes that are given up when the floor rises from `from` to `to`. */
+/** Returns an upper bound, in bytes, of the contents that are given up when the floor rises from `from` to `to`. */
 async function bytesBetween(context: Context, from: number, to: number): Promise<number> {
   let bytes = 0;
-  // If an archive was dropped, the floor can lie before the oldest line.
+  // If an archive was dropped, the floor can lie before the oldest line of the log.
   const begins = (await indexedFrom(context)) ?? 1;
   for await (const { recordId, record } of readRange(context, Math.max(from + 1, begins), to)) {
     if (recordId.startsWith("file") && typeof record["size"] === "number") bytes += record["size"];
@@ -215,31 +215,32 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
 
 /**
- * Returns a threshold in bytes. Above it, given-up contents are freed automatically. The threshold grows with the log,
- * because freeing reads the logs.
+ * Returns the threshold, in bytes, above which given-up contents are freed automatically. The threshold grows with the
+ * log, because freeing reads the logs of the store.
  */
 function freeFrom({ log }: Context): number {
   return Math.max(FREE_FROM_BYTES, log.head.bytes);
 }
 
 /**
- * The longest time for which freeing waits for the store, in ms. Another process or the next pruning can free the
- * contents, too.
+ * The maximum time, in ms, for which freeing waits for writers of contents to end. A longer wait is not worthwhile,
+ * because another process or the next pruning can free the contents as well.
  */
 const FREE_WAIT_MS = 200;
 
 /**
- * Gives up the states that exceed the limits. Called after each snapshot of an action. See `applyLimit` for the lease
- * and the errors.
+ * Gives up the states that exceed the limits of the workspace (`retention.limits`). Called after each snapshot of an
+ * action. See `applyLimit` for the lease and the errors.
  */
 export async function keepToLimits(context: Context): Promise<void> {
   await applyLimit(context, () => giveUpBeyondLimits(context));
 }
 
 /**
- * Gives something up by `giveUp`, and frees contents when enough bytes have been given up (`freeFrom`). `giveUp` returns
- * false if it gave nothing up. The caller must hold no lease. Does nothing while another process holds the lock. Every
- * other error is reported once and not thrown, because the change before it was made.
+ * Calls `giveUp`, which returns true if it has given contents up. In that case, frees contents if enough bytes have
+ * been given up so far (`freeFrom`). The caller must hold no lease. Does nothing, and reports nothing, if another
+ * process holds the lock. Every other error is told to the user once, and not thrown, because the change that led to
+ * this call has already been made.
  */
 export async function applyLimit(context: Context, giveUp: () => Promise<boolean>): Promise<void> {
   try {
@@ -250,7 +251,7 @@ export async function applyLimit(context: Context, giveUp: () => Promise<boolean
     if (!(error instanceof ChronicleError)) throw error;
     if (error.code === "LOCKED") return;
     const hint = error.hint === undefined ? "" : `; ${error.hint}`;
-    tellOnce(context, `the limits could not be applied: ${error.message}${hint}`);
+    tellOnce(context, `the limits for what the history keeps could not be applied: ${error.message}${hint}`);
   }
 }
 
@@ -263,8 +264,8 @@ function tellOnce({ tell }: Context, note: string): void {
 }
 
 /**
- * Gives up the states that exceed the limits. Returns false if it gives nothing up, because no state exceeds the
- * limits, an intent is open, or the history is not signed.
+ * Gives up the states that exceed the limits. Returns false if nothing was given up. This is so if no state exceeds the
+ * limits, if an operation is open, or if the history is not signed.
  */
 async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   const limits = limitsOf(context);
@@ -280,7 +281,7 @@ async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   // `prune` throws for an unsigned history. This function silently prunes nothing.
   if ((await signingFault(context)) !== undefined) return false;
   const isDone = await withCommit(context, async (commit) => {
-    // Another process may have begun an operation since the look before the lock was held.
+    // Another process may have begun an operation before this process held the lock.
     if (await isOperationOpen(context)) return false;
     const isSame = (await commit.head()).seq === before.seq;
     const look = isSame ? before : await lookAt(context, asked);
@@ -293,7 +294,7 @@ async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   return isDone;
 }
 
-/** True while an operation is open, which needs what it puts back. */
+/** True while an operation is open. An open operation needs the contents that it puts back. */
 export async function isOperationOpen({ index }: Context): Promise<boolean> {
   return (await index.openRecords("intent:")).length > 0;
 }
@@ -344,8 +345,8 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
 }
 
 /**
- * Returns the time of event `seq`, but at most the present time. A clock that ran ahead therefore makes nothing look
- * older.
+ * Returns the time of event `seq`, but at most the present time. Therefore, an event that was recorded while the clock
+ * ran ahead does not make states look older than they are.
  */
 async function endOfLog({ index, now }: Context, seq: number): Promise<number> {
   return Math.min(timeOf(await index.locate(seq)), now());

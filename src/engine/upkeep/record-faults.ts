@@ -12,15 +12,17 @@ import type { HistoryAnchor } from "../../core/log/history-anchor.ts";
 import { leafHash } from "../../core/log/log-tree.ts";
 import { displayPath } from "../../core/values/path.ts";
 
-/** Kinds of records that a history has at most once. The id of such a record names the workspace of the history. */
+/**
+ * Matches ids of the records that a history has at most once. Such an id ends with the id of the history's workspace.
+ */
 const OF_WORKSPACE = /^(workspace|signer|coverage|prune|commit|compact):/;
 
-/** Records that may be deleted: those of users, and versions that their replica has resolved. */
+/** Matches ids of the records that may be deleted: records of users, and versions that their replica has resolved. */
 const DELETABLE = /^(?:user|version):/;
 
 /**
- * Throws a `ChronicleError`, such as `INTEGRITY_VIOLATION` or `LOG_DAMAGED`, if the format does not allow the record at
- * this event. Looks at no other event.
+ * Throws a `ChronicleError`, such as `INTEGRITY_VIOLATION` or `LOG_DAMAGED`, if the format does not allow this event's
+ * record. Looks at no other event.
  */
 export function checkRecord(event: LogEvent, workspaceId: string): void {
   const { recordId, record, op, seq } = event;
@@ -32,7 +34,8 @@ export function checkRecord(event: LogEvent, workspaceId: string): void {
   }
   const kind = OF_WORKSPACE.exec(recordId)?.[1];
   if (kind !== undefined && recordId !== `${kind}:${workspaceId}`) refuse(`${recordId} is about another workspace`);
-  if ((op === "compact") !== (recordId === sentinelId(workspaceId))) refuse(`${op} of ${recordId}`);
+  if ((op === "compact") !== (recordId === sentinelId(workspaceId)))
+    refuse(`the op ${op} is not allowed for ${recordId}`);
   if (op === "delete") {
     if (!DELETABLE.test(recordId)) refuse(`${recordId} cannot be deleted`);
   } else if (op === "compact") decodeSentinel(event);
@@ -44,8 +47,8 @@ export function checkRecord(event: LogEvent, workspaceId: string): void {
 }
 
 /**
- * Throws a `ChronicleError` if the format does not allow a record that a base holds. Does not look at the record's
- * event.
+ * Throws a `ChronicleError` if the format does not allow this record, which a base holds. Does not look at the event
+ * that recorded it.
  */
 export function checkHeldRecord({ recordId, record }: Pick<BaseRecord, "recordId" | "record">): void {
   if (recordId.startsWith("outside")) readOutside(recordId, record);
@@ -55,11 +58,11 @@ export function checkHeldRecord({ recordId, record }: Pick<BaseRecord, "recordId
 
 function checkSigner({ recordId, record, seq, prevHash }: LogEvent): void {
   const { since, key, why, accepted } = decodeSigner(record);
-  if (since !== seq) refuse(`${recordId} names the signer since event ${since}`);
+  if (since !== seq) refuse(`${recordId} has since ${since}, which is not the seq of its event`);
   if (!isVerifierKey(key)) refuse(`${recordId} names ${JSON.stringify(key.slice(0, 80))}, which is no verifier key`);
-  if ((why === "begun") !== (seq === 2)) refuse(`${recordId} is ${why} at event ${seq}`);
+  if ((why === "begun") !== (seq === 2)) refuse(`${recordId} has the reason ${why}, which event ${seq} cannot have`);
   if (accepted !== undefined && (accepted.log.seq !== seq - 1 || accepted.log.hash !== prevHash))
-    refuse(`${recordId} accepts event ${accepted.log.seq}, which is not the one before it`);
+    refuse(`${recordId} accepts the history up to event ${accepted.log.seq}, which is not the event before the record`);
 }
 
 function refuse(detail: string): never {
@@ -78,18 +81,22 @@ export function faultOf(check: () => void): string | undefined {
 }
 
 /**
- * Returns the faults of a base that replaces the events before event `seq`: rows of `seq` or later, and unsound
- * records.
+ * Returns the faults of a base that replaces the events before event `seq`: rows of event `seq` or of later events, and
+ * unsound records.
  */
 export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string, seq: number): Problem[] {
   const kind = "base-wrong";
   const late = entries.find((one) => one.seq >= seq);
   const problems: Problem[] = [];
   if (late !== undefined)
-    problems.push({ kind, where: `${at}: ${displayPath(late.path)}`, detail: `is in it as of event ${late.seq}` });
+    problems.push({
+      kind,
+      where: `${at}: ${displayPath(late.path)}`,
+      detail: `is in the base as of event ${late.seq}`,
+    });
   for (const one of records) {
     const where = `${at}: ${one.recordId}`;
-    if (one.seq >= seq) problems.push({ kind, where, detail: `is in it as of event ${one.seq}` });
+    if (one.seq >= seq) problems.push({ kind, where, detail: `is in the base as of event ${one.seq}` });
     const detail = faultOf(() => checkHeldRecord(one));
     if (detail !== undefined) problems.push({ kind, where, detail });
   }
@@ -98,13 +105,14 @@ export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string
 
 /**
  * Returns the contradictions between an anchor and its base. `own` is the record of the anchor's workspace in the base.
- * That record must have the anchor's time. If the anchor's seq is odd, its frontier must end with the anchor's event.
+ * That record must have the anchor's time. If the anchor's seq is odd, the anchor's frontier must end with the leaf
+ * hash of the anchor's event.
  */
 export function anchorFaults({ workspace, ts, seq, hash, frontier }: HistoryAnchor, own?: BaseRecord): Problem[] {
   const [kind, where] = ["anchor-wrong", "anchor.json"];
   const problems: Problem[] = [];
   if (own === undefined) problems.push({ kind, where, detail: `its base holds no record of workspace ${workspace}` });
-  else if (own.ts !== ts) problems.push({ kind, where, detail: `its ts is ${ts}, that of its base ${own.ts}` });
+  else if (own.ts !== ts) problems.push({ kind, where, detail: `its ts is ${ts}, but its base has ${own.ts}` });
   if (seq % 2 === 1 && frontier.at(-1) !== leafHash(hash))
     problems.push({ kind, where, detail: `its frontier does not end with event ${seq}` });
   return problems;

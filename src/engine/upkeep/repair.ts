@@ -20,7 +20,7 @@ type RepairOptions = VerifyOptions & { readonly repairFrom: readonly RepairPlace
  */
 export async function repair(context: Context, options: RepairOptions): Promise<VerifyShape> {
   if (options.quick === true) throw quickRepair();
-  // The own store is searched, too, because it can have a second copy of a content.
+  // The store of this history is searched, too, because it can have a second copy of a content.
   const own = { store: context.store.home };
   const sources = [own, ...options.repairFrom].map((place) => context.store.repairSource(place));
   return new Repair(context, options, sources).run();
@@ -58,7 +58,8 @@ class Repair {
     };
     // Each round heals a content or puts a file aside. A round that does neither is the last.
     while (await this.#mend(found)) found = await again();
-    // An examination lists the places that need a content only for contents in `placesOf`.
+    // An examination lists the places that need a content only if the content is in `placesOf`. If a content in `hurt`
+    // was not in `placesOf`, one more examination is necessary.
     if ([...found.hurt].some((hash) => !told.has(hash))) found = await again();
     const { shape } = found;
     const seconds = Math.round(performance.now() - began) / 1_000;
@@ -69,12 +70,15 @@ class Repair {
     return examine(this.#context, { ...this.#options, placesOf });
   }
 
-  /** Heals contents, and puts damaged files aside, where possible. Returns true if it did either. */
+  /**
+   * Heals contents, and puts damaged files aside, where possible. Returns true if a content was healed or a file was
+   * put aside.
+   */
   async #mend({ hurt, files, needed }: Examined): Promise<boolean> {
     const wanted = new Map<Hash, number | undefined>();
     for (const hash of hurt) if (!this.#sought.has(hash)) wanted.set(hash, needed.get(hash)?.size);
     const sought = new Set(wanted.keys());
-    // Contents that this process has read before may have been damaged since, so they are checked again.
+    // Contents that this process has read and found sound may have been damaged since then, so they are checked again.
     this.#context.blobs.doubt();
     for (const source of this.#sources) if (wanted.size > 0) await this.#takeFrom(source, wanted);
     for (const hash of sought) this.#sought.add(hash);
@@ -97,7 +101,10 @@ class Repair {
     }
   }
 
-  /** Returns the next offer. A failure of the place is noted and ends the offers. */
+  /**
+   * Returns the next offer of a source; `undefined` after the last. If the source fails, notes the failure and returns
+   * `undefined`.
+   */
   async #next<T>(source: RepairSource, offers: AsyncIterator<T>): Promise<T | undefined> {
     try {
       const step = await offers.next();
@@ -117,7 +124,7 @@ class Repair {
     } catch (error) {
       if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
       this.#notes.push(
-        "damaged files of the store stayed in their place, because others are writing: run the repair again later",
+        "damaged files of the store stayed in their place, because other processes write to the store: run the repair again later",
       );
       return [];
     }
@@ -133,10 +140,10 @@ class Repair {
   }
 }
 
-/** Contents of up to this many bytes stay in memory until they are stored. Larger ones are read twice. */
+/** The maximum size, in bytes, of a content that stays in memory until it is stored. Larger contents are read twice. */
 const HELD_BYTES = 8 * 1024 * 1024;
 
-/** Contents in memory are made durable together once they have this many bytes in total. */
+/** The total size, in bytes, of the contents in memory at which they are stored and made durable together. */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /** Stores offered contents anew. A content is stored only after its bytes were found to match its hash. */
@@ -151,7 +158,10 @@ export class StoreAnew {
     this.#stored = stored;
   }
 
-  /** Takes an offer if its bytes match its hash. The content is durable only after `commit`. */
+  /**
+   * Takes an offer if its bytes match its hash. Call `commit` after the last offer, because small contents are durable
+   * only then.
+   */
   async take(offer: OfferedContent): Promise<void> {
     if (this.#held.has(offer.hash)) return;
     if (offer.size > HELD_BYTES) return this.#takeLarge(offer);
@@ -200,7 +210,9 @@ async function bytesOf(offer: OfferedContent): Promise<Buffer | undefined> {
   return isRead ? Buffer.concat(held) : undefined;
 }
 
-/** Returns false if the offer could not be read, or is longer than announced. */
+/**
+ * Passes the bytes of an offer to `take`. Returns false if the offer could not be read, or is longer than announced.
+ */
 async function readBounded(offer: OfferedContent, take: (piece: Uint8Array) => void): Promise<boolean> {
   let left = offer.size;
   try {
@@ -226,7 +238,7 @@ class SourceOfBatch {
     this.#offer = offer;
   }
 
-  /** Resolves to `undefined` if the offer could not be read to its end. */
+  /** Resolves to the result of `put`; to `undefined` if the offer could not be read to its end. */
   async into<T>(put: (pieces: AsyncIterable<Uint8Array>) => Promise<T>): Promise<T | undefined> {
     try {
       return await put(this.#pieces());
@@ -242,7 +254,7 @@ class SourceOfBatch {
     this.#isReading = true;
     for await (const piece of pieces) {
       left -= piece.length;
-      if (left < 0) throw new ChronicleError("BLOB_CORRUPT", "a content is longer than was said");
+      if (left < 0) throw new ChronicleError("BLOB_CORRUPT", "an offered content is longer than announced");
       this.#isReading = false;
       yield piece;
       this.#isReading = true;

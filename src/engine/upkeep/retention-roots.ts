@@ -23,8 +23,8 @@ export interface RetentionRoots {
   /** The states at which the open runs and watches began. A pruning must keep them. */
   readonly states: readonly number[];
   /**
-   * This state and all later states are kept, whatever the rules say (see `Unfinished.hold`). `Infinity` if there is no
-   * such state.
+   * The earliest state from which on every state is kept, whatever the rules say (see `Unfinished.hold`). `Infinity` if
+   * there is no such state.
    */
   readonly hold: number;
 }
@@ -37,10 +37,15 @@ interface SeenAction {
 
 interface ActionView {
   seq: number;
-  /** The actions above the floor at which the view began and, if `belowRead`, the actions kept below that floor. */
+  /**
+   * Maps record ids to the actions above the floor that was in force when the view was built. If `belowRead`, the map
+   * also has the actions that are kept below that floor.
+   */
   readonly actions: Map<string, SeenAction>;
   belowRead: boolean;
-  /** The floor at the last update. If the floor is lower now, prunings were brought back. */
+  /**
+   * The floor at the last update. If the floor is lower now, prunings were brought back, and the view is built again.
+   */
   floor: number;
 }
 
@@ -71,7 +76,10 @@ function see(view: ActionView, row: EventRow): void {
   else seen.row = row;
 }
 
-/** Returns an upper bound of the number of actions that can still be rolled back, without reading an event. */
+/**
+ * Returns an upper bound of the number of actions that can still be rolled back. Reads only rows of the index, and no
+ * line of the log.
+ */
 export async function mostActions(context: Context): Promise<number> {
   const { actions, belowRead } = await viewOf(context);
   if (belowRead) return actions.size;
@@ -102,7 +110,7 @@ async function actionsKept(context: Context, pruning: PruneRecord | undefined): 
 async function readActions(context: Context, { actions }: ActionView): Promise<void> {
   const stale = [...actions.values()].filter(({ row, read }) => read?.seq !== row.seq);
   const rows: EventRow[] = [];
-  // A compaction may have moved the rows since, so they are looked up again.
+  // The rows are looked up again, because a compaction may have moved their events after the view was updated.
   for (const { row } of stale) rows.push((await context.index.record(row.recordId)) ?? row);
   const events = await readEvents(context, rows);
   events.forEach((event, i) => {
@@ -112,7 +120,8 @@ async function readActions(context: Context, { actions }: ActionView): Promise<v
 }
 
 /**
- * Adds the actions that are kept below the floor. The first event of such an action directly follows its kept state.
+ * Adds the actions that are kept below the floor. The kept state of such an action is the state right before the first
+ * event of the action.
  */
 async function readBelow(context: Context, view: ActionView, kept: readonly number[]): Promise<void> {
   for (const state of kept) {
@@ -154,8 +163,9 @@ export interface RetentionRootsOptions {
 interface Unfinished {
   readonly transactions: ReadonlySet<string>;
   /**
-   * The earliest state to which an active transaction can be rolled back, or the state up to which an origin has
-   * answered, if that is earlier. This state and all later states are kept.
+   * The earliest state to which an active transaction can be rolled back, or the state after the last event that the
+   * followed origin has answered, if that state is earlier. This state and all later states are kept. `Infinity` if
+   * there is neither.
    */
   readonly hold: number;
   /** The states at which the open runs and watches began, without those that a pruning gave up. */
@@ -168,8 +178,8 @@ async function unfinished(context: Context, pruning: KeptStates | undefined): Pr
   for (const row of active) rolledBackTo.push(decodeTransaction((await readEvent(context, row)).record).fromSeq);
   const { runs, watches } = await openBrackets(context);
   const unsent = (await unsentFrom(context)) ?? Number.POSITIVE_INFINITY;
-  // The event that begins a session changes no file. Messages and lists name the state after it, so both states are
-  // kept.
+  // The event that begins a run or a watch changes no file. Messages and lists name the state after this event, and not
+  // the state before it. Both states are kept.
   const begun = [...runs, ...watches].flatMap(({ record: { fromSeq } }) => [fromSeq - 1, fromSeq]);
   return {
     transactions: new Set(active.map((row) => row.recordId.slice("transaction:".length))),

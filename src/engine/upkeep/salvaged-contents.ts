@@ -20,9 +20,10 @@ interface DamagedHistory {
 }
 
 /**
- * Yields every content that a damaged history still names. The names are in its anchor, in its lines, and in the bases
- * and plans that the anchor and sound lines name. Of a damaged line, only the hashes are read. Also yields pruned
- * contents, and hashes of other things, such as events. Does not yield contents that only missing lines named.
+ * Yields the hashes of all contents that a damaged history still names: in its anchor, in its lines, and in the bases
+ * and plans that the anchor and sound lines name. Every hash in a line is yielded, even if the line is damaged.
+ * Therefore, the result also contains hashes of other things, such as events. Pruned contents are included. A content
+ * that only missing lines named is not found.
  */
 export async function* salvagedContents(blobs: BlobStore, history: DamagedHistory): AsyncGenerator<Hash> {
   const { log, anchor, now } = history;
