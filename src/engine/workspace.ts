@@ -76,8 +76,8 @@ interface Shared {
 }
 
 /**
- * A workspace whose engine runs in this process. Changes and reads of the files on disk run one after another, in the
- * order of the calls. Other reads begin at once. After `close`, operations throw `USAGE`.
+ * A workspace whose engine runs in this process. Changes, and reads that look at the files on disk, run one after
+ * another, in the order of the calls. Other reads begin at once. After `close`, operations throw `USAGE`.
  */
 export class Workspace implements api.WorkspaceApi {
   readonly #context: Context;
@@ -140,8 +140,8 @@ export class Workspace implements api.WorkspaceApi {
   ): Promise<shapes.DiffShape | done.ActionDiffShape> {
     if (to === undefined) return this.diffAction(from);
     const found = await this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
-    // Later changes do not wait for the patches, because the contents that they replace can still be read from the
-    // history.
+    // Later changes do not wait until the patches are made. The contents that such changes replace can still be read
+    // from the history.
     const isPlain = options.patch !== true && options.renames !== true;
     return isPlain ? found.shape : this.#queue.whileOpen(() => withDetails(this.#context, found, options));
   }
@@ -193,7 +193,7 @@ export class Workspace implements api.WorkspaceApi {
 
   blame(path: string, options: files.BlameOptions = {}): Promise<files.BlameShape> {
     const work = () => blame(this.#context, path, options);
-    // Only the present content needs a look at the disk.
+    // Only the blame of the present content looks at the disk.
     return options.at === undefined || options.at === "now" ? this.#queue.readInTurn(work) : this.#queue.read(work);
   }
 
@@ -530,11 +530,12 @@ export class Workspace implements api.WorkspaceApi {
     const asked = { ...context, caller: { ...context.caller, request } };
     const attempt = (): Promise<T> =>
       this.#queue.changeAfter(async (before) => (await doneBefore(context, request)) ?? work(asked, before));
-    // Another process may have begun or carried out the same request since the lookup.
+    // Another process may have begun or carried out the same request after `doneBefore` looked for it.
     return attempt().catch(async (error: unknown) => {
       if (error instanceof RequestMeanwhile) return attempt();
-      // The attempt may have failed after its intent was written. `change` finishes such an operation, and the request
-      // is then found. If this lookup fails, the first error is thrown, because it says more.
+      // The attempt may have failed after its intent was written. `change` finishes such an operation, and `doneBefore`
+      // then finds the request. If `change` fails as well, the first error is thrown, because the first error says
+      // more.
       const known = await this.#queue.change(() => doneBefore(context, request)).catch(() => undefined);
       if (known === undefined) throw error;
       return known;

@@ -16,8 +16,8 @@ export interface CopyFindings {
 
 /**
  * Verifies a replica's copy of its origin's history in the same way as the replica's own history. Checks every line,
- * link and hash, and every stated root. Returns the contents that must be present, without those that were left out on
- * purpose.
+ * the chain of the lines' hashes, and every stated root. Adds the findings to `into`. Returns the contents that must be
+ * present. Contents that were left out on purpose are not among these.
  */
 export async function verifyCopy(context: Context, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {
   let copy: HistoryCopy | undefined;
@@ -65,10 +65,12 @@ function within(copy: string, need: Need): Need {
 }
 
 /**
- * Returns the needed contents without those that may be missing. In a copy, every withheld content may be missing. In
- * any other history, a withheld content may be missing if only the origin's side of sync conflicts needs it
- * (`isUpstream`). A content that an imported archive left out may be missing in the imported history, unless it has come
- * back into the store since.
+ * Returns the needed contents without those that may be missing:
+ *
+ * - A content that the origin withheld (`withheld`) may be missing in a copy. In any other history, it may be missing
+ *   if only the origin's side of sync conflicts needs the content (`isUpstream`).
+ * - A content that an imported archive left out (`leftOut`) may be missing in the imported history, unless the content
+ *   is in the store again.
  */
 export async function presentOf(context: Context, needed: ReadonlyMap<Hash, Need>): Promise<ReadonlyMap<Hash, Need>> {
   const { isCopy = false, store } = context;

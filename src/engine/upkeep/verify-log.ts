@@ -34,10 +34,13 @@ import type { VerifyProblemShape as Problem } from "../../api/shapes.ts";
 import { OwnContents } from "./verify-plans.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The first place found that needs a content. A place in this history takes precedence over an origin's records. */
+/**
+ * A content that is needed, with the first place that was found to need it (`where`). A place in this history takes
+ * precedence over a record of an origin's state.
+ */
 export interface Need {
   readonly where: string;
-  /** In bytes, if a record names it. */
+  /** The size of the content, in bytes; `undefined` if no record names the size. */
   readonly size: number | undefined;
   /** All places that need the content, up to `MOST_PLACES`. Set only for the contents in `placesOf`. */
   readonly places?: readonly string[];
@@ -45,7 +48,7 @@ export interface Need {
   readonly isUpstream: boolean;
 }
 
-/** The hash of an event of interest, and the log root and the Merkle root right after it. */
+/** The hash of an event in `seqsOfInterest`, and the log root and the Merkle root right after this event. */
 export interface LogAt {
   readonly hash: Hash;
   readonly logRoot: Hash;
@@ -54,22 +57,26 @@ export interface LogAt {
 
 export interface LogFindings {
   readonly events: number;
-  /** The first event in the log: 1, a sentinel whose archive is gone, or the event after the anchor. */
+  /**
+   * The seq of the first event in the log. This is 1, the seq of a sentinel whose archive is gone, or the seq after the
+   * anchor.
+   */
   readonly firstSeq: number;
   /**
-   * The seq of the last event of the last whole commit. For a broken log, this is the seq of the last line. If that
-   * line is bad, the seq is the one that the line claims, or else the one that its position implies.
+   * The seq of the last event of the last whole commit. For a broken log, this is the seq of the last line. If the last
+   * line is bad, this is the seq that the line claims. If the line claims no seq, this is the seq that follows from the
+   * position of the line.
    */
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;
   readonly at: ReadonlyMap<number, LogAt>;
   /** Returns the hash of an event in `seqsOfInterest`, even if the state at that event is not known. */
   readonly hashes: (seq: number) => Hash | undefined;
-  /** True if some of the log could not be replayed. */
+  /** True if a part of the log could not be replayed. */
   readonly broken: boolean;
   readonly own: OwnContents;
   readonly recoveries: readonly RecordBody[];
-  /** The signers whose keys sign the heads of this history. The last one is in force. */
+  /** The signers whose keys sign the heads of this history. The last signer is in force. */
   readonly signers: readonly LoggedSigner[];
 }
 
@@ -81,13 +88,13 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
    * The last event that is known to have been recorded. Only a bad line after this event can have been torn by a crash.
    */
   readonly bound: number;
-  /** Events whose hashes and roots the findings are to have (`LogFindings.hashes`, `LogFindings.at`). */
+  /** The seqs of the events whose hashes and roots are returned (`LogFindings.hashes`, `LogFindings.at`). */
   readonly seqsOfInterest: ReadonlySet<number>;
-  /** Contents for which all places are reported, up to `MOST_PLACES`. */
+  /** The contents for which all places that need them are reported, up to `MOST_PLACES` for each. */
   readonly placesOf?: ReadonlySet<Hash>;
   /** The audit of an index that is compared with the log while the log is replayed. Default: no index is compared. */
   readonly audit?: IndexAudit;
-  /** Called with the replayed state at the end, if everything could be replayed. */
+  /** Called at the end with an index of the replayed log, if everything could be replayed. */
   readonly atEnd?: (index: IndexStore) => Promise<void>;
 }
 
@@ -95,7 +102,7 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
 export const NO_HASH = "0".repeat(64) as Hash;
 
 const UNCHECKED_ANCHOR =
-  "anchor.json was written by an earlier version, without a checksum: a damaged frontier in it is found only at the origin's next compaction";
+  "anchor.json was written by an earlier version of Chronicle, without a checksum: if its frontier is damaged, this is found only at the origin's next compaction";
 
 /** The number of events that are replayed at once. */
 const BATCH = 2_000;
@@ -106,24 +113,25 @@ const NAMES_AT_ONCE = 4_096;
 /** The maximum number of places that are reported for one content. */
 const MOST_PLACES = 20;
 
-/** Reads the log from its files, line by line, replays it, and recomputes every root that it states. */
+/** Reads the log from its files line by line, replays the log, and recomputes every root that the events state. */
 export async function verifyLog(context: Context, options: VerifyLogOptions): Promise<LogFindings> {
   const index = context.store.scratchIndex();
   try {
     const givenUp = await givenUpIn(context);
     const end = await context.log.refresh();
     await using lines = await withFirstRead(context.log.read({ seq: 1, offset: 0 }));
-    // The history is indexed only if the base of a compaction is to be compared with it, or if the caller reads the
-    // index. If another process seals the log meanwhile, the sealed file is still read to its end. That compaction and
-    // its base are not checked.
+    // The replayed events are indexed only if the base of a compaction is to be compared with the index, or if the
+    // caller reads the index. If another process compacts the log meanwhile, the file that this compaction seals is
+    // still read to its end. The compaction itself and its base are not checked.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
     const reader = new LogVerifier({ ...context, index, memo: new Memo() }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
     await reader.read(lines);
-    // A log that ends before `bound` lacks recorded events, so its tail is no torn commit, and is not moved away.
+    // A log that ends before `bound` lacks recorded events. Its tail is then not a commit that a crash has torn, and is
+    // not moved to quarantine.
     if (end.tornBytes > 0 && !reader.torn && end.seq >= options.bound) {
       options.notes.push(
-        `${end.tornBytes} bytes after the last whole commit were torn by a crash; the next command moves them away`,
+        `${end.tornBytes} bytes after the last whole commit were torn by a crash; the next command moves these bytes to quarantine/`,
       );
     }
     const findings = await reader.finish();
@@ -157,13 +165,13 @@ class LogVerifier {
   readonly #pruning: LoggedGivenUp["pruning"];
   readonly #hashes = new Map<number, Hash>();
   #pending: PlacedEvent[] = [];
-  /** Events whose records were reported. No rule is applied to these events. */
+  /** The seqs of the events whose records were reported as damaged. No rule is applied to these events. */
   readonly #unsound = new Set<number>();
   readonly #own = new OwnContents();
   readonly #recoveries: RecordBody[] = [];
   readonly #signers: LoggedSigner[] = [];
   #prev: Head = EMPTY_HEAD;
-  /** The last event of the last whole commit. */
+  /** The seq of the last event of the last whole commit. */
   #whole = 0;
   #commits: CommitFollower | undefined;
   #rules: HistoryRules | undefined;
@@ -173,7 +181,7 @@ class LogVerifier {
   #start: Sentinel | undefined;
   /** The anchor on which the history starts, if it starts neither at event 1 nor with a compaction. */
   #anchored: HistoryAnchor | undefined;
-  /** True if events were removed on purpose, as a sentinel says. */
+  /** True if a sentinel says that an archive of events was dropped on purpose. */
   #dropped = false;
   /**
    * The log file that is being read. `first` is the seq of its first event. `before` is the seq of the first event of
@@ -220,7 +228,7 @@ class LogVerifier {
     // recomputed.
     if (faults === undefined) this.broken = true;
     else if (this.#isIndexed) await projectAnchor(this.#context, anchor);
-    this.#options.notes.push(`this copy has the history from event ${seq + 1} on, and the state of files before it`);
+    this.#options.notes.push(`this copy has the history from event ${seq + 1} on, and the files right before it`);
     if (anchor.isUnchecked === true) this.#options.notes.push(UNCHECKED_ANCHOR);
   }
 
@@ -259,7 +267,10 @@ class LogVerifier {
     };
   }
 
-  /** A copy needs no private contents, because it is never given files that were kept aside. */
+  /**
+   * Adds the private contents that are still kept to the needed contents. Adds nothing for a copy, because a copy never
+   * receives private contents.
+   */
   async #needPrivate(): Promise<void> {
     if (this.#context.isCopy === true) return;
     const { blobs } = this.#context;
@@ -286,8 +297,9 @@ class LogVerifier {
    */
   #tellStart({ size }: Sentinel): void {
     const what = `events 1..${size} were compacted away by event ${size + 1}`;
-    if (this.#dropped) this.#options.notes.push(`${what}, and their archive was dropped: the history begins there`);
-    else this.#report("archive-missing", "archive/", `${what}, and are not in the archive, though nobody dropped it`);
+    if (this.#dropped)
+      this.#options.notes.push(`${what}, and their archive was dropped: the history begins after them`);
+    else this.#report("archive-missing", "archive/", `${what}, and are missing, though nobody dropped their archive`);
   }
 
   /** Reports a line on which no history can begin. Later lines are still checked one by one. */
@@ -303,7 +315,10 @@ class LogVerifier {
     this.#report("rule-broken", "event 1", wrong);
   }
 
-  /** Starts the history as its first line says. Throws if that line is an unsound sentinel. */
+  /**
+   * Starts the history at event 1, or at the sentinel if the first line is a sentinel. Throws if the sentinel is
+   * unsound.
+   */
   #begin(line: RawLine): void {
     const checked = checkLine(line.bytes, EMPTY_HEAD);
     const event = "event" in checked ? checked.event : checked.fault.event;
@@ -315,8 +330,8 @@ class LogVerifier {
     this.#whole = this.#prev.seq;
     const { size, head, frontier, root } = this.#start;
     this.#tree = new LogTree(frontier, size);
-    // The sentinel states the head before it. That head is noted, so that a kept head of the same event can be
-    // compared.
+    // The sentinel states the head of the event before the sentinel. This head is noted, so that a kept head of that
+    // event can be compared with it.
     this.#at.set(size, { hash: head, logRoot: this.#tree.root(), root });
   }
 
@@ -359,7 +374,7 @@ class LogVerifier {
     const isOrigins = kind === "bad-commit" && this.#context.isCopy === true;
     if (!isOrigins && (await this.#isTorn(line))) {
       this.torn = true;
-      this.#options.notes.push(`the log was torn by a crash at ${where}: the next command moves its last commit away`);
+      this.#options.notes.push(`a crash tore the log at ${where}: the next command moves the rest to quarantine/`);
       return;
     }
     await this.#endCommit();
@@ -386,7 +401,8 @@ class LogVerifier {
       this.broken = true;
     }
     if (!this.broken) {
-      // A compaction is replayed alone, because the log tree and the index must be at the event before it.
+      // The events before a compaction are replayed first, because the log tree and the index must then be at the event
+      // right before the compaction.
       if (event.op === "compact") await this.#replay();
       this.#pending.push(placed);
       if (this.#pending.length >= BATCH || this.#isMilestone(event)) await this.#replay();
@@ -533,7 +549,7 @@ class LogVerifier {
     const faults = await checkBase(this.#context.blobs, base, {
       onRows: (batch) => {
         for (const entry of batch.entries ?? []) entries.push(entry);
-        // Only snapshot 0 may name a base. `HistoryRules` reports any other event that does.
+        // Only snapshot 0 may name a base. `HistoryRules` reports any other event that names a base.
         const fault = event.seq > BASELINE_SEQ ? undefined : baselineFault(batch, event.seq);
         if (fault !== undefined)
           this.#report("base-wrong", `base of event ${event.seq}: ${displayPath(fault.path)}`, fault.detail);
@@ -552,7 +568,7 @@ class LogVerifier {
     const where = `event ${event.seq} (${event.recordId})`;
     const isStart = this.#start !== undefined && headBefore(event).seq === this.#start.size;
     this.#dropped ||= sentinel.dropsArchive;
-    // A copy keeps a sentinel where it arrived: in the same file as the event before it.
+    // A copy keeps a sentinel in the same file as the event before the sentinel.
     const { isCopy = false } = this.#context;
     if (!isCopy && (this.#file.first !== event.seq || (!isStart && sentinel.range[0] !== this.#file.before))) {
       this.#report("sentinel-wrong", where, `it does not follow a log of events ${sentinel.range.join("..")}`);
@@ -580,7 +596,7 @@ class LogVerifier {
     if (this.broken) return;
     const root = await this.#merkleRoot();
     if (faults !== undefined && root !== sentinel.root) {
-      this.#report("root-wrong", where, `states the Merkle root ${sentinel.root}, computed ${root}`);
+      this.#report("root-wrong", where, `it states the Merkle root ${sentinel.root}, but the computed root is ${root}`);
     }
     // A missing or damaged base is reported when all needed contents are checked.
     for (const fault of (faults ?? []).filter((one) => one.where !== "root" || root === sentinel.root)) {
@@ -601,7 +617,7 @@ class LogVerifier {
       this.#report(
         "root-wrong",
         `event ${event.seq} (${event.recordId})`,
-        `states the Merkle root ${JSON.stringify(stated)}, computed ${root}`,
+        `it states the Merkle root ${JSON.stringify(stated)}, but the computed root is ${root}`,
       );
   }
 }

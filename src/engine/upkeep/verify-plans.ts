@@ -7,7 +7,10 @@ import { decodePlan } from "../../core/tree/plan.ts";
 import type { Context } from "../log/context.ts";
 import { readFilters } from "../log/filters.ts";
 
-/** Contents that are needed to read the history itself, and a place that names each. */
+/**
+ * Collects the filters, and the plans of open operations, that a history names. Maps each content to a place that names
+ * it.
+ */
 export class OwnContents {
   readonly #filters = new Map<Hash, string>();
   readonly #open = new Map<string, readonly [plan: Hash, where: string]>();
@@ -47,7 +50,8 @@ export async function verifyPlans(
   for (const [hash, where] of filters) {
     const fault = await faultOf(async () => {
       const found = await readFilters(context, hash);
-      if (found !== undefined && found.length !== wanted) return `it holds ${found.length} filters, not ${wanted}`;
+      if (found !== undefined && found.length !== wanted)
+        return `it has filters for ${found.length} roots, but the workspace has ${wanted}`;
     });
     if (fault !== undefined) problems.push({ kind: "filter-wrong", where, detail: `the filter ${hash}: ${fault}` });
   }

@@ -21,9 +21,9 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 
 /**
- * Checks every line, link, hash, root and head against the files themselves, without trusting the index. Unless `quick`
- * is set, also rereads every content, and checks that filters and plans can be used. Returns the problems. Changes
- * nothing, except that the index notes a damaged line.
+ * Checks every line of the log, the chain of the lines' hashes, every root and every head. Reads the files themselves,
+ * and does not trust the index. Unless `quick` is set, also rereads every content, and checks that filters and plans
+ * can be used. Returns the problems. Changes nothing, except that the index notes a damaged line.
  */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
   return (await examine(context, options)).shape;
@@ -96,7 +96,10 @@ export async function examine(
   return { shape, needed, hurt: blobs.hurt, files: blobs.files };
 }
 
-/** Says how many needed contents are missing because an imported archive left them out on purpose. */
+/**
+ * Returns a note that says how many needed contents are missing because an imported archive left them out on purpose.
+ * Returns an empty list if none are missing.
+ */
 async function leftOutNotes(context: Context, needed: ReadonlyMap<Hash, Need>): Promise<string[]> {
   const leftOut = [...context.store.leftOut()].filter((hash) => needed.has(hash));
   const missing = leftOut.length - (await context.blobs.has(leftOut)).size;
@@ -105,7 +108,10 @@ async function leftOutNotes(context: Context, needed: ReadonlyMap<Hash, Need>): 
   return [`${what} missing: the archive from which this history was imported has left out such contents on purpose`];
 }
 
-/** A content that both the workspace and its copy of an origin's history need gets the places of both. */
+/**
+ * Merges the contents that the workspace needs (`own`) with those that its copy of an origin's history needs
+ * (`copied`). A content in both gets the places of both.
+ */
 function together(copied: ReadonlyMap<Hash, Need>, own: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
   const needed = new Map([...copied, ...own]);
   for (const [hash, { places }] of copied) {
@@ -172,28 +178,28 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
     problems.push({
       kind: "log-replaced",
       where,
-      detail: `event ${seq} is ${at.hash}, but the head says ${claim.hash}`,
+      detail: `event ${seq} has the hash ${at.hash}, but the head names ${claim.hash}`,
     });
   else if (at.logRoot !== claim.logRoot) {
     problems.push({
       kind: "log-replaced",
       where,
-      detail: `the log tree at ${seq} is ${at.logRoot}, but the head says ${claim.logRoot}`,
+      detail: `the log root at event ${seq} is ${at.logRoot}, but the head names ${claim.logRoot}`,
     });
   }
   if (problems.length === 0 && claim.root !== undefined && at.root !== undefined && at.root !== claim.root) {
     problems.push({
       kind: "root-wrong",
       where,
-      detail: `the Merkle root at ${seq} is ${at.root}, but the head says ${claim.root}`,
+      detail: `the Merkle root at event ${seq} is ${at.root}, but the head names ${claim.root}`,
     });
   }
   return problems;
 }
 
 /**
- * Compares the log with the kept head. Before a compaction drops lines, it keeps a head at the last of these lines. A
- * kept head from before the log's beginning is therefore a problem, although the log proves nothing about such a head.
+ * Compares the log with the kept head. A compaction that drops lines keeps a head at the last of these lines first. An
+ * even earlier kept head is therefore a problem, although the log proves nothing about such a head.
  */
 function checkKept({ workspaceId }: Context, log: LogFindings, kept: KeptHead | undefined): Problem[] {
   return kept === undefined ? [] : checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
@@ -203,7 +209,7 @@ function claimOf({ seq, hash, logRoot, root }: KeptHead): Omit<Claim, "where"> {
   return { seq, hash, logRoot, root };
 }
 
-/** Compares the log with a head that somebody kept. A head with a wrong signature is not compared. */
+/** Compares the log with a head that the caller expects. A head with a wrong signature is not compared. */
 function checkExpected(
   context: Context,
   held: ComparedLog,
@@ -224,7 +230,10 @@ const INVALID_EXPECTED: Problem = {
   detail: "the signature of the expected head is not valid, so the log was not compared with the head",
 };
 
-/** Anybody can make a key, so the signature of an unknown key proves nothing. */
+/**
+ * The problem for an expected head that an unknown key has signed. Anybody can make a key, so such a signature proves
+ * nothing.
+ */
 const UNKNOWN_EXPECTED: Problem = {
   kind: "head-unknown-key",
   where: "--expect",
@@ -232,7 +241,10 @@ const UNKNOWN_EXPECTED: Problem = {
     "the expected head is signed with a key that is neither yours nor named in this history: give the output of `chronicle head --json` from the store that signed the head, which includes the key",
 };
 
-/** Checks a signature by our own key, the keys of the signers in the log, and the key that was kept with the head. */
+/**
+ * Checks a signature with the store's own key, with the keys of the signers in the log, and with the key that was
+ * printed with the head.
+ */
 function checkSignature(
   context: Context,
   { log, notes }: ComparedLog,
@@ -250,12 +262,15 @@ function checkSignature(
   if (verdicts.includes("valid")) return "valid";
   if (key === undefined) return "unknown-key";
   notes.push(
-    "--expect: the head is signed with another key than ours, and was checked with the key that was kept with it",
+    "--expect: the head is signed with a key that is neither yours nor named in this history, and was checked only with the key that was printed with the head",
   );
   return "valid";
 }
 
-/** Returns our own public key; `undefined` if it is missing or cannot be read, which `checkKey` reports. */
+/**
+ * Returns the store's own public key; `undefined` if the key is missing or cannot be read. `checkKey` reports such a
+ * key.
+ */
 function ownKey({ heads }: Context): string | undefined {
   try {
     return heads.verifierKey();
@@ -274,7 +289,7 @@ function checkContent(context: Context, held: ComparedLog, given: ExpectedHead):
 
 /**
  * Compares the log with the head that the index knows: the log must not end before this head, and must not have another
- * event at its seq.
+ * event at the seq of this head.
  */
 function checkIndex(head: Head, log: LogFindings): Problem[] {
   if (head.seq === 0) return [];
@@ -291,14 +306,16 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
   const at = log.hashes(head.seq);
   // An unreadable line is reported by itself. It does not show that another event is in its place.
   if (at !== undefined && at !== head.hash && at !== NO_HASH) {
-    return [{ kind: "log-replaced", where, detail: `event ${head.seq} is ${at}, but the index knows ${head.hash}` }];
+    return [
+      { kind: "log-replaced", where, detail: `event ${head.seq} has the hash ${at}, but the index names ${head.hash}` },
+    ];
   }
   return [];
 }
 
 /**
- * Checks the parts that were cut off the log and are kept for people. Each must be present, with the recorded length
- * and bytes. A part whose record was in a dropped archive is not checked.
+ * Checks the parts that were cut off the log and are kept for people. Each part must be present, with the recorded
+ * length and hash. A part whose record was in a dropped archive is not checked.
  */
 async function checkQuarantine(
   { log }: Pick<Context, "log">,
@@ -306,14 +323,14 @@ async function checkQuarantine(
 ): Promise<Problem[]> {
   const problems: Problem[] = [];
   for (const { kept_as: name, bytes, sha256 } of recoveries) {
-    // A record that names no part says nothing about bytes.
+    // A record that names no part has no bytes to compare.
     if (typeof name !== "string" || !isPartName(name)) continue;
     const where = `quarantine/${name}`;
     const part = await log.quarantined(name);
     if (part === undefined) {
       problems.push({ kind: "quarantine-missing", where, detail: "the part that was cut off the log is gone" });
     } else if (typeof sha256 === "string" && (part.hash !== sha256 || part.bytes !== bytes)) {
-      const detail = `its ${part.bytes} bytes are not those that were cut off the log`;
+      const detail = `the ${part.bytes} bytes of this file are not those that were cut off the log`;
       problems.push({ kind: "quarantine-damaged", where, detail });
     }
   }
@@ -383,16 +400,16 @@ interface SigningFindings {
   readonly problems: readonly Problem[];
   readonly notes: readonly string[];
   /**
-   * The kept head, if our own key or a signer of this history signed it. If the log is empty, the kept head, no matter
-   * who signed it.
+   * The kept head, if the store's own key or a signer of this history signed it. If the log is empty, the kept head,
+   * whoever signed it.
    */
   readonly head: KeptHead | undefined;
 }
 
 /**
- * Compares the signers that a history names with the kept key and head, without the index. A copy is not checked,
- * because the origin keeps the head of its history. `kept` is the head that was kept before the log was read, because
- * another process may keep a newer head meanwhile.
+ * Compares the signers that a history names with the kept key and the kept head. Does not use the index. Does not check
+ * a copy, because the origin keeps the head of its history. `kept` is the kept head as it was before the log was read,
+ * because another process may have kept a newer head meanwhile.
  */
 function verifySigning(
   context: Context,
@@ -404,7 +421,7 @@ function verifySigning(
   const notes: string[] = [];
   const tell = (kind: string, where: string, detail: string): void => void problems.push({ kind, where, detail });
   const signer = signers.at(-1);
-  // An empty log names no signer. In a broken log, the line that names it may be damaged.
+  // An empty log names no signer. In a broken log, the line that names the signer may be damaged.
   if (signer === undefined && lastSeq > 0 && !broken)
     tell("signer-missing", "events.wal", "no event names the key that signs the heads of this history");
   const head = lastSeq === 0 ? kept : checkHead(context, { signers, kept }, tell);
@@ -416,7 +433,7 @@ function verifySigning(
       tell(
         "signer-unproved",
         `event ${one.seq}`,
-        "it names another key, and no head that is signed with the previous key covers it",
+        "it names a new key, and no kept head that is signed with the previous key covers this event",
       );
     }
   });
@@ -432,11 +449,11 @@ function checkHead(
 ): KeptHead | undefined {
   const where = `heads/${workspaceId}`;
   if (kept === undefined) {
-    tell("head-missing", where, "there is no signed head, though one must have been kept since the first event");
+    tell("head-missing", where, "there is no signed head, though a head must have been kept since the first event");
     return undefined;
   }
   if (kept.valid || signers.some(({ key }) => kept.isSignedBy(key))) return kept;
-  const why = kept.unreadable ?? "the signature of the kept head is not valid for the key that is kept with it";
+  const why = kept.unreadable ?? "the signature of the kept head is not valid for the key that is kept with the head";
   tell("head-invalid", where, why);
   return undefined;
 }
@@ -447,7 +464,7 @@ function checkKey({ heads }: Context, signer: LoggedSigner, tell: Tell): void {
     const own = heads.verifierKey();
     if (own === undefined) tell("key-missing", where, `there is no file ${heads.keyFile}`);
     else if (own !== signer.key) {
-      tell("key-other", where, `${heads.keyFile} is not the key that event ${signer.seq} names as the signer's`);
+      tell("key-other", where, `${heads.keyFile} is not the key of the signer that event ${signer.seq} names`);
     }
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
@@ -468,12 +485,12 @@ function acceptedNote({ seq, actor, accepted }: LoggedSigner): string {
   return `event ${seq}: ${actor} accepted the history as it was at event ${log.seq}; ${old}${where}; the reason: ${reason}`;
 }
 
-/** The number of faults in the message. The data of the error has all faults. */
+/** The maximum number of problems in the message of the error. The data of the error has all problems. */
 const MOST_NAMED = 3;
 
 /**
- * Verifies everything that `verify` verifies with `quick`. If nothing is wrong, also verifies the links between
- * actions. Throws `INTEGRITY_VIOLATION` if anything is wrong.
+ * Verifies everything that `verify` verifies with `quick`. If nothing is wrong, also verifies that each action names
+ * the action before it. Throws `INTEGRITY_VIOLATION` if anything is wrong.
  */
 export async function verifyIntegrity(context: Context): Promise<void> {
   const { problems } = await verify(context, { quick: true });
@@ -488,8 +505,9 @@ export async function verifyIntegrity(context: Context): Promise<void> {
 }
 
 /**
- * Returns the actions that do not name the action begun before them. An action must name this predecessor even if the
- * predecessor was pruned. The predecessor of the first action may be compacted away.
+ * Returns a problem for each action that does not name its predecessor, the action begun right before it. An action
+ * must name its predecessor even if the predecessor was pruned. The first action is not checked, because its
+ * predecessor may be compacted away.
  */
 async function brokenLinks(context: Context): Promise<{ kind: string; where: string; detail: string }[]> {
   const rows = (await context.index.records("action:")).filter((row) => !isInBase(row));
@@ -497,9 +515,9 @@ async function brokenLinks(context: Context): Promise<{ kind: string; where: str
   const begins = (await indexedFrom(context)) ?? 1;
   return actions.flatMap((action, i) => {
     const before = actions[i - 1];
-    // If `before` began before the history's beginning, actions between the two may be compacted away.
+    // If `before` began before the first event of the log, actions between `before` and `action` may be compacted away.
     if (before === undefined || before.seq < begins || action.previous === before.hash) return [];
-    const detail = `it does not name the action begun before it, ${before.id}`;
+    const detail = `the action does not name the action begun right before it, ${before.id}`;
     return [{ kind: "action-link", where: `action ${action.id}`, detail }];
   });
 }

@@ -44,8 +44,9 @@ type Based = HistoryContext & {
 };
 
 /**
- * Writes the state at `seq` (the head) as a base, if the result is exactly `wanted`, the base that a compaction after
- * `seq` names. Returns true if the base was written, so that it need not be fetched. The caller must hold a lease.
+ * Writes the state at `seq` (the head) as a base, but only if the result is exactly `wanted`, the base that a
+ * compaction after `seq` names. Returns true if the base was written and need not be fetched. The caller must hold a
+ * lease.
  */
 export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
   return storeBaseIf(context.blobs, await stateAt(context, seq), wanted);

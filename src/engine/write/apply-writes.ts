@@ -34,11 +34,13 @@ interface Planned {
 }
 
 /**
- * Applies planned writes, which must touch different paths: records the intents, changes the files, and closes the
- * intents in one commit. After a crash in between, `settle` finishes the open intents. If there is only one write and
- * it has few changes, `applyAlone` takes fewer steps. Writes of one file each are applied together, after the other
- * writes, because the other writes may make folders for the files. No intent is recorded before `kept` resolves,
- * because the contents are not durable before.
+ * Applies planned writes, which must touch different paths. Records the intents, changes the files, and closes the
+ * intents in one commit. After a crash in between, `settle` finishes the open intents. No intent is recorded before
+ * `kept` resolves, because only then are the contents durable.
+ *
+ * A single write with few changes is applied in fewer steps (`applyAlone`). Writes that change only one file each are
+ * applied together (`applyTogether`). This is done after the other writes, because those may make folders for the
+ * files.
  */
 export async function applyWrites(
   context: Context,
@@ -57,7 +59,8 @@ export async function applyWrites(
     for (const one of await open(context, commit, others)) applied.push({ ...one, report: await apply(context, one) });
   }
   for (const round of rounds) addAll(applied, await applyTogether(context, commit, { planned: round, kept }));
-  // The intents are closed in the order of the writes, because the last one is the first to be undone.
+  // The intents are closed in the order of the writes, because the write that was closed last is the first to be
+  // undone.
   const places = new Map(planned.map((one, i) => [one, i]));
   applied.sort((a, b) => (places.get(a.planned) ?? 0) - (places.get(b.planned) ?? 0));
   const outcomes = await close(context, commit, applied);
@@ -68,8 +71,9 @@ export async function applyWrites(
 const lastRound = memoKey<string>("token of the last round of writes");
 
 /**
- * Waits until the files that the last round replaced are removed. Their removal runs in the background, because freeing
- * the space of a file can take longer than writing it. A failure is only reported: a later sweep removes the files.
+ * Waits until the files that the last round of writes replaced are removed. Their removal runs in the background,
+ * because freeing the space of a file can take longer than writing the file. If the removal fails, the failure is only
+ * reported, because a later sweep removes the files.
  */
 async function cleanUpRound({ memo, worktree, tell }: Context): Promise<void> {
   const token = memo.get(lastRound);
@@ -86,8 +90,9 @@ async function cleanUpRound({ memo, worktree, tell }: Context): Promise<void> {
 }
 
 /**
- * Applies writes of one file each together, so that they share a staging folder and its syncs. The intents are recorded
- * with one append, while the new files are synced. A write that cannot be done does not prevent the others.
+ * Applies several writes together, each of which changes only one file. The writes share a staging folder and its
+ * syncs. Their intents are recorded with one append, while the new files are synced. A write that cannot be done does
+ * not prevent the other writes.
  */
 async function applyTogether(context: Context, commit: Commit, { planned, kept }: Planned): Promise<Applied[]> {
   await cleanUpRound(context);
@@ -117,7 +122,8 @@ async function applyTogether(context: Context, commit: Commit, { planned, kept }
   if (whole.applied.length > 0) {
     return opened.map((one) => ({ ...one, report: reportOn(whole, new Set(one.planned.changes.map(pathOf))) }));
   }
-  // The round's staging folder is emptied first, because `settle` would treat leftovers in it as files of the round.
+  // Nothing was applied, so each write is applied by itself. The round's staging folder is emptied first, because
+  // `settle` would treat leftovers in this folder as files of the round.
   await cleanUpRound(context);
   const applied: Applied[] = [];
   for (const one of opened) applied.push({ ...one, report: await apply(context, one) });
@@ -309,12 +315,15 @@ async function outcomeOf(context: Context, one: Applied, seq: number): Promise<T
   return { answer: writeShape(write, done) };
 }
 
-/** Contents of at least this many bytes are not announced: sending one would take longer than making it durable. */
+/**
+ * The size, in bytes, from which a content is not announced, because sending the content would take longer than making
+ * it durable.
+ */
 const MOST_BYTES = 4_096;
 
 /**
- * Announces a small content that is about to be recorded, so that copies elsewhere can make it durable at the same
- * time. Resolves after the event loop had a turn to send it.
+ * Announces a small content that is about to be recorded, so that copies elsewhere can make the content durable at the
+ * same time. Resolves after a turn of the event loop, in which the content can be sent.
  */
 export async function announceContent({ foreseen }: Context, write: ReadyWrite): Promise<void> {
   if (write.kind !== "put" || write.content.bytes === undefined) return;

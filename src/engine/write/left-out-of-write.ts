@@ -9,12 +9,15 @@ import { shownPath } from "../log/shape.ts";
 import { notThere } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 
-// Decides how writes treat files that the rules leave out. A write through Chronicle records the files that it
-// replaces, so that they can be brought back. Everybody who is allowed to read the history can then read these files.
-// An agent's write therefore never records a file that the rules leave out. A person's write records a file that a
-// person excluded only if the write is a put or a move, and names the file.
+// This module decides how writes treat files that the rules leave out. A write through Chronicle records the files that
+// it replaces, so that these files can be brought back. Everybody who is allowed to read the history can then read
+// these files. Therefore, an agent's write never records a file that the rules leave out. A person's write records a
+// file that a person excluded only if the write is a put or a move, and names the file.
 
-/** A path of a write. The path to write, move or delete comes before the path to which a move leads. */
+/**
+ * A path that a write names. In a list of places, the path to write, move or delete comes first. The new path of a move
+ * comes second.
+ */
 export interface PlaceOfWrite {
   readonly path: WorkspacePath;
   /** The verdict of the rules on the path. */
@@ -44,7 +47,7 @@ export async function refuseLeftOut(
   }
   const [{ stat, verdict } = {}] = places;
   const isFolder = typeof stat === "object" && stat.kind === "dir";
-  // A person who moves an excluded folder itself means everything in it.
+  // A person who moves an excluded folder itself also means all files in the folder.
   const isMeant = write.kind === "move" && verdict?.tracked === false;
   if (write.kind !== "put" && isFolder && !isAgents(write) && !isMeant)
     await refuseExcludedBeneath(context, write.path);
@@ -57,7 +60,7 @@ export function isAgents({ by }: ReadyWrite): boolean {
 /**
  * Returns the omissions that prevent a write, because their files could not be brought back. If an agent moves or
  * deletes a folder, the excluded files in it stay where they are, and do not prevent the write. Throws `REFUSED` if an
- * ignore file that may exclude them would be moved or deleted with the folder.
+ * ignore file that may exclude these files would be moved or deleted with the folder.
  */
 export async function hinderingWrite(
   context: Context,
@@ -72,8 +75,8 @@ export async function hinderingWrite(
 }
 
 /**
- * Throws `REFUSED` if a `.gitignore` above files that stay would go with the folder, because the next capture could
- * then record these files.
+ * Throws `REFUSED` if a `.gitignore` that lies above a staying file would go with the folder. Without this ignore file,
+ * the next capture could record the staying file.
  */
 async function refuseRulesLeaving(
   context: Context,
@@ -119,21 +122,28 @@ async function isRecorded({ index }: Context, path: WorkspacePath): Promise<bool
 }
 
 function excluded(path: WorkspacePath, rule: string): ChronicleError {
-  return refusal(path, `is left out on purpose (${rule}), so it cannot be brought back`, {
+  return refusal(path, `is left out on purpose (${rule}), so the history could not bring it back`, {
     hint: "remove or move it by hand, or change the rule: `chronicle config`",
     reason: "excluded",
   });
 }
 
 function inTheWay(path: WorkspacePath): ChronicleError {
-  return refusal(path, "is there, and the rules leave it out", { hint: "choose another name", reason: "excluded" });
+  return refusal(path, "already exists on disk, and the rules of the workspace leave it out", {
+    hint: "choose another name",
+    reason: "excluded",
+  });
 }
 
 function rulesLeave(path: WorkspacePath, rules: WorkspacePath): ChronicleError {
-  return refusal(path, `would stay without ${shownPath(rules)}, whose rules may leave it out`, {
-    hint: "move or delete the files one by one, and keep the ignore file",
-    reason: "excluded",
-  });
+  return refusal(
+    path,
+    `would stay in place, but the ignore file ${shownPath(rules)}, which may leave it out, would not`,
+    {
+      hint: "move or delete the files one by one, and keep the ignore file",
+      reason: "excluded",
+    },
+  );
 }
 
 function refusal(

@@ -19,22 +19,32 @@ export interface PlanGround {
   readonly state: Pick<WriteState, "at" | "beneath">;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Called for a path that is not recorded. True if a folder exists there, which then need not be made. */
+  /**
+   * Returns true if a folder exists on disk at this path, and need not be made. Called only for a path that is not
+   * recorded.
+   */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
   /**
    * True if a capture has just recorded the folders above the written paths. A folder that is still not recorded cannot
-   * be recorded, so nothing must be made in it.
+   * be recorded, so no file or folder may be made in it.
    */
   readonly areHoldersRecorded?: boolean | undefined;
-  /** Throws `ERASED` if a content of the files was erased, because the content could be read again at another path. */
+  /**
+   * Throws `ERASED` if a content of these files was erased. Otherwise, a move would make an erased content readable
+   * again at the new path.
+   */
   readonly refuseErased: (entries: readonly Entry[]) => Promise<void>;
 }
 
 /**
- * Returns the changes that a write makes, sorted by path; none if the state is already as the write asks. Throws
- * `PRECONDITION_FAILED` if the write's condition does not hold; `NOT_FOUND` if there is nothing to move or delete;
- * `REFUSED` if a file or folder is in the way; `PATH_INVALID` if a moved path would be too long or too deep; and
- * `ERASED` if a content to be moved was erased.
+ * Returns the changes that a write makes, sorted by path. The list is empty if the state is already as the write asks.
+ * Throws:
+ *
+ * - `PRECONDITION_FAILED` if the write's condition does not hold;
+ * - `NOT_FOUND` if there is nothing to move or delete;
+ * - `REFUSED` if a file or folder is in the way;
+ * - `PATH_INVALID` if a moved path would be too long or too deep;
+ * - `ERASED` if a content to be moved was erased.
  */
 export async function planWrite(write: ReadyWrite, ground: PlanGround): Promise<Change[]> {
   const present = (await ground.state.at(write.path)).entry;
@@ -69,7 +79,7 @@ function checkCondition({ path, ifMatch }: ReadyWrite, present: Entry | undefine
   const is = present === undefined ? "not there" : "not as expected";
   const why = ifMatch === "none" ? "is there already" : `is ${is}`;
   throw new ChronicleError("PRECONDITION_FAILED", `${JSON.stringify(shown)} ${why}: nothing was changed`, {
-    hint: "read it again, and base the write on its present state",
+    hint: "read the path again, and base the write on its present state",
     data: { path: shown, hash },
   });
 }
@@ -80,7 +90,8 @@ async function planPut(write: ReadyPut, present: Entry | undefined, ground: Plan
   const mode = modeOfPut(write, present?.kind === "file" ? present.mode : undefined);
   const { hash, size } = content;
   const after: Entry = { path, kind: link ? "symlink" : "file", mode, size, mtimeMs: ground.now, hash };
-  // A file with setuid that has this content already stays as it is. A new file never gets this bit.
+  // A file that already has this content and mode stays as it is, even if it has the setuid bit. A new file never gets
+  // this bit.
   const change = sameEntry(present, after) ? undefined : changeBetween(path, present, settable(after));
   return change === undefined ? [] : [...(await foldersFor(path, ground)), change];
 }
@@ -133,7 +144,8 @@ async function planMove(
     const moved = changeBetween(target, before, settable({ ...entry, path: target }));
     if (moved !== undefined) changes.push(moved);
   }
-  // Only files beneath the old folder are recorded, not the folder itself. The new folder is recorded.
+  // If only files beneath the old folder are recorded, and not the folder itself, the new folder is recorded all the
+  // same.
   if (present === undefined) changes.push({ path: to, before: inTheWay, after: folderEntry(to, FOLDER_MODE) });
   return changes;
 }

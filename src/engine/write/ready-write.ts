@@ -64,9 +64,9 @@ export interface ReadyMove extends Ready {
 }
 
 /**
- * Checks a write and receives its content. Returns without waiting where possible, so that a caller's writes stay in
- * order. Throws `PATH_INVALID` if a path cannot be written, `USAGE` if an option is malformed, and `LIMIT_EXCEEDED` as
- * `receiveContent` does.
+ * Checks a write and receives its content. Returns the result without a promise if the content need not be awaited, so
+ * that a caller's writes stay in order. Throws `PATH_INVALID` if a path cannot be written, and `USAGE` if an option is
+ * malformed. Also throws the errors of `receiveContent`.
  */
 export function readyWrite(context: Context, write: FileWrite, caller: Caller): ReadyWrite | Promise<ReadyWrite> {
   const path = writablePath(context, write.path);
@@ -158,7 +158,7 @@ function whose({ actor, session, requestId }: WriteBy): WriteBy {
 
 /**
  * Returns the condition of a write. A list is sorted and freed from duplicates, because the hash of the request
- * includes it. Throws `USAGE` if the condition is malformed.
+ * includes the list. Throws `USAGE` if the condition is malformed.
  */
 function conditionOf({ kind, options }: FileWrite): string | readonly string[] | undefined {
   const ifMatch = kind === "folder" ? undefined : options.ifMatch;
@@ -166,16 +166,22 @@ function conditionOf({ kind, options }: FileWrite): string | readonly string[] |
   if (ifMatch === undefined || ifMatch === "*" || ifMatch === "none") return ifMatch;
   if (typeof ifMatch === "string" ? isOne(ifMatch) : ifMatch.length > 0 && ifMatch.every(isOne))
     return typeof ifMatch === "string" ? ifMatch : [...new Set(ifMatch)].sort();
-  throw new ChronicleError("USAGE", `not a condition: ${JSON.stringify(ifMatch).slice(0, 100)}`, {
-    hint: "give the hash that is expected there, `*` for anything, or `none` for nothing",
-  });
+  throw new ChronicleError(
+    "USAGE",
+    `the condition of the write is malformed: ${JSON.stringify(ifMatch).slice(0, 100)}`,
+    {
+      hint: "give the hash of the expected content, `*` if the path must exist, or `none` if it must not exist",
+    },
+  );
 }
 
 const MAX_MODE = 0o777;
 
 function permissionsOf(value: number | undefined): number | undefined {
   if (value === undefined || (Number.isSafeInteger(value) && value >= 0 && value <= MAX_MODE)) return value;
-  throw new ChronicleError("USAGE", `not permission bits: ${value}`, { hint: "give a number from 0 to 0o777 (511)" });
+  throw new ChronicleError("USAGE", `the permissions ${value} are not permission bits`, {
+    hint: "give a number from 0 to 0o777 (511)",
+  });
 }
 
 /** The maximum length of the target of a link, in bytes. */
@@ -184,9 +190,13 @@ const MAX_TARGET_BYTES = 4_095;
 function checkTarget({ size, bytes, lease }: ReceivedContent): void {
   if (bytes !== undefined && size > 0 && size <= MAX_TARGET_BYTES && !bytes.includes(0)) return;
   lease?.release();
-  throw new ChronicleError("USAGE", "not the target of a link: it is empty, too long, or holds a NUL", {
-    hint: `give the path that the link names, of up to ${MAX_TARGET_BYTES} bytes`,
-  });
+  throw new ChronicleError(
+    "USAGE",
+    "the content cannot be the target of a link: it is empty, too long, or contains a NUL byte",
+    {
+      hint: `give the path that the link names, of up to ${MAX_TARGET_BYTES} bytes`,
+    },
+  );
 }
 
 /** Returns the hash by which a repeated request is recognised. */
@@ -201,7 +211,7 @@ function askedFor({ path, ifMatch }: Pick<Ready, "path" | "ifMatch">, what: Read
   return sha256(canonicalJson(JSON.parse(JSON.stringify(all)) as Json));
 }
 
-/** Canonical JSON cannot represent every path, so the bytes of the path are encoded in Base64. */
+/** Returns the bytes of a path in Base64, because canonical JSON cannot represent every path. */
 function bytesOf(path: unknown): string {
   return pathToBytes(String(path)).toString("base64");
 }
@@ -218,7 +228,10 @@ export function modeOfPut({ link, permissions }: ReadyPut, before: number | unde
   return link ? SYMLINK_MODE : (permissions ?? before ?? 0o644);
 }
 
-/** Contents of up to this many bytes stay in memory until the next commit. Longer ones are stored while they arrive. */
+/**
+ * The maximum size, in bytes, of a content that stays in memory until the next commit. Longer contents are stored while
+ * they arrive.
+ */
 const BUFFERED_BYTES = 1024 * 1024;
 
 interface ReceivedContent {
@@ -228,14 +241,14 @@ interface ReceivedContent {
   /** Keeps the collector from freeing the content until an event names it. */
   readonly lease?: HeldLock;
   /**
-   * True if the content was only hashed, because its request was done before. The hash shows whether the request is the
-   * same.
+   * True if the content was only hashed, because a request with this id was done before. The hash shows whether both
+   * requests are the same.
    */
   readonly onlyCompared?: true;
 }
 
 interface ReceiveOptions {
-  /** The largest size of the content in bytes. 0 means that there is no limit. */
+  /** The maximum size of the content, in bytes; 0 if there is no limit. */
   readonly maxFileSize: number;
   readonly requestId?: string | undefined;
 }
@@ -301,7 +314,7 @@ function wasDone(context: Context, requestId: string): Promise<boolean> {
   return answer(context, async () => (await doneRequest(context, intentOfRequest(requestId))) !== undefined);
 }
 
-/** Only hashes a content. The quota is not checked, because nothing is stored. */
+/** Hashes a content without storing it. The quota is therefore not checked. */
 async function compared(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<ReceivedContent> {
   const digest = createHash("sha256");
   let size = 0;
