@@ -4,8 +4,8 @@ import { parentOf, type WorkspacePath } from "../values/path.ts";
 /** A file that an editor or a desktop makes for its own use. */
 interface EditorFile {
   /**
-   * The edited file. If it does not exist, the found file does not count as an editor's file. `undefined` if the found
-   * file counts in any case.
+   * The path of the file that the editor has open. Only if a file exists at this path, the found file counts as an
+   * editor's file. `undefined` if the found file counts in any case.
    */
   readonly beside: WorkspacePath | undefined;
 }
@@ -30,10 +30,11 @@ const atMost =
     bytes <= most;
 
 /**
- * The maximum length of a lock, in bytes. A lock only names its holder, and contains nothing that a user has written.
+ * The maximum length, in bytes, of a lock file. A lock file only names its holder, and contains nothing that a user has
+ * written.
  */
 const LOCK_BYTES = 1_024;
-/** The maximum size of a file with the attributes of another file (`._name`), in bytes. */
+/** The maximum size, in bytes, of a file with the attributes of another file (`._name`). */
 const ATTRIBUTES_BYTES = 1_048_576;
 
 const FORMS: readonly Form[] = [

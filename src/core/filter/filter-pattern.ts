@@ -17,7 +17,8 @@ export class FilterPattern {
 
   /** Throws `USAGE` if the text is not one line, or has more than 4,096 characters. */
   constructor(text: string) {
-    if (/[\n\0]/.test(text)) throw new ChronicleError("USAGE", `a pattern is one line: ${JSON.stringify(text)}`);
+    if (/[\n\0]/.test(text))
+      throw new ChronicleError("USAGE", `a pattern must be one line without NUL: ${JSON.stringify(text)}`);
     if (text.length > MAX_PATTERN_LENGTH) {
       throw new ChronicleError("USAGE", `a pattern has at most ${MAX_PATTERN_LENGTH} characters`);
     }
@@ -31,8 +32,8 @@ export class FilterPattern {
 }
 
 /**
- * Returns a test that uses only string operations. Returns `undefined` if the pattern needs a matcher. The following
- * forms need no matcher. All forms except the last can end with `/`:
+ * Returns a test for the pattern that uses only string operations; `undefined` if the pattern needs a matcher
+ * (`RuleTest`). The following forms need no matcher. All forms except the last can end with `/`:
  * - a name (`node_modules`)
  * - a path (`/docs/old`, `a/b`)
  * - a tail (`*.pyc`), a head (`tmp*`), or a part (`*cache*`)
@@ -52,7 +53,7 @@ export function fastTest({ text, isNegated }: FilterPattern): PathTest | undefin
   return inside === undefined ? pathTest(path, folderOnly) : (given) => given.startsWith(inside);
 }
 
-/** Matches the path itself and everything beneath it. */
+/** Returns a test that matches the path itself and everything beneath the path. */
 function pathTest(path: string, folderOnly: boolean): PathTest {
   const { length } = path;
   return (given, isFolder) => {
@@ -72,7 +73,7 @@ function nameTest(name: string, folderOnly: boolean): PathTest | undefined {
   return placedTest(text, folderOnly, { anyHead: opens, anyTail: closes });
 }
 
-/** Tests `*text*`. The text has no slash, so it can only match within one name. */
+/** Returns a test for `*text*`. The text has no slash, so it can only match within one name. */
 function partTest(text: string, folderOnly: boolean): PathTest {
   if (!folderOnly) return (path) => path.includes(text);
   return (path, isFolder) => {
@@ -82,8 +83,8 @@ function partTest(text: string, folderOnly: boolean): PathTest {
 }
 
 /**
- * Tests for a name that equals, begins with or ends with the text. Finds the text first, and then checks the characters
- * around it.
+ * Returns a test for paths with a name that equals, begins with or ends with the text. The test finds the text first,
+ * and then checks the characters around the text.
  */
 function placedTest(text: string, folderOnly: boolean, any: { anyHead: boolean; anyTail: boolean }): PathTest {
   const { anyHead, anyTail } = any;
@@ -100,10 +101,10 @@ function placedTest(text: string, folderOnly: boolean, any: { anyHead: boolean; 
   };
 }
 
-/** The maximum total length of the folder paths whose verdicts are cached, in characters. */
+/** The maximum total length, in characters, of the folder paths whose verdicts are cached. */
 const MAX_REMEMBERED = 4_000_000;
 
-/** The maximum length of a folder path that is cached, in characters (`PATH_MAX` of Linux). */
+/** The maximum length, in characters, of a folder path that is cached (`PATH_MAX` of Linux). */
 const MAX_REMEMBERED_NAME = 4096;
 
 /** The rules for paths as they apply in a folder; `undefined` if the folder is filtered out, with everything in it. */

@@ -56,7 +56,7 @@ export interface RuleFile {
   /** The text. Bytes that are not UTF-8 are lone surrogates, as in paths. */
   readonly text: string;
   /**
-   * The path of the root, relative to the folder from which the patterns count, such as `packages/x`. Set only if that
+   * The path of the root relative to the folder to which the patterns apply, such as `packages/x`. Set only if this
    * folder is above the root.
    */
   readonly above?: string;
@@ -82,13 +82,13 @@ export interface RepositoryRules {
 export interface FilterSpec {
   readonly options: FilterOptions;
   /**
-   * The rule files in order of precedence, lowest first: the user's own, `info/exclude`, then outer folders before
-   * inner ones.
+   * The rule files in order of precedence, lowest first: the user's own file, `info/exclude`, and then the ignore files
+   * of folders, outer folders before inner folders.
    */
   readonly rules: readonly RuleFile[];
   /**
    * The repositories with facts that are not in their ignore files. Records of earlier versions do not have this field.
-   * For such a record, outer rules apply in every repository.
+   * For such a record, rules of outer repositories apply in every inner repository.
    */
   readonly repositories?: readonly RepositoryRules[];
 }

@@ -4,7 +4,7 @@ export interface GitSetting {
    * `includeif.gitdir:~/code/.path`.
    */
   readonly name: string;
-  /** The value; `undefined` if the key has none, which means true. */
+  /** The value; `undefined` if the key has no value. git reads such a setting as true. */
   readonly value: string | undefined;
 }
 
@@ -39,7 +39,7 @@ class ConfigReader {
     return { settings: this.#settings };
   }
 
-  /** Returns false if git would refuse the line. */
+  /** Reads one blank, comment, section heading or setting. Returns false if git would refuse the line. */
   #one(): boolean {
     const c = this.#text[this.#at] ?? "";
     if (SPACE.test(c)) this.#at += 1;

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 export class UnusableIndex extends Error {}
 
 const HEADER_BYTES = 12;
-/** The total length of an entry's times, device, inode, mode, owner, group and size, in bytes. The hash follows. */
+/** The length, in bytes, of the part of an entry before its hash: times, device, inode, mode, owner, group and size. */
 const STAT_BYTES = 40;
 const MODE_AT = 24;
 const LONG_NAME = 0xfff;
@@ -19,7 +19,7 @@ export interface GitIndex {
   readonly size: number;
   /** All names, concatenated, with a NUL after each. */
   readonly names: Buffer;
-  /** The start of each name, and the position behind the NUL of the last one. */
+  /** The positions in `names` at which the names start, and the position after the NUL of the last name. */
   readonly starts: Uint32Array;
   /** For each name, 1 if it is a separate repository (a submodule), else 0. */
   readonly isRepository: Uint8Array;
@@ -35,7 +35,8 @@ export interface IndexedEntry {
 /**
  * Parses an index file (`git help format-index`, versions 2 to 4). `hashBytes` is 20 in a SHA-1 repository, and 32 in a
  * SHA-256 one. Throws `UnusableIndex` for a split, sparse or damaged index, for an unknown version, and for an unknown
- * extension that must not be ignored (see `refuseExtensions`). `onEntry` gets each entry, also each stage of a conflict.
+ * extension that must not be ignored (see `refuseExtensions`). Calls `onEntry` for each entry, also for each stage of a
+ * conflict.
  */
 export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32, onEntry?: (entry: IndexedEntry) => void): GitIndex {
   if (bytes.length < HEADER_BYTES + hashBytes || bytes.toString("latin1", 0, 4) !== "DIRC") refuse("it is damaged");
@@ -90,7 +91,7 @@ class EntryReader {
 
   constructor(bytes: Buffer, layout: Layout, onEntry?: (entry: IndexedEntry) => void) {
     this.#onEntry = onEntry;
-    // No entry is shorter: flags of two bytes, and two more bytes for the name and its end.
+    // After the hash, each entry has at least four bytes: two bytes of flags, and two bytes for a name and its end.
     const most = Math.floor((layout.end - HEADER_BYTES) / (STAT_BYTES + layout.hashBytes + 4));
     if (layout.count > most) refuse("it is damaged");
     this.#bytes = bytes;

@@ -7,16 +7,14 @@ import { isStagingName } from "../tree/staging-folder.ts";
 // - names with dots, blanks or stream names that Windows ignores
 // - the short name of `.git` on Windows
 //
-// If a peer could write to such a name, it could install a hook. The hook would run at a person's next commit.
+// A peer that could write to such a name could install a git hook. The hook would run at a person's next `git commit`.
 
 /** Characters that HFS+ ignores in names. */
 const LEFT_OUT = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
 const SHORT = /^git~\d$/;
 const GIT = ".git";
 
-/**
- * A quick first test, which every path with such a name passes. Most other paths do not pass, and need no further test.
- */
+/** Matches every path that has such a name, and few other paths. A path that does not match needs no further test. */
 const MAYBE = /git|chronicle|[^\p{ASCII}]/iu;
 
 /** Returns the path up to its first component `.git`; `undefined` if it has no such component. */

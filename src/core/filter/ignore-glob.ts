@@ -2,11 +2,11 @@ import { addAll } from "../../util/long-lists.ts";
 
 /**
  * Globs as git reads them (`wildmatch.c`): `*`, `?`, `[…]` with ranges, negation and `[:class:]`, `\` escapes and, in
- * patterns for paths, `**`. A glob is compiled to steps, and is run as a set of positions. Therefore, the time of a
- * match is at most proportional to the product of the lengths of pattern and text.
+ * patterns for paths, `**`. A glob is compiled to steps. A match tracks the set of all possible positions in the steps.
+ * Therefore, the time of a match is at most proportional to the product of the lengths of pattern and text.
  */
 
-/** The maximum length of a pattern that is compiled, in characters. A longer pattern never matches. */
+/** The maximum length, in characters, of a pattern that is compiled. A longer pattern never matches. */
 const MAX_PATTERN_LENGTH = 4096;
 
 /**

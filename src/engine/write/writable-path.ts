@@ -1,14 +1,20 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { displayPath, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 
-/** The longest path that a file system accepts, in bytes. A longer path could be recorded, but not made on disk. */
+/**
+ * The maximum length, in bytes, of a path that a file system accepts. A longer path could be recorded, but not made on
+ * disk.
+ */
 const MAX_PATH_BYTES = 4_095;
-/** The longest name that a file system accepts, in bytes. */
+/** The maximum length, in bytes, of a name that a file system accepts. */
 const MAX_NAME_BYTES = 255;
-/** The most names in a path that can be written. Without a limit, one write could take any number of folder events. */
+/**
+ * The maximum number of names in a path that can be written. Without this limit, one write could record any number of
+ * new folders.
+ */
 const MAX_DEPTH = 256;
 
-/** Returns why a path is too long or too deep to be written; `undefined` if it can be written. */
+/** Returns the reason why a path is too long or too deep to be written; `undefined` if the path can be written. */
 export function tooLong(path: WorkspacePath): string | undefined {
   const { path: inner } = splitRoot(path);
   const names = inner.split("/");

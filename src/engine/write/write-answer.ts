@@ -10,7 +10,7 @@ import type { ReadyWrite } from "./ready-write.ts";
 import { changeShape, conflictShape, skippedShape } from "../log/shape.ts";
 import type { PathState } from "./write-state.ts";
 
-/** The outcome of a write, for its answer. */
+/** The data from which the answer to a write is made (`writeShape`). */
 export interface WriteDone {
   /** The seq of the last event of the write. If the write recorded nothing, the seq of the state that it found. */
   readonly seq: number;
@@ -63,8 +63,8 @@ function shapeAt(path: WorkspacePath, now: PathState): FileShape | null {
 }
 
 /**
- * Returns the answer of a request that was done before, without its conflicts; `undefined` if it was not done yet.
- * Throws `USAGE` if another request had the same id.
+ * Returns the answer to a request that was done before, but without conflicts; `undefined` if the request was not done
+ * yet. Throws `USAGE` if another request had the same id.
  */
 export async function answerAgain(
   context: Context,

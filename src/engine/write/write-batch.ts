@@ -29,11 +29,11 @@ export interface PlannedWrite {
   readonly intent: IntentRecord;
   readonly changes: readonly Change[];
   /**
-   * The events of the write: the open intent, the changes, and the closed intent. If there are no changes, this is only
-   * the closed intent. If the log ends before the closed intent, `settle` finishes or undoes the write.
+   * The events of the write: the open intent, the changes, and the closed intent. If there are no changes, the closed
+   * intent is the only event. If a crash ends the log before the closed intent, `settle` finishes or undoes the write.
    */
   readonly drafts: readonly EventDraft[];
-  /** The result to answer once the events are durable. */
+  /** The result of the write. The caller gets it once the events are durable. */
   readonly done: WriteDone;
 }
 
@@ -56,7 +56,7 @@ export class WriteBatch {
   readonly #ground: BatchGround;
   readonly #state: WriteState;
   readonly #attribute: (write: ReadyWrite) => WriteAttribution;
-  /** The planned writes with a request id, by the id of their intent. */
+  /** Maps ids of intents to the planned writes that have a request id. */
   readonly #requests = new Map<string, PlannedWrite>();
   readonly #sessions = new Set<string>();
   #seq: number;
@@ -165,14 +165,17 @@ export class WriteBatch {
 function forgotten(request: string): ChronicleError {
   return new ChronicleError(
     "REFUSED",
-    `the request ${JSON.stringify(request)} was forgotten meanwhile: nothing was changed`,
+    `the request ${JSON.stringify(request)} was done before, but its answer is no longer known: nothing was changed`,
     {
-      hint: "try again",
+      hint: "send the request again",
     },
   );
 }
 
-/** `overtaken` is set if somebody edited a path just before the write changed it. The next try can succeed. */
+/**
+ * The outcome of a write at its target. `overtaken` is set if the write failed because somebody edited one of its paths
+ * just before. The next try can succeed.
+ */
 export type TargetOutcome = Outcome & { readonly overtaken?: true };
 
 export function isPlanned(what: PlannedWrite | FileWriteShape): what is PlannedWrite {
@@ -222,8 +225,8 @@ async function writeAttributor(context: Context, head: Head): Promise<(write: Re
     const its = session ?? (action === undefined ? within.run : action.session);
     const transaction = action === undefined ? transactionFor(session, brackets, around) : undefined;
     return {
-      // An action names its actor more exactly than the caller does. The caller's default actor is whoever opened the
-      // workspace.
+      // An action names its actor more exactly than the caller does, because the caller's default actor is whoever
+      // opened the workspace.
       actor: actor ?? action?.actor ?? write.by.caller.actor,
       ...optional({ session: its }),
       ...(action === undefined ? {} : { action: action.id }),
@@ -233,7 +236,8 @@ async function writeAttributor(context: Context, head: Head): Promise<(write: Re
 }
 
 /**
- * Returns the one open action that qualifies for the write (see `writeAttributor`); `undefined` if several do, or none.
+ * Returns the only open action that qualifies for the write (see `writeAttributor`); `undefined` if no action or
+ * several actions qualify.
  */
 function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedAction | undefined {
   const { session } = write.by;
@@ -247,7 +251,7 @@ function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedActi
 
 /**
  * Returns the innermost open transaction that can own the write; `undefined` if there is none, or if several are
- * innermost. A transaction that holds a run owns only writes from within that run.
+ * innermost. A transaction that contains a run (`holds`) owns only writes from within this run.
  */
 function transactionFor(
   session: string | undefined,

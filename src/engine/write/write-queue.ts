@@ -6,19 +6,22 @@ import type { OperationQueue } from "../capture/operation-queue.ts";
 import type { Outcome } from "./write-batch.ts";
 import { writeTogether } from "./write-together.ts";
 
-/** The most writes in one commit. Other operations get their turn between two commits. */
+/** The maximum number of writes in one commit. Other operations get their turn between two commits. */
 const MOST_WRITES = 512;
-/** The most bytes of contents in one commit. A single write may have more. */
+/**
+ * The maximum size, in bytes, of all contents in one commit. A write that is alone in its commit may have a larger
+ * content.
+ */
 const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
- * The longest time that a commit waits for more writes, in ms. Clients that were answered together are likely to write
- * again together. An fsync takes longer than this time.
+ * The maximum time, in ms, for which a commit waits for more writes. Waiting is worthwhile, because clients that were
+ * answered together are likely to write again together, and because an fsync takes longer than this time.
  */
 const GATHER_MS = 2;
 /**
- * The most turns of the event loop that a commit waits. This limit is needed because the clock can stand still or be
- * set back.
+ * The maximum number of turns of the event loop for which a commit waits. This limit is needed because the clock can
+ * stand still or be set back.
  */
 const GATHER_TURNS = 2_000;
 
@@ -34,7 +37,10 @@ export class WriteQueue {
   readonly #queue: OperationQueue;
   #waiting: Waiting[] = [];
   #isScheduled = false;
-  /** The number of writes that the last commit answered, plus those that were waiting when it ended. */
+  /**
+   * The number of writes that the next commit waits for: those that the last commit answered, plus those that were
+   * waiting when the last commit ended.
+   */
   #expected = 0;
 
   constructor(context: Context, queue: OperationQueue) {
@@ -43,8 +49,8 @@ export class WriteQueue {
   }
 
   /**
-   * Resolves when the write is durable. A content that is still being received delays no other write. Writes whose
-   * contents are complete are done in the order of their calls.
+   * Queues a write. Resolves when the write is durable. A write whose content is still being received does not delay
+   * other writes. Writes whose contents are complete are done in the order of their calls.
    */
   write(write: FileWrite, caller: Caller): Promise<FileWriteShape> {
     return this.#queue.whileOpen(() => {
@@ -55,8 +61,8 @@ export class WriteQueue {
   }
 
   /**
-   * Queues a write whose content was received. Keeps the content's lease until the write is done. Before that, no event
-   * names the content, and the collector could free it.
+   * Queues a write whose content was received. Keeps the content's lease until the write is done. Until then, no event
+   * names the content, and without the lease the collector could free the content.
    */
   async #received(write: ReadyWrite): Promise<FileWriteShape> {
     using _lease = write.kind === "put" ? write.content.lease : undefined;
@@ -90,8 +96,8 @@ export class WriteQueue {
   }
 
   /**
-   * Waits for as many writes as the last commit saw, so that the writes of many clients are not split into small
-   * commits. A client that writes alone does not wait.
+   * Waits until `#expected` writes have arrived, so that the writes of many clients are not split into small commits.
+   * The wait is limited by `GATHER_MS` and `GATHER_TURNS`. A client that writes alone does not wait.
    */
   async #gather(): Promise<void> {
     const { now } = this.#context;

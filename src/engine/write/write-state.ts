@@ -7,7 +7,7 @@ export interface PathState {
   readonly entry: Entry | undefined;
   /** 0 if the path was never recorded. */
   readonly iteration: number;
-  /** The sequence number (seq) of the event that recorded the state; 0 if there is none. */
+  /** The sequence number (seq) of the event that recorded the state; 0 if there is no such event. */
   readonly seq: number;
 }
 
@@ -56,7 +56,10 @@ export class WriteState {
     return last;
   }
 
-  /** Takes in changes that consecutive events record. `seq` is the first of these events. */
+  /**
+   * Adds changes to the state. Each change is recorded by one event. The events are consecutive, and `seq` is the first
+   * of them.
+   */
   async take(changes: readonly Change[], seq: number): Promise<void> {
     for (const [i, { path, after }] of changes.entries()) {
       const { iteration } = await this.at(path);

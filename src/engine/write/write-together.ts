@@ -56,8 +56,8 @@ interface WriteTarget {
     readonly rest: readonly ReadyWrite[];
   };
   /**
-   * Answers or refuses the writes that can be decided without the lock. On disk, captures the files that the undecided
-   * writes replace.
+   * Answers or refuses the writes that can be decided without the lock. If the target is a folder on disk, also
+   * captures the files that the undecided writes replace.
    */
   prepare(round: readonly ReadyWrite[]): Promise<PreparedRound>;
   /** Waits until the contents of the planned writes are durable, carries out the writes, and records them. */
@@ -65,8 +65,9 @@ interface WriteTarget {
 }
 
 /**
- * Carries out writes in their order, and returns their outcomes. One fsync makes all contents durable. Meanwhile the
- * target is captured and the writes are planned. The writes of a round are recorded together.
+ * Carries out writes in their order, and returns their outcomes. One fsync makes all contents durable. During this
+ * fsync, the files that the writes replace are captured, and the writes are planned. The writes of a round are recorded
+ * together.
  */
 export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
   using _lease = await context.blobs.lease();
@@ -84,7 +85,10 @@ export async function writeTogether(context: Context, writes: readonly ReadyWrit
   return writes.map((write) => outcomes.get(write) ?? (done.value.get(write) as Outcome));
 }
 
-/** Carries out writes round by round. A write that an edit has overtaken is tried again. */
+/**
+ * Carries out writes round by round. If an edit has overtaken a write, the write is tried again, `MAX_ATTEMPTS` times
+ * in all.
+ */
 async function writeTo(
   context: Context,
   target: WriteTarget,
@@ -208,7 +212,10 @@ function meet(a: readonly WorkspacePath[], b: readonly WorkspacePath[]): boolean
   return a.some((one) => b.some((other) => isWithin(one, other) || isWithin(other, one)));
 }
 
-/** Splits the writes before the first write that shares a path or a request id with an earlier write. */
+/**
+ * Splits the writes into two lists (`round`, `rest`). `rest` begins with the first write that has a request id or a
+ * path in common with an earlier write. A path and a folder above it count as common.
+ */
 function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest: ReadyWrite[] } {
   const taken: WorkspacePath[] = [];
   const requests = new Set<string>();
@@ -225,8 +232,8 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
 
 /**
  * Captures the paths of writes. A file that a write replaces is captured by name, even if the rules leave it out. If a
- * write replaces nothing (`asIs`), only paths that the rules take in are captured. The same holds for paths in a folder
- * that an agent's write names.
+ * write replaces nothing (`asIs`), only paths that the rules take in are captured. In a folder that an agent's write
+ * names, too, only such paths are captured.
  */
 async function captureBefore(
   context: Context,
@@ -254,7 +261,7 @@ function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void
   const shown = shownPath(hit.path);
   const why = hit.detail === undefined ? hit.reason : `${hit.reason}: ${hit.detail}`;
   throw new ChronicleError("REFUSED", `${JSON.stringify(shown)} cannot be recorded (${why}): nothing was changed`, {
-    hint: "its present content could not be brought back; move it away, or change it by hand",
+    hint: "the present content of the file could not be brought back; move the file away, or change it by hand",
     data: { path: shown, reason: hit.reason },
   });
 }
@@ -300,14 +307,16 @@ function pathsOf(write: ReadyWrite): WorkspacePath[] {
 }
 
 /**
- * `by-name`: the file that the write replaces is captured by name. `as-it-is`: the write replaces nothing, so only
- * paths that the rules take in are captured.
+ * The decision on a write before the capture: its outcome, or how its paths are captured. `by-name`: the file that the
+ * write replaces is captured by name. `as-it-is`: the write replaces nothing, so only paths that the rules take in are
+ * captured.
  */
 type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
 /**
- * Returns what the rules say about the paths of the writes. Returns an empty map if a path cannot be explained. The
- * caller then asks about the paths of each write separately, so that only the write of that path fails.
+ * Maps the paths of the writes to the verdicts of the rules. Returns an empty map if the rules cannot be applied to one
+ * of the paths. The caller then asks about the paths of each write separately, so that only the write of that path
+ * fails.
  */
 async function verdictsOn(
   { worktree }: Context,
@@ -351,7 +360,8 @@ async function decideBefore(
     for (const [i, path] of paths.entries()) present.set(path, await entryAt(context, { path, stat: stats[i], write }));
     const decided = await decideOn(context, write, present);
     if (decided === "by-name" && isFolder) {
-      // The folder is scanned before the capture, which would record parts of it even if the write is then refused.
+      // The folder is scanned first, because a capture would record parts of the folder even if the write is refused
+      // afterwards.
       const { omitted } = await context.worktree.scan({ only: paths, named: true }, () => undefined);
       refuseUncaptured(write, omitted);
     }
@@ -362,8 +372,8 @@ async function decideBefore(
 }
 
 /**
- * Refuses a path in Chronicle's staging folder or in a repository's own state, where a write could place a hook that
- * the next commit runs.
+ * Refuses a path in Chronicle's staging folder or in a git repository's own state. In the latter, a write could place a
+ * hook that the next `git commit` runs.
  */
 function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined): void {
   // Some file systems treat other names as `.git`. These names are always refused. A rule may take in `.git` itself.
@@ -384,8 +394,8 @@ function refuseGitState(write: ReadyWrite): void {
 }
 
 /**
- * Refuses changes that would put a repository's own state beneath the path of a write. A moved folder can hold such
- * names.
+ * Refuses changes that would put a repository's own state beneath the path of a write. A moved folder can contain names
+ * like `.git`.
  */
 function refuseGitChanges(changes: readonly Change[]): void {
   const found = changes.find(({ path, after }) => after !== undefined && hasGitName(splitRoot(path).path));
@@ -456,6 +466,7 @@ async function decideOn(
     refuseErased: (all: readonly Entry[]) => refuseErased(context, all),
   };
   const changes = await planWrite(write, ground);
-  // A client that puts exactly the content on disk has this content already, so the file may be recorded by name.
+  // A client that puts exactly the content that is on disk already has this content, so the file may be recorded by
+  // name.
   return changes.length === 0 && write.kind !== "put" ? "as-it-is" : "by-name";
 }
