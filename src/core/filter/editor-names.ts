@@ -4,8 +4,8 @@ import { parentOf, type WorkspacePath } from "../values/path.ts";
 /** A file that an editor or a desktop makes for its own use. */
 interface EditorFile {
   /**
-   * The path of the file that the editor has open. Only if a file exists at this path, the found file counts as an
-   * editor's file. `undefined` if the found file counts in any case.
+   * The path of the file that is being edited. The found file counts as an editor's file only if a file exists at this
+   * path. `undefined` if the found file counts in any case.
    */
   readonly beside: WorkspacePath | undefined;
 }

@@ -56,8 +56,8 @@ export interface RuleFile {
   /** The text. Bytes that are not UTF-8 are lone surrogates, as in paths. */
   readonly text: string;
   /**
-   * The path of the root relative to the folder to which the patterns apply, such as `packages/x`. Set only if this
-   * folder is above the root.
+   * The path of the root, such as `packages/x`, relative to the folder at which the patterns are anchored. Set only if
+   * this folder is above the root.
    */
   readonly above?: string;
 }

@@ -25,7 +25,7 @@ export interface GitIndex {
   readonly isRepository: Uint8Array;
 }
 
-/** The mode, the hash and the flags of one entry of an index, as bytes of the index. */
+/** The mode, the hash and the flags of one entry of an index, as the bytes in the index. */
 export interface IndexedEntry {
   readonly mode: Buffer;
   readonly hash: Buffer;

@@ -23,7 +23,7 @@ export interface Glob {
   readonly steps: readonly number[];
   readonly classes: readonly CharClass[];
   /**
-   * The minimum length of a name that can match. The length is not valid for globs that may have a `**` between
+   * The minimum length of a name that can match. This length must not be used for globs that may have a `**` between
    * slashes.
    */
   readonly minLength: number;

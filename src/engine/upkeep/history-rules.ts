@@ -20,7 +20,7 @@ import { ROOT_EVERY, mustStateRoot } from "../state/commit-root.ts";
 type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
 
 export interface RulesStart {
-  /** The event before the first checked event; 0 if the history is checked from its beginning. */
+  /** The seq of the event before the first checked event; 0 if the history is checked from its beginning. */
   readonly seq: number;
   /**
    * True for a copy that starts at an anchor. Of the history before the anchor, only the files, the workspace's own
@@ -36,7 +36,7 @@ const FIRST_RECORDS = "workspace signer snapshot";
 
 /**
  * The kinds of records in the first commit of a history that an earlier version of Chronicle began. Such a commit names
- * no signer. `verifySigning` reports a missing signer.
+ * no signer. `verify` reports a missing signer separately.
  */
 const FIRST_WITHOUT_SIGNER = "workspace snapshot";
 
@@ -51,7 +51,7 @@ export class HistoryRules {
   #workspace: WorkspaceRecord | undefined;
   #first: { readonly event: LogEvent; readonly workspace: WorkspaceRecord } | undefined;
   readonly #roots = new Set<string | undefined>();
-  /** The events since the end of the last commit, with the paths of file events. */
+  /** The events since the end of the last commit, each with the paths whose states it records. */
   #commit: { readonly event: LogEvent; readonly paths: readonly WorkspacePath[] }[] = [];
   readonly #seen = new Set<WorkspacePath>();
   #lastRoot: number;
@@ -70,8 +70,8 @@ export class HistoryRules {
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
   /**
-   * The prunings so far, after an entry for the history without prunings. Of the prunings before a base, only the last
-   * is known.
+   * The prunings so far. The first element stands for the time before any pruning. Of the prunings before a base, only
+   * the last is known.
    */
   readonly #prunings: KeptStates[] = [NOTHING_PRUNED];
   /** The private contents that were given up so far. */
@@ -135,11 +135,15 @@ export class HistoryRules {
     }
     const all = events.map((one) => one.event);
     this.#checkMark(all, event, mark);
-    // An unsound event of the first commit is not among `all`, and has already been reported.
+    // If an event of the first commit is unsound, `all` lacks this event. The event has already been reported, so the
+    // beginning is not checked.
     if (mark.first === 1 && all.length === event.seq) this.#beginning = beginningOf(all);
   }
 
-  /** The fault in the beginning of the history, if any. A person may have accepted it. */
+  /**
+   * The fault in the beginning of the history, if any. A person may have accepted this fault (`chronicle head
+   * --accept`).
+   */
   get beginning(): string | undefined {
     return this.#beginning;
   }
@@ -165,7 +169,7 @@ export class HistoryRules {
       return;
     }
     const expected = (this.#state.iterationOf(path) ?? 0) + 1;
-    if (iteration !== expected) this.#tell(event, `it is iteration ${iteration}, expected ${expected}`);
+    if (iteration !== expected) this.#tell(event, `it records iteration ${iteration}, expected ${expected}`);
   }
 
   /**
@@ -186,7 +190,7 @@ export class HistoryRules {
     this.#outside.set(event.recordId, iteration);
     if (before === undefined && this.#start.isAnchored === true) return;
     if (iteration !== (before ?? 0) + 1)
-      this.#tell(event, `it is iteration ${iteration}, expected ${(before ?? 0) + 1}`);
+      this.#tell(event, `it records iteration ${iteration}, expected ${(before ?? 0) + 1}`);
   }
 
   #checkAction(event: LogEvent): void {
@@ -251,7 +255,7 @@ export class HistoryRules {
       return;
     }
     if (floorSeq < before.floorSeq)
-      this.#tell(event, `its floor_seq is ${floorSeq}, lower than that of the pruning before: ${before.floorSeq}`);
+      this.#tell(event, `its floor_seq is ${floorSeq}, but the pruning before has ${before.floorSeq}`);
     const again = kept.find((state) => !keepsState(before, state));
     if (again !== undefined)
       this.#tell(event, `it keeps the state after event ${again}, which an earlier pruning gave up`);
@@ -309,8 +313,8 @@ export class HistoryRules {
 
   #checkSentinel(event: LogEvent): void {
     const { workspace } = decodeSentinel(event);
-    // If the events before the sentinel are missing, the workspace's record is not known yet. The two are compared when
-    // the base is read.
+    // If the events before the sentinel are missing, the workspace's record is not known until the base is read. It is
+    // then compared with the record in the sentinel.
     if (this.#workspace === undefined) this.#first = { event, workspace };
     else this.#compareWorkspace(event, workspace);
   }

@@ -55,7 +55,7 @@ function meantSnapshots(all: readonly Snapshot[], text: string): readonly Snapsh
   return called.length > 0 ? called : meantBy(all, text, ({ id }) => id);
 }
 
-/** True if a text has only digits, and is too short for the beginning of an id. */
+/** True if a text has only digits, but too few to be read as the beginning of an id. */
 function isOnlyNumber(text: string): boolean {
   return /^\d+$/.test(text) && !isShownBeginning(text);
 }

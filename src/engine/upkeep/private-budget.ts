@@ -10,9 +10,9 @@ import { applyLimit, isOperationOpen, pendingBytes } from "./prune.ts";
 
 /**
  * Gives up the oldest private contents of the workspace if all its private contents together exceed the budget
- * (`max_private_bytes`). Looks only if private contents were recorded, or a pruning was asked for, since the last call.
- * The private contents of open work stay. A pruning event says which private contents were given up, and `gc` frees
- * them. See `applyLimit` for the lease and the errors.
+ * (`max_private_bytes`). Does nothing if no private contents were recorded, and no pruning was asked for, since the
+ * last call. The private contents of open work stay. A pruning event says which private contents were given up, and
+ * `gc` frees them. See `applyLimit` for the lease and the errors.
  *
  * If the process is killed before the event is recorded, the call after the next change with private contents gives
  * them up.
@@ -41,7 +41,7 @@ async function giveUpBeyondBudget(context: Context): Promise<boolean> {
   // Nothing of an unsigned history is given up, because an unsigned history proves nothing.
   if ((await signingFault(context)) !== undefined) return false;
   return withCommit(context, async (commit) => {
-    // Another process may have begun an operation before this process held the lock.
+    // Another process may have begun an operation after the first check, before this process got the lock.
     if (await isOperationOpen(context)) return false;
     const isSame = (await commit.head()).seq === found.seq;
     const use = isSame ? found : await privateUse(context);
@@ -52,7 +52,7 @@ async function giveUpBeyondBudget(context: Context): Promise<boolean> {
   });
 }
 
-/** The items that are given up, and the number of bytes that this frees. */
+/** The private items that are given up, and the number of bytes that this frees. */
 interface Excess {
   readonly gone: ReadonlySet<PrivateItem>;
   readonly bytes: number;
@@ -64,8 +64,8 @@ interface Excess {
  * - Each item that alone exceeds the budget, however new the item is. Such an item does not count when the other items
  *   are compared with the budget.
  * - The oldest of the other items, until the rest fits into the budget. Then the next items are given up too, as long
- *   as the rest still fills nine tenths of the budget. Otherwise, the rest would only just fit, and every new item
- *   would cause a pruning.
+ *   as the rest still fills nine tenths of the budget. Without this second step, the rest would only just fit, and
+ *   every new item would cause a pruning.
  */
 function excessOf({ sizes, items }: PrivateUse, room: number): Excess {
   const total = ({ contents }: PrivateItem): number => contents.reduce((sum, id) => sum + (sizes[id] ?? 0), 0);

@@ -117,7 +117,7 @@ function countOf(name: string, value: number): number {
 interface Look {
   readonly answer: PruneAnswer;
   readonly floorSeq: number;
-  /** The number of kept moments that only their young age protects. */
+  /** The number of moments that are kept only because they are young. */
   readonly tooYoung: number;
   readonly seq: number;
   readonly ts: number;
@@ -223,7 +223,7 @@ function freeFrom({ log }: Context): number {
 }
 
 /**
- * The maximum time, in ms, for which freeing waits for writers of contents to end. A longer wait is not worthwhile,
+ * The maximum time, in ms, for which freeing waits for other writers of contents. A longer wait is not worthwhile,
  * because another process or the next pruning can free the contents as well.
  */
 const FREE_WAIT_MS = 200;
@@ -239,8 +239,8 @@ export async function keepToLimits(context: Context): Promise<void> {
 /**
  * Calls `giveUp`, which returns true if it has given contents up. In that case, frees contents if enough bytes have
  * been given up so far (`freeFrom`). The caller must hold no lease. Does nothing, and reports nothing, if another
- * process holds the lock. Every other error is told to the user once, and not thrown, because the change that led to
- * this call has already been made.
+ * process holds the lock. Every other error is reported to the user once, and not thrown, because the change that led
+ * to this call has already been made.
  */
 export async function applyLimit(context: Context, giveUp: () => Promise<boolean>): Promise<void> {
   try {
@@ -281,7 +281,7 @@ async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   // `prune` throws for an unsigned history. This function silently prunes nothing.
   if ((await signingFault(context)) !== undefined) return false;
   const isDone = await withCommit(context, async (commit) => {
-    // Another process may have begun an operation before this process held the lock.
+    // Another process may have begun an operation after the first check, before this process got the lock.
     if (await isOperationOpen(context)) return false;
     const isSame = (await commit.head()).seq === before.seq;
     const look = isSame ? before : await lookAt(context, asked);

@@ -58,7 +58,7 @@ export function checkHeldRecord({ recordId, record }: Pick<BaseRecord, "recordId
 
 function checkSigner({ recordId, record, seq, prevHash }: LogEvent): void {
   const { since, key, why, accepted } = decodeSigner(record);
-  if (since !== seq) refuse(`${recordId} has since ${since}, which is not the seq of its event`);
+  if (since !== seq) refuse(`the field since of ${recordId} is ${since}, which is not the seq of its event`);
   if (!isVerifierKey(key)) refuse(`${recordId} names ${JSON.stringify(key.slice(0, 80))}, which is no verifier key`);
   if ((why === "begun") !== (seq === 2)) refuse(`${recordId} has the reason ${why}, which event ${seq} cannot have`);
   if (accepted !== undefined && (accepted.log.seq !== seq - 1 || accepted.log.hash !== prevHash))
@@ -92,11 +92,16 @@ export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string
     problems.push({
       kind,
       where: `${at}: ${displayPath(late.path)}`,
-      detail: `is in the base as of event ${late.seq}`,
+      detail: `is in the base as of event ${late.seq}, but the base may only have events before ${seq}`,
     });
   for (const one of records) {
     const where = `${at}: ${one.recordId}`;
-    if (one.seq >= seq) problems.push({ kind, where, detail: `is in the base as of event ${one.seq}` });
+    if (one.seq >= seq)
+      problems.push({
+        kind,
+        where,
+        detail: `is in the base as of event ${one.seq}, but the base may only have events before ${seq}`,
+      });
     const detail = faultOf(() => checkHeldRecord(one));
     if (detail !== undefined) problems.push({ kind, where, detail });
   }

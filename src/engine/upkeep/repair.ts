@@ -28,7 +28,7 @@ export async function repair(context: Context, options: RepairOptions): Promise<
 
 function quickRepair(): ChronicleError {
   return new ChronicleError("USAGE", "a repair reads every content, and --quick reads none", {
-    hint: "leave out one of them",
+    hint: "leave out --quick or --repair-from",
   });
 }
 
@@ -143,7 +143,10 @@ class Repair {
 /** The maximum size, in bytes, of a content that stays in memory until it is stored. Larger contents are read twice. */
 const HELD_BYTES = 8 * 1024 * 1024;
 
-/** The total size, in bytes, of the contents in memory at which they are stored and made durable together. */
+/**
+ * The maximum total size, in bytes, of the contents in memory. Once they reach this size, they are stored and made
+ * durable together.
+ */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /** Stores offered contents anew. A content is stored only after its bytes were found to match its hash. */
@@ -185,7 +188,7 @@ export class StoreAnew {
 
   /**
    * Reads a large content twice. The first pass only checks the hash. The second pass writes the bytes, and discards
-   * them if they differ.
+   * them if their hash is not the expected one.
    */
   async #takeLarge(offer: OfferedContent): Promise<void> {
     const digest = createHash("sha256");

@@ -23,15 +23,18 @@ export interface RetentionRoots {
   /** The states at which the open runs and watches began. A pruning must keep them. */
   readonly states: readonly number[];
   /**
-   * The earliest state from which on every state is kept, whatever the rules say (see `Unfinished.hold`). `Infinity` if
-   * there is no such state.
+   * This state and all later states are kept, whatever the rules say (see `Unfinished.hold`). `Infinity` if the rules
+   * decide about all states.
    */
   readonly hold: number;
 }
 
 interface SeenAction {
   row: EventRow;
-  /** The action as it was read last, and the seq of the row from which it was read. */
+  /**
+   * The action as it was read last, and the seq of the row from which it was read; `undefined` if the action was not
+   * read yet.
+   */
   read: { readonly seq: number; readonly action: LoggedAction } | undefined;
 }
 
@@ -165,7 +168,7 @@ interface Unfinished {
   /**
    * The earliest state to which an active transaction can be rolled back, or the state after the last event that the
    * followed origin has answered, if that state is earlier. This state and all later states are kept. `Infinity` if
-   * there is neither.
+   * there is neither of these states.
    */
   readonly hold: number;
   /** The states at which the open runs and watches began, without those that a pruning gave up. */
@@ -178,8 +181,8 @@ async function unfinished(context: Context, pruning: KeptStates | undefined): Pr
   for (const row of active) rolledBackTo.push(decodeTransaction((await readEvent(context, row)).record).fromSeq);
   const { runs, watches } = await openBrackets(context);
   const unsent = (await unsentFrom(context)) ?? Number.POSITIVE_INFINITY;
-  // The event that begins a run or a watch changes no file. Messages and lists name the state after this event, and not
-  // the state before it. Both states are kept.
+  // The state before the event that begins a run or a watch is kept, and the state after this event, too. Both are
+  // equal, because this event changes no file, but messages and lists name the state after it.
   const begun = [...runs, ...watches].flatMap(({ record: { fromSeq } }) => [fromSeq - 1, fromSeq]);
   return {
     transactions: new Set(active.map((row) => row.recordId.slice("transaction:".length))),

@@ -60,7 +60,7 @@ function isSame(a: Kept, b: Kept): boolean {
 
 /**
  * True if no content that these prunings gave up can have been freed. Only a pruning that a person asked for has a
- * grace period. During this period, contents are freed only if a later pruning has `now`.
+ * grace period. During this period, contents are freed only if one of the prunings has `now`.
  */
 function isKept(since: readonly LoggedPruning[], now: number): boolean {
   const [first] = since;

@@ -42,7 +42,9 @@ export interface Need {
   readonly where: string;
   /** The size of the content, in bytes; `undefined` if no record names the size. */
   readonly size: number | undefined;
-  /** All places that need the content, up to `MOST_PLACES`. Set only for the contents in `placesOf`. */
+  /**
+   * All places that need the content, up to `MOST_PLACES`. Set only for the contents in `VerifyLogOptions.placesOf`.
+   */
   readonly places?: readonly string[];
   /** True if only records of an origin's states need the content (`NeededContent`). */
   readonly isUpstream: boolean;
@@ -190,7 +192,7 @@ class LogVerifier {
   #file = { name: "", first: 0, before: 0 };
   /** True after a fault that makes the state unknown. Later events are not replayed, but their lines are checked. */
   broken = false;
-  /** True if the rest of the log was torn by a crash, and never acknowledged. */
+  /** True if the rest of the log is a commit that a crash has torn. Such a commit was never acknowledged. */
   torn = false;
 
   constructor(context: Context, options: VerifyLogOptions, { isIndexed, pruning, erasures }: HowToVerify) {

@@ -198,8 +198,8 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
 }
 
 /**
- * Compares the log with the kept head. A compaction that drops lines keeps a head at the last of these lines first. An
- * even earlier kept head is therefore a problem, although the log proves nothing about such a head.
+ * Compares the log with the kept head. Before a compaction drops lines, it keeps a head of the last event in these
+ * lines. A kept head of an earlier event is therefore a problem, although the log proves nothing about such a head.
  */
 function checkKept({ workspaceId }: Context, log: LogFindings, kept: KeptHead | undefined): Problem[] {
   return kept === undefined ? [] : checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
@@ -304,7 +304,7 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
     ];
   }
   const at = log.hashes(head.seq);
-  // An unreadable line is reported by itself. It does not show that another event is in its place.
+  // An unreadable line is reported by itself. It does not prove that the event was replaced.
   if (at !== undefined && at !== head.hash && at !== NO_HASH) {
     return [
       { kind: "log-replaced", where, detail: `event ${head.seq} has the hash ${at}, but the index names ${head.hash}` },

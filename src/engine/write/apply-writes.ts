@@ -316,7 +316,7 @@ async function outcomeOf(context: Context, one: Applied, seq: number): Promise<T
 }
 
 /**
- * The size, in bytes, from which a content is not announced, because sending the content would take longer than making
+ * The minimum size, in bytes, of a content that is not announced. Sending such a content would take longer than making
  * it durable.
  */
 const MOST_BYTES = 4_096;

@@ -75,8 +75,8 @@ export async function hinderingWrite(
 }
 
 /**
- * Throws `REFUSED` if a `.gitignore` that lies above a staying file would go with the folder. Without this ignore file,
- * the next capture could record the staying file.
+ * Throws `REFUSED` if a `.gitignore` above a staying file would be moved or deleted with the folder. Without this
+ * ignore file, the next capture could record the staying file.
  */
 async function refuseRulesLeaving(
   context: Context,
@@ -138,7 +138,7 @@ function inTheWay(path: WorkspacePath): ChronicleError {
 function rulesLeave(path: WorkspacePath, rules: WorkspacePath): ChronicleError {
   return refusal(
     path,
-    `would stay in place, but the ignore file ${shownPath(rules)}, which may leave it out, would not`,
+    `would stay in place, but ${shownPath(rules)}, whose rules may leave it out, would be moved or deleted`,
     {
       hint: "move or delete the files one by one, and keep the ignore file",
       reason: "excluded",

@@ -20,8 +20,8 @@ export interface PlanGround {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /**
-   * Returns true if a folder exists on disk at this path, and need not be made. Called only for a path that is not
-   * recorded.
+   * Returns true if a folder exists on disk at this path, so that it need not be made. Called only for a path that is
+   * not recorded.
    */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
   /**
@@ -174,7 +174,7 @@ export async function foldersFor(
     if (entry !== undefined) throw refused(folder, "is no folder", "choose another path, or delete it first");
     if (await ground.isUnrecordedFolder(folder)) {
       if (ground.areHoldersRecorded !== true) break;
-      throw refused(folder, "is there, and cannot be recorded", "choose another path, or delete it first");
+      throw refused(folder, "exists on disk, but cannot be recorded", "choose another path, or delete it first");
     }
     made.push({ path: folder, before: undefined, after: folderEntry(folder, FOLDER_MODE) });
   }

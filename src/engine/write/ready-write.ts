@@ -136,7 +136,7 @@ function writablePath(context: Context, given: string): WorkspacePath {
   throw unwritable(path, reason);
 }
 
-/** The maximum length of names of actors and sessions, in UTF-16 code units. */
+/** The maximum length, in UTF-16 code units, of the names of actors and sessions. */
 const MOST_CHARS = 1_000;
 
 function whose({ actor, session, requestId }: WriteBy): WriteBy {
@@ -184,7 +184,7 @@ function permissionsOf(value: number | undefined): number | undefined {
   });
 }
 
-/** The maximum length of the target of a link, in bytes. */
+/** The maximum length, in bytes, of the target of a link. */
 const MAX_TARGET_BYTES = 4_095;
 
 function checkTarget({ size, bytes, lease }: ReceivedContent): void {

@@ -174,7 +174,7 @@ function forgotten(request: string): ChronicleError {
 
 /**
  * The outcome of a write at its target. `overtaken` is set if the write failed because somebody edited one of its paths
- * just before. The next try can succeed.
+ * between the capture and the change. The next try can succeed.
  */
 export type TargetOutcome = Outcome & { readonly overtaken?: true };
 

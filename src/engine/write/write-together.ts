@@ -214,7 +214,7 @@ function meet(a: readonly WorkspacePath[], b: readonly WorkspacePath[]): boolean
 
 /**
  * Splits the writes into two lists (`round`, `rest`). `rest` begins with the first write that has a request id or a
- * path in common with an earlier write. A path and a folder above it count as common.
+ * path in common with an earlier write. A path and a folder above that path also count as a common path.
  */
 function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest: ReadyWrite[] } {
   const taken: WorkspacePath[] = [];
@@ -232,8 +232,8 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
 
 /**
  * Captures the paths of writes. A file that a write replaces is captured by name, even if the rules leave it out. If a
- * write replaces nothing (`asIs`), only paths that the rules take in are captured. In a folder that an agent's write
- * names, too, only such paths are captured.
+ * write replaces nothing (`asIs`), only paths that the rules take in are captured. If an agent's write names a folder,
+ * only such paths in the folder are captured.
  */
 async function captureBefore(
   context: Context,
@@ -314,9 +314,9 @@ function pathsOf(write: ReadyWrite): WorkspacePath[] {
 type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
 /**
- * Maps the paths of the writes to the verdicts of the rules. Returns an empty map if the rules cannot be applied to one
- * of the paths. The caller then asks about the paths of each write separately, so that only the write of that path
- * fails.
+ * Returns the verdicts of the rules on the paths of the writes, by path. Returns an empty map if the rules cannot be
+ * applied to one of the paths. The caller then asks about the paths of each write separately, so that only the write of
+ * that path fails.
  */
 async function verdictsOn(
   { worktree }: Context,
@@ -383,8 +383,9 @@ function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined
 }
 
 /**
- * Refuses a path in a repository's own state in a hosted workspace, where no rule can take in such a path. A later
- * `restore --to` would write the file to a disk. A file that is already recorded at such a path may be deleted.
+ * Refuses a path in a git repository's own state. This is done in a hosted workspace, where no rule can take in such a
+ * path, because a later `restore --to` would write the file to a disk. A file that is already recorded at such a path
+ * may be deleted.
  */
 function refuseGitState(write: ReadyWrite): void {
   if (write.kind === "delete") return;
