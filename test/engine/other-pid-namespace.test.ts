@@ -78,6 +78,22 @@ it.each(NUMBERS)(
   },
 );
 
+it.each(NUMBERS)(
+  "an action of another PID namespace is abandoned at once, and says why, if %s has its owner's pid here",
+  async (_who, pid) => {
+    let id = "";
+    const { host } = await sharedBy(async (inside) => {
+      const action = await inside.snapshotAction({ type: "write_file", payload: { path: "a.txt" }, pid: 7 });
+      id = action?.id ?? "";
+    }, pid);
+    await host.snapshot();
+    expect(await host.showAction(id)).toMatchObject({
+      state: "abandoned",
+      reason: "its process belongs to another PID namespace, so that it counts as ended, and it did not finish it",
+    });
+  },
+);
+
 it("a transaction of an ended process is rolled back, if its PID namespace is ours or was not recorded", async () => {
   const disk = SimDisk.fromTree({ "/proj/a.txt": "1\n", "/store": FOLDER, "/config": FOLDER, "/root": FOLDER });
   for (const [firstId, space] of [

@@ -3,6 +3,7 @@ import { bytes, text } from "../helpers/content-text.ts";
 import { HostedProject } from "../helpers/hosted-project.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { sha256 } from "../../src/core/values/hash.ts";
+import type { ChronicleError } from "../../src/core/values/errors.ts";
 
 /** The rules of writes: which are refused, to whom a write belongs, and that the same request is done once. */
 
@@ -178,6 +179,19 @@ test("a write of the present state changes nothing; links and permissions are ke
   await expect(put(workspace, "l", "a\0b", { kind: "symlink" })).rejects.toMatchObject({ code: "USAGE" });
   const names = ["n".repeat(256), Array.from({ length: 300 }, () => "d").join("/"), "@lib:a", "a/./b"];
   for (const name of names) await expect(put(workspace, name, "")).rejects.toMatchObject({ code: "PATH_INVALID" });
+});
+
+test("a path that cannot be written gets a hint that fits the reason", async () => {
+  await using project = new HostedProject();
+  const workspace = await project.create();
+  const hintFor = (path: string): Promise<unknown> =>
+    put(workspace, path, "").then(
+      () => "written",
+      (error: unknown) => (error as ChronicleError).hint,
+    );
+  expect(await hintFor("n".repeat(256))).toBe("choose a shorter name");
+  expect(await hintFor(Array.from({ length: 300 }, () => "d").join("/"))).toBe("give a path with fewer folders in it");
+  expect(await hintFor(".")).toBe("give the path of a file in the root");
 });
 
 test("the same request is done once, whatever happened since, also if the workspace is opened anew", async () => {

@@ -101,8 +101,9 @@ export async function abandoning(
 }
 
 function whyGone(context: Context, action: LoggedAction): string {
-  return action.pid === null || isElsewhere(context, action)
-    ? `nobody finished it within ${UNOWNED_HOURS} hours`
+  if (action.pid === null) return `nobody finished it within ${UNOWNED_HOURS} hours`;
+  return isElsewhere(context, action)
+    ? "its process belongs to another PID namespace, so that it counts as ended, and it did not finish it"
     : "its process ended and did not finish it";
 }
 

@@ -109,7 +109,7 @@ function askedFor(context: Context, options: PruneOptions): Asked {
 
 function countOf(name: string, value: number): number {
   if (value >= 0 && Number.isSafeInteger(value)) return value;
-  throw new ChronicleError("USAGE", `the rule ${name} needs a whole number from 0 up, not ${value}`, {
+  throw new ChronicleError("USAGE", `the rule ${name} is not a whole number from 0 up: ${value}`, {
     hint: "with 0, this rule keeps nothing",
   });
 }

@@ -153,8 +153,8 @@ async function planMove(
 /** Throws `PATH_INVALID` if the new path is too long or too deep. */
 function movedPath(path: WorkspacePath, from: WorkspacePath, to: WorkspacePath): WorkspacePath {
   const target = (to + path.slice(from.length)) as WorkspacePath;
-  const reason = tooLong(target);
-  if (reason !== undefined) throw unwritable(target, reason);
+  const trouble = tooLong(target);
+  if (trouble !== undefined) throw unwritable(target, trouble);
   return target;
 }
 

@@ -130,10 +130,15 @@ function writablePath(context: Context, given: string): WorkspacePath {
   const path = parseGivenPath(given);
   const { path: inner } = splitRoot(path);
   const root = rootOf(context, path);
-  const isTracked = isHeldBy(root, inner);
-  const reason = inner === "" ? "it is the root" : isTracked ? tooLong(path) : `only ${root.only} is tracked there`;
-  if (reason === undefined) return path;
-  throw unwritable(path, reason);
+  if (inner === "") throw unwritable(path, { reason: "it is the root", hint: "give the path of a file in the root" });
+  if (!isHeldBy(root, inner))
+    throw unwritable(path, {
+      reason: `only ${root.only} is tracked there`,
+      hint: `write to ${root.only}, or add a folder that contains the path to the workspace`,
+    });
+  const trouble = tooLong(path);
+  if (trouble !== undefined) throw unwritable(path, trouble);
+  return path;
 }
 
 /** The maximum length, in UTF-16 code units, of the names of actors and sessions. */

@@ -14,20 +14,28 @@ const MAX_NAME_BYTES = 255;
  */
 const MAX_DEPTH = 256;
 
-/** Returns the reason why a path is too long or too deep to be written; `undefined` if the path can be written. */
-export function tooLong(path: WorkspacePath): string | undefined {
-  const { path: inner } = splitRoot(path);
-  const names = inner.split("/");
-  if (pathToBytes(inner).length > MAX_PATH_BYTES) return `it is longer than ${MAX_PATH_BYTES} bytes`;
-  if (names.some((name) => pathToBytes(name).length > MAX_NAME_BYTES))
-    return `one of its names is longer than ${MAX_NAME_BYTES} bytes`;
-  return names.length > MAX_DEPTH ? `it is more than ${MAX_DEPTH} folders deep` : undefined;
+/** Why a path cannot be written, and what to do about it. */
+interface Unwritable {
+  readonly reason: string;
+  readonly hint: string;
 }
 
-export function unwritable(path: WorkspacePath, reason: string): ChronicleError {
+/** Returns the reason why a path is too long or too deep to be written; `undefined` if the path can be written. */
+export function tooLong(path: WorkspacePath): Unwritable | undefined {
+  const { path: inner } = splitRoot(path);
+  const names = inner.split("/");
+  const hint = "choose a shorter name";
+  if (pathToBytes(inner).length > MAX_PATH_BYTES) return { reason: `it is longer than ${MAX_PATH_BYTES} bytes`, hint };
+  if (names.some((name) => pathToBytes(name).length > MAX_NAME_BYTES))
+    return { reason: `one of its names is longer than ${MAX_NAME_BYTES} bytes`, hint };
+  if (names.length <= MAX_DEPTH) return undefined;
+  return { reason: `it is more than ${MAX_DEPTH} folders deep`, hint: "give a path with fewer folders in it" };
+}
+
+export function unwritable(path: WorkspacePath, { reason, hint }: Unwritable): ChronicleError {
   const shown = displayPath(path).slice(0, 200);
   return new ChronicleError("PATH_INVALID", `path ${JSON.stringify(shown)} cannot be written: ${reason}`, {
-    hint: reason.includes("longer") ? "choose a shorter name" : "give a path with fewer folders in it",
+    hint,
     data: { path: shown, reason },
   });
 }
